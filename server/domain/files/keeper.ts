@@ -82,9 +82,9 @@ export class Keeper {
     return this.#complete(row, staged, mimeType ?? mimeTypeOf(head.bytes, row.filename));
   }
 
-  /** Stores a download by moving its file, which no other process has open. */
-  async keepMoved(row: DownloadRow, path: string): Promise<CompleteDownload | undefined> {
-    const { head, ...staged } = await this.parts.staging.moveIn(path, SNIFFED_BYTES);
+  /** Stores a download without copying its file, which no other process has open. The caller removes its first name. */
+  async keepLinked(row: DownloadRow, path: string): Promise<CompleteDownload | undefined> {
+    const { head, ...staged } = await this.parts.staging.linkIn(path, SNIFFED_BYTES);
     return this.#complete(row, staged, mimeTypeOf(head, row.filename));
   }
 

@@ -73,7 +73,7 @@ async function takeOne(keeper: Keeper, row: DownloadRow, path: string): Promise<
   const { rows, staging, clock } = keeper.parts;
   try {
     await keeper.assertRoomFor(row, await staging.sizeOf(path));
-    return (await keeper.keepMoved(row, path)) ? 1 : 0;
+    return (await keeper.keepLinked(row, path)) ? 1 : 0;
   } catch (error) {
     if (!(error instanceof LimitExceeded)) throw error;
     await rows.fail(row.sessionId, row.guid, error.message, clock.now());

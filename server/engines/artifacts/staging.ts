@@ -2,7 +2,7 @@
 // in a row. A file without a row was left behind by a killed server.
 import { createHash, randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
-import { type FileHandle, mkdir, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises';
+import { type FileHandle, link, mkdir, open, readdir, rm, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isCode, syncFolder, writeSynced } from '../../kit/durable.ts';
 import { writeHashed } from '../../kit/hashed-write.ts';
@@ -40,8 +40,11 @@ export class Staging {
     }
   }
 
-  /** Moves in a complete file from the same disk and computes its checksum. Also returns its first `headBytes` bytes. */
-  async moveIn(path: string, headBytes: number): Promise<StagedFile & { readonly head: Buffer }> {
+  /**
+   * Gives a complete file on the same disk a second name here and computes its checksum. Also returns its first
+   * `headBytes` bytes. The caller removes the first name once a row has the second, so that the file is never lost.
+   */
+  async linkIn(path: string, headBytes: number): Promise<StagedFile & { readonly head: Buffer }> {
     const name = randomUUID();
     const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
     try {
@@ -58,7 +61,7 @@ export class Staging {
         size += chunk.length;
       }
       await file.sync();
-      await rename(path, this.pathOf(name));
+      await link(path, this.pathOf(name));
       await syncFolder(this.#folder);
       return { name, size, checksum: hash.digest('hex'), head: head.subarray(0, bytesRead) };
     } finally {
