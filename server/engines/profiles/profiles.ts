@@ -25,7 +25,7 @@ import { LOCAL_STORAGE, type StoredOrigin, writeLocalStorage } from './local-sto
 import { openBytes, sealBytes } from './sealed-bytes.ts';
 import { SealError } from './sealed-stream.ts';
 import { Staging, stagedSessions } from './staging.ts';
-import { TarError } from './tar-reader.ts';
+import { TarError, TarTruncatedError } from './tar-reader.ts';
 
 export type { PackedArchive as Packed, Seal, SealedArchive as Sealed } from './archive.ts';
 export type { StoredOrigin } from './local-storage.ts';
@@ -57,7 +57,8 @@ const isDamaged = (error: unknown): boolean =>
   error instanceof SyntaxError;
 
 /** Whether an error means that a profile may not be stored: it is too large, or the tar is invalid. */
-const isRefused = (error: unknown): boolean => error instanceof TarRefusedError || error instanceof TarError;
+const isRefused = (error: unknown): boolean =>
+  error instanceof TarRefusedError || (error instanceof TarError && !(error instanceof TarTruncatedError));
 
 /** Objects of the CDP type `Network.Cookie`. */
 export type CookieList = readonly JsonObject[];

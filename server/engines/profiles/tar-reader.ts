@@ -20,6 +20,13 @@ export class TarError extends Error {
   override readonly name = 'TarError';
 }
 
+/** The tar ends too early. If a process writes it, the process may have been killed, and a retry may succeed. */
+export class TarTruncatedError extends TarError {
+  constructor() {
+    super('the tar is truncated');
+  }
+}
+
 /** Yields the entries of a tar. `bytesMax` limits the size of the whole tar, including headers and skipped bodies. */
 export async function* readTarEntries(source: AsyncIterable<Buffer>, bytesMax: number): AsyncGenerator<TarEntry, void> {
   const blocks = new Blocks(limitBytes(source, bytesMax));
@@ -95,7 +102,7 @@ class Blocks {
 
   async *body(size: number): AsyncGenerator<Buffer, void> {
     for (let left = size; left > 0; ) {
-      if (this.#buffered.length === 0 && !(await this.#readMore())) throw new TarError('the tar is truncated');
+      if (this.#buffered.length === 0 && !(await this.#readMore())) throw new TarTruncatedError();
       const part = this.#buffered.read(Math.min(left, this.#buffered.length));
       left -= part.length;
       yield part;
@@ -107,7 +114,7 @@ class Blocks {
   }
 
   async #readExactly(length: number): Promise<Buffer> {
-    while (this.#buffered.length < length) if (!(await this.#readMore())) throw new TarError('the tar is truncated');
+    while (this.#buffered.length < length) if (!(await this.#readMore())) throw new TarTruncatedError();
     return this.#buffered.read(length);
   }
 
