@@ -67,3 +67,25 @@ test('reports all pages beyond the limit in one event, and lists each of them in
   );
   assert.deepEqual(omitted.at(-1), { why: 'too_many_at_once', targetId: 'tab-9', page: 9 });
 });
+
+test('ends the recording of a session whose start failed, which is not salvaged', () => {
+  const finished: string[] = [];
+  const recorded = new Set([ID]);
+  const recorder = {
+    sessionOf: (id: string) => (recorded.has(id) ? {} : undefined),
+    finish: async (id: string) => void finished.push(id),
+  };
+  const watcher = recordingWatcher({
+    recorder: recorder as unknown as Recorder,
+    storage: { picture: async () => {} },
+    pages: new PageNumbers({ rows: { list: async () => [], add: async () => {} }, clock: systemClock, log: silentLog }),
+    rows: { omit: async () => {} },
+    events: { append: async () => {} },
+    clock: systemClock,
+    log: silentLog,
+  });
+  const rowOf = (id: string) => ({ id, settings: {} }) as unknown as SessionRow;
+  watcher.ended?.(rowOf(ID));
+  watcher.ended?.(rowOf('0190a000-0000-7000-8000-000000000002'));
+  assert.deepEqual(finished, [ID]);
+});

@@ -37,6 +37,12 @@ export const recordingWatcher = (parts: RecordingWatcherParts): Watcher => ({
         .catch(error => log.warn('recording.picture_not_kept', { sessionId: row.id, reason: reason(error) }));
     await recorder.finish(row.id);
   },
+  // A session whose start failed is not salvaged.
+  ended: ({ id }) => {
+    const { recorder, log } = parts;
+    if (recorder.sessionOf(id))
+      recorder.finish(id).catch(error => log.warn('recording.not_ended', { sessionId: id, reason: reason(error) }));
+  },
 });
 
 async function attendSession(

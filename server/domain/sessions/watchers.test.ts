@@ -5,6 +5,7 @@ import type { SessionId } from '../../kit/ids.ts';
 import { silentLog } from '../../kit/log.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import type { SessionRequest } from './api.ts';
+import type { LiveSession } from './live.ts';
 import { type Watcher, Watchers } from './watchers.ts';
 
 const id = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d10' as SessionId;
@@ -78,6 +79,21 @@ describe('watchers', () => {
     setImmediate(ready.resolve);
     await attending;
     assert.deepEqual(attended, ['b', 'a', 'c']);
+  });
+
+  test('fails only when the other watchers have attended, so that their attendances can be ended', async () => {
+    const attended: string[] = [];
+    const slow: Watcher = {
+      name: 'slow',
+      attend: (_live, _row, firing) =>
+        new Promise(resolve =>
+          firing.addEventListener('abort', () => setImmediate(() => resolve({ leave: () => {} }))),
+        ),
+    };
+    const failing: Watcher = { name: 'failing', attend: () => Promise.reject(new Error('broken')) };
+    const live = { addAttendance: (name: string) => void attended.push(name) } as unknown as LiveSession;
+    await assert.rejects(watchers(slow, failing).attend(live, row, signal), /broken/);
+    assert.deepEqual(attended, ['slow']);
   });
 
   test('calls salvage on the other watchers if one watcher fails', async () => {

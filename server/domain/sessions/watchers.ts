@@ -42,7 +42,7 @@ export interface Watcher {
   /**
    * Called when the browser runs and before a client connects, also after an adoption. After those that attend first,
    * the other watchers are called in order and run concurrently: what a watcher does before its first `await` is done
-   * before the next watcher is called. If one fails, the start fails.
+   * before the next watcher is called. If one fails, the signal fires, and the start fails when all have settled.
    */
   attend?(liveSession: LiveSession, row: SessionRow, signal: AbortSignal): Promise<Attendance | undefined>;
   /**
@@ -117,12 +117,18 @@ export class Watchers {
   }
 
   async attend(liveSession: LiveSession, row: SessionRow, signal: AbortSignal): Promise<void> {
+    const failing = new AbortController();
+    const either = AbortSignal.any([signal, failing.signal]);
     const attend = async (watcher: Watcher): Promise<void> => {
-      const attendance = await watcher.attend?.(liveSession, row, signal);
+      const attendance = await watcher.attend?.(liveSession, row, either);
       if (attendance) liveSession.addAttendance(watcher.name, attendance);
     };
     for (const watcher of this.#list) if (watcher.attendsFirst) await attend(watcher);
-    await Promise.all(this.#list.filter(({ attendsFirst }) => !attendsFirst).map(attend));
+    const attending = this.#list.filter(({ attendsFirst }) => !attendsFirst).map(attend);
+    for (const one of attending) one.catch(error => failing.abort(error));
+    // A failure waits for the others too, because nothing would end an attendance that comes later.
+    await Promise.allSettled(attending);
+    await Promise.all(attending);
   }
 
   /** Calls all watchers. If one fails, the others are not affected. */
