@@ -105,15 +105,26 @@ export class PageJournal {
   }
 
   take(frame: CapturedFrame): Promise<void> {
-    this.#compareClocks(frame);
-    return this.#inTurn(() => this.#addFrame(Math.round(frame.browserMs - this.note.baseMs), frame.jpeg));
+    const browserMs = Math.min(frame.browserMs, this.#latestMs);
+    this.#compareClocks({ browserMs, at: frame.at });
+    return this.#inTurn(() => this.#addFrame(Math.round(browserMs - this.note.baseMs), frame.jpeg));
+  }
+
+  /**
+   * No frame is taken as painted later than this, by the clock of the browser. A browser that an attacker controls could
+   * otherwise fill the disk with one frame, because all segments up to its time are written. It is not dropped, because
+   * frames also seem to come from the future if the first one was very late.
+   */
+  get #latestMs(): number {
+    if (this.#aheadMs === undefined && !this.#last) return Number.POSITIVE_INFINITY;
+    return this.note.baseMs + this.nowMs + CLOCK_SKEW_MAX_MS;
   }
 
   /**
    * Updates the difference between the clocks. If a page does not change, its only frame may arrive seconds late. The
    * calendar clock then shows how late it is.
    */
-  #compareClocks({ browserMs, at }: CapturedFrame): void {
+  #compareClocks({ browserMs, at }: Pick<CapturedFrame, 'browserMs' | 'at'>): void {
     const minAheadMs = browserMs - this.#clock.monotonicMs();
     const delayMs = this.#clock.now().getTime() - at.getTime();
     const isKnown = delayMs >= 0 && delayMs <= CLOCK_SKEW_MAX_MS;

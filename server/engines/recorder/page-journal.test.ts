@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { HandClock } from '../../../tests/harness/hand-clock.ts';
+import type { CapturedFrame } from './capture.ts';
+import { PageFolder } from './page-folder.ts';
+import { PageJournal } from './page-journal.ts';
+
+const root = await mkdtemp(join(tmpdir(), 'berth-journal-'));
+after(() => rm(root, { recursive: true }));
+
+let frames = 0;
+
+/** A frame that differs from all others: 16 x 16 pixels in a JPEG without a picture. */
+function frameAt(browserMs: number): CapturedFrame {
+  const header = Buffer.from('ffd8ffc0000b080010001001011100ffda0008010100003f00', 'hex');
+  const jpeg = Buffer.concat([header, Buffer.from([++frames]), Buffer.from('ffd9', 'hex')]);
+  const metadata = { offsetTop: 0, pageScaleFactor: 1, deviceWidth: 0, deviceHeight: 0 };
+  return {
+    ...{ jpeg, browserMs, at: new Date(browserMs), ahead: 1 },
+    metadata: { ...metadata, scrollOffsetX: 0, scrollOffsetY: 0 },
+  };
+}
+
+async function begin(name: string, clock: HandClock): Promise<PageJournal> {
+  const first = frameAt(0);
+  const listener = { segmentComplete: () => {}, lost: () => {} };
+  const folder = new PageFolder(join(root, name));
+  const journal = await PageJournal.begin(folder, 'page', { first, leadMs: 0 }, clock, listener);
+  await journal.take(first);
+  return journal;
+}
+
+test('writes few segments for a frame whose time is far ahead, also after a restart', async () => {
+  const clock = new HandClock();
+  const journal = await begin('ahead', clock);
+  await clock.advance(100);
+  await journal.take(frameAt(6_000_000));
+  assert.equal(journal.lastMs, 10_100);
+  await journal.leave();
+  const folder = new PageFolder(join(root, 'ahead'));
+  const note = (await folder.note()) ?? assert.fail();
+  const resumed = await PageJournal.resume(folder, note, clock, { segmentComplete: () => {}, lost: () => {} });
+  await resumed.take(frameAt(12_000_000));
+  assert.ok((await readdir(folder.path)).length <= 4, 'the note and three segments');
+  await resumed.end();
+});
+
+test('takes every frame after a first frame that was very late, and soon at the right times', async () => {
+  const clock = new HandClock();
+  await clock.advance(30_000);
+  const journal = await begin('late', clock);
+  const times: number[] = [];
+  for (const _ of Array(5)) {
+    await clock.advance(1_000);
+    await journal.take(frameAt(clock.monotonicMs()));
+    times.push(journal.lastMs);
+  }
+  assert.deepEqual(times, [11_000, 22_000, 33_000, 34_000, 35_000]);
+  await journal.end();
+});
