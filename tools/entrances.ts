@@ -67,7 +67,6 @@ const KNOWN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'server/engines/store/embedded/link-libraries.ts': { 'JSON.parse': OWN_BYTES },
   'server/engines/profiles/staging.ts': { 'JSON.parse': OWN_BYTES },
   'server/engines/profiles/profiles.ts': { 'JSON.parse': 'sealed by this installation; a caller awaits it' },
-  'server/engines/recorder/page-folder.ts': { 'JSON.parse': OWN_BYTES },
   'server/entry/http/server.ts': {
     request: "Fastify's own, which answers what a handler throws",
     checkExpectation: "Fastify's own, as for every other request",

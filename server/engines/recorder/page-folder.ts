@@ -17,6 +17,8 @@ import {
   unlink,
 } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isCode } from '../../kit/durable.ts';
+import { parseJson } from '../../kit/foreign.ts';
 import { isObject } from '../../kit/json.ts';
 import { journalFrameHead, journalHead, readJournal, type Size, type TimedFrame } from './matroska.ts';
 
@@ -70,14 +72,29 @@ export class PageFolder {
     await rename(join(this.path, `${NOTE}.new`), join(this.path, NOTE));
   }
 
-  async note(): Promise<PageNote | undefined> {
-    try {
-      const note: unknown = JSON.parse(await readFile(join(this.path, NOTE), 'utf8'));
-      if (!isObject(note) || typeof note.targetId !== 'string' || typeof note.baseMs !== 'number') return undefined;
-      return { targetId: note.targetId, startedAt: new Date(String(note.startedAt)), baseMs: note.baseMs };
-    } catch {
-      return undefined;
-    }
+  /** Undefined if the folder has no valid description, or if it cannot be read. */
+  note(): Promise<PageNote | undefined> {
+    return this.#readNote().catch(() => undefined);
+  }
+
+  /** Undefined if the folder has no valid description. */
+  async #readNote(): Promise<PageNote | undefined> {
+    const text = await readFile(join(this.path, NOTE), 'utf8').catch((error: unknown) => {
+      if (isCode(error, 'ENOENT')) return '';
+      throw error;
+    });
+    const note = parseJson(text);
+    if (!isObject(note) || typeof note.targetId !== 'string' || typeof note.baseMs !== 'number') return undefined;
+    return { targetId: note.targetId, startedAt: new Date(String(note.startedAt)), baseMs: note.baseMs };
+  }
+
+  /** Removes a folder that has no valid description. Nothing can be read from it. */
+  async removeIfUndescribed(): Promise<void> {
+    const isUndescribed = await this.#readNote().then(
+      note => note === undefined,
+      () => false,
+    );
+    if (isUndescribed) await this.remove();
   }
 
   /** In the order of their sequence numbers. */

@@ -13,6 +13,7 @@ import { EncodeQueue } from './encode-queue.ts';
 import { EndedRecordings } from './ended-recordings.ts';
 import { type Confine, Ffmpeg } from './ffmpeg.ts';
 import type { Frame, Hub } from './hub.ts';
+import { PageFolder } from './page-folder.ts';
 import { type MaskKind, PageMask } from './page-mask.ts';
 import {
   type Appearance,
@@ -145,7 +146,9 @@ export class Recorder implements Closeable {
       if (this.#isResumed(session, page)) continue;
       this.#resumedPages.add(join(session, String(page)));
       const resumed = await PageRecording.resume(this.#pageOptions(session, page), this.#lastAliveAt);
-      await resumed?.recording.endAt(this.#lastAliveAt);
+      if (resumed) await resumed.recording.endAt(this.#lastAliveAt);
+      // The server was killed while it made the folder, so nothing was recorded.
+      else await new PageFolder(join(this.#options.folder, session, String(page))).removeIfUndescribed();
     }
   }
 
