@@ -1,9 +1,11 @@
-// Logs and page numbers on the embedded PostgreSQL: chunks that replace each other, parts by kind, state after a restart,
-// and deletion.
+// Logs, page numbers and requested recording files on the embedded PostgreSQL: chunks that replace each other, parts by
+// kind, state after a restart, repeated requests, and deletion.
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import { openStore } from '../../server/engines/store/open-store.ts';
 import type { LogChunk } from '../../server/engines/store/rows/logs.ts';
+import type { RecordingFileRow } from '../../server/engines/store/rows/recordings.ts';
 import type { SessionRow } from '../../server/engines/store/rows/sessions.ts';
 import type { Store } from '../../server/engines/store/store.ts';
 import { addMs } from '../../server/kit/clock.ts';
@@ -99,6 +101,25 @@ describe('logs', () => {
     assert.equal(await store.logs.forget(addMs(NOW, -DAY_MS), 10), 0);
     assert.equal(await store.logs.forget(addMs(NOW, DAY_MS), 10), 1);
     assert.deepEqual([await firsts(ended), await firsts(running)], [[], [1]]);
+  });
+
+  it('begins a requested recording file again only if it has failed or another host was asked', async () => {
+    const [{ id: sessionId, hostId }, { hostId: otherHost }] = [await aSession(), await aSession()];
+    await store.recordings.began(sessionId, 0, NOW);
+    const ask = async (host: HostId): Promise<RecordingFileRow> => {
+      const request = { sessionId, page: 0, hostId: host, assembly: randomUUID(), requestedAt: NOW };
+      await store.recordings.ask(request);
+      return (await store.recordings.files(sessionId))[0] ?? assert.fail();
+    };
+    const first = await ask(otherHost);
+    const second = await ask(hostId);
+    assert.deepEqual([second.hostId, second.assembly === first.assembly], [hostId, false]);
+    assert.deepEqual(await ask(hostId), second, 'this host is at work');
+    await store.recordings.settle({ ...second, state: 'FAILED', attempts: 5, failure: 'broken' });
+    const third = await ask(hostId);
+    assert.deepEqual([third.state, third.attempts, third.assembly === second.assembly], ['PENDING', 0, false]);
+    await store.recordings.settle({ ...third, state: 'COMPLETED', size: 1, completedAt: NOW });
+    assert.equal((await ask(otherHost)).assembly, third.assembly, 'a complete file is kept');
   });
 
   it('keeps the first number that was assigned to a page', async () => {

@@ -80,7 +80,10 @@ export interface RecordingRows {
   omissions(session: SessionId): Promise<ReadonlyArray<{ readonly why: OmissionReason; readonly pages: number }>>;
   /** For each page, the end of its last stored segment, in milliseconds. */
   lengths(session: SessionId): Promise<ReadonlyMap<number, number>>;
-  /** Requests that this host assemble the file. A complete file is not changed. */
+  /**
+   * Requests that this host assemble the file. Does nothing if the file is complete, or if this host has been asked and
+   * the file has not failed.
+   */
   ask(row: Pick<RecordingFileRow, 'sessionId' | 'page' | 'hostId' | 'assembly' | 'requestedAt'>): Promise<void>;
   files(session: SessionId): Promise<RecordingFileRow[]>;
   /** Oldest first. */

@@ -99,8 +99,17 @@ export const recordings = (db: Db): RecordingRows => ({
         oc
           .columns(['sessionId', 'page'])
           .doUpdateSet(fresh)
-          // A complete file is kept: the recording of an ended session does not change.
-          .where('recordingFiles.state', '!=', 'COMPLETED'),
+          // A complete file is kept: the recording of an ended session does not change. One that this host is assembling is
+          // not begun again, or it would never be complete for a client that asks often.
+          .where(({ eb, or, and, ref }) =>
+            or([
+              eb('recordingFiles.state', '=', 'FAILED'),
+              and([
+                eb('recordingFiles.state', '=', 'PENDING'),
+                eb('recordingFiles.hostId', '!=', ref('excluded.hostId')),
+              ]),
+            ]),
+          ),
       )
       .execute();
   },
