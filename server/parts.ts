@@ -63,15 +63,11 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
   const identity = scope.own(await openIdentity(runtime, { store, secret, audit, tallies }));
   const admission = await openAdmission(runtime, foundation, identity.applications);
   const liveSessions = new LiveSessions();
-  // The only cycle: the network and credit end sessions that have used up theirs, and the end of a session calls the network.
-  const endSession = lateFunction<Parameters<Endings['end']>, ReturnType<Endings['end']>>('the end of a session');
-  const isEndOwed = lateFunction<Parameters<Endings['isOwed']>, boolean>('whether the end of a session is owed');
+  const endings = lateEndings();
   const needs = { identity, admission, liveSessions };
-  const late = { endSession: endSession.call, isEndOwed: isEndOwed.call };
-  const families = await openFamilies(runtime, foundation, { ...needs, ...late });
+  const families = await openFamilies(runtime, foundation, { ...needs, ...endings.calls });
   const sessions = openSessions(runtime, foundation, { ...needs, families, metrics });
-  endSession.bind((id, end) => sessions.endings.end(id, end));
-  isEndOwed.bind(id => sessions.endings.isOwed(id));
+  endings.bind(sessions.endings);
   const driving = openDriving(runtime, foundation, sessions.signing, () => http.url);
   const invocations = openInvocations(runtime, foundation, {
     ...{ driving, sessions: sessions.service, files: families.invocations.files, liveSessions },
@@ -112,6 +108,19 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
     missing: slots.missing,
     first,
     stop: mode => stop(mode, { sessions, invocations, admission, foundation, recordings: families.recordings }),
+  };
+}
+
+/** The only cycle: the network and credit end sessions that have used up theirs, and the end of a session calls them. */
+function lateEndings() {
+  const endSession = lateFunction<Parameters<Endings['end']>, ReturnType<Endings['end']>>('the end of a session');
+  const isEndOwed = lateFunction<Parameters<Endings['isOwed']>, boolean>('whether the end of a session is owed');
+  return {
+    calls: { endSession: endSession.call, isEndOwed: isEndOwed.call },
+    bind: (endings: Endings): void => {
+      endSession.bind((id, end) => endings.end(id, end));
+      isEndOwed.bind(id => endings.isOwed(id));
+    },
   };
 }
 
