@@ -57,7 +57,7 @@ export async function pollUntil<T>(
   );
 }
 
-/** Like `within`, for work that observes the signal and cleans up: returns only when the work has settled. */
+/** Like `withTimeout`, for work that observes the signal and cleans up: returns only when the work has settled. */
 export async function withDeadline<T>(
   ms: number,
   description: string,

@@ -53,7 +53,7 @@ export class Audit {
   }
 
   /**
-   * Resolves when the entry is durable. With `within`, the entry is written in the transaction that makes the change.
+   * Resolves when the entry is durable. With `trx`, the entry is written in the transaction that makes the change.
    * It should come last there, because other transactions wait for the locks of the entry and of its event.
    */
   async record(event: AuditEvent, trx?: AuditTransaction): Promise<void> {
