@@ -38,7 +38,7 @@ export const Download = Type.Object(
     }),
     size: Type.Integer({ description: 'Size in bytes.' }),
     checksum: Checksum,
-    createdAt: Time('When the download began.'),
+    createdAt: Time('When the download was complete. Lists are in this order.'),
     downloadUrl: Type.String({
       format: 'uri',
       description:
@@ -71,8 +71,8 @@ export const DownloadsQuery = Type.Object({
   ),
   minSize: Type.Optional(Bytes('Return only downloads of at least this size, in bytes.')),
   maxSize: Type.Optional(Bytes('Return only downloads of at most this size, in bytes.')),
-  createdAfter: Type.Optional(Instant('Return only downloads that began at this time or later. ISO 8601.')),
-  createdBefore: Type.Optional(Instant('Return only downloads that began at this time or earlier. ISO 8601.')),
+  createdAfter: Type.Optional(Instant('Return only downloads that were complete at this time or later. ISO 8601.')),
+  createdBefore: Type.Optional(Instant('Return only downloads that were complete at this time or earlier. ISO 8601.')),
   limit: Type.Optional(
     Type.Integer({
       minimum: 1,

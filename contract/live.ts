@@ -9,7 +9,7 @@ export const DebugQuery = Type.Object({
       minimum: 1,
       maximum: DEBUG_EXPIRES_MAX_SECONDS,
       description:
-        'Seconds for which the addresses are valid. Defaults to the remaining time of the session, at most 21600.',
+        'Seconds for which the addresses are valid. Defaults to 21600. They always end with the session.',
     }),
   ),
   readOnly: Type.Optional(

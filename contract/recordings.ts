@@ -82,6 +82,7 @@ export const RecordingDownload = Type.Object(
     downloadUrl: Type.Optional(Type.String({ description: 'Signed link to the file. Works without a credential.' })),
     downloadUrlExpiresAt: Type.Optional(Time('When the link expires. Every response has a new link.')),
     size: Type.Optional(Type.Integer({ description: 'Size in bytes.' })),
+    error: Type.Optional(Type.String({ description: 'Present with `FAILED`: what to do next.' })),
   },
   { description: 'The MP4 file of one page.' },
 );

@@ -69,7 +69,7 @@ export const DEVICE_OPERATIONS = {
     path: '/v1/device/approvals',
     summary: 'Approve or deny a device authorization',
     description:
-      'Approves or denies the request of a program. Only the person who has read the request can do so. Approving requires a recent proof of identity, and is refused if the request is known to come from the browser of a session.',
+      'Approves or denies the request of a program. Only the person who has read the request can approve it. Approving also requires a recent proof of identity, and is refused if the request is known to come from the browser of a session.',
     credential: 'human',
     isWrite: true,
     unknownFields: 'refuse',

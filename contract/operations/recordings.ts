@@ -23,7 +23,7 @@ export const RECORDING_OPERATIONS = {
     description:
       'Returns every recorded page with its start and end time, even while the session is running. If there is no replay, the status is 404 and `details.reason` says why: `disabled` (the session was created with `recordSession` false), `none` (nothing has been recorded yet) or `expired` (the session ended more than 31 days ago).',
     credential: 'agentKey',
-    scopes: ['browsers:read'],
+    scopes: ['browsers:files'],
     isWrite: false,
     mount: 'both',
     params: SessionParams,
@@ -38,7 +38,7 @@ export const RECORDING_OPERATIONS = {
     description:
       'Returns the HLS playlist of a page, with H.264 video in fragmented MP4 segments. While the page is being recorded, the playlist has the type `EVENT`, grows, and is at most eight seconds behind. Afterwards it has the type `VOD` and is complete. Segment addresses require no key and are valid for six hours; a playlist that is read again has the same addresses for half an hour.',
     credential: 'agentKey',
-    scopes: ['browsers:read'],
+    scopes: ['browsers:files'],
     isWrite: false,
     mount: 'both',
     params: ReplayParams,

@@ -1,10 +1,10 @@
-// Deletes the data of sessions that ended a month ago, in batches. The rows show what is due, so the task may run at
-// any time.
+// Deletes the data of sessions that ended long ago, in batches. The rows show what is due, so the task may run at any
+// time.
 import { addMs, type Clock } from '../kit/clock.ts';
 
-export const KEPT_MS = 31 * 24 * 60 * 60_000;
-
 export interface ForgetOptions {
+  /** How long the data is kept after the end of the session. */
+  readonly keptMs: number;
   /** Returns the number of sessions that were deleted, at most `batch`. */
   readonly forget: (endedBefore: Date, batch: number) => Promise<number>;
   /** Maximum number of sessions per statement. */
@@ -15,9 +15,9 @@ export interface ForgetOptions {
 
 export async function forgetEnded(
   clock: Clock,
-  { forget, batch, batchesMax }: ForgetOptions,
+  { keptMs, forget, batch, batchesMax }: ForgetOptions,
 ): Promise<{ forgotten: number }> {
-  const endedBefore = addMs(clock.now(), -KEPT_MS);
+  const endedBefore = addMs(clock.now(), -keptMs);
   let forgotten = 0;
   for (let run = 0; run < batchesMax; run++) {
     const count = await forget(endedBefore, batch);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { canonicalJson, digestOf } from './canonical-json.ts';
+import { canonicalJson, digestOf, isInteroperable } from './canonical-json.ts';
 
 test('matches the examples in RFC 8785', () => {
   // The examples in RFC 8785, sections 3.2.2 and 3.2.3 (the order of members).
@@ -27,4 +27,10 @@ test('equal values have equal digests regardless of the order of members, and un
 test('refuses values that are not I-JSON', () => {
   for (const value of [Number.NaN, Number.POSITIVE_INFINITY, '\ud800', { '\udc00': 1 }, undefined, 1n, () => 1])
     assert.throws(() => canonicalJson(value));
+});
+
+test('tells which values every program reads as they were sent', () => {
+  for (const value of [null, true, 1.5, -0, 2 ** 53 - 1, 'text', [{ a: ['\ud83d\ude00'] }]]) assert.ok(isInteroperable(value));
+  for (const value of [2 ** 53, -(2 ** 53), 1e400, '\ud800', { '\udc00': 1 }, [{ a: [1e21] }]])
+    assert.ok(!isInteroperable(value));
 });

@@ -14,6 +14,20 @@ export function canonicalJson(value: unknown): string {
   return text;
 }
 
+export const NOT_INTEROPERABLE =
+  'contains a number beyond 2^53, which programs round, or half of a surrogate pair; send such values as text';
+
+/**
+ * Whether the canonical form keeps the value as it is: numbers are exact in every language, and texts are well-formed.
+ */
+export function isInteroperable(value: unknown): boolean {
+  if (typeof value === 'string') return value.isWellFormed();
+  if (typeof value === 'number')
+    return Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value));
+  if (typeof value !== 'object' || value === null) return true;
+  return Object.entries(value).every(([name, member]) => name.isWellFormed() && isInteroperable(member));
+}
+
 /** Members in the order of the UTF-16 code units of their names; absent ones are left out. */
 function canonicalObject(value: object): string {
   const members = Object.entries(value).filter(([, member]) => member !== undefined);

@@ -5,8 +5,9 @@ import type { Runtime } from '../kit/runtime.ts';
 import type { Foundation } from './foundation.ts';
 
 const FORGET_MS = 3_600_000;
+const KEPT_MS = 31 * 24 * FORGET_MS;
 /** The maximum number of sessions per statement, and the maximum number of statements per run. */
-const FORGET_LIMITS = { batch: 200, batchesMax: 50 };
+const FORGET_LIMITS = { keptMs: KEPT_MS, batch: 200, batchesMax: 50 };
 
 export async function openEvents({ clock }: Runtime, { store: { events, sessions, listen } }: Foundation) {
   const service = await EventService.open({ events, sessions, clock }, listen);

@@ -47,7 +47,7 @@ export async function openFiles(runtime: Runtime, foundation: Foundation, deps: 
   const salvage = await openSalvage(config);
   const { downloadBytes, uploadBytes } = config.sessionFiles;
   const keeper = new Keeper({
-    ...{ rows: store.downloads, stored: store.storedBytes, events: store.events, limits, host, clock, log },
+    ...{ rows: store.downloads, limits, host, clock, log },
     ...{ staging, outbox, keyOf: downloadKey, sessionBytesMax: downloadBytes, downloadsFolder: DOWNLOADS },
     kept: downloaded,
   });

@@ -45,7 +45,7 @@ const STORED_MS = 30_000;
 
 export async function openRecordings(runtime: Runtime, foundation: Foundation, pages: PageNumbers) {
   const { host, clock, log } = runtime;
-  const { config, store, artifacts, links, tallies } = foundation;
+  const { config, store, staging, artifacts, links, tallies } = foundation;
   const { recordings: rows, sessions, events, retention } = store;
   const keys = keysIn(artifacts);
   const addresses = new Addresses({ artifacts, keys, links });
@@ -53,7 +53,7 @@ export async function openRecordings(runtime: Runtime, foundation: Foundation, p
   const recorder = await openRecorder(runtime, foundation, storage);
   const liveFrames = new LiveFrames(recorder, clock, foundation.workers);
   const { ffmpeg } = recorder;
-  const assembler = new Assembler({ rows, artifacts, keys, storage, ffmpeg, mp4Head, host, clock, log });
+  const assembler = new Assembler({ rows, artifacts, keys, storage, staging, ffmpeg, mp4Head, host, clock, log });
   return {
     service: new RecordingService({
       ...{ rows, sessions, artifacts, pictureKey, addresses, host, clock, tallies },

@@ -53,6 +53,14 @@ test('refuses a call that needs approval, and reports where to prepare it', asyn
   assert.match(called.text, /operations\/orders\.cancel\/prepare/);
 });
 
+test('refuses input whose digest other programs would not compute', async () => {
+  for (const orderId of ['\ud800', 2 ** 53]) {
+    const refused = await agent.prepare('orders.cancel', { input: { orderId } });
+    assert.equal(refused.status, 400, refused.text);
+    assert.match(refused.text, /half of a surrogate pair/);
+  }
+});
+
 test('a member approves the digest, and the agent executes the Action once', async () => {
   const action = await agent.prepared('orders.cancel', { input: { orderId: 'A-1' }, reason: 'The customer asked.' });
   assert.deepEqual([action.status, action.approver], ['awaiting_approval', 'member']);

@@ -72,7 +72,8 @@ test('records changes of limits, and commands of the operator', async () => {
   assert.deepEqual(created.actor, { kind: 'operator' });
   assert.deepEqual(created.target, { kind: 'agent_key', id: made.id });
   assert.equal(changed?.action, 'limits.changed');
-  assert.deepEqual(changed.details?.fields, ['maxConcurrent']);
+  const { fields, before, after } = Object(changed.details);
+  assert.deepEqual({ fields, before, after }, { fields: ['maxConcurrent'], before: [], after: ['maxConcurrent=3'] });
 });
 
 test('records the refusal of a key by its address ranges once a minute', async () => {

@@ -205,6 +205,16 @@ test('a decision cannot be changed, and a denial needs no recent proof', async (
   assert.equal((await devices.collect(started)).body.error, 'access_denied');
 });
 
+test('a request that nobody has read can be denied, but not approved', async () => {
+  const started = await devices.start();
+  const owner = await devices.freshOwner();
+  const approved = await devices.decide<ErrorBody>(owner, started.user_code, devices.approval);
+  assert.deepEqual([approved.status, approved.body.code], [404, 'not_found']);
+  const denied = await devices.decide(owner, started.user_code, { decision: 'deny' });
+  assert.deepEqual([denied.status, denied.body.status], [200, 'denied']);
+  assert.equal((await devices.collect(started)).body.error, 'access_denied');
+});
+
 // ---- the state, without the token ------------------------------------------------------------------------------------
 
 const stateOf = (started: StartedDevice, query = '') =>

@@ -30,6 +30,9 @@ const REPORT = randomBytes(200_000);
 const LEAVING_DELAYS = 14;
 const sha256 = (bytes: Uint8Array | string): string => createHash('sha256').update(bytes).digest('hex');
 
+/** Sends the rest of the newest slow download. */
+let finishSlow = (): unknown => assert.fail('no slow download has begun');
+
 const pages = await openPages({
   '/files':
     '<!doctype html><title>Files</title><a id=report href=/report>report</a><a id=named href=/plain download="Gr\u00fc\u00dfe \u2602.csv">named</a>' +
@@ -71,6 +74,7 @@ const pages = await openPages({
     const headers = { 'content-type': 'application/zip', 'content-disposition': 'attachment; filename=slow.zip' };
     response.writeHead(200, { ...headers, 'content-length': '1000000' });
     response.write(randomBytes(100_000));
+    finishSlow = () => response.end(randomBytes(900_000));
   },
 });
 const store = await chosenStore();
@@ -125,6 +129,21 @@ describe('downloads', () => {
       );
       assert.ok((await bytesOf(String(download?.downloadUrl))).equals(PDF));
       assert.equal((await server.read(id)).status, 'RUNNING');
+    }));
+
+  it('lists downloads in the order in which they became complete', () =>
+    withPage({}, async (page, { id }) => {
+      const started = page.waitForEvent('download');
+      await page.click('#slow');
+      await started;
+      await page.click('#report');
+      const [first] = await listed(id, 1);
+      finishSlow();
+      const [, slow] = await listed(id, 2);
+      const names = (await list(id)).downloads.map(({ filename }) => filename);
+      assert.deepEqual([names, first?.filename, slow?.filename], [['report.pdf', 'slow.zip'], 'report.pdf', 'slow.zip']);
+      const polled = await list(id, `&createdAfter=${first?.createdAt}`);
+      assert.equal(polled.total, 2, 'a caller that polls from the newest one sees the slow one');
     }));
 
   it('gives a download the type that the site sent, or the type detected from its bytes', () =>
@@ -362,7 +381,7 @@ describe('a download', () => {
     assert.deepEqual(await names(`&createdBefore=${session.createdAt}`), []);
     const page = await list(session.id, '&limit=1&offset=1');
     assert.deepEqual([page.total, page.limit, page.offset, page.downloads.length], [2, 1, 1, 1]);
-    for (const bad of ['&limit=0', '&limit=101', '&offset=-1', '&minSize=x', '&createdAfter=yesterday'])
+    for (const bad of ['&limit=0', '&limit=101', '&offset=-1', '&minSize=x', '&createdAfter=yesterday', '&createdAfter=5'])
       assert.equal((await server.api('GET', `/v1/browsers/downloads?sessionId=${session.id}${bad}`)).status, 400, bad);
     assert.equal((await server.api('GET', '/v1/browsers/downloads')).status, 400);
     assert.equal((await server.api('GET', `/v1/browsers/downloads?sessionId=${randomUUID()}`)).status, 404);

@@ -131,6 +131,8 @@ test('a built-in operation can be disabled, and its approval and price can be se
   const { body: none } = await server.api<InvocationPage>('GET', agentPath(server, 'invocations'), { key });
   assert.equal(none.data.filter(({ operationId }) => operationId === 'browser.pdf').length, 0);
   assert.equal((await owner.configure('browser.pdf', {}, '"3"')).body.digest, before.body.digest);
+  const second = await owner.send<ConfiguredOperation>('GET', 'operations/browser.pdf?revision=2');
+  assert.deepEqual([second.body.revision, second.body.enabled], [2, false]);
   for (const [method, path] of [
     ['POST', 'browser.pdf/publish'],
     ['POST', 'browser.pdf/withdraw'],

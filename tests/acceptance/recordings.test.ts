@@ -275,20 +275,23 @@ test('a session with recording disabled stores nothing and reports that recordin
   }
 });
 
-test('recording files require the browsers:files scope', async () => {
+test('replays and recording files require the browsers:files scope', async () => {
   const { id } = await server.createSession({ keepAlive: true });
-  const path = `/v1/browsers/sessions/${id}/recording/downloads`;
+  const session = `/v1/browsers/sessions/${id}`;
+  const path = `${session}/recording/downloads`;
   const keys = `/v1/applications/${server.applicationId}/agent-keys`;
   const token = await ownerToken(server);
-  for (const [scope, code] of [
-    ['browsers:files', 'session_not_ended'],
-    ['browsers:read', 'permission_denied'],
-    ['browsers:write', 'permission_denied'],
+  for (const [scope, code, replayCode] of [
+    ['browsers:files', 'session_not_ended', 'replay_not_found'],
+    ['browsers:read', 'permission_denied', 'permission_denied'],
+    ['browsers:write', 'permission_denied', 'permission_denied'],
   ]) {
     const body = { name: `only ${scope}`, scopes: [scope] };
     const issued = await server.api<{ key: string }>('POST', keys, { key: token, body });
     for (const method of ['GET', 'POST'])
       assert.equal((await server.api(method, path, { key: issued.body.key })).body.code, code, `${method} ${scope}`);
+    for (const replay of [`${session}/replays`, `${session}/replays/7`])
+      assert.equal((await server.api('GET', replay, { key: issued.body.key })).body.code, replayCode, scope);
   }
   await released(id);
 });

@@ -140,7 +140,7 @@ test('accepts a region that official clients send, and returns the actual region
   }));
 
 test('lists unknown fields at every depth in warnings', () =>
-  withSession({ keepalive: true, browserSettings: { viewPort: {}, viewport: { depth: 3 } } }, async session => {
+  withSession({ keepalive: true, '\ud800': 1, browserSettings: { viewPort: {}, viewport: { depth: 3 } } }, async session => {
     assert.equal(session.keepAlive, false);
     const read = await server.api<CreatedSession>('GET', `/v1/browsers/sessions/${session.id}`);
     assert.deepEqual(read.body.warnings, session.warnings, 'they are shown with the session');
@@ -151,6 +151,7 @@ test('lists unknown fields at every depth in warnings', () =>
       'browserSettings.viewPort',
       'browserSettings.viewport.depth',
       'keepalive',
+      '\ufffd',
     ]);
   }));
 
@@ -355,6 +356,13 @@ test('filters sessions by key and creation time, and returns the settings that a
   assert.ok((await found(`createdAfter=${at(created)}&createdBefore=${at(created + 1)}`)).includes(id));
   assert.ok(!(await found(`createdBefore=${at(created)}`)).includes(id));
   assert.ok(!(await found(`createdAfter=${at(created + 1)}`)).includes(id));
+  for (const unreadable of ['2016-12-31T23:59:60Z', '2026-09-24T10:15:30Z[UTC]']) {
+    const refused = await server.api('GET', `${SESSIONS}?createdAfter=${encodeURIComponent(unreadable)}`);
+    assert.deepEqual([refused.status, refused.body.code], [400, 'invalid_request'], refused.text);
+    assert.match(refused.body.message, /a time like/);
+  }
+  const blank = await server.api('GET', `${SESSIONS}?q=%20`);
+  assert.deepEqual([blank.status, blank.body.code], [400, 'invalid_query']);
   await server.release(id);
 });
 
@@ -507,7 +515,7 @@ test('releasing a session while it is starting cancels the start', async () => {
     assert.equal(row.startedAt, row.createdAt);
     const changed = await update<ErrorBody>(row.id, { userMetadata: {} });
     assert.equal(changed.status, 409, 'only a release is possible now');
-    const released = await update(row.id, { status: 'REQUEST_RELEASE' });
+    const released = await update(row.id, { status: 'REQUEST_RELEASE', userMetadata: { done: 'yes' } });
     assert.equal(released.status, 200);
     assert.equal(released.body.status, 'COMPLETED');
     assert.equal(released.body.endReason, 'released');

@@ -151,6 +151,7 @@ describe('an upload', () => {
       await setLimits(server, token, { maxStoredBytes: 2_000_000 });
       assert.match(await refusal(1), /at most 0 bytes.* maxStoredBytes .* 2000000 .*Delete downloads/);
       await setLimits(server, token, {});
+      assert.equal((await send(session.id, 'half', randomBytes(2_000_000))).status, 200, 'replaces the first one');
       assert.deepEqual(
         (await uploadsOf(session.id)).map(({ fileName }) => fileName),
         ['half'],
@@ -221,6 +222,18 @@ describe('an upload', () => {
       assert.deepEqual(filesIn(session.id), ['once.txt']);
       assert.equal((await send(session.id, 'once.txt', 'other bytes', key)).status, 409);
     }));
+
+  it('can be repeated with its Idempotency-Key after the end of the session', async () => {
+    const session = await server.createSession();
+    const key = { 'idempotency-key': randomUUID() };
+    const first = await send(session.id, 'once.txt', 'bytes', key);
+    await server.release(session.id);
+    const again = await send(session.id, 'once.txt', 'bytes', key);
+    assert.deepEqual([again.status, again.headers['idempotency-replayed']], [200, 'true'], again.text);
+    assert.deepEqual(again.body, first.body);
+    const other = await send(session.id, 'once.txt', 'bytes', { 'idempotency-key': randomUUID() });
+    assert.deepEqual([other.status, other.body.code], [409, 'session_not_running']);
+  });
 
   it('cannot be modified by the browser, and is deleted at the end of the session, but stays in the list of uploads', async () => {
     const session = await server.createSession({ keepAlive: true });

@@ -1,17 +1,21 @@
 // Session events on the embedded PostgreSQL: each change has its event, and readers miss none.
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import pg from 'pg';
 import { socketLogin } from '../../server/engines/store/embedded/is-responding.ts';
 import { find } from '../../server/engines/store/embedded/postmaster.ts';
 import { openStore } from '../../server/engines/store/open-store.ts';
+import type { FinishedDownload } from '../../server/engines/store/rows/downloads.ts';
 import type { SessionEventRow } from '../../server/engines/store/rows/events.ts';
+import type { OutboxRow } from '../../server/engines/store/rows/outbox.ts';
 import type { NewSession, SessionRow } from '../../server/engines/store/rows/sessions.ts';
 import type { Store } from '../../server/engines/store/store.ts';
 import { addMs } from '../../server/kit/clock.ts';
 import {
   type AccountId,
   type ApplicationId,
+  type DownloadId,
   type HostId,
   type KeyId,
   newId,
@@ -25,6 +29,7 @@ import { clockAt, STEP_MS, temporaryFolder } from './store-fixtures.ts';
 
 const NOW = new Date('2026-11-20T10:00:00.123Z');
 const DAY_MS = 24 * 60 * 60_000;
+const SERVICE = { kind: 'service' } as const;
 const RELEASED = { status: 'COMPLETED', reason: 'released' } as const;
 
 describe('session events', () => {
@@ -92,6 +97,16 @@ describe('session events', () => {
       ms: at.getTime() - NOW.getTime(),
     }));
 
+  const aDownload = ({ id: sessionId, applicationId, hostId }: SessionRow, size: number): FinishedDownload => ({
+    ...{ id: newId<DownloadId>(NOW), applicationId, sessionId, hostId, guid: randomUUID(), state: 'complete' },
+    ...{ filename: 'a.txt', mimeType: 'text/plain', size, checksum: 'sha256:1' },
+    ...{ createdAt: NOW, finishedAt: addMs(NOW, 70) },
+  });
+  const anOutboxRow = ({ id, applicationId, hostId }: FinishedDownload): OutboxRow => ({
+    ...{ id, applicationId, hostId, key: `key of ${id}`, staged: id },
+    ...{ attempts: 0, dueAt: NOW, createdAt: NOW },
+  });
+
   const connect = async (): Promise<pg.Client> => {
     const client = new pg.Client(login());
     await client.connect();
@@ -138,6 +153,38 @@ describe('session events', () => {
       { type: 'session.end_decided', actor: by, detail: RELEASED, ms: 50 },
       { type: 'session.ended', actor: by, detail: { ...RELEASED, seconds: 1.5, proxyBytes: 77 }, ms: 1500 },
     ]);
+  });
+
+  it('include downloads that end after their session, and each of them once', async () => {
+    const row = await aSession();
+    const [whole, partial] = [aDownload(row, 10), aDownload(row, 10)];
+    await store.downloads.begin({ ...partial, state: 'running' });
+    await store.sessions.decideEnd(row.id, RELEASED, addMs(NOW, 50));
+    await store.sessions.finish(row.id, addMs(NOW, 60), 0);
+    const isCompleted = () => store.downloads.complete(whole, anOutboxRow(whole), SERVICE, () => {});
+    const isFailed = () => store.downloads.fail(row.id, partial.guid, 'it is partial', addMs(NOW, 80), SERVICE);
+    assert.deepEqual([await isCompleted(), await isCompleted(), await isFailed(), await isFailed()], [
+      ...[true, false],
+      ...[true, false],
+    ]);
+    const { id: downloadId, filename, mimeType, size } = whole;
+    assert.deepEqual((await told(row)).slice(-2), [
+      { type: 'download.completed', actor: SERVICE, detail: { downloadId, filename, mimeType, size }, ms: 70 },
+      { type: 'download.failed', actor: SERVICE, detail: { filename, reason: 'it is partial' }, ms: 80 },
+    ]);
+  });
+
+  it('tell of one of two downloads that complete at once if only one fits', async () => {
+    const row = await aSession();
+    const complete = (download: FinishedDownload) =>
+      store.downloads.complete(download, anOutboxRow(download), SERVICE, ({ session, application }) => {
+        if (Math.max(session, application) + download.size > 15) throw new Error('no room');
+      });
+    const outcomes = await Promise.allSettled([aDownload(row, 10), aDownload(row, 10)].map(complete));
+    assert.deepEqual(outcomes.map(({ status }) => status).sort(), ['fulfilled', 'rejected']);
+    assert.deepEqual(await store.downloads.usedBytes(row.applicationId, row.id), { session: 10, application: 10 });
+    assert.equal((await eventsOf(row)).filter(({ type }) => type === 'download.completed').length, 1);
+    assert.equal((await store.downloads.ofSession(row.id)).length, 1);
   });
 
   it('include the start of a box for the session as a launch', async () => {

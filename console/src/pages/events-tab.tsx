@@ -18,6 +18,8 @@ const EVENT_TEXTS: Readonly<Partial<Record<EventType, string>>> = {
   'file.uploaded': 'File uploaded',
   'download.completed': 'Download complete',
   'download.failed': 'Download failed',
+  'recording.ready': 'Recording file ready',
+  'recording.failed': 'Recording file failed',
   'context.restored': 'Context restored',
   'context.version_skipped': 'Damaged version skipped',
   'context.saved': 'Context saved',

@@ -25,6 +25,7 @@ const DECISION = { ...ACTION, details: [...ACTION.details, 'method'] } as const;
 
 /** Actions that anyone can cause without an account, such as a failed sign-in, are recorded in the audit log only. */
 const EVENT_MAPPINGS = {
+  'agent_key.revoked': { target: 'keyId', details: [] },
   'action.prepared': { ...ACTION, details: [...ACTION.details, 'approver'] },
   'action.approved': DECISION,
   'action.refused': DECISION,

@@ -249,7 +249,8 @@ export class ConfiguredOperations {
       if (inserted === 'limit_reached') throw limitReached('operations in this application', max);
       if (inserted === 'name_taken') throw toolNameTaken(row.id);
       if (!inserted) throw preconditionFailed();
-      await this.#record(trx, 'operation.changed', caller, inserted, { digest: content.digest });
+      const details = { digest: content.digest, ...unattendedFact(content) };
+      await this.#record(trx, 'operation.changed', caller, inserted, details);
       if (isDisabled(inserted, content)) await this.#cancelActions(trx, caller, inserted);
     });
   }
@@ -265,7 +266,7 @@ export class ConfiguredOperations {
     await store.atomically(async trx => {
       const changed = await trx.configuredOperations.change(row.applicationId, row.id, row.revision, content, options);
       if (!changed) throw preconditionFailed(row.revision);
-      const details = { digest: content.digest, before: row.content.digest };
+      const details = { digest: content.digest, before: row.content.digest, ...unattendedFact(content) };
       await this.#record(trx, 'operation.changed', caller, changed, details);
       if (isDisabled(changed, content)) await this.#cancelActions(trx, caller, changed);
     });
@@ -320,9 +321,10 @@ export class ConfiguredOperations {
     const managed = builtInNamed(operationId);
     const isPlain = managed && revision === BUILT_IN_REVISION;
     const row = isPlain ? undefined : await this.#parts.store.configuredOperations.get(id, operationId, revision);
-    if (managed && (row || isPlain || revision === undefined)) return builtInView(managed, row);
+    const asked = revision === undefined ? {} : { revision };
+    if (managed && (row || isPlain || revision === undefined)) return { ...builtInView(managed, row), ...asked };
     if (!row || row.kind === 'managed') throw notFound('Operation', operationId);
-    return { ...viewOf(row), ...(revision === undefined ? {} : { revision }) };
+    return { ...viewOf(row), ...asked };
   }
 
   #cancelActions(
@@ -358,6 +360,10 @@ export class ConfiguredOperations {
     return this.#parts.audit.record({ ...entry, details: { revision, ...details } }, trx);
   }
 }
+
+/** Who has allowed an irreversible operation to run without an approval is in the audit log. */
+const unattendedFact = ({ definition }: OperationContent): Readonly<Record<string, Detail>> =>
+  definition.acknowledgeUnattended === true ? { acknowledgeUnattended: true } : {};
 
 const contentOf = (id: string, kind: OwnKind, definition: OperationDefinition): OperationContent => {
   const { binding } = definition;

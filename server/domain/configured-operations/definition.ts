@@ -172,6 +172,11 @@ function assertStorable(definition: OperationDefinition): void {
     throw invalidRequest([{ path: '', message: `The operation is larger than ${DEFINITION_BYTES_MAX / 1024} KiB` }]);
   if (/\\u0000|\\ud[89a-f]/i.test(text.replaceAll('\\\\', '')))
     throw invalidRequest([{ path: '', message: 'The operation contains a character that cannot be stored' }]);
+  try {
+    canonicalJson(definition);
+  } catch {
+    throw invalidRequest([{ path: '', message: 'The operation contains a number that is too large' }]);
+  }
 }
 
 /** Returns the digest of the operation. It is computed from everything except price and examples. */

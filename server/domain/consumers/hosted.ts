@@ -286,5 +286,5 @@ const mailOf = (code: string, application: string) => ({
 const tooManyCodes = (): Error =>
   fault('rate_limited', 'Too many codes were sent to this address.', {
     advice: 'Use the newest code, or wait an hour.',
-    details: { retryAfterSeconds: HOUR_MS / 1000 },
+    details: { limit: CODES_PER_HOUR_MAX, used: CODES_PER_HOUR_MAX, retryAfterSeconds: HOUR_MS / 1000 },
   });

@@ -63,8 +63,11 @@ export class Approval {
       if (isFromSession(peer)) throw fromSession();
       assertSteppedUp(caller, clock.now());
     }
-    const row = await this.#findByUserCode(caller, request.userCode, digest =>
-      store.device.claimed(digest, caller.accountId, clock.now()),
+    const row = await this.#findByUserCode(caller, request.userCode, async digest =>
+      // A request that was not read cannot be approved, but can be denied.
+      request.decision === 'deny'
+        ? (await store.device.claim(digest, caller.accountId, clock.now()))?.row
+        : store.device.claimed(digest, caller.accountId, clock.now()),
     );
     const decision: DeviceDecision =
       request.decision === 'deny' ? { status: 'denied' } : await this.#approvalOf(caller, row, request);

@@ -7,7 +7,6 @@ import { isCode } from '../../kit/durable.ts';
 import { reason } from '../../kit/fault.ts';
 import { NotAPlainFile, openHostile } from '../../kit/hostile-file.ts';
 import { type DownloadId, newId } from '../../kit/ids.ts';
-import type { JsonObject } from '../../kit/json.ts';
 import type { LiveSession } from '../sessions/live.ts';
 import { downloadName } from './file-names.ts';
 import { type Keeper, LimitExceeded, overSessionLimit } from './keeper.ts';
@@ -215,8 +214,6 @@ export class DownloadWatch implements DownloadListener {
       const kept = await this.#keep(watched);
       if (!kept) return;
       this.#keptBytes += kept.size;
-      const { id: downloadId, filename, mimeType, size } = kept;
-      await this.#recordEvent('download.completed', { downloadId, filename, mimeType, size });
       this.#keeper.parts.kept(kept, watched.frame);
     } catch (error) {
       const failure = this.#leaveController.signal.aborted ? undefined : permanentFailure(error);
@@ -242,13 +239,7 @@ export class DownloadWatch implements DownloadListener {
   async #fail({ row }: Pick<WatchedDownload, 'row'>, failure: string): Promise<void> {
     const { rows, clock } = this.#keeper.parts;
     await rows.begin(row);
-    if (await rows.fail(row.sessionId, row.guid, failure, clock.now()))
-      await this.#recordEvent('download.failed', { filename: row.filename, reason: failure });
-  }
-
-  async #recordEvent(type: 'download.completed' | 'download.failed', detail: JsonObject): Promise<void> {
-    const { events, clock } = this.#keeper.parts;
-    await events.append(this.#liveSession.id, { type, at: clock.now(), actor: { kind: 'browser' }, detail });
+    await rows.fail(row.sessionId, row.guid, failure, clock.now(), { kind: 'browser' });
   }
 }
 

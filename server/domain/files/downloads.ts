@@ -177,9 +177,12 @@ function filterOf(query: DownloadsQuery): Omit<DownloadFilter, 'limit' | 'offset
   };
 }
 
+/** A date, or a date and a time. `Date` alone reads almost any text that has a number in it. */
+const ISO_8601 = /^\d{4}-\d\d-\d\d([Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[+-]\d\d:?\d\d)?)?$/;
+
 function timeOf(path: string, text: string): Date {
   const time = new Date(text);
-  if (Number.isNaN(time.getTime()))
+  if (!ISO_8601.test(text) || Number.isNaN(time.getTime()))
     throw invalidRequest([{ path, message: 'is not a time such as 2026-09-24T10:16:02Z' }]);
   return time;
 }

@@ -1,11 +1,10 @@
-// Stores a complete download: stages it with its checksum and type, and writes its row together with the outbox row in one
+// Stores a complete download: stages it with its checksum and type, and writes its row, its event and the outbox row in one
 // transaction. Used for running sessions (download-watch.ts) and for ended ones (left-behind.ts).
 import type { FileHandle } from 'node:fs/promises';
 import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
 import type { StagedFile, Staging } from '../../engines/artifacts/staging.ts';
-import type { CompleteDownload, DownloadRow, DownloadRows } from '../../engines/store/rows/downloads.ts';
-import type { EventRows } from '../../engines/store/rows/events.ts';
-import type { StoredBytes } from '../../engines/store/rows/retention.ts';
+import type { CompleteDownload, DownloadRow, DownloadRows, UsedBytes } from '../../engines/store/rows/downloads.ts';
+import type { Actor } from '../../engines/store/rows/events.ts';
 import { listHostileFolder } from '../../kit/hostile-file.ts';
 import type { ApplicationId, DownloadId, SessionId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
@@ -20,8 +19,6 @@ const NAMES_MAX = 20_000;
 
 export interface KeeperParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
   readonly rows: DownloadRows;
-  readonly stored: StoredBytes;
-  readonly events: Pick<EventRows, 'append'>;
   readonly staging: Staging;
   readonly outbox: Outbox;
   readonly keyOf: (application: ApplicationId, session: SessionId, download: DownloadId) => ArtifactKey;
@@ -58,13 +55,8 @@ export class Keeper {
 
   /** Throws `LimitExceeded` if a limit of the session or of its application would be exceeded. */
   async assertRoomFor(row: Pick<DownloadRow, 'applicationId' | 'sessionId'>, bytes: number): Promise<void> {
-    const { rows, stored, limits, sessionBytesMax } = this.parts;
-    const ofSession = await rows.bytesOf(row.applicationId, row.sessionId);
-    if (ofSession + bytes > sessionBytesMax) throw new LimitExceeded(overSessionLimit(sessionBytesMax));
-    const { maxStoredBytes } = await limits.effective(row.applicationId);
-    const ofApplication = await stored.ofApplication(row.applicationId);
-    if (ofApplication + bytes > maxStoredBytes)
-      throw new LimitExceeded(`the application may store ${maxStoredBytes} bytes, and already stores ${ofApplication}`);
+    const assertRoom = await this.#roomFor(row, bytes);
+    assertRoom(await this.parts.rows.usedBytes(row.applicationId, row.sessionId));
   }
 
   /**
@@ -79,22 +71,45 @@ export class Keeper {
   ): Promise<CompleteDownload | undefined> {
     const head = { bytes: Buffer.alloc(0) };
     const staged = await this.parts.staging.write(firstBytes(file, bytes, head), signal);
-    return this.#complete(row, staged, mimeType ?? mimeTypeOf(head.bytes, row.filename));
+    return this.#complete(row, staged, mimeType ?? mimeTypeOf(head.bytes, row.filename), { kind: 'browser' });
   }
 
   /** Stores a download without copying its file, which no other process has open. The caller removes its first name. */
   async keepLinked(row: DownloadRow, path: string): Promise<CompleteDownload | undefined> {
     const { head, ...staged } = await this.parts.staging.linkIn(path, SNIFFED_BYTES);
-    return this.#complete(row, staged, mimeTypeOf(head, row.filename));
+    return this.#complete(row, staged, mimeTypeOf(head, row.filename), { kind: 'service' });
   }
 
-  async #complete(row: DownloadRow, stagedFile: StagedFile, mimeType: string): Promise<CompleteDownload | undefined> {
+  async #roomFor({ applicationId }: Pick<DownloadRow, 'applicationId'>, bytes: number) {
+    const { limits, sessionBytesMax } = this.parts;
+    const { maxStoredBytes } = await limits.effective(applicationId);
+    return ({ session, application }: UsedBytes): void => {
+      if (session + bytes > sessionBytesMax) throw new LimitExceeded(overSessionLimit(sessionBytesMax));
+      if (application + bytes > maxStoredBytes)
+        throw new LimitExceeded(`the application may store ${maxStoredBytes} bytes, and already stores ${application}`);
+    };
+  }
+
+  async #complete(
+    row: DownloadRow,
+    stagedFile: StagedFile,
+    mimeType: string,
+    actor: Actor,
+  ): Promise<CompleteDownload | undefined> {
     const { rows, staging, outbox, keyOf, clock } = this.parts;
     const { size, checksum } = stagedFile;
-    const complete = { ...row, state: 'complete', mimeType, size, checksum, finishedAt: clock.now() } as const;
+    const now = clock.now();
+    // Lists have downloads in the order in which they became complete, so that pages do not shift.
+    const times = { createdAt: now, finishedAt: now };
+    const complete = { ...row, ...times, state: 'complete', mimeType, size, checksum } as const;
     const key = keyOf(row.applicationId, row.sessionId, row.id);
     const outboxRow = outbox.row(row.applicationId, { key, staged: stagedFile.name, contentType: mimeType });
-    if (!(await rows.complete(complete, outboxRow))) {
+    const assertRoom = await this.#roomFor(row, size);
+    const isCompleted = await rows.complete(complete, outboxRow, actor, assertRoom).catch(async error => {
+      if (error instanceof LimitExceeded) await staging.remove(stagedFile.name);
+      throw error;
+    });
+    if (!isCompleted) {
       await staging.remove(stagedFile.name);
       return undefined;
     }

@@ -32,7 +32,7 @@ test('keeps a complete download although the database failed when its row was to
   const ofSession = async () => [{ ...row, state } as unknown as DownloadRow];
   const rows = {
     ofSession,
-    bytesOf: async () => 0,
+    usedBytes: async () => ({ session: 0, application: 0 }),
     complete: async (_: DownloadRow, outboxRow: OutboxRow) => {
       if (isDown) throw new Error('the database is down');
       state = 'complete';
@@ -47,7 +47,6 @@ test('keeps a complete download although the database failed when its row was to
   };
   const keeper = new Keeper({
     ...{ rows, staging, clock: systemClock, sessionBytesMax: 1_000, keyOf: () => 'key' },
-    stored: { ofApplication: async () => 0 },
     limits: { effective: async () => ({ maxStoredBytes: 1_000 }) },
     outbox: { row: (_: string, file: object) => file, prompt: () => {} },
   } as unknown as KeeperParts);

@@ -24,7 +24,7 @@ export async function takeLeftBehindFiles(parts: LeftBehindParts): Promise<{ tak
   let failed = 0;
   const waiting = new Set(await salvage.sessions());
   for (const { sessionId, guid } of await rows.leftBehind(host, BATCH))
-    if (!waiting.has(sessionId) && (await rows.fail(sessionId, guid, INCOMPLETE, clock.now()))) failed += 1;
+    if (!waiting.has(sessionId) && (await rows.fail(sessionId, guid, INCOMPLETE, clock.now(), SERVICE))) failed += 1;
   return { taken, failed };
 }
 
@@ -37,21 +37,18 @@ export async function failPartial(
   session: SessionRow,
   wholeFiles: readonly string[],
 ): Promise<void> {
-  const { rows, events, clock, log } = parts;
+  const { rows, clock, log } = parts;
   const names = new Set(wholeFiles);
   try {
-    for (const { state, guid, filename } of await rows.ofSession(session.id)) {
-      if (state !== 'running' || names.has(guid)) continue;
-      if (!(await rows.fail(session.id, guid, INCOMPLETE, clock.now()))) continue;
-      const detail = { filename, reason: INCOMPLETE };
-      await events.append(session.id, { type: 'download.failed', at: clock.now(), actor: { kind: 'service' }, detail });
-    }
+    for (const { state, guid } of await rows.ofSession(session.id))
+      if (state === 'running' && !names.has(guid)) await rows.fail(session.id, guid, INCOMPLETE, clock.now(), SERVICE);
   } catch (error) {
     // Not fatal: `takeLeftBehindFiles` marks these downloads too.
     log.warn('downloads.not_marked', { sessionId: session.id, reason: reason(error) });
   }
 }
 
+const SERVICE = { kind: 'service' } as const;
 const INCOMPLETE = 'the session ended before the download was complete';
 
 /** Skips a session that has not ended: its files are still being moved. */
@@ -76,7 +73,8 @@ async function takeOne(keeper: Keeper, row: DownloadRow, path: string): Promise<
     return (await keeper.keepLinked(row, path)) ? 1 : 0;
   } catch (error) {
     if (!(error instanceof LimitExceeded)) throw error;
-    await rows.fail(row.sessionId, row.guid, error.message, clock.now());
+    await rows.begin(row);
+    await rows.fail(row.sessionId, row.guid, error.message, clock.now(), SERVICE);
     return 0;
   }
 }

@@ -64,14 +64,22 @@ export class Uploads {
     this.#parts = parts;
   }
 
-  /** Checks whether an upload is allowed, and returns how large it may be. Called before the body is read. */
-  async allow(caller: Uploader, id: string): Promise<UploadRoom> {
-    const { row } = await this.#running(caller, id);
+  /**
+   * Checks whether an upload is allowed, and returns how large it may be. Called before the body is read. `mayBeRepeat`:
+   * the response may be stored already, so the session may have ended; `upload` checks again.
+   */
+  async allow(caller: Uploader, id: string, mayBeRepeat = false): Promise<UploadRoom> {
+    const row = mayBeRepeat
+      ? await requireSession(this.#parts.sessions, caller.applicationId, id)
+      : (await this.#running(caller, id)).row;
     const { rows, stored, limits, sessionBytesMax } = this.#parts;
     const { maxUploadBytes, maxStoredBytes } = await limits.effective(caller.applicationId);
-    const used = sum(await rows.ofSession(row.applicationId, row.id));
+    const uploads = await rows.ofSession(row.applicationId, row.id);
+    const used = sum(uploads);
+    // The name is not known yet, and the upload may replace any file. `#keep` checks the exact sum.
+    const replaceable = Math.max(0, ...uploads.map(({ size }) => size));
     const kept = await stored.ofApplication(row.applicationId);
-    const session = Math.max(0, sessionBytesMax - used);
+    const session = Math.max(0, sessionBytesMax - used + replaceable);
     const application = Math.max(0, maxStoredBytes - kept);
     const rooms: ReadonlyArray<Pick<UploadRoom, 'maxBytes' | 'advice'>> = [
       {

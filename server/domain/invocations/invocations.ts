@@ -17,7 +17,7 @@ import { isMemoryOperation } from '../../../contract/memory-operations.ts';
 import type { SchemaIssue } from '../../engines/schemas/validate-job.ts';
 import type { GrantRow, Keys } from '../../engines/store/rows/credentials.ts';
 import type { CallLimits, InvocationRow, InvocationRows } from '../../engines/store/rows/invocations.ts';
-import { digestOf } from '../../kit/canonical-json.ts';
+import { digestOf, isInteroperable, NOT_INTEROPERABLE } from '../../kit/canonical-json.ts';
 import type { Clock } from '../../kit/clock.ts';
 import {
   type ActionId,
@@ -357,6 +357,8 @@ export class Invocations {
       throw invalidRequest([{ path: 'input', message: `is larger than ${INPUT_BYTES_MAX / 1024} KiB` }]);
     if (Buffer.byteLength(JSON.stringify(metadata ?? {})) > METADATA_BYTES_MAX)
       throw invalidRequest([{ path: 'metadata', message: `is larger than ${METADATA_BYTES_MAX} bytes` }]);
+    // The digest that is approved, and the receipt, must name the value that was sent.
+    if (!isInteroperable(input)) throw invalidRequest([{ path: 'input', message: NOT_INTEROPERABLE }]);
     const schemas = [operation.inputSchema, ...(grant.input ? [grant.input] : [])];
     const [own = [], ofGrant = []] = await this.#parts.validate(input, schemas, caller.applicationId);
     if (own.length > 0) throw invalidRequest(own.map(withInputPath));

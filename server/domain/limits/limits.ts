@@ -66,7 +66,10 @@ export class Limits {
       const entry = {
         ...byCaller(caller),
         ...({ action: 'limits.changed', applicationId: id, outcome: 'success' } as const),
-        details: { fields: Object.keys(replacement.browsers ?? {}), revision: row.revision },
+        details: {
+          ...{ fields: Object.keys(replacement.browsers ?? {}), revision: row.revision },
+          ...{ before: namedValues(before.configured), after: namedValues(row.configured) },
+        },
       };
       await audit.record(entry, trx);
       return row;
@@ -111,3 +114,7 @@ export class Limits {
     };
   }
 }
+
+/** Configured limits as texts such as `maxConcurrent=3`. */
+const namedValues = ({ browsers }: JsonObject): string[] =>
+  Object.entries(Object(browsers)).map(([name, value]) => `${name}=${value}`);

@@ -40,7 +40,7 @@ export class LiveLinks {
       session,
       right,
       page,
-      Math.floor(expiresAt.getTime() / 1000),
+      Math.ceil(expiresAt.getTime() / 1000),
       epoch,
       keyId ?? NO_KEY,
       ...leased,

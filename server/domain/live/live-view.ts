@@ -109,8 +109,8 @@ export class LiveView implements Watcher {
   /** Issues new addresses for viewers. */
   async urls(caller: AgentCaller, id: string, { expiresIn, readOnly }: DebugQuery): Promise<DebugUrls> {
     const { live, row } = await this.#running(caller, id);
-    const until = addMs(this.#parts.clock.now(), expiresIn === undefined ? LIFE_MAX_MS : 1000 * expiresIn);
-    const expiresAt = until < row.expiresAt ? until : row.expiresAt;
+    // The time limit of the session may be extended, so it does not bound the address. All end with the session.
+    const expiresAt = addMs(this.#parts.clock.now(), expiresIn === undefined ? LIFE_MAX_MS : 1000 * expiresIn);
     const right: LiveRight = readOnly === 'true' || isExclusive(row) ? 'view' : 'control';
     const claims = { session: live.id, right, expiresAt, epoch: this.#epochs.get(live.id) ?? 0, keyId: caller.keyId };
     const listed = live.secrets.cleanAll(await live.browser.listPages());

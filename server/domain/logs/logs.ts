@@ -8,7 +8,6 @@ import { Pace } from '../../kit/pace.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import { Streams } from '../events/streams.ts';
 import { invalidRequest } from '../faults.ts';
-import { KEPT_MS } from '../forget-ended.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import { isWithin, type Period, periodOf } from '../period.ts';
 import { hasEnded, requireSession } from '../sessions/session.ts';
@@ -28,6 +27,8 @@ export interface LogsParts {
   readonly logs: Pick<LogRows, 'read'>;
   readonly sessions: Pick<SessionRows, 'get'>;
   readonly clock: Clock;
+  /** How long logs are kept after the end of the session. */
+  readonly keptMs: number;
   /** The version of Berth that HAR files name. */
   readonly version: string;
 }
@@ -59,6 +60,8 @@ export class LogService implements Logs, Closeable {
       bytes += 2 * line.length;
       entries.push(viewOf(session.id, entry));
     }
+    // A command is stored when its response has arrived, with the time at which it was sent.
+    entries.sort((one, other) => (one.timestamp ?? 0) - (other.timestamp ?? 0));
     const named = lastNumber > 0 || query.after !== undefined;
     return { entries, ...(named ? { nextAfter: `${lastNumber}` } : {}), state: this.#stateOf(session) };
   }
@@ -146,7 +149,7 @@ export class LogService implements Logs, Closeable {
   #stateOf(session: SessionRow): LogState {
     if (session.settings.logSession === false) return 'disabled';
     const { endedAt } = session;
-    return endedAt && this.#nowMs() - endedAt.getTime() > KEPT_MS ? 'expired' : 'on';
+    return endedAt && this.#nowMs() - endedAt.getTime() > this.#parts.keptMs ? 'expired' : 'on';
   }
 
   /** Whether no more entries will follow: the status of a session becomes final only after its log has been written. */

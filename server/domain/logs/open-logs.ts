@@ -18,10 +18,12 @@ export interface LogsDeps {
   readonly pages: PageNumbers;
   readonly console: boolean;
   readonly version: string;
+  /** How long logs are kept after the end of the session. */
+  readonly keptMs: number;
 }
 
-export function openLogs({ clock, log }: Runtime, { store, pages, console, version }: LogsDeps) {
-  const service = new LogService({ logs: store.logs, sessions: store.sessions, clock, version });
+export function openLogs({ clock, log }: Runtime, { store, pages, console, version, keptMs }: LogsDeps) {
+  const service = new LogService({ logs: store.logs, sessions: store.sessions, clock, version, keptMs });
   const book = new LogBook({ rows: store.logs, clock, log });
   const watcher: Watcher = { name: 'logs', attend: logWatcher({ book, pages, console, clock }) };
   return {
@@ -33,7 +35,7 @@ export function openLogs({ clock, log }: Runtime, { store, pages, console, versi
       {
         name: 'forget_logs',
         everyMs: FORGET_MS,
-        run: () => forgetEnded(clock, { forget: store.logs.forget, batch: 50, batchesMax: 100 }),
+        run: () => forgetEnded(clock, { keptMs, forget: store.logs.forget, batch: 50, batchesMax: 100 }),
       },
     ],
   };

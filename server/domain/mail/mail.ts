@@ -136,5 +136,8 @@ function nextAttempt({ createdAt, attempts }: MailRow, now: Date): Date | undefi
 const tooManyMails = (): Error =>
   fault('rate_limited', 'Too many e-mails were sent to this address.', {
     advice: 'Wait an hour.',
-    details: { retryAfterSeconds: HOUR_MS / 1000 },
+    details: {
+      ...{ limit: PER_RECIPIENT_PER_HOUR_MAX, used: PER_RECIPIENT_PER_HOUR_MAX },
+      retryAfterSeconds: HOUR_MS / 1000,
+    },
   });

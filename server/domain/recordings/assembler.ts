@@ -3,6 +3,8 @@
 import { Buffer } from 'node:buffer';
 import type { Artifacts, ByteRange } from '../../engines/artifacts/artifacts.ts';
 import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
+import type { Extent, ScratchFile } from '../../engines/artifacts/scratch-file.ts';
+import type { Staging } from '../../engines/artifacts/staging.ts';
 import type { Ffmpeg } from '../../engines/recorder/ffmpeg.ts';
 import type { Fragment } from '../../engines/recorder/fmp4.ts';
 import type { Mp4Head, Mp4Segment } from '../../engines/recorder/mp4.ts';
@@ -22,7 +24,8 @@ export interface AssemblerParts extends Pick<Runtime, 'clock' | 'log' | 'host'> 
   readonly artifacts: Artifacts;
   readonly keys: RecordingKeys;
   readonly storage: Pick<RecordingStorage, 'applicationOf'>;
-  readonly ffmpeg: Ffmpeg;
+  readonly staging: Pick<Staging, 'scratchFile'>;
+  readonly ffmpeg: Pick<Ffmpeg, 'enlarge'>;
   readonly mp4Head: (init: Buffer, size: { width: number; height: number }, pieces: readonly Mp4Segment[]) => Mp4Head;
 }
 
@@ -30,7 +33,16 @@ interface Film {
   readonly app: ApplicationId;
   readonly segments: readonly SegmentRow[];
   readonly canvas: { readonly width: number; readonly height: number };
+  /** Contains the coded frames of enlarged segments: all of them can be larger than the memory of the machine. */
+  readonly scratch: ScratchFile;
 }
+
+interface EnlargedSegment extends Pick<Fragment, 'init' | 'sizes'> {
+  /** Where the scratch file has the coded frames. */
+  readonly payload: Extent;
+}
+
+type EnlargedSegments = ReadonlyMap<SegmentRow['sequence'], EnlargedSegment>;
 
 export class Assembler {
   readonly #parts: AssemblerParts;
@@ -56,14 +68,15 @@ export class Assembler {
     if (!(await this.#isStored(row))) return 'PENDING';
     try {
       const size = await this.#assemble(row);
-      await rows.settle({ ...row, state: 'COMPLETED', size, completedAt: clock.now() });
+      const now = clock.now();
+      await rows.settle({ ...row, state: 'COMPLETED', size, completedAt: now }, now);
       return 'COMPLETED';
     } catch (error) {
       const attempts = row.attempts + 1;
       const state = attempts < TRIES_MAX ? 'PENDING' : 'FAILED';
       const { sessionId, page } = row;
       log.warn('recording.not_assembled', { sessionId, page, attempts, reason: reason(error) });
-      await rows.settle({ ...row, state, attempts, failure: reason(error) });
+      await rows.settle({ ...row, state, attempts, failure: reason(error) }, clock.now());
       return state;
     }
   }
@@ -75,17 +88,27 @@ export class Assembler {
     return this.#parts.clock.now().getTime() - requestedAt.getTime() > STORED_WITHIN_MS;
   }
 
-  async #assemble({ sessionId, page, assembly }: RecordingFileRow): Promise<number> {
-    const { rows, artifacts, keys, storage, mp4Head } = this.#parts;
-    const app = await storage.applicationOf(sessionId);
-    const segments = await rows.segments(sessionId, page);
+  async #assemble(row: RecordingFileRow): Promise<number> {
+    const { rows, storage, staging } = this.#parts;
+    const app = await storage.applicationOf(row.sessionId);
+    const segments = await rows.segments(row.sessionId, row.page);
     if (!app || segments.length === 0) throw new Error('no segment of the recording is stored');
-    const film = { app, segments, canvas: canvasOf(segments) };
+    const scratch = await staging.scratchFile();
+    try {
+      return await this.#store(row, { app, segments, canvas: canvasOf(segments), scratch });
+    } finally {
+      await scratch.close();
+    }
+  }
+
+  async #store({ sessionId, page, assembly }: RecordingFileRow, film: Film): Promise<number> {
+    const { artifacts, keys, mp4Head } = this.#parts;
+    const { app, segments } = film;
     const run = segments.find(({ width, height }) => width === film.canvas.width && height === film.canvas.height)?.run;
     const enlarged = await this.#enlargeAll(film, run);
     const init = enlarged?.init ?? (await this.#bytes(keys.init(app, sessionId, page, run ?? 0)));
-    const { head, bytes } = mp4Head(init, film.canvas, piecesOf(segments, enlarged?.fragments));
-    const body = this.#body(film, head, enlarged?.fragments);
+    const { head, bytes } = mp4Head(init, film.canvas, piecesOf(segments, enlarged?.segments));
+    const body = this.#body(film, head, enlarged?.segments);
     const { size } = await artifacts.put(keys.file(app, sessionId, page, assembly), body, { contentType: 'video/mp4' });
     if (size !== bytes) throw new Error(`the file has ${size} bytes instead of ${bytes}`);
     return size;
@@ -97,30 +120,30 @@ export class Assembler {
   async #enlargeAll(
     film: Film,
     run: number | undefined,
-  ): Promise<{ init: Buffer; fragments: Map<number, Fragment> } | undefined> {
+  ): Promise<{ init: Buffer; segments: EnlargedSegments } | undefined> {
     if (film.segments.every(segment => segment.run === run)) return undefined;
-    const fragments = new Map<number, Fragment>();
+    const enlarged = new Map<number, EnlargedSegment>();
     const [first] = film.segments;
     const init = first && run !== undefined ? await this.#init(film, run) : undefined;
-    let shared = init;
-    for (const segment of film.segments) {
-      if (segment.run === run) continue;
-      const fragment = await this.#enlarge(film, segment);
-      shared ??= fragment.init;
-      fragments.set(segment.sequence, fragment);
-    }
-    const haveSameInit = [...fragments.values()].every(
-      fragment => shared !== undefined && fragment.init.equals(shared),
-    );
-    if (!haveSameInit)
-      for (const segment of film.segments) fragments.set(segment.sequence, await this.#enlarge(film, segment));
-    const [one] = fragments.values();
-    return { init: one?.init ?? Buffer.alloc(0), fragments };
+    for (const segment of film.segments)
+      if (segment.run !== run) enlarged.set(segment.sequence, await this.#enlarge(film, segment));
+    const [one] = enlarged.values();
+    const shared = init ?? one?.init ?? Buffer.alloc(0);
+    if ([...enlarged.values()].every(segment => segment.init.equals(shared))) return { init: shared, segments: enlarged };
+    for (const segment of film.segments) enlarged.set(segment.sequence, await this.#enlarge(film, segment));
+    const [other] = enlarged.values();
+    return { init: other?.init ?? Buffer.alloc(0), segments: enlarged };
   }
 
-  async #enlarge(film: Film, segment: SegmentRow): Promise<Fragment> {
+  async #enlarge(film: Film, segment: SegmentRow): Promise<EnlargedSegment> {
     const parts = [await this.#init(film, segment.run), await this.#bytes(this.#keyOf(film.app, segment))];
-    return this.#parts.ffmpeg.enlarge(parts, segment.samples.sizes.length, film.canvas);
+    const { init, sizes, payload } = await this.#parts.ffmpeg.enlarge(
+      parts,
+      segment.samples.sizes.length,
+      film.canvas,
+    );
+    // A copy, because `init` is a part of the buffer that also contains the frames.
+    return { init: Buffer.from(init), sizes, payload: await film.scratch.append(payload) };
   }
 
   #init({ app, segments: [first] }: Film, run: number): Promise<Buffer> {
@@ -128,12 +151,12 @@ export class Assembler {
     return this.#bytes(this.#parts.keys.init(app, first.sessionId, first.page, run));
   }
 
-  async *#body(film: Film, head: Buffer, fragments?: ReadonlyMap<number, Fragment>): AsyncGenerator<Buffer> {
+  async *#body(film: Film, head: Buffer, enlarged?: EnlargedSegments): AsyncGenerator<Buffer> {
     yield head;
     for (const segment of film.segments) {
-      const fragment = fragments?.get(segment.sequence);
+      const payload = enlarged?.get(segment.sequence)?.payload;
       const codedRange = { first: segment.payloadAt, last: segment.bytes - 1 };
-      yield fragment ? fragment.payload : await this.#bytes(this.#keyOf(film.app, segment), codedRange);
+      yield payload ? await film.scratch.read(payload) : await this.#bytes(this.#keyOf(film.app, segment), codedRange);
     }
   }
 
@@ -154,7 +177,7 @@ const canvasOf = (segments: readonly SegmentRow[]) => ({
 });
 
 /** During a gap, the last frame before the gap is shown. Before the first segment, the first frame is shown. */
-function piecesOf(segments: readonly SegmentRow[], fragments?: ReadonlyMap<number, Fragment>): Mp4Segment[] {
+function piecesOf(segments: readonly SegmentRow[], enlarged?: EnlargedSegments): Mp4Segment[] {
   return segments.map((segment, index) => {
     const next = segments[index + 1];
     const heldMs = next ? next.startMs - segment.startMs - segment.durationMs : 0;
@@ -163,7 +186,7 @@ function piecesOf(segments: readonly SegmentRow[], fragments?: ReadonlyMap<numbe
     const leadMs = index === 0 ? segment.startMs : 0;
     return {
       durationsMs: durationsMs.map((ms, at) => ms + (at === 0 ? leadMs : 0) + (at === last ? Math.max(0, heldMs) : 0)),
-      sizes: fragments?.get(segment.sequence)?.sizes ?? segment.samples.sizes,
+      sizes: enlarged?.get(segment.sequence)?.sizes ?? segment.samples.sizes,
     };
   });
 }

@@ -29,6 +29,8 @@ const STORE_MS = 5_000;
 const ENCODED_MS = 3_000;
 /** How long a request after the end of a session waits until the whole recording is stored. */
 const SETTLED_MS = 10_000;
+/** The stored reason names keys of artifacts, which mean nothing to a caller. */
+const FILE_FAILED = 'The file could not be made. Request it again.';
 const PER_MINUTE = { withinMs: 60_000, scope: 'application' } as const;
 
 export interface RecordingsParts extends Pick<Runtime, 'clock' | 'host'> {
@@ -173,6 +175,7 @@ export class RecordingService implements Recordings {
   async #file(session: SessionRow, page: number, file: RecordingFileRow | undefined): Promise<RecordingDownload> {
     const pageId = String(page);
     if (!file) return { pageId, status: 'NOT_REQUESTED' };
+    if (file.state === 'FAILED') return { pageId, status: file.state, error: FILE_FAILED };
     if (file.state !== 'COMPLETED' || !file.completedAt) return { pageId, status: file.state };
     const { addresses, clock } = this.#parts;
     const expiresAt = addMs(clock.now(), LINK_MS);

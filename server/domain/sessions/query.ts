@@ -22,6 +22,8 @@ const TERM_START = /^\s*(user_metadata|\w+\[)/;
 export function parseSessionQuery(text: string): SessionSearch {
   if (TERM_START.test(text)) return { metadata: parseMetadataQuery(text) };
   const words = [...new Set(text.trim().split(/\s+/))].filter(word => word !== '');
+  if (words.length === 0)
+    throw fault('invalid_query', 'q is blank.', { advice: `Omit it, or send words, or a term such as ${EXAMPLE}.` });
   if (words.length > WORDS_MAX)
     throw fault('invalid_query', `q has ${words.length} words; a search can have at most ${WORDS_MAX} words.`, {
       advice: 'Send fewer words.',

@@ -23,3 +23,14 @@ test('a key must consist of characters that can be sent in a header, and other s
   assert.deepEqual(valueIssues('basic', { username: 'Jörg', password: 'schlüssel' }), []);
   assert.deepEqual(valueIssues('oauth_client', { clientId: 'Jörg', clientSecret: 'schlüssel' }), []);
 });
+
+test('a file is base64 of at most 64 KiB', () => {
+  const issuesOf = (base64: string) => valueIssues('file', { name: 'a.p12', base64 });
+  assert.deepEqual(issuesOf(Buffer.alloc(65_536).toString('base64')), []);
+  for (const base64 of [Buffer.alloc(65_537).toString('base64'), 'AAAAA', 'AAAA===='])
+    assert.deepEqual(
+      issuesOf(base64).map(({ path }) => path),
+      ['value.base64'],
+      base64.slice(0, 9),
+    );
+});

@@ -65,6 +65,8 @@ function problemOf({ minLength, maxLength, isOptional, form }: Field, text: stri
   if (text === undefined) return isOptional ? undefined : 'is missing';
   if (text.length < minLength || text.length > maxLength) return `must have ${minLength} to ${maxLength} characters`;
   if (!text.isWellFormed() || text.includes('\0')) return 'contains a character that is not allowed';
+  if (form === BASE64 && (text.length % 4 !== 0 || Buffer.byteLength(text, 'base64') > CREDENTIAL_FILE_BYTES_MAX))
+    return `is not base64 of at most ${CREDENTIAL_FILE_BYTES_MAX} bytes`;
   if (!form || form.test(text)) return undefined;
   return form === HEADER_VALUE
     ? 'contains a character that cannot be sent in a header: only printable ASCII characters can'

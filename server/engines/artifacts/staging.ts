@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { isCode, syncFolder, writeSynced } from '../../kit/durable.ts';
 import { writeHashed } from '../../kit/hashed-write.ts';
 import type { ByteRange, OpenedArtifact, Stored } from './artifacts.ts';
+import { ScratchFile } from './scratch-file.ts';
 
 const READ_CHUNK_BYTES = 256 * 1024;
 const NAME = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -99,6 +100,11 @@ export class Staging {
 
   async remove(name: string): Promise<void> {
     await rm(this.pathOf(name), { force: true });
+  }
+
+  /** A file for intermediate results. The caller closes it. */
+  scratchFile(): Promise<ScratchFile> {
+    return ScratchFile.create(this.#folder);
   }
 
   /** Removes all files except these. Must be called at the start, before anything is written here. */

@@ -141,7 +141,7 @@ export interface BindParts {
    * Called before the body of an upload into a session is read. Returns whether the upload is allowed, and how large it
    * may be.
    */
-  readonly allowUpload: (caller: AgentCaller, session: string) => Promise<UploadRoom>;
+  readonly allowUpload: (caller: AgentCaller, session: string, mayBeRepeat: boolean) => Promise<UploadRoom>;
 }
 
 /** Registers every operation at all of its paths. Returns the supported methods of each path. */
@@ -190,11 +190,12 @@ function bind(app: FastifyInstance, id: OperationId, url: string, mount: MountNa
       const { maxBytes } = upload;
       // `readerOf` has validated the id.
       const session: string | undefined = maxBytes === undefined ? Object(given.params).id : undefined;
+      const mayBeRepeat = request.headers['idempotency-key'] !== undefined;
       const owner = { application: agent.applicationId, ...(session === undefined ? {} : { session }) };
       return parts.incoming.receive(
         request,
         owner,
-        () => (session === undefined ? { maxBytes: maxBytes ?? 0 } : parts.allowUpload(agent, session)),
+        () => (session === undefined ? { maxBytes: maxBytes ?? 0 } : parts.allowUpload(agent, session, mayBeRepeat)),
         file => perform(request, reply, given, file),
       );
     },
@@ -411,11 +412,10 @@ function refuseUnprotected(fields: readonly RefusedField[]): void {
   });
 }
 
-const unknownWarning = (path: string): Warning => ({
-  code: 'unknown_field',
-  path,
-  message: `There is no field ${path}; it was ignored.`,
-});
+function unknownWarning(name: string): Warning {
+  const path = name.replaceAll('\0', '\ufffd').toWellFormed(); // PostgreSQL stores it with the session.
+  return { code: 'unknown_field', path, message: `There is no field ${path}; it was ignored.` };
+}
 
 // ---- the rest of what a handler gets, and the answer ---------------------------------------------------------------
 

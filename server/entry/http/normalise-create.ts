@@ -165,7 +165,7 @@ function chooseEngine(requested: Engine | undefined, engines: PlacementChoices['
   if (engines.includes(engine)) return engine;
   throw fault('feature_unavailable', `The engine ${engine} is not installed on this machine.`, {
     advice: `Use ${engines.join(' or ')}, or ask the operator to install the Debian package ${PACKAGES[engine]} and to restart Berth; \`berth doctor\` reports what is missing. The session was not created.`,
-    details: { field: ENGINE_FIELD },
+    details: { field: ENGINE_FIELD, setting: ENGINE_FIELD },
   });
 }
 
@@ -186,7 +186,7 @@ function refuseWhatEngineLacks(body: CreateSession, settings: BrowserSettings, e
   const others = ENGINES.filter(other => other !== engine);
   throw fault('feature_unavailable', `The engine ${engine} ${lacking.why} (${lacking.field}).`, {
     advice: `Set ${ENGINE_FIELD} to ${others.join(' or ')}, or omit the field. The session was not created.`,
-    details: { field: lacking.field },
+    details: { field: lacking.field, setting: lacking.field },
   });
 }
 

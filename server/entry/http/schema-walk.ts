@@ -172,7 +172,7 @@ const stringFits = ({ format, pattern, minLength, maxLength }: Shape, value: str
   countFits(minLength, maxLength, value.length) &&
   (pattern === undefined || new RegExp(pattern, 'u').test(value)) &&
   (format !== 'uuid' || UUID.test(value)) &&
-  (format !== 'date-time' || TIME.test(value));
+  (format !== 'date-time' || (TIME.test(value) && !Number.isNaN(Date.parse(value))));
 
 // ---- words ---------------------------------------------------------------------------------------------------------
 

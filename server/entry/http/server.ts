@@ -239,7 +239,7 @@ export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Ser
     clock: parts.clock,
     incoming,
     toOwner: { ...parts, onlySession: caller => parts.mcp.tools.onlySession(caller) },
-    allowUpload: (caller, session) => parts.files.uploads.allow(caller, session),
+    allowUpload: (...upload) => parts.files.uploads.allow(...upload),
   });
   refuseOtherMethods(app, methods);
   refuseWebDriver(app);

@@ -1,9 +1,13 @@
 // Validates request parts against their schemas. Bodies are never converted; numbers in query strings are parsed first.
 import type { TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
+import { IsDateTime, Set as setFormat } from 'typebox/format';
 import type { Issue } from '../../../contract/common.ts';
 import { invalidRequest } from '../../domain/faults.ts';
 import { explain } from './schema-walk.ts';
+
+/** RFC 3339 allows leap seconds and RFC 9557 adds a time zone in brackets. `Date` can read neither. */
+setFormat('date-time', text => IsDateTime(text) && !Number.isNaN(Date.parse(text)));
 
 /**
  * Returns a function that lists what is wrong with a value. A schema is compiled when it is first used, because there

@@ -1,5 +1,6 @@
 // Files that browsers downloaded.
 import type { ApplicationId, DownloadId, HostId, SessionId } from '../../../kit/ids.ts';
+import type { Actor } from './events.ts';
 import type { OutboxRow } from './outbox.ts';
 
 /**
@@ -27,6 +28,14 @@ export interface DownloadRow {
 }
 
 export type CompleteDownload = DownloadRow & Required<Pick<DownloadRow, 'mimeType' | 'size' | 'checksum'>>;
+export type FinishedDownload = CompleteDownload & Required<Pick<DownloadRow, 'finishedAt'>>;
+
+export interface UsedBytes {
+  /** The total size of the session's complete downloads. */
+  readonly session: number;
+  /** What counts towards the limit of the application: see `StoredBytes`. */
+  readonly application: number;
+}
 
 export interface DownloadFilter {
   readonly filename?: string;
@@ -44,11 +53,20 @@ export interface DownloadRows {
   begin(row: DownloadRow): Promise<void>;
   /**
    * Marks the download as complete: its file is staged and will be stored. Inserts the row if `begin` was not called.
-   * False if the download had already ended.
+   * Records `download.completed`, also if the session has ended. False if the download had already ended. Changes
+   * nothing if `assertRoom` throws.
    */
-  complete(row: CompleteDownload, outbox: OutboxRow): Promise<boolean>;
-  /** Marks the download failed. False if it has already ended. */
-  fail(session: SessionId, guid: string, failure: string, now: Date): Promise<boolean>;
+  complete(
+    row: FinishedDownload,
+    outbox: OutboxRow,
+    actor: Actor,
+    assertRoom: (used: UsedBytes) => void,
+  ): Promise<boolean>;
+  /**
+   * Marks the download as failed, and records `download.failed`, also if the session has ended. False if the download
+   * had already ended.
+   */
+  fail(session: SessionId, guid: string, failure: string, now: Date, actor: Actor): Promise<boolean>;
   /** All downloads of the session, in every state. */
   ofSession(session: SessionId): Promise<DownloadRow[]>;
   /** Running downloads whose session on this host has ended. */
@@ -63,6 +81,5 @@ export interface DownloadRows {
   get(application: ApplicationId, id: DownloadId): Promise<CompleteDownload | undefined>;
   /** False if there is no complete download with this id. */
   remove(application: ApplicationId, id: DownloadId): Promise<boolean>;
-  /** The total size of the session's complete downloads. */
-  bytesOf(application: ApplicationId, session: SessionId): Promise<number>;
+  usedBytes(application: ApplicationId, session: SessionId): Promise<UsedBytes>;
 }

@@ -88,7 +88,8 @@ export interface RecordingRows {
   files(session: SessionId): Promise<RecordingFileRow[]>;
   /** Oldest first. */
   pending(host: HostId, batch: number): Promise<RecordingFileRow[]>;
-  settle(row: RecordingFileRow): Promise<void>;
+  /** Changes a pending file, and records `recording.ready` or `recording.failed` when it has ended. */
+  settle(row: RecordingFileRow, now: Date): Promise<void>;
   /** Call after the artifacts have been deleted. The rows of the pages are kept. */
   forget(session: SessionId): Promise<void>;
 }

@@ -1,42 +1,64 @@
 // Downloads of sessions. Each change of state is one conditional statement, so that two processes or a repeated event
-// cannot make a download both complete and failed, or complete twice.
+// cannot make a download both complete and failed, or complete twice. Its event is written in the same transaction.
 import { type ExpressionBuilder, type Selectable, sql } from 'kysely';
+import type { ApplicationId, SessionId } from '../../../kit/ids.ts';
+import type { Announcer } from '../announcer.ts';
 import type { Db } from '../database.ts';
-import type { CompleteDownload, DownloadFilter, DownloadRow, DownloadRows } from '../rows/downloads.ts';
+import type { CompleteDownload, DownloadFilter, DownloadRow, DownloadRows, UsedBytes } from '../rows/downloads.ts';
 import type { Tables } from '../schema.ts';
+import { lockApplication } from './limited-insert.ts';
+import { recordAddressedEvents } from './news.ts';
 import { insertIntoOutbox } from './outbox.ts';
+import { storedBytes } from './stored-bytes.ts';
 import { withoutNulls } from './without-nulls.ts';
 
 type DownloadExpressions = ExpressionBuilder<Tables, 'downloads'>;
 
-export const downloads = (db: Db): DownloadRows => ({
+export const downloads = (db: Db, announcer: Announcer): DownloadRows => ({
   begin: async row => begin(db, row),
 
-  complete: async (row, storedFields) =>
-    db.transaction().execute(async trx => {
+  complete: async (row, storedFields, actor, assertRoom) => {
+    const { applicationId, sessionId, id: downloadId, filename, mimeType, size, checksum, createdAt, finishedAt } = row;
+    const isCompleted = await db.transaction().execute(async trx => {
+      await lockApplication(trx, applicationId); // so that concurrent downloads count each other
+      assertRoom(await usedBytes(trx, applicationId, sessionId));
       await begin(trx, { ...row, state: 'running' });
-      const { mimeType, size, checksum, finishedAt = null } = row;
       const completed = await trx
         .updateTable('downloads')
-        .set({ state: 'complete', mimeType, size, checksum, finishedAt })
-        .where('id', '=', row.id)
+        .set({ state: 'complete', mimeType, size, checksum, createdAt, finishedAt })
+        .where('id', '=', downloadId)
         .where('state', '=', 'running')
         .returning('id')
         .execute();
       if (completed.length === 0) return false;
       await insertIntoOutbox(trx, storedFields);
+      const event = { session: sessionId, type: 'download.completed', at: finishedAt, actor } as const;
+      await recordAddressedEvents(trx, [{ ...event, detail: { downloadId, filename, mimeType, size } }]);
       return true;
-    }),
+    });
+    if (isCompleted) announcer.tell([{ applicationId, id: sessionId }]);
+    return isCompleted;
+  },
 
-  fail: async (session, guid, failure, now) => {
-    const failed = db
-      .updateTable('downloads')
-      .set({ state: 'failed', failure, finishedAt: now })
-      .where('sessionId', '=', session)
-      .where('guid', '=', guid)
-      .where('state', '=', 'running')
-      .returning('id');
-    return (await failed.execute()).length > 0;
+  fail: async (session, guid, reason, at, actor) => {
+    const failed = await db.transaction().execute(async trx => {
+      const rows = await trx
+        .updateTable('downloads')
+        .set({ state: 'failed', failure: reason, finishedAt: at })
+        .where('sessionId', '=', session)
+        .where('guid', '=', guid)
+        .where('state', '=', 'running')
+        .returning(['applicationId', 'filename'])
+        .execute();
+      const event = { session, type: 'download.failed', at, actor } as const;
+      await recordAddressedEvents(
+        trx,
+        rows.map(({ filename }) => ({ ...event, detail: { filename, reason } })),
+      );
+      return rows;
+    });
+    announcer.tell(failed.map(({ applicationId }) => ({ applicationId, id: session })));
+    return failed.length > 0;
   },
 
   ofSession: async session =>
@@ -94,17 +116,19 @@ export const downloads = (db: Db): DownloadRows => ({
     return (await removed.execute()).length > 0;
   },
 
-  bytesOf: async (application, session) => {
-    const { bytes } = await db
-      .selectFrom('downloads')
-      .select(sql<number>`coalesce(sum(size), 0)::bigint`.as('bytes'))
-      .where('applicationId', '=', application)
-      .where('sessionId', '=', session)
-      .where('state', '=', 'complete')
-      .executeTakeFirstOrThrow();
-    return bytes;
-  },
+  usedBytes: (application, session) => usedBytes(db, application, session),
 });
+
+async function usedBytes(db: Db, application: ApplicationId, session: SessionId): Promise<UsedBytes> {
+  const { bytes } = await db
+    .selectFrom('downloads')
+    .select(sql<number>`coalesce(sum(size), 0)::bigint`.as('bytes'))
+    .where('applicationId', '=', application)
+    .where('sessionId', '=', session)
+    .where('state', '=', 'complete')
+    .executeTakeFirstOrThrow();
+  return { session: bytes, application: await storedBytes(db).ofApplication(application) };
+}
 
 async function begin(db: Db, { id, applicationId, sessionId, hostId, guid, filename, createdAt }: DownloadRow) {
   const values = { id, applicationId, sessionId, hostId, guid, state: 'running', filename, createdAt } as const;

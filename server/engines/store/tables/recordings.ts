@@ -1,9 +1,12 @@
 // Recordings: pages, segments, runs of segments with the same init segment, hidden and missing spans, and assembled
 // files.
 import { type Selectable, sql } from 'kysely';
+import type { Announcer } from '../announcer.ts';
 import type { Db } from '../database.ts';
+import type { SessionEventType } from '../rows/events.ts';
 import type { OmissionReason, RecordingFileRow, RecordingRows, SegmentRow } from '../rows/recordings.ts';
 import type { Tables } from '../schema.ts';
+import { recordAddressedEvents } from './news.ts';
 import { withoutNulls } from './without-nulls.ts';
 
 /** Stored as the end of a span that has not ended. */
@@ -11,7 +14,13 @@ const OPEN_MS = 2 ** 31 - 1;
 /** The maximum number of omitted pages that are stored per session. */
 const OMISSIONS_MAX = 1_000;
 
-export const recordings = (db: Db): RecordingRows => ({
+const SETTLED_EVENTS: Readonly<Record<RecordingFileRow['state'], SessionEventType | undefined>> = {
+  PENDING: undefined,
+  COMPLETED: 'recording.ready',
+  FAILED: 'recording.failed',
+};
+
+export const recordings = (db: Db, announcer: Announcer): RecordingRows => ({
   began: async (session, page, startedAt) => {
     const begun = db.insertInto('recordingPages').values({ sessionId: session, page, startedAt });
     await begun.onConflict(oc => oc.doNothing()).execute();
@@ -124,7 +133,7 @@ export const recordings = (db: Db): RecordingRows => ({
     return (await all.orderBy('requestedAt').limit(batch).execute()).map(fileRow);
   },
 
-  settle: async ({ sessionId, page, assembly, state, size, completedAt, failure, attempts }) => {
+  settle: async ({ sessionId, page, assembly, state, size, completedAt, failure, attempts }, now) => {
     const set = {
       state,
       attempts,
@@ -132,8 +141,22 @@ export const recordings = (db: Db): RecordingRows => ({
       completedAt: completedAt ?? null,
       failure: failure ?? null,
     };
-    const one = db.updateTable('recordingFiles').set(set).where('sessionId', '=', sessionId).where('page', '=', page);
-    await one.where('assembly', '=', assembly).execute();
+    const told = await db.transaction().execute(async trx => {
+      const settled = await trx
+        .updateTable('recordingFiles')
+        .set(set)
+        .where('sessionId', '=', sessionId)
+        .where('page', '=', page)
+        .where('assembly', '=', assembly)
+        .where('state', '=', 'PENDING')
+        .returning('page')
+        .execute();
+      const type = SETTLED_EVENTS[state];
+      if (type === undefined || settled.length === 0) return [];
+      const detail = { pageId: String(page), ...(size === undefined ? {} : { size }) };
+      return recordAddressedEvents(trx, [{ session: sessionId, type, at: now, actor: { kind: 'service' }, detail }]);
+    });
+    announcer.tell(told);
   },
 
   omit: async (session, { why, targetId, page }) => {

@@ -1,0 +1,48 @@
+// A file without a name, for bytes that do not fit into memory. Its space is freed when it is closed or its process ends.
+import { randomUUID } from 'node:crypto';
+import { type FileHandle, open, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** A range of the file. */
+export interface Extent {
+  readonly at: number;
+  readonly length: number;
+}
+
+export class ScratchFile {
+  readonly #file: FileHandle;
+  #end = 0;
+
+  private constructor(file: FileHandle) {
+    this.#file = file;
+  }
+
+  static async create(folder: string): Promise<ScratchFile> {
+    const path = join(folder, randomUUID());
+    const file = await open(path, 'wx+', 0o600);
+    await rm(path);
+    return new ScratchFile(file);
+  }
+
+  async append(bytes: Uint8Array): Promise<Extent> {
+    const extent = { at: this.#end, length: bytes.length };
+    this.#end += bytes.length;
+    for (let done = 0; done < bytes.length; )
+      done += (await this.#file.write(bytes, done, bytes.length - done, extent.at + done)).bytesWritten;
+    return extent;
+  }
+
+  async read({ at, length }: Extent): Promise<Buffer> {
+    const bytes = Buffer.alloc(length);
+    for (let done = 0; done < length; ) {
+      const { bytesRead } = await this.#file.read(bytes, done, length - done, at + done);
+      if (bytesRead === 0) throw new Error(`the scratch file ends before byte ${at + length}`);
+      done += bytesRead;
+    }
+    return bytes;
+  }
+
+  async close(): Promise<void> {
+    await this.#file.close();
+  }
+}
