@@ -44,6 +44,8 @@ test('records publishing and completed calls as events without a session, in ord
   const ended = [];
   for (const order of ['good', 'bad', 'odd', 'good']) ended.push((await call(order)).body);
   await owner.send('POST', 'operations/orders.cancel/withdraw');
+  const { id: revokedId } = await keyWith(server, {});
+  await owner.send('DELETE', `agent-keys/${revokedId}`);
 
   const events = await feed();
   const own = events.filter(({ sessionId }) => sessionId === undefined);
@@ -51,9 +53,10 @@ test('records publishing and completed calls as events without a session, in ord
     own.map(({ type }) => type),
     [
       ...['operation.published', 'invocation.succeeded', 'invocation.failed', 'invocation.ambiguous'],
-      'operation.withdrawn',
+      ...['operation.withdrawn', 'agent_key.revoked'],
     ],
   );
+  assert.deepEqual(own.at(-1)?.detail, { keyId: revokedId });
   const ids = events.map(({ id }) => id);
   assert.deepEqual(ids, [...ids].sort());
   assert.ok(

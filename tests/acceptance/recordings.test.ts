@@ -15,6 +15,7 @@ import { openPages } from '../harness/pages.ts';
 import { playFilm } from '../harness/play-film.ts';
 import { askForFiles, fetchFilm, filesOf, playlistWhen, replaysOf } from '../harness/recordings.ts';
 import { type ApiOptions, startServer } from '../harness/server.ts';
+import { eventsOf } from '../harness/session-events.ts';
 import { eventually } from '../harness/until.ts';
 
 const COLOURS = [
@@ -122,6 +123,8 @@ async function assertFile(id: string, seconds: number, painted: readonly number[
     ([one]) => one?.status === 'COMPLETED',
     60_000,
   );
+  const [ready] = await eventsOf(server, id, 'recording.ready');
+  assert.deepEqual(ready?.detail, { pageId: '0', size: file?.size });
   const response = await fetch(file?.downloadUrl ?? '');
   assert.equal(response.headers.get('content-length'), String(file?.size));
   assert.match(response.headers.get('content-disposition') ?? '', new RegExp(`^attachment; filename="${id}-0.mp4"`));
