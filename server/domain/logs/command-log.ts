@@ -19,6 +19,11 @@ const RESPONSE_BYTES_MAX = 16 * 1024;
 /** Maximum number of messages that are parsed in one turn of the event loop. */
 const BATCH = 100;
 /**
+ * Maximum number of messages that wait to be parsed. From then on each new one parses the oldest, because an event of a
+ * page parses all of them in one turn.
+ */
+const QUEUE_MAX = 200;
+/**
  * Expressions that are not logged, because the limits of the log are reached, are not scanned if they are longer. Those
  * that type a text are short; clients send longer ones to inject libraries.
  */
@@ -158,6 +163,7 @@ export class CommandLog implements CommandTap {
 
   #defer(work: () => void): void {
     this.#queue.push(work);
+    if (this.#queue.length > QUEUE_MAX) this.#runDeferred(1);
     if (this.#scheduled) return;
     this.#scheduled = true;
     setImmediate(this.#work);

@@ -1,6 +1,7 @@
 // Assembles the modules of logs: watcher, service and tasks.
 import type { SessionRows } from '../../engines/store/rows/sessions.ts';
 import type { Store } from '../../engines/store/store.ts';
+import { reason } from '../../kit/fault.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import { forgetEnded } from '../forget-ended.ts';
 import type { PageNumbers } from '../sessions/page-numbers.ts';
@@ -25,7 +26,13 @@ export interface LogsDeps {
 export function openLogs({ clock, log }: Runtime, { store, pages, console, version, keptMs }: LogsDeps) {
   const service = new LogService({ logs: store.logs, sessions: store.sessions, clock, version, keptMs });
   const book = new LogBook({ rows: store.logs, clock, log });
-  const watcher: Watcher = { name: 'logs', attend: logWatcher({ book, pages, console, clock }) };
+  const watcher: Watcher = {
+    name: 'logs',
+    attend: logWatcher({ book, pages, console, clock }),
+    // If the browser failed while the log began, there is no attendance that would end the log.
+    ended: ({ id }) =>
+      void book.end(id).catch(error => log.warn('logs.not_ended', { sessionId: id, reason: reason(error) })),
+  };
   return {
     book,
     watcher,

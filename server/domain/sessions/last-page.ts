@@ -70,6 +70,11 @@ export class LastPages implements Watcher {
     };
   }
 
+  /** A session whose start failed is not left with an end. */
+  ended({ id }: Pick<SessionRow, 'id'>): void {
+    this.#readings.delete(id);
+  }
+
   /** Saves the pages of sessions that recently showed another address. Returns the number of sessions checked. */
   async save(): Promise<{ read: number }> {
     const due = [...this.#readings.values()].filter(isDue);

@@ -29,9 +29,9 @@ port.on('message', (message: Order | DisconnectMessage | Reply) => {
 async function perform({ id, session, address, command, limitMs }: Order): Promise<void> {
   const askForHelp = (help: Help): Promise<void> => requestHelp(id, help);
   try {
-    const browser = await browserOf(session, address);
+    const run = async () => (await browserOf(session, address)).run(command, askForHelp);
     // A page decides about the texts of a result, which operations store.
-    const result = storableCopy(await withTimeout(limitMs, 'the command', () => browser.run(command, askForHelp)));
+    const result = storableCopy(await withTimeout(limitMs, 'the command', run));
     post({ id, result }, buffersOf(result));
   } catch (error) {
     if (error instanceof WaitExpired) return leaveHanging(id, session, limitMs);
@@ -65,19 +65,23 @@ function onReply({ reply, failed }: Reply): void {
 function browserOf(session: string, address: string): Promise<DrivenBrowser> {
   const known = browsers.get(session);
   if (known) return known;
+  /** Whether no later connection has taken the place of this one. */
+  const isCurrent = (): boolean => browsers.get(session) === connecting;
   const gone = (): void => {
+    if (!isCurrent()) return;
     browsers.delete(session);
     post({ closed: session });
   };
   const connecting = DrivenBrowser.connect(address, gone);
   browsers.set(session, connecting);
-  connecting.catch(() => browsers.delete(session));
+  connecting.catch(() => isCurrent() && browsers.delete(session));
   return connecting;
 }
 
 async function disconnect(session: string): Promise<void> {
-  const browser = await browsers.get(session)?.catch(() => undefined);
+  const connecting = browsers.get(session);
   browsers.delete(session);
+  const browser = await connecting?.catch(() => undefined);
   await browser?.close().catch(() => {});
 }
 

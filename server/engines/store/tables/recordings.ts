@@ -14,6 +14,10 @@ const OPEN_MS = 2 ** 31 - 1;
 /** The maximum number of omitted pages that are stored per session. */
 const OMISSIONS_MAX = 1_000;
 
+const hasLostHost = sql<boolean>`not exists (
+  select from hosts
+    where hosts.id = recording_files.host_id and hosts.state in ('up', 'away') and hosts.lease_until > now())`;
+
 const SETTLED_EVENTS: Readonly<Record<RecordingFileRow['state'], SessionEventType | undefined>> = {
   PENDING: undefined,
   COMPLETED: 'recording.ready',
@@ -108,14 +112,15 @@ export const recordings = (db: Db, announcer: Announcer): RecordingRows => ({
         oc
           .columns(['sessionId', 'page'])
           .doUpdateSet(fresh)
-          // A complete file is kept: the recording of an ended session does not change. One that this host is assembling is
-          // not begun again, or it would never be complete for a client that asks often.
+          // A complete file is kept: the recording of an ended session does not change. One that a living host is
+          // assembling is not begun again, or it would never be complete for a client that asks often.
           .where(({ eb, or, and, ref }) =>
             or([
               eb('recordingFiles.state', '=', 'FAILED'),
               and([
                 eb('recordingFiles.state', '=', 'PENDING'),
                 eb('recordingFiles.hostId', '!=', ref('excluded.hostId')),
+                hasLostHost,
               ]),
             ]),
           ),

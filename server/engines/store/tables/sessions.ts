@@ -180,7 +180,8 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
   },
 
   clientDisconnected: async (id, now, clients, why) => {
-    const left = db.updateTable('sessions').set({ updatedAt: now });
+    // Also sets what `clientConnected` sets, which may not have been written.
+    const left = db.updateTable('sessions').set({ attached: true, connectBy: null, releaseAt: null, updatedAt: now });
     await recorder.write(
       left.where('id', '=', id).where(isLiving).returningAll(),
       event.disconnected({ clients, why }, now),
@@ -188,7 +189,7 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
   },
 
   lastClientDisconnected: async (id, releaseAt, now, why) => {
-    const gone = db.updateTable('sessions').set({ attached: false, releaseAt: releaseAt ?? null, updatedAt: now });
+    const gone = db.updateTable('sessions').set({ attached: false, connectBy: null, releaseAt: releaseAt ?? null, updatedAt: now });
     await recorder.write(
       gone.where('id', '=', id).where(isLiving).returningAll(),
       event.disconnected({ clients: 0, why, releaseAt }, now),
