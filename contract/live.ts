@@ -8,8 +8,7 @@ export const DebugQuery = Type.Object({
     Type.Integer({
       minimum: 1,
       maximum: DEBUG_EXPIRES_MAX_SECONDS,
-      description:
-        'Seconds for which the addresses are valid. Defaults to 21600. They always end with the session.',
+      description: 'Seconds for which the addresses are valid. Defaults to 21600. They always end with the session.',
     }),
   ),
   readOnly: Type.Optional(

@@ -141,7 +141,10 @@ describe('downloads', () => {
       finishSlow();
       const [, slow] = await listed(id, 2);
       const names = (await list(id)).downloads.map(({ filename }) => filename);
-      assert.deepEqual([names, first?.filename, slow?.filename], [['report.pdf', 'slow.zip'], 'report.pdf', 'slow.zip']);
+      assert.deepEqual(
+        [names, first?.filename, slow?.filename],
+        [['report.pdf', 'slow.zip'], 'report.pdf', 'slow.zip'],
+      );
       const polled = await list(id, `&createdAfter=${first?.createdAt}`);
       assert.equal(polled.total, 2, 'a caller that polls from the newest one sees the slow one');
     }));
@@ -381,7 +384,14 @@ describe('a download', () => {
     assert.deepEqual(await names(`&createdBefore=${session.createdAt}`), []);
     const page = await list(session.id, '&limit=1&offset=1');
     assert.deepEqual([page.total, page.limit, page.offset, page.downloads.length], [2, 1, 1, 1]);
-    for (const bad of ['&limit=0', '&limit=101', '&offset=-1', '&minSize=x', '&createdAfter=yesterday', '&createdAfter=5'])
+    for (const bad of [
+      '&limit=0',
+      '&limit=101',
+      '&offset=-1',
+      '&minSize=x',
+      '&createdAfter=yesterday',
+      '&createdAfter=5',
+    ])
       assert.equal((await server.api('GET', `/v1/browsers/downloads?sessionId=${session.id}${bad}`)).status, 400, bad);
     assert.equal((await server.api('GET', '/v1/browsers/downloads')).status, 400);
     assert.equal((await server.api('GET', `/v1/browsers/downloads?sessionId=${randomUUID()}`)).status, 404);

@@ -140,20 +140,23 @@ test('accepts a region that official clients send, and returns the actual region
   }));
 
 test('lists unknown fields at every depth in warnings', () =>
-  withSession({ keepalive: true, '\ud800': 1, browserSettings: { viewPort: {}, viewport: { depth: 3 } } }, async session => {
-    assert.equal(session.keepAlive, false);
-    const read = await server.api<CreatedSession>('GET', `/v1/browsers/sessions/${session.id}`);
-    assert.deepEqual(read.body.warnings, session.warnings, 'they are shown with the session');
-    const { body: events } = await server.api<SessionEventPage>('GET', `/v1/browsers/sessions/${session.id}/events`);
-    assert.deepEqual(events.data[0]?.detail.warnings, session.warnings, 'and with its first event');
-    const unknown = (session.warnings ?? []).filter(({ code }: Warning) => code === 'unknown_field');
-    assert.deepEqual(unknown.map(({ path }) => path).sort(), [
-      'browserSettings.viewPort',
-      'browserSettings.viewport.depth',
-      'keepalive',
-      '\ufffd',
-    ]);
-  }));
+  withSession(
+    { keepalive: true, '\ud800': 1, browserSettings: { viewPort: {}, viewport: { depth: 3 } } },
+    async session => {
+      assert.equal(session.keepAlive, false);
+      const read = await server.api<CreatedSession>('GET', `/v1/browsers/sessions/${session.id}`);
+      assert.deepEqual(read.body.warnings, session.warnings, 'they are shown with the session');
+      const { body: events } = await server.api<SessionEventPage>('GET', `/v1/browsers/sessions/${session.id}/events`);
+      assert.deepEqual(events.data[0]?.detail.warnings, session.warnings, 'and with its first event');
+      const unknown = (session.warnings ?? []).filter(({ code }: Warning) => code === 'unknown_field');
+      assert.deepEqual(unknown.map(({ path }) => path).sort(), [
+        'browserSettings.viewPort',
+        'browserSettings.viewport.depth',
+        'keepalive',
+        '\ufffd',
+      ]);
+    },
+  ));
 
 test('refuses an unknown field with 400 if the caller asks for strict handling, and creates no session', async () => {
   const before = (await list('')).body.length;

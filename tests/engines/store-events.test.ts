@@ -163,10 +163,10 @@ describe('session events', () => {
     await store.sessions.finish(row.id, addMs(NOW, 60), 0);
     const isCompleted = () => store.downloads.complete(whole, anOutboxRow(whole), SERVICE, () => {});
     const isFailed = () => store.downloads.fail(row.id, partial.guid, 'it is partial', addMs(NOW, 80), SERVICE);
-    assert.deepEqual([await isCompleted(), await isCompleted(), await isFailed(), await isFailed()], [
-      ...[true, false],
-      ...[true, false],
-    ]);
+    assert.deepEqual(
+      [await isCompleted(), await isCompleted(), await isFailed(), await isFailed()],
+      [...[true, false], ...[true, false]],
+    );
     const { id: downloadId, filename, mimeType, size } = whole;
     assert.deepEqual((await told(row)).slice(-2), [
       { type: 'download.completed', actor: SERVICE, detail: { downloadId, filename, mimeType, size }, ms: 70 },

@@ -115,11 +115,22 @@ describe('logs', () => {
     const second = await ask(hostId);
     assert.deepEqual([second.hostId, second.assembly === first.assembly], [hostId, false]);
     assert.deepEqual(await ask(hostId), second, 'this host is at work');
-    await store.recordings.settle({ ...second, state: 'FAILED', attempts: 5, failure: 'broken' });
+    await store.recordings.settle({ ...second, state: 'FAILED', attempts: 5, failure: 'broken' }, NOW);
     const third = await ask(hostId);
     assert.deepEqual([third.state, third.attempts, third.assembly === second.assembly], ['PENDING', 0, false]);
-    await store.recordings.settle({ ...third, state: 'COMPLETED', size: 1, completedAt: NOW });
+    await store.recordings.settle({ ...third, state: 'COMPLETED', size: 1, completedAt: NOW }, NOW);
     assert.equal((await ask(otherHost)).assembly, third.assembly, 'a complete file is kept');
+    const [{ id: kept, hostId: formerHost }] = [await aSession()];
+    await store.recordings.began(kept, 0, NOW);
+    const living = newId<HostId>(NOW);
+    const host = { id: living, region: 'local', slots: 1, startedAt: NOW, url: 'http://a.test', version: '1' };
+    const joining = { ...host, labels: {}, secretMark: 'mark', clockMs: 0, incarnation: randomUUID() };
+    await store.hosts.join(joining, 60_000, async () => ({ storeMark: 'mark' }), true);
+    const request = { sessionId: kept, page: 0, assembly: randomUUID(), requestedAt: NOW };
+    await store.recordings.ask({ ...request, hostId: living });
+    await store.recordings.ask({ ...request, hostId: formerHost, assembly: randomUUID() });
+    const [file] = await store.recordings.files(kept);
+    assert.deepEqual([file?.hostId, file?.assembly], [living, request.assembly], 'a living host is at work');
   });
 
   it('keeps the first number that was assigned to a page', async () => {

@@ -614,6 +614,17 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         const kept = await store.sessions.byId(id);
         assert.deepEqual([kept?.attached, kept?.releaseAt], [false, undefined]);
       });
+
+      it('no longer waits for a first client if only its disconnection could be written', async () => {
+        const { id } = await aRunning({ connectBy: addMs(NOW, 5) });
+        await store.sessions.clientDisconnected(id, addMs(NOW, 1), 1);
+        const attached = await store.sessions.byId(id);
+        assert.deepEqual([attached?.attached, attached?.connectBy], [true, undefined]);
+        const other = await aRunning({ connectBy: addMs(NOW, 5) });
+        await store.sessions.lastClientDisconnected(other.id, addMs(NOW, 7), addMs(NOW, 2));
+        const gone = await store.sessions.byId(other.id);
+        assert.deepEqual([gone?.attached, gone?.connectBy, gone?.releaseAt], [false, undefined, addMs(NOW, 7)]);
+      });
     });
 
     describe('due times', () => {

@@ -11,6 +11,7 @@ import type { SessionRows } from '../../engines/store/rows/sessions.ts';
 import type { Store } from '../../engines/store/store.ts';
 import { addMs } from '../../kit/clock.ts';
 import type { ApplicationId } from '../../kit/ids.ts';
+import type { JsonObject } from '../../kit/json.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { Audit } from '../audit/audit.ts';
 import { byCaller } from '../audit/by-caller.ts';

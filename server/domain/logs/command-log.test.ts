@@ -51,3 +51,19 @@ test('redacts text of an expression that is not logged itself because of the rat
   assert.doesNotMatch(lines.join(''), /Runtime\.evaluate/);
   assert.match(lines.join(''), /Page\.frameNavigated.*\?q=\[redacted\]/);
 });
+
+test('parses the oldest commands at once when too many wait', async () => {
+  const rows = { write: async () => {} };
+  const clock: Clock = { ...systemClock, monotonicMs: () => 0 };
+  const log = new SessionLog({ application, session, rows, clock, log: silentLog });
+  const typed: unknown[] = [];
+  log.typed.typed = text => void typed.push(text);
+  const commands = new CommandLog({ log, pageOf: () => 1, clock });
+  for (let n = 0; n < 1_000; n++) {
+    const message = Buffer.from(JSON.stringify({ id: n, method: 'Input.insertText', params: { text: `text ${n}` } }));
+    commands.onCommand({ method: 'Input.insertText', targetIds: ['page'], message });
+  }
+  assert.ok(typed.length >= 800, `${typed.length} of 1000 were parsed in the turn in which they arrived`);
+  assert.deepEqual(typed.slice(0, 2), ['text 0', 'text 1']);
+  await log.close();
+});

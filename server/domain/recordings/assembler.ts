@@ -129,7 +129,8 @@ export class Assembler {
       if (segment.run !== run) enlarged.set(segment.sequence, await this.#enlarge(film, segment));
     const [one] = enlarged.values();
     const shared = init ?? one?.init ?? Buffer.alloc(0);
-    if ([...enlarged.values()].every(segment => segment.init.equals(shared))) return { init: shared, segments: enlarged };
+    if ([...enlarged.values()].every(segment => segment.init.equals(shared)))
+      return { init: shared, segments: enlarged };
     for (const segment of film.segments) enlarged.set(segment.sequence, await this.#enlarge(film, segment));
     const [other] = enlarged.values();
     return { init: other?.init ?? Buffer.alloc(0), segments: enlarged };
@@ -137,11 +138,7 @@ export class Assembler {
 
   async #enlarge(film: Film, segment: SegmentRow): Promise<EnlargedSegment> {
     const parts = [await this.#init(film, segment.run), await this.#bytes(this.#keyOf(film.app, segment))];
-    const { init, sizes, payload } = await this.#parts.ffmpeg.enlarge(
-      parts,
-      segment.samples.sizes.length,
-      film.canvas,
-    );
+    const { init, sizes, payload } = await this.#parts.ffmpeg.enlarge(parts, segment.samples.sizes.length, film.canvas);
     // A copy, because `init` is a part of the buffer that also contains the frames.
     return { init: Buffer.from(init), sizes, payload: await film.scratch.append(payload) };
   }

@@ -2,7 +2,7 @@
 // reports new addresses by itself. It does not report new titles, so they are read a few times after each new address,
 // and when the session ends.
 import type { ChangedPage } from '../../engines/browser/control.ts';
-import type { LastPageRow, SessionRows } from '../../engines/store/rows/sessions.ts';
+import type { LastPageRow, SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
 import { boundedText } from '../../kit/foreign.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import { withTimeout } from '../../kit/wait.ts';

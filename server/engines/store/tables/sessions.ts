@@ -189,7 +189,9 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
   },
 
   lastClientDisconnected: async (id, releaseAt, now, why) => {
-    const gone = db.updateTable('sessions').set({ attached: false, connectBy: null, releaseAt: releaseAt ?? null, updatedAt: now });
+    const gone = db
+      .updateTable('sessions')
+      .set({ attached: false, connectBy: null, releaseAt: releaseAt ?? null, updatedAt: now });
     await recorder.write(
       gone.where('id', '=', id).where(isLiving).returningAll(),
       event.disconnected({ clients: 0, why, releaseAt }, now),
