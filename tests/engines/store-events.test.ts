@@ -99,7 +99,7 @@ describe('session events', () => {
 
   const aDownload = ({ id: sessionId, applicationId, hostId }: SessionRow, size: number): FinishedDownload => ({
     ...{ id: newId<DownloadId>(NOW), applicationId, sessionId, hostId, guid: randomUUID(), state: 'complete' },
-    ...{ filename: 'a.txt', mimeType: 'text/plain', size, checksum: 'sha256:1' },
+    ...{ filename: 'a.txt', mimeType: 'text/plain', size, checksum: 'a'.repeat(64) },
     ...{ createdAt: NOW, finishedAt: addMs(NOW, 70) },
   });
   const anOutboxRow = ({ id, applicationId, hostId }: FinishedDownload): OutboxRow => ({
