@@ -81,17 +81,17 @@ export async function measureLifecycle(server: TestServer, rounds: number): Prom
  */
 export async function untilRefilled(server: TestServer): Promise<void> {
   let before = -1;
-  const isSettled = async (): Promise<boolean> => {
+  const counts = async () => {
     const { text } = await server.operator('/metrics');
     const count = (name: string): number => Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1]);
     const [waiting, boxes] = [count('berth_warm_browsers'), count('berth_boxes')];
     const unstored = count('berth_recordings_unstored');
-    const still = waiting > 0 && waiting === boxes && waiting === before && unstored === 0;
+    const isStill = waiting > 0 && waiting === boxes && waiting === before && unstored === 0;
     before = waiting;
-    if (!still) await systemClock.sleep(SETTLED_MS);
-    return still;
+    if (!isStill) await systemClock.sleep(SETTLED_MS);
+    return { isStill, waiting, boxes, unstored };
   };
-  await eventually('the warm browsers', isSettled, Boolean, REFILL_TIMEOUT_MS);
+  await eventually('the warm browsers', counts, ({ isStill }) => isStill, REFILL_TIMEOUT_MS);
 }
 
 /** A pool that starts no browser for this long is full. */
