@@ -11,7 +11,11 @@ import {
   StartedSession,
   StartSession,
 } from '../sessions.ts';
+import { PROTECTING_FIELDS } from './sessions.ts';
 import { ADMISSION_HEADERS } from './shared.ts';
+
+/** The member of the body that has the fields of a create. */
+const CREATE_PARAMS = 'browserbaseSessionCreateParams';
 
 export const COMPATIBILITY_OPERATIONS = {
   listProjects: {
@@ -61,18 +65,22 @@ export const COMPATIBILITY_OPERATIONS = {
     path: '/v1/sessions/start',
     summary: 'Start (Stagehand 3)',
     description:
-      "Creates a session from `browserbaseSessionCreateParams`, or uses the session in `browserbaseSessionID`, and makes the client run the steps itself. The rest of the body is ignored. The client's model key is neither stored nor logged.",
+      "Creates a session from `browserbaseSessionCreateParams`, or uses the session in `browserbaseSessionID`, and makes the client run the steps itself. The rest of the body has no effect, except that a field that restricts the session is refused if it is misspelt or in the wrong place. The client's model key is neither stored nor logged.",
     credential: 'agentKey',
     scopes: ['browsers:write'],
     isWrite: true,
     isExemptFromRateLimits: true,
     mount: 'compat',
-    unknownFields: 'ignore',
+    unknownFields: 'warn',
+    protectingFields: Object.fromEntries(
+      Object.entries(PROTECTING_FIELDS).map(([path, otherNames]) => [`${CREATE_PARAMS}.${path}`, otherNames]),
+    ),
     body: StartSession,
-    bodyExample: { browserbaseSessionCreateParams: { keepAlive: true } },
+    bodyExample: { [CREATE_PARAMS]: { keepAlive: true } },
     mayWait: true,
     responses: { 200: { description: 'The session to use.', schema: StartedSession, headers: ADMISSION_HEADERS } },
     errors: [
+      'unknown_field',
       'conflicting_fields',
       'project_mismatch',
       'unknown_context',
@@ -83,6 +91,7 @@ export const COMPATIBILITY_OPERATIONS = {
       'invalid_file',
       'feature_unavailable',
       'not_found',
+      'insufficient_credit',
       'concurrency_limit',
       'rate_limited',
       'capacity',

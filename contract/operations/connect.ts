@@ -35,6 +35,6 @@ export const CONNECT_OPERATIONS = {
     responses: {
       200: { description: 'The response that a browser returns at /json/version.', schema: BrowserVersion },
     },
-    errors: ['not_found', 'session_ended'],
+    errors: ['not_found', 'session_ended', 'capacity'],
   },
 } as const satisfies Readonly<Record<string, Operation>>;

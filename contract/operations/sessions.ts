@@ -7,7 +7,7 @@ import { CreateSession, Session, SessionParams, SessionQuery, UpdateSession } fr
 import { ADMISSION_HEADERS } from './shared.ts';
 
 /** Settings that restrict what a session can reach, keep or show, each with alternative names that callers may use. */
-const PROTECTING_FIELDS = {
+export const PROTECTING_FIELDS = {
   'browserSettings.networkPolicy': ['network'],
   'browserSettings.allowedDomains': ['domains', 'allowedHosts'],
   'browserSettings.maskInputs': ['mask'],

@@ -34,11 +34,17 @@ export const compatHandlers = ({ sessions, applications, limits, offered }: Comp
     return jsonResponse(await sessions.usage(caller));
   },
 
-  startSession: async ({ caller, body, options }: HandlerInput<'startSession'>): Promise<HttpResponse> => {
+  startSession: async ({ caller, body, warnings, options }: HandlerInput<'startSession'>): Promise<HttpResponse> => {
     if (body.browserbaseSessionID !== undefined)
-      return started((await sessions.read(caller, body.browserbaseSessionID)).id);
+      return started((await sessions.read(caller, body.browserbaseSessionID.toLowerCase())).id);
     const request = normaliseCreate(body.browserbaseSessionCreateParams ?? {}, { ...offered, mount: 'compat' });
-    const created = await sessions.create(caller, request, options);
+    // Stagehand's own fields are not fields of a session.
+    const ofCreate = warnings.filter(({ path }) => path.startsWith('browserbaseSessionCreateParams.'));
+    const created = await sessions.create(
+      caller,
+      { ...request, warnings: [...ofCreate, ...request.warnings] },
+      options,
+    );
     return { ...started(created.session.id), headers: admittedHeaders(created, options) };
   },
 

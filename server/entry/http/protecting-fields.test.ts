@@ -7,9 +7,12 @@ import { fieldPaths } from './schema-walk.ts';
 const { body, protectingFields = {} } = operation('createSession');
 const known = body ? fieldPaths(body) : [];
 
-test('every protecting field is a field of the create request', () => {
-  assert.ok(Object.keys(protectingFields).length > 0);
-  for (const path of Object.keys(protectingFields)) assert.ok(known.includes(path), path);
+test('every protecting field is a field of the request that it protects', () => {
+  for (const id of ['createSession', 'startSession'] as const) {
+    const { body: schema, protectingFields: fields = {} } = operation(id);
+    assert.ok(Object.keys(fields).length > 0);
+    for (const path of Object.keys(fields)) assert.ok(schema && fieldPaths(schema).includes(path), path);
+  }
 });
 
 test('ignores unknown fields unless they are similar to a protecting field or inside it', () => {

@@ -712,6 +712,65 @@ test('Stagehand can start and end a session, and its other fields are ignored', 
   assert.equal(requests.length, 1);
 });
 
+test('Stagehand cannot misspell or misplace a restriction of a session', async () => {
+  const requests: SessionRequest[] = [];
+  const readIds: string[] = [];
+  const starting = await serve({
+    sessions: {
+      ...SESSIONS,
+      create: async (_, request) => {
+        requests.push(request);
+        return { session: VIEW, warnings: [], waitedMs: 0 };
+      },
+      read: async (_, id) => {
+        readIds.push(id);
+        return VIEW;
+      },
+    },
+  });
+  const start = (body: object, headers: Record<string, string> = {}) =>
+    starting('POST', '/v1/sessions/start', { key: KEY, body, headers });
+  const networkPolicy = { default: 'deny' };
+  for (const [body, field] of [
+    [{ browserbaseSessionCreateParams: { networkPolicy } }, 'browserSettings.networkPolicy'],
+    [{ browserbaseSessionCreateParams: { browserSettings: { allowDomains: [] } } }, 'browserSettings.allowedDomains'],
+    [{ networkPolicy }, 'browserSettings.networkPolicy'],
+  ] as const) {
+    const { status, body: error } = await start(body);
+    assert.deepEqual([status, error.code], [400, 'invalid_request']);
+    assert.ok(error.message.includes(`did you mean browserbaseSessionCreateParams.${field}?`), error.message);
+  }
+  assert.equal(requests.length, 0);
+  const body = { modelName: 'm', verbose: 1, selfHeal: true, browserbaseSessionCreateParams: { keepalive: true } };
+  assert.equal((await start(body)).status, 200);
+  assert.deepEqual(
+    requests[0]?.warnings.map(({ path }) => path),
+    ['browserbaseSessionCreateParams.keepalive'],
+    'the fields of Stagehand itself cause no warning',
+  );
+  const strict = await start(body, { prefer: 'handling=strict' });
+  assert.deepEqual([strict.status, strict.body.code], [400, 'unknown_field']);
+  await start({ browserbaseSessionID: ID.toUpperCase() });
+  assert.deepEqual(readIds, [ID]);
+});
+
+test('a session that Stagehand starts is placed in the region that it names', async () => {
+  const regions: Array<string | undefined> = [];
+  const placing = await serve({
+    forwarding: {
+      ...noForwarding(newId<HostId>(new Date())),
+      isAlone: false,
+      place: region => {
+        regions.push(region);
+        return 'here';
+      },
+    },
+  });
+  const body = { browserbaseSessionCreateParams: { region: 'eu-central-1' } };
+  assert.equal((await placing('POST', '/v1/sessions/start', { key: KEY, body })).status, 200);
+  assert.deepEqual(regions, ['eu-central-1']);
+});
+
 test('refuses a repeated release with a conflict on the native mount, and accepts it on the compatibility mount', async () => {
   const ended = await serve({
     sessions: {

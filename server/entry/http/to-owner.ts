@@ -109,7 +109,8 @@ export async function respondOrPlace<T>(
   if (await passToNamedOwner(id, request, reply, caller, forwarding)) return undefined;
   if (!PLACED_OPERATIONS.has(id) || forwarding.isAlone) return run();
   if (forwardedFrom(request.raw)) return run().catch(error => throwNotHere(error, reply));
-  const asked: PlacedRequest<T> = { forwarding, request, reply, run };
+  const region = regionOf(id, request);
+  const asked: PlacedRequest<T> = { forwarding, region, request, reply, run };
   const first = await askHosts(asked, { waitedMs: 0 });
   if ('got' in first) return first.got;
   const { waitSeconds } = operation(id).mayWait ? readPreferences(request.headers.prefer) : {};
@@ -119,7 +120,7 @@ export async function respondOrPlace<T>(
     throw first.error;
   }
   const outcome = await forwarding.wait<T | undefined>({
-    ...{ application, region: forwarding.regionFor(regionOf(request)), refused: first.refused },
+    ...{ application, region: forwarding.regionFor(region), refused: first.refused },
     waitMs: 1000 * waitSeconds,
     attempt: ticket => askHosts(asked, ticket),
     signal: callerConnection(reply.raw).gone,
@@ -131,6 +132,8 @@ export async function respondOrPlace<T>(
 
 interface PlacedRequest<T> {
   readonly forwarding: Forwarding;
+  /** The region that the request names. */
+  readonly region: string | undefined;
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
   readonly run: () => Promise<T>;
@@ -143,11 +146,11 @@ type Admission<T> = { readonly got: T | undefined } | { readonly refused: Refusa
  * same on all hosts.
  */
 async function askHosts<T>(placement: PlacedRequest<T>, ticket: LineTicket): Promise<Admission<T>> {
-  const { forwarding, request, reply } = placement;
+  const { forwarding, region, request, reply } = placement;
   const tried = new Set<HostId>();
   let last: Admission<T> | undefined;
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
-    const host = forwarding.place(regionOf(request), tried);
+    const host = forwarding.place(region, tried);
     if (host === undefined) break;
     tried.add(host === 'here' ? forwarding.host : host.id);
     if (host === 'here') last = await runHere(placement, ticket);
@@ -186,8 +189,8 @@ function throwNotHere(error: unknown, reply: FastifyReply): never {
   throw error;
 }
 
-function regionOf({ body }: FastifyRequest): string | undefined {
-  const { region } = Object(body);
+function regionOf(id: OperationId, { body }: FastifyRequest): string | undefined {
+  const { region } = Object(id === 'startSession' ? Object(body).browserbaseSessionCreateParams : body);
   return typeof region === 'string' ? region : undefined;
 }
 
