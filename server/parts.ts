@@ -68,7 +68,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
   const families = await openFamilies(runtime, foundation, { ...needs, ...endings.calls });
   const sessions = openSessions(runtime, foundation, { ...needs, families, metrics });
   endings.bind(sessions.endings);
-  const driving = openDriving(runtime, foundation, sessions.signing, () => http.url);
+  const driving = openDriving(runtime, foundation, { signing: sessions.signing, liveSessions }, () => http.url);
   const invocations = openInvocations(runtime, foundation, {
     ...{ driving, sessions: sessions.service, files: families.invocations.files, liveSessions },
     applications: identity.applications,

@@ -1,5 +1,6 @@
 // The wiring of the driver, which controls the browsers of sessions for MCP clients and for operations.
 import type { AgentCaller } from '../domain/identity/caller.ts';
+import type { LiveSessions } from '../domain/sessions/live.ts';
 import type { Signing } from '../domain/sessions/signing.ts';
 import { DriveFailed } from '../engines/driver/command.ts';
 import { Driver } from '../engines/driver/driver.ts';
@@ -12,25 +13,36 @@ export interface Driving {
   readonly isDriveFailed: (error: unknown) => error is DriveFailed;
   /**
    * Returns the address at which the driver reaches the browser of a session with the rights of this caller. With
-   * `pass`, the driver can also reach an exclusive session.
+   * `pass`, the driver can also reach an exclusive session. As a `guest`, it does not keep the session running after
+   * the clients of the session have left.
    */
-  readonly addressOf: (caller: AgentCaller, id: SessionId, pass?: 'pass') => string;
+  readonly addressOf: (caller: AgentCaller, id: SessionId, how?: 'guest' | 'pass') => string;
+  /** Keeps a session without clients running until the hold is closed. */
+  readonly holdSession: (id: SessionId) => { close(): void };
+}
+
+interface DrivingDeps {
+  readonly signing: Signing;
+  readonly liveSessions: Pick<LiveSessions, 'get'>;
 }
 
 /** `localUrl` returns the listening address once the server is listening. */
 export function openDriving(
   { log }: Runtime,
   { scope }: Pick<Foundation, 'scope'>,
-  signing: Signing,
+  { signing, liveSessions }: DrivingDeps,
   localUrl: () => string,
 ): Driving {
   return {
     driver: scope.own(new Driver(log)),
     isDriveFailed: error => error instanceof DriveFailed,
-    addressOf: ({ keyId }, id, pass) => {
+    addressOf: ({ keyId }, id, how) => {
       const connect = `${localUrl().replace(/^http/, 'ws')}/v1/browsers/sessions/${id}/connect`;
-      const address = `${connect}?client=driver&signingKey=${signing.keyOf(id, keyId)}`;
-      return pass ? `${address}&pass=${signing.passOf(id).reveal()}` : address;
+      const client = how === 'guest' ? 'guest' : 'driver';
+      const address = `${connect}?client=${client}&signingKey=${signing.keyOf(id, keyId)}`;
+      return how === 'pass' ? `${address}&pass=${signing.passOf(id).reveal()}` : address;
     },
+    // A session that this process does not run has ended.
+    holdSession: id => liveSessions.get(id)?.hold() ?? { close: () => {} },
   };
 }

@@ -69,12 +69,12 @@ export function openInvocations(runtime: Runtime, foundation: Foundation, deps: 
   const { catalogue, http } = operations;
   const { clock, host } = runtime;
   const { config, store, secret, signingKeys, vault, workers } = foundation;
-  const { driver, addressOf, isDriveFailed } = driving;
+  const { isDriveFailed } = driving;
   const rows = store.invocations;
   const { rates } = config.credit;
   const offered = offeredBy(foundation);
   const managed = new ManagedOperations({
-    ...{ sessions, driver, addressOf, isDriveFailed, typing: openTyping(runtime, foundation, deps) },
+    ...{ ...driving, sessions, typing: openTyping(runtime, foundation, deps) },
     ...{ downloads: store.downloads, clock, following: handoffs.following },
     handoffs: new CallHandoffs({ ...handoffs, sessions, rows: store.handoffs }),
     isExclusive: async ({ applicationId }, id) => {

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { IssuedAgentKey } from '../../contract/agent-keys.ts';
 import type { Application } from '../../contract/applications.ts';
+import type { DebugUrls } from '../../contract/live.ts';
 import type { Session } from '../../contract/sessions.ts';
 import { CdpClient, refusedUpgrade } from '../harness/cdp.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
@@ -107,6 +108,17 @@ test('refuses the twenty-first client before the upgrade, and accepts a client a
     assert.ok(next);
     await Promise.all([next, ...stayers].map(client => client.send('Browser.getVersion')));
     await Promise.all([next, ...stayers].map(client => client.close()));
+  }));
+
+test('sockets of live view addresses take no places of clients, and have as many of their own', () =>
+  withSession(async ({ id, connectUrl }) => {
+    const { wsUrl = '' } = (await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${id}/debug`)).body;
+    const people = await Promise.all(Array.from({ length: CLIENTS_MAX }, () => CdpClient.connect(wsUrl)));
+    const { status, body } = await refusedUpgrade(wsUrl);
+    assert.deepEqual([status, body.code], [429, 'client_limit']);
+    const client = await CdpClient.connect(connectUrl);
+    await Promise.all([client, ...people].map(one => one.send('Browser.getVersion')));
+    await Promise.all([client, ...people].map(one => one.close()));
   }));
 
 test('accepts twenty of thirty clients that connect at the same time', () =>

@@ -11,12 +11,14 @@ import { chromium } from 'playwright-core';
 import type { Action } from '../../contract/actions.ts';
 import { BROWSER_TOOLS } from '../../contract/browser-tools.ts';
 import type { ClaimedHandoff } from '../../contract/handoffs.ts';
+import { CdpClient } from '../harness/cdp.ts';
 import { cancelOrder, Owner } from '../harness/configured.ts';
 import { keyWith } from '../harness/operations.ts';
 import { openPages } from '../harness/pages.ts';
 import { Person } from '../harness/person.ts';
 import { decodePng } from '../harness/png.ts';
 import { CHECKOUT, startServer } from '../harness/server.ts';
+import { toldOf } from '../harness/session-events.ts';
 import { eventually } from '../harness/until.ts';
 import { openUpstream } from '../harness/upstream.ts';
 
@@ -553,6 +555,15 @@ test('an MCP agent and a CDP client can use the same browser', async () => {
   assert.match((await done('browser_snapshot', { sessionId })).text, /Grace/);
   await browser.close();
   await done('browser_close', { sessionId });
+});
+
+test('after its own client has left, a session does not count the connection of the tools as a client', async () => {
+  const { id: sessionId, connectUrl } = await server.createSession();
+  const own = await CdpClient.connect(connectUrl);
+  await done('browser_snapshot', { sessionId });
+  await own.close();
+  await toldOf(server, sessionId, 'client.disconnected', ({ clients }) => clients === 0);
+  await server.release(sessionId).catch(() => {}); // It may have ended by itself.
 });
 
 test('refuses invalid arguments and unknown tools, and states the reason', async () => {

@@ -1,12 +1,14 @@
 // Calls that involve people: the operation `browser.handoff`, the step `handoff`, receipts that name who had control,
-// and calls on a session that a person controls.
+// and calls in a session that others use: a person who controls it, or a client that leaves.
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
+import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Handoff } from '../../contract/handoffs.ts';
 import type { Invocation } from '../../contract/invocations.ts';
 import { type KeySet, type ReceiptClaims, ReceiptInvalid, verifyReceipt } from '../../sdk/verify-receipt.ts';
+import { CdpClient } from '../harness/cdp.ts';
 import { Owner } from '../harness/configured.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { foreignKey } from '../harness/foreign-key.ts';
@@ -16,6 +18,7 @@ import { agentPath, invoke, keyWith } from '../harness/operations.ts';
 import { openPages } from '../harness/pages.ts';
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
+import { toldOf } from '../harness/session-events.ts';
 import { eventually } from '../harness/until.ts';
 
 const pages = await openPages({
@@ -253,6 +256,30 @@ test('an operation of the kind browser fails at a step whose hand-off is decline
   assert.deepEqual([body.status, body.error?.code], ['failed', 'handoff_declined']);
   assert.deepEqual(body.error?.details, { step: 1, handoffId: id, note: 'No.' });
   await server.ended(asked.sessionId);
+});
+
+test('a call in a session without keepAlive keeps it running until the call ends, but not after its last client has left', async () => {
+  const asked = Promise.withResolvers<ServerResponse>();
+  const script = `fetch('/answer').then(() => document.body.append(document.createElement('hr')))`;
+  pages.set('/late', `<!doctype html><title>Late</title><script>${script}</script>`);
+  pages.set('/answer', (_, response) => asked.resolve(response));
+  const { id: sessionId, connectUrl } = await server.createSession({}, key);
+  const client = await CdpClient.connect(connectUrl);
+  const steps = [
+    { do: 'goto', url: `${pages.url}/late` },
+    { do: 'waitFor', selector: 'hr' },
+  ];
+  const running = await started('browser.steps', { sessionId, steps });
+  const response = await asked.promise;
+  await client.close();
+  await toldOf(server, sessionId, 'client.disconnected', ({ clients }) => clients === 0);
+  await server.advance(10_000);
+  assert.equal((await server.read(sessionId)).status, 'RUNNING');
+  response.end();
+  assert.equal((await ended(running)).status, 'succeeded');
+  await server.advance(3_000);
+  const { status, endReason } = await server.ended(sessionId);
+  assert.deepEqual([status, endReason], ['COMPLETED', 'client_disconnected']);
 });
 
 test('refuses steps with too many hand-offs, or with both a hand-off and credentials', async () => {

@@ -105,8 +105,11 @@ export interface ManagedParts {
   readonly clock: Clock;
   /**
    * The address at which the driver reaches the browser. With `pass`, the address also works for an exclusive session.
+   * As a `guest`, the driver does not keep the session running after its clients have left.
    */
-  readonly addressOf: (caller: AgentCaller, id: SessionId, pass?: 'pass') => string;
+  readonly addressOf: (caller: AgentCaller, id: SessionId, how?: 'guest' | 'pass') => string;
+  /** Keeps a session without clients running until the hold is closed. */
+  readonly holdSession: (id: SessionId) => { close(): void };
   readonly isExclusive: (caller: AgentCaller, id: SessionId) => Promise<boolean>;
   readonly typing: PageTyping;
   readonly handoffs: Pick<CallHandoffs, 'prepare' | 'step'>;
@@ -155,7 +158,7 @@ export class ManagedOperations {
     const { sessionId, recorded, isOwn, startedAt } = place;
     return {
       session: { id: sessionId, recorded, ...(isOwn ? { ownSessionSince: startedAt } : {}) },
-      run: (row, signal) => this.#run(caller, operation, input, { ...place, row, signal }),
+      run: (row, signal) => this.#hold(place, () => this.#run(caller, operation, input, { ...place, row, signal })),
       release: () => this.#release(caller, place),
     };
   }
@@ -193,9 +196,26 @@ export class ManagedOperations {
     }
   }
 
+  /** Keeps a session that was not created for the call running until the call has ended. */
+  async #hold<T>({ sessionId, isOwn }: Place, work: () => Promise<T>): Promise<T> {
+    if (isOwn) return work();
+    const held = this.#parts.holdSession(sessionId);
+    try {
+      return await work();
+    } finally {
+      held.close();
+    }
+  }
+
+  #targetOf(caller: AgentCaller, { sessionId, isOwn, opened }: Place): DriverTarget {
+    const { addressOf } = this.#parts;
+    if (opened) return { session: EXCLUSIVE_TARGET + sessionId, address: addressOf(caller, sessionId, 'pass') };
+    return { session: sessionId, address: addressOf(caller, sessionId, isOwn ? undefined : 'guest') };
+  }
+
   async #capture(caller: AgentCaller, operation: CapturingOperationId, callInput: JsonObject, at: Running) {
     const { sessionId } = at;
-    const target = { session: sessionId, address: this.#parts.addressOf(caller, sessionId) };
+    const target = this.#targetOf(caller, at);
     if (operation === 'browser.download') return this.#download(caller, target, callInput, at);
     const captured = await this.#runCapture(target, captureOf(operation, callInput));
     return { state: 'succeeded', ...(await this.#storeContent(operation, callInput, captured, sessionId)) } as const;
@@ -236,12 +256,10 @@ export class ManagedOperations {
    * error, the effect is unknown.
    */
   async #runSteps(caller: AgentCaller, input: InputOf<'browser.steps'>, at: Running): Promise<Outcome> {
-    const { isDriveFailed, addressOf, typing } = this.#parts;
+    const { isDriveFailed, typing } = this.#parts;
     const { sessionId, opened, row } = at;
     if (opened) typing.count(row, opened);
-    const target = opened
-      ? { session: EXCLUSIVE_TARGET + sessionId, address: addressOf(caller, sessionId, 'pass') }
-      : { session: sessionId, address: addressOf(caller, sessionId) };
+    const target = this.#targetOf(caller, at);
     if (opened) typing.hide(sessionId, URL.parse(target.address)?.searchParams.get('pass') ?? target.address);
     try {
       const done = await this.#runParts(target, caller, input, at);

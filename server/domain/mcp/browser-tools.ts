@@ -42,8 +42,13 @@ export interface BrowserToolsParts {
     forget(session: string): void;
   };
   readonly isDriveFailed: (error: unknown) => error is DriveFailed;
-  /** The address at which the driver reaches the browser of a session, with the rights of this caller. */
-  readonly addressOf: (caller: AgentCaller, id: SessionId) => string;
+  /**
+   * The address at which the driver reaches the browser of a session, with the rights of this caller. As a guest, the
+   * driver does not keep the session running after its clients have left.
+   */
+  readonly addressOf: (caller: AgentCaller, id: SessionId, how: 'guest') => string;
+  /** Keeps a session without clients running until the hold is closed. */
+  readonly holdSession: (id: SessionId) => { close(): void };
 }
 
 /** `line` is set in a fleet if another host may handle the request when this one has no room. */
@@ -158,12 +163,16 @@ export class BrowserTools {
   }
 
   async #resultOf(caller: AgentCaller, id: SessionId, command: Command): Promise<ToolResult> {
+    const { driver, addressOf, holdSession } = this.#parts;
+    const held = holdSession(id);
     try {
-      const result = await this.#parts.driver.run({ session: id, address: this.#parts.addressOf(caller, id) }, command);
+      const result = await driver.run({ session: id, address: addressOf(caller, id, 'guest') }, command);
       return { text: describe(result), ...(result.image ? { image: result.image } : {}) };
     } catch (error) {
       if (this.#parts.isDriveFailed(error) && error.why === 'connection') await this.#throwIfEnded(caller, id);
       throw error;
+    } finally {
+      held.close();
     }
   }
 

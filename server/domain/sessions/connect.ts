@@ -63,7 +63,7 @@ export class Connect {
   refused(liveSession: LiveSession, error: unknown): void {
     if (!isFault(error, 'client_limit')) return;
     const { events, clock, log } = this.#parts;
-    const detail = { code: error.code, clients: liveSession.clients };
+    const detail = { code: error.code, clients: Number(error.details?.used ?? liveSession.clients) };
     events
       .append(liveSession.id, { type: 'client.refused', at: clock.now(), actor: { kind: 'client' }, detail })
       .catch(error => log.warn('session.event_not_written', { sessionId: liveSession.id, error }));

@@ -16,7 +16,7 @@ import type { Presence } from './presence.ts';
 import { ResponseTypes } from './response-types.ts';
 
 const LEAVE_MS = 5_000;
-/** The maximum number of CDP sockets that one session may have at once. */
+/** The maximum number of clients that one session may have at once, and of bystanders. */
 export const CLIENTS_MAX = 20;
 
 /** Why a client's socket is closed: the WebSocket close code and a description. */
@@ -54,9 +54,17 @@ interface NamedAttendance {
 
 type Call = (one: Attendance) => Promise<void> | void | undefined;
 
+/**
+ * How a CDP socket counts. A `client` keeps the session alive. A `guest`, with which the service runs calls in a
+ * session that was not created for the call, does so until the session has had a client. A `bystander` never does: the
+ * session's own extensions, and sockets of live view addresses.
+ */
+export type ClientKind = 'client' | 'guest' | 'bystander';
+
 export interface AttachedClient {
-  /** Whether the client keeps the session alive. The session's own extensions do not. */
-  readonly counts: boolean;
+  readonly kind: ClientKind;
+  /** Set for a place that is reserved for a client that has not connected yet. */
+  readonly isPlace?: true;
   /** Closes the client's socket and channel. */
   disconnect(close: ClientClose): Promise<void>;
 }
@@ -151,19 +159,23 @@ export class LiveSession {
 
   attach(client: AttachedClient): void {
     if (this.#isLeaving) throw fault('session_ended', `Session ${this.id} is ending.`);
-    if (this.#clients.size >= CLIENTS_MAX)
-      throw fault('client_limit', `Session ${this.id} already has ${CLIENTS_MAX} clients, which is the limit.`, {
+    const isBystander = client.kind === 'bystander';
+    const used = [...this.#clients].filter(({ kind }) => (kind === 'bystander') === isBystander).length;
+    if (used >= CLIENTS_MAX) {
+      const what = isBystander ? 'connections that do not count as clients' : 'clients';
+      throw fault('client_limit', `Session ${this.id} already has ${CLIENTS_MAX} ${what}, which is the limit.`, {
         advice: 'Close one of them, or create another session.',
-        details: { limit: CLIENTS_MAX, used: this.#clients.size },
+        details: { limit: CLIENTS_MAX, used },
       });
+    }
     this.#clients.add(client);
-    if (client.counts) this.presence.connected();
+    if (client.kind !== 'bystander' && !client.isPlace) this.presence.connected(client.kind);
   }
 
   /** `why` describes the reason if the client did not disconnect by itself. */
   detach(client: AttachedClient, why?: string): void {
     if (!this.#clients.delete(client)) return;
-    if (client.counts && !this.#isLeaving) this.presence.left(why);
+    if (client.kind !== 'bystander' && !client.isPlace && !this.#isLeaving) this.presence.left(client.kind, why);
   }
 
   addAttendance(name: string, attendance: Attendance): void {

@@ -49,3 +49,28 @@ test('a change that could not be written is not written after a newer one', asyn
   await caughtUp;
   assert.deepEqual(written, ['last left']);
 });
+
+test('a guest counts until the session has had a client, and not after its last client has left', async () => {
+  const { written, presence } = scene();
+  presence.connected('guest');
+  assert.equal(presence.count, 1);
+  presence.connected();
+  presence.connected();
+  presence.left();
+  assert.equal(presence.count, 1);
+  presence.left();
+  assert.equal(presence.count, 0);
+  presence.left('guest');
+  presence.connected('guest');
+  presence.left('guest');
+  await presence.settled();
+  assert.deepEqual(written, ['connected', 'connected', 'connected', 'one left', 'last left']);
+});
+
+test('a session that has only had guests begins its grace period when the last one leaves', async () => {
+  const { written, presence } = scene();
+  presence.connected('guest');
+  presence.left('guest');
+  await presence.settled();
+  assert.deepEqual(written, ['connected', 'last left']);
+});

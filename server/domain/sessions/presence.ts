@@ -1,6 +1,7 @@
 // Counts the clients of a session and writes each change to its row, in order. When a client connects, the timers are
-// cleared; when the last client disconnects, the grace period starts. The due time in the row is what ends the session;
-// see expire.ts.
+// cleared; when the last client disconnects, the grace period starts. Guests, with which the service runs calls in the
+// session, count only until the session has had a client. The due time in the row is what ends the session; see
+// expire.ts.
 import type { SessionRows } from '../../engines/store/rows/sessions.ts';
 import { addMs } from '../../kit/clock.ts';
 import type { SessionId } from '../../kit/ids.ts';
@@ -17,7 +18,9 @@ export class Presence {
   readonly #id: SessionId;
   readonly #keepAlive: boolean;
   readonly #parts: PresenceParts;
-  #count = 0;
+  #clients = 0;
+  #guests = 0;
+  #hadClient = false;
   #lastWrite: Promise<void> = Promise.resolve();
   /** A change that could not be written because the database did not respond. */
   #failedWrite: (() => Promise<void>) | undefined;
@@ -28,20 +31,28 @@ export class Presence {
     this.#parts = parts;
   }
 
+  /** The number of connections that keep the session alive. */
   get count(): number {
-    return this.#count;
+    return this.#clients + (this.#hadClient ? 0 : this.#guests);
   }
 
-  connected(): void {
-    this.#count++;
-    const [now, clients] = [this.#parts.clock.now(), this.#count];
+  connected(kind: 'client' | 'guest' = 'client'): void {
+    if (kind === 'guest') this.#guests++;
+    else {
+      this.#clients++;
+      this.#hadClient = true;
+    }
+    if (kind === 'guest' && this.#hadClient) return;
+    const [now, clients] = [this.#parts.clock.now(), this.count];
     this.#write(() => this.#parts.rows.clientConnected(this.#id, now, clients));
   }
 
   /** `why` describes the reason if the client did not disconnect by itself. */
-  left(why?: string): void {
-    this.#count--;
-    const [now, clients] = [this.#parts.clock.now(), this.#count];
+  left(kind: 'client' | 'guest' = 'client', why?: string): void {
+    if (kind === 'guest') this.#guests--;
+    else this.#clients--;
+    if (kind === 'guest' && this.#hadClient) return;
+    const [now, clients] = [this.#parts.clock.now(), this.count];
     if (clients > 0) return this.#write(() => this.#parts.rows.clientDisconnected(this.#id, now, clients, why));
     const releaseAt = this.#keepAlive ? undefined : addMs(now, this.#parts.graceMs);
     this.#write(() => this.#parts.rows.lastClientDisconnected(this.#id, releaseAt, now, why));
@@ -54,7 +65,7 @@ export class Presence {
    */
   startGrace(): number {
     const { clock, graceMs, scheduleExpiry } = this.#parts;
-    if (!this.#keepAlive && this.#count === 0) scheduleExpiry(graceMs);
+    if (!this.#keepAlive && this.count === 0) scheduleExpiry(graceMs);
     return clock.now().getTime() + graceMs;
   }
 

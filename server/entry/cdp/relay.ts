@@ -5,7 +5,13 @@ import type { WebSocket } from 'ws';
 import type { Lease } from '../../domain/handoffs/lease.ts';
 import type { BytesWatch, WaitingBytes } from '../../domain/limits/waiting-bytes.ts';
 import type { BrowserClient, ReadLong } from '../../domain/sessions/browser-host.ts';
-import { type AttachedClient, CLIENT_CLOSES, type ClientClose, type LiveSession } from '../../domain/sessions/live.ts';
+import {
+  type AttachedClient,
+  CLIENT_CLOSES,
+  type ClientClose,
+  type ClientKind,
+  type LiveSession,
+} from '../../domain/sessions/live.ts';
 import { reason } from '../../kit/fault.ts';
 import { guardListener } from '../../kit/guard.ts';
 import type { JsonObject } from '../../kit/json.ts';
@@ -57,7 +63,7 @@ export interface RelayParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly socket: WebSocket;
   /** The TCP connection of the WebSocket. */
   readonly connection: Duplex;
-  readonly counts: boolean;
+  readonly kind: ClientKind;
   readonly lease: Lease | undefined;
   readonly requestHandoff?: (params: JsonObject) => Promise<JsonObject>;
   /**
@@ -75,7 +81,7 @@ export interface RelayParts extends Pick<Runtime, 'clock' | 'log'> {
 }
 
 export class Relay implements AttachedClient {
-  readonly counts: boolean;
+  readonly kind: ClientKind;
   readonly #parts: RelayParts;
   readonly #earlyMessages: Buffer[] = [];
   readonly #whenGone = Promise.withResolvers<void>();
@@ -98,7 +104,7 @@ export class Relay implements AttachedClient {
 
   constructor(parts: RelayParts) {
     this.#parts = parts;
-    this.counts = parts.counts;
+    this.kind = parts.kind;
     this.#work = { what: 'messages of a client', sessionId: parts.live.id };
     this.#lastByteMs = parts.clock.monotonicMs();
     this.#commandMs = this.#lastByteMs;

@@ -15,7 +15,7 @@ import type { WaitingBytes } from '../../domain/limits/waiting-bytes.ts';
 import type { DirectClient, LiveView } from '../../domain/live/live-view.ts';
 import type { ReadLong } from '../../domain/sessions/browser-host.ts';
 import type { Connect, ConnectCredentials, ConnectGrant } from '../../domain/sessions/connect.ts';
-import { CLIENT_CLOSES, type LiveSession } from '../../domain/sessions/live.ts';
+import { CLIENT_CLOSES, type ClientKind, type LiveSession } from '../../domain/sessions/live.ts';
 import { callAt } from '../../kit/clock.ts';
 import { Fault, isFault, reason } from '../../kit/fault.ts';
 import { requestUrl } from '../../kit/foreign.ts';
@@ -53,6 +53,8 @@ interface OpenedConnection extends ConnectGrant {
   readonly direct?: DirectClient;
   /** Set if the client asked for limits on what it receives, as the driver does. Any client may ask for them. */
   readonly longestResponse?: (method: string) => number;
+  /** Set if the client asked to count as a guest, as the driver does in a session that was not created for its call. */
+  readonly isGuest?: boolean;
 }
 
 export interface CdpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
@@ -137,15 +139,16 @@ export class CdpEntry {
       return elsewhere;
     }
     const opened = await this.#resolve(request, onlySession);
-    const { live, direct } = opened;
+    const { live } = opened;
     span.share({ 'berth.session_id': live.id, 'berth.application_id': live.applicationId });
     connection.once('close', () => span.end());
     if (connection.destroyed) return span.end();
-    const place = this.#reserve(live);
+    const kind = kindOf(opened, request);
+    const place = this.#reserve(live, kind);
     this.#sockets.handleUpgrade(request, connection, head, socket => {
       place.giveBack();
       socket.once('close', code => span.set({ 'berth.close_code': code }));
-      void this.#attach(opened, socket, connection, direct !== undefined || isFromInside(request));
+      void this.#attach(opened, socket, connection, kind);
     });
     // If the handshake was invalid, it was answered with 400, and the callback above was not called.
     place.giveBack();
@@ -174,7 +177,10 @@ export class CdpEntry {
         advice: 'Use the connectUrl of the session.',
       });
     const opened = await connect.open(id, this.#credentialsOf(request, url));
-    return url.searchParams.get('client') === 'driver' ? { ...opened, longestResponse: longestForDriver } : opened;
+    const client = url.searchParams.get('client');
+    return client === 'driver' || client === 'guest'
+      ? { ...opened, longestResponse: longestForDriver, isGuest: client === 'guest' }
+      : opened;
   }
 
   async #resolveDirect(
@@ -190,8 +196,8 @@ export class CdpEntry {
   }
 
   /** Reserves a place, so that 429 can be sent before the upgrade, also for concurrent connections. */
-  #reserve(liveSession: LiveSession): { giveBack(): void } {
-    const place = { counts: false, disconnect: () => Promise.resolve() };
+  #reserve(liveSession: LiveSession, kind: ClientKind): { giveBack(): void } {
+    const place = { kind, isPlace: true, disconnect: () => Promise.resolve() } as const;
     try {
       liveSession.attach(place);
     } catch (error) {
@@ -205,7 +211,7 @@ export class CdpEntry {
     { live, keyId, direct, longestResponse }: OpenedConnection,
     socket: WebSocket,
     connection: Duplex,
-    inside: boolean,
+    kind: ClientKind,
   ): Promise<void> {
     const { waiting, readLong, clock, log, endSession } = this.#parts;
     const page = direct?.page;
@@ -213,7 +219,7 @@ export class CdpEntry {
       live,
       socket,
       connection,
-      counts: !inside,
+      kind,
       ...(longestResponse ? { longestResponse } : {}),
       lease: this.#parts.leaseOf(live.id),
       ...(page === undefined
@@ -229,7 +235,7 @@ export class CdpEntry {
       live.attach(relay);
       this.#closeOnKeyEnd({ applicationId: live.applicationId, keyId }, socket, relay);
       if (direct) this.#closeOnAddressEnd(direct, socket, relay);
-      log.info('cdp.connected', { sessionId: live.id, clients: live.clients, inside, devtools: page !== undefined });
+      log.info('cdp.connected', { sessionId: live.id, clients: live.clients, kind, devtools: page !== undefined });
       await relay.open();
     } catch (error) {
       log.warn('cdp.attach_failed', { sessionId: live.id, reason: reason(error) });
@@ -287,6 +293,11 @@ export class CdpEntry {
 
 const longestForDriver = (method: string): number =>
   FILE_METHODS.has(method) ? FILE_RESPONSE_BYTES_MAX : DRIVER_RESPONSE_BYTES_MAX;
+
+const kindOf = ({ direct, isGuest }: OpenedConnection, request: IncomingMessage): ClientKind => {
+  if (direct !== undefined || isFromInside(request)) return 'bystander';
+  return isGuest ? 'guest' : 'client';
+};
 
 /** Connections of the session's own extensions must not keep the session alive. */
 const isFromInside = (request: IncomingMessage): boolean =>
