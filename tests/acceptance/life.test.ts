@@ -6,6 +6,7 @@ import type { Session } from '../../contract/sessions.ts';
 import { CdpClient, refusedUpgrade } from '../harness/cdp.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { startServer } from '../harness/server.ts';
+import { toldOf } from '../harness/session-events.ts';
 import { browserOf } from '../harness/session-processes.ts';
 import { eventually } from '../harness/until.ts';
 
@@ -65,7 +66,7 @@ test('a session ends at its time limit, with or without clients or keepAlive, an
   await server.advance(50 * SECOND);
   await assertRuns(kept.id);
   await assertRuns(alone.id);
-  // Advances in steps, because a client that sends nothing for 65 seconds is considered gone.
+  // Advances in steps, because a client that sends nothing for 55 seconds is considered gone.
   await client.send('Browser.getVersion');
   await server.advance(35 * SECOND);
   await client.ask('Browser.getVersion');
@@ -225,6 +226,20 @@ test('a client that does not respond to pings is disconnected within a minute, u
   assert.ok((await reply).result);
   assert.ok(talking.isOpen);
   await Promise.all([talking.close(), sending.close()]);
+  await server.release(id);
+});
+
+test('a client that vanishes between two pings is found within a minute of its last command', async () => {
+  const { id, connectUrl } = await server.createSession({ keepAlive: true });
+  const vanishing = await withoutPongs(connectUrl);
+  await server.advance(10 * SECOND);
+  await vanishing.send('Browser.getVersion');
+  for (const seconds of [10, 20, 20, 6]) await server.advance(seconds * SECOND);
+  await vanishing.closed();
+  const [left] = await toldOf(server, id, 'client.disconnected');
+  const [, seconds] = /^the client sent nothing for (\d+) seconds$/.exec(String(left?.detail.why)) ?? [];
+  // More than the 56 seconds of the steps, because the clock also runs by itself.
+  assert.ok(Number(seconds) < 65, `after ${seconds} seconds`);
   await server.release(id);
 });
 

@@ -33,11 +33,10 @@ const UNREAD_COPY_BYTES_MAX = 1024 ** 2;
 /** An incomplete incoming message is counted from this size on. */
 const ARRIVING_BYTES_NOTED = 1024 ** 2;
 const PING_MS = 20_000;
-/**
- * A client that sends no byte after two pings is considered gone. The limit is less than three ping intervals, because
- * it is checked at each ping.
- */
+/** A client that sends no byte for this long, in which it gets at least two pings, is considered gone. */
 const SILENCE_MS = 55_000;
+/** The shortest time between two checks for silence. Both together are less than a minute. */
+const CHECK_MS_MIN = 1_000;
 /**
  * The slowest rate at which a client may read. A ping arrives after everything that was written before it, so a client
  * with unread bytes gets the time that it needs to read them at this rate.
@@ -285,9 +284,16 @@ export class Relay implements AttachedClient {
   async #watch(): Promise<void> {
     const { signal } = this.#closing;
     while (!signal.aborted) {
-      await this.#parts.clock.sleep(PING_MS, signal).catch(() => {});
+      const untilSilentMs = this.#silenceMs() - (this.#parts.clock.monotonicMs() - this.#lastByteMs);
+      const waitMs = Math.min(PING_MS, Math.max(CHECK_MS_MIN, untilSilentMs));
+      await this.#parts.clock.sleep(waitMs, signal).catch(() => {});
       if (!signal.aborted) this.#tick();
     }
+  }
+
+  /** The silence after which the client is considered gone. */
+  #silenceMs(): number {
+    return SILENCE_MS + Math.min(SLOW_MS_MAX, (this.#writtenBytes - this.#acknowledgedBytes) / SLOW_BYTES_PER_MS);
   }
 
   #tick(): void {
@@ -295,8 +301,7 @@ export class Relay implements AttachedClient {
     const now = clock.monotonicMs();
     // While the socket is paused, nothing can be received from the client.
     if (socket.isPaused) this.#lastByteMs = now;
-    const slowMs = Math.min(SLOW_MS_MAX, (this.#writtenBytes - this.#acknowledgedBytes) / SLOW_BYTES_PER_MS);
-    if (now - this.#lastByteMs > SILENCE_MS + slowMs) {
+    if (now - this.#lastByteMs >= this.#silenceMs()) {
       this.#closeReason = `the client sent nothing for ${Math.round((now - this.#lastByteMs) / 1000)} seconds`;
       return socket.terminate();
     }
