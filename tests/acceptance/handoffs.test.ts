@@ -78,6 +78,13 @@ test('Playwright requests a hand-off over CDP, waits for a member, and continues
   await assert.rejects(ask('Berth.handoff', { instructions: 'Again' }), /handoff_exists/);
   await assert.rejects(ask('Berth.handoff', { ttlSeconds: 1 }), /instructions/);
   await assert.rejects(ask('Berth.handoff', { instructions: 'x', callbackEvent: 'No Name' }), /callbackEvent/);
+  for (const mask of ['false', null, 0])
+    await assert.rejects(ask('Berth.handoff', { instructions: 'x', mask }), /mask must be true or false/);
+  for (const [mask, record] of [
+    [true, 'keep'],
+    [false, 'mask'],
+  ])
+    await assert.rejects(ask('Berth.handoff', { instructions: 'x', mask, record }), /mask means/);
   const claimed = await claimHandoff(server, person, handoffId);
   const second = await person.post<ErrorBody>(handoffsPath(server, `/${handoffId}/claim`), {});
   assert.deepEqual([second.status, second.body.code], [409, 'handoff_claimed']);

@@ -26,8 +26,9 @@ export class CdpHandoffs {
     input: JsonObject,
   ): Promise<JsonObject> {
     const { mask, ...params } = input;
-    const terms = typeof mask === 'boolean' ? { record: mask ? 'mask' : 'keep', ...params } : params;
-    const issues = this.#parts.issuesOf(terms);
+    const record = typeof mask === 'boolean' ? { record: mask ? 'mask' : 'keep' } : {};
+    const terms = { ...params, ...record };
+    const issues = [...maskIssues(input, record.record), ...this.#parts.issuesOf(terms)];
     if (issues.length > 0)
       throw new Error(`Berth.handoff: ${issues.map(({ path, message }) => `${path} ${message}`).join('; ')}`);
     try {
@@ -46,6 +47,15 @@ export class CdpHandoffs {
       throw new Error(`Berth.handoff (${error.code}): ${error.message}`);
     }
   }
+}
+
+/** Lists what is wrong with `mask`, which is a shorter name for two of the values of `record`. */
+function maskIssues({ mask, record }: JsonObject, asked: string | undefined): { path: string; message: string }[] {
+  if (mask === undefined) return [];
+  if (asked === undefined) return [{ path: 'mask', message: 'must be true or false' }];
+  return record === undefined || record === asked
+    ? []
+    : [{ path: 'mask', message: `means the record ${asked}, and record is another one; omit one of them` }];
 }
 
 /** Returns the requester. A client without a key id was admitted by a signing key. */
