@@ -107,6 +107,13 @@ export const ForkContext = Type.Object({
 });
 export type ForkContext = Static<typeof ForkContext>;
 
+export const ExportQuery = Type.Object({
+  version: Type.Optional(
+    Type.Integer({ minimum: 1, description: 'Number of the version to export. Defaults to the newest.' }),
+  ),
+});
+export type ExportQuery = Static<typeof ExportQuery>;
+
 // ---- Playwright's storage state ------------------------------------------------------------------------------------
 
 const StorageCookie = Type.Object({

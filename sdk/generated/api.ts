@@ -585,7 +585,7 @@ export interface paths {
         };
         /**
          * Export as storage state
-         * @description Returns the cookies and the local storage of the newest version as Playwright's `storageState` JSON. IndexedDB, caches and service workers are not included. Treat the response as a secret.
+         * @description Returns the cookies and the local storage of a version as Playwright's `storageState` JSON. IndexedDB, caches and service workers are not included. Treat the response as a secret.
          *
          *     Scope: browsers:connect.
          */
@@ -7017,7 +7017,10 @@ export interface operations {
     };
     exportContext: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Number of the version to export. Defaults to the newest. */
+                version?: number;
+            };
             header?: never;
             path: {
                 /** @description Id of the context. */

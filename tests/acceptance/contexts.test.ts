@@ -202,6 +202,14 @@ test("imports and exports Playwright's storage state", async () => {
       ['more', 'x'.repeat(5000)],
     ]),
   );
+  const earlier = await server.api<StorageState>('GET', `${CONTEXTS}/${id}/storage-state?version=1`);
+  assert.deepEqual(
+    earlier.body.origins.flatMap(({ localStorage }) => localStorage.map(({ name }) => name)).sort(),
+    ['mark', '日本'],
+    'the version before the session',
+  );
+  const unknown = await server.api('GET', `${CONTEXTS}/${id}/storage-state?version=3`);
+  assert.deepEqual([unknown.status, unknown.body.code], [404, 'not_found']);
 });
 
 test('context names are unique regardless of case, and can be reused after the context is deleted', async () => {

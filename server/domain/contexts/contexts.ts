@@ -7,6 +7,7 @@ import {
   type ContextQuery,
   type ContextVersion,
   type CreateContext,
+  type ExportQuery,
   type ForkContext,
   type StorageState,
 } from '../../../contract/contexts.ts';
@@ -122,9 +123,10 @@ export class Contexts {
     }
   }
 
-  async exportState(caller: AgentCaller, id: string): Promise<ExportedState> {
+  async exportState(caller: AgentCaller, id: string, query: ExportQuery): Promise<ExportedState> {
     const row = await this.#row(caller, id);
-    const version = row.version === 0 ? undefined : await this.#version(row, undefined);
+    const version =
+      query.version === undefined && row.version === 0 ? undefined : await this.#version(row, query.version);
     try {
       return await this.#parts.exports.of(row, version);
     } catch (error) {

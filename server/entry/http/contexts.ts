@@ -42,8 +42,8 @@ export const contextHandlers = (contexts: ContextVerbs) => ({
   forkContext: async ({ caller, params, body, signal }: HandlerInput<'forkContext'>): Promise<HttpResponse> =>
     jsonResponse(await contexts.fork(caller, params.id, body, signal)),
 
-  exportContext: async ({ caller, params, isHead }: HandlerInput<'exportContext'>): Promise<HttpResponse> => {
-    const { bytes, body } = await contexts.exportState(caller, params.id);
+  exportContext: async ({ caller, params, query, isHead }: HandlerInput<'exportContext'>): Promise<HttpResponse> => {
+    const { bytes, body } = await contexts.exportState(caller, params.id, query);
     if (isHead) body.destroy();
     return {
       contentType: 'application/json; charset=utf-8',
