@@ -205,9 +205,14 @@ test('revoking live view addresses disconnects their viewers and refuses new one
   await server.api('DELETE', `/v1/browsers/sessions/${id}/debug`);
   await eventually('the viewer to be shown out', () => viewer.last('ended') !== undefined);
   await assert.rejects(LiveViewer.open(debuggerUrl), /403/);
-  const fresh = await LiveViewer.open((await debug(id)).debuggerUrl);
+  const freshUrl = (await debug(id)).debuggerUrl;
+  const fresh = await LiveViewer.open(freshUrl);
   await server.release(id);
   await eventually('the end to be told', () => fresh.last('ended')?.why === 'the session has ended');
+  const late = await LiveViewer.open(freshUrl);
+  await eventually('the end to be told to a late viewer', () => late.closed?.code === 1000);
+  assert.equal(late.last('ended')?.why, 'the session has ended');
+  await assert.rejects(LiveViewer.open(freshUrl.replace(/token=[^&]*/, 'token=lv_x')), /403/);
   await browser.close();
 });
 

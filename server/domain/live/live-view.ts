@@ -165,12 +165,22 @@ export class LiveView implements Watcher {
     return { live: liveSession, lease, claims };
   }
 
+  /** Whether the address was issued for a session that has ended since then. */
+  async isOver(token: string, id: string): Promise<boolean> {
+    return (await this.#endedSession(token, id)) !== undefined;
+  }
+
+  /** Returns the session of an address, also of one that has expired, if the session has ended. */
+  async #endedSession(token: string, id: string): Promise<SessionRow | undefined> {
+    const { session } = this.#parts.links.signed(token, id);
+    const row = await this.#parts.sessions.byId(session);
+    return row && (hasEnded(row) || row.end) ? row : undefined;
+  }
+
   /** Resolves an address for a CDP client. Throws 410 if the session has ended, as the agent endpoint does. */
   async resolveClient(token: string, id: string): Promise<DirectClient> {
-    const { links, sessions } = this.#parts;
-    const { session } = links.signed(token, id);
-    const row = await sessions.byId(session);
-    if (row && (hasEnded(row) || row.end)) throw sessionEnded(row);
+    const ended = await this.#endedSession(token, id);
+    if (ended) throw sessionEnded(ended);
     const { live, claims } = await this.resolve(token, id);
     const { keyId } = claims;
     if (claims.right !== 'control' || claims.page !== undefined || !keyId) throw invalid();

@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
+import type { ServerMessage } from '../../../contract/live-messages.ts';
 import { fault } from '../../domain/faults.ts';
 import type { KeyUses } from '../../domain/identity/key-uses.ts';
 import type { WaitingBytes } from '../../domain/limits/waiting-bytes.ts';
@@ -18,6 +19,7 @@ const MESSAGE_BYTES_MAX = 4 * 1024 ** 2;
 /** The maximum number of viewers per session. */
 const VIEWERS_MAX = 100;
 const SOCKET_PATH = /^\/v1\/browsers\/live\/([0-9a-f-]{36})\/socket$/;
+const SESSION_ENDED = 'the session has ended';
 const HOLDER = /^[0-9a-f-]{36}$/;
 
 export interface LiveEntryParts extends Pick<Runtime, 'clock' | 'log'> {
@@ -51,7 +53,13 @@ export class LiveEntry {
 
   async #accept(id: string, url: URL, request: IncomingMessage, connection: Duplex, head: Buffer): Promise<void> {
     const { live } = this.#parts;
-    const { claims, ...session } = await live.resolve(url.searchParams.get('token') ?? '', id);
+    const token = url.searchParams.get('token') ?? '';
+    const resolved = await live.resolve(token, id).catch(async error => {
+      if (await live.isOver(token, id)) return undefined;
+      throw error;
+    });
+    if (!resolved) return this.#sayEnded(request, connection, head);
+    const { claims, ...session } = resolved;
     if ((this.#viewers.get(session.live) ?? 0) >= VIEWERS_MAX)
       throw fault('client_limit', `Session ${id} already has ${VIEWERS_MAX} viewers, which is the limit.`, {
         advice: 'Close one of the live views.',
@@ -69,6 +77,15 @@ export class LiveEntry {
           socket.close(1011, 'the browser could not be reached');
         },
       );
+    });
+  }
+
+  /** The page cannot see the status with which an upgrade is refused, and would try again for ever. */
+  #sayEnded(request: IncomingMessage, connection: Duplex, head: Buffer): void {
+    this.#sockets.handleUpgrade(request, connection, head, socket => {
+      socket.on('error', error => this.#parts.log.debug('live.socket_error', { reason: reason(error) }));
+      socket.send(JSON.stringify({ type: 'ended', why: SESSION_ENDED } satisfies ServerMessage));
+      socket.close(1000, SESSION_ENDED);
     });
   }
 
@@ -106,7 +123,7 @@ export class LiveEntry {
         if (claims.right === 'control' && offers(offer.frame)) viewer.offer(offer);
       }),
       this.#parts.live.onLeave(live.id, hasSessionEnded =>
-        hasSessionEnded ? viewer.end('the session has ended') : viewer.handOver(),
+        hasSessionEnded ? viewer.end(SESSION_ENDED) : viewer.handOver(),
       ),
     ];
     try {
