@@ -57,6 +57,10 @@ for (const [method, path, allow] of [
   ['DELETE', SESSIONS, 'GET, HEAD, POST'],
   ['PUT', `${SESSIONS}/${UNKNOWN_ID}`, 'GET, HEAD, POST'],
   ['POST', '/healthz', 'GET, HEAD'],
+  ['TRACE', SESSIONS, 'GET, HEAD, POST'],
+  ['POST', '/openapi.yaml', 'GET, HEAD'],
+  ['OPTIONS', '/docs/openapi.yaml', 'GET, HEAD'],
+  ['DELETE', '/v1/browsers/openapi.json', 'GET, HEAD'],
   ['GET', `/v1/applications/${UNKNOWN_ID}/agent-keys/${UNKNOWN_ID}/rotate`, 'POST'],
 ] as const)
   test(`returns 405 for an unsupported method: ${method} ${path}`, async () => {
@@ -70,6 +74,22 @@ test('ignores an unknown value in the Expect header', async () => {
   const { status, headers } = await server.api('GET', SESSIONS, { headers: { expect: 'the-best' } });
   assert.equal(status, 200);
   assert.ok(headers['x-request-id']);
+});
+
+test('ignores an offer to upgrade to another protocol than WebSocket', async () => {
+  const headers = {
+    connection: 'Upgrade, HTTP2-Settings',
+    upgrade: 'h2c',
+    'http2-settings': 'AAMAAABkAAQAoAAAAAIAAAAA',
+  };
+  for (const [method, path, body, status] of [
+    ['GET', SESSIONS, undefined, 200],
+    ['POST', SESSIONS, { timeout: 1 }, 400],
+    ['GET', `${SESSIONS}/${UNKNOWN_ID}/connect`, undefined, 426],
+  ] as const) {
+    const sent = await server.api(method, path, { headers, ...(body ? { body } : {}) });
+    assert.equal(sent.status, status, `${method} ${path}: ${sent.text}`);
+  }
 });
 
 test('returns 404 for a path with an invalid id', async () => {

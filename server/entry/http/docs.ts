@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
 import { openApiDocument } from '../../../contract/openapi.ts';
 import { fault } from '../../domain/faults.ts';
+import { refuseOtherMethods } from './other-methods.ts';
 import { notBuilt, type WebFiles } from './web-files.ts';
 
 /** Generated from the contract; `npm run check` compares them. */
@@ -58,6 +59,7 @@ function memoized(build: () => string): () => Text {
 }
 
 function serveText(app: FastifyInstance, url: string, type: string, textOf: () => Text): void {
+  refuseOtherMethods(app, url, new Set(['GET']));
   app.get(url, async (request, reply) => {
     const { text, etag } = textOf();
     reply.headers({ etag, 'cache-control': 'no-cache' });

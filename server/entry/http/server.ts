@@ -74,6 +74,7 @@ import { type McpParts, mcpHandlers } from './mcp.ts';
 import { type MemberVerbs, memberHandlers } from './members.ts';
 import type { OfferedChoices } from './normalise-create.ts';
 import { oauthFailure } from './oauth-failure.ts';
+import { refuseOtherMethods } from './other-methods.ts';
 import { recordingHandlers } from './recordings.ts';
 import { Repeats } from './repeats.ts';
 import { RequestTracker } from './request-tracker.ts';
@@ -111,8 +112,6 @@ const SECURITY_HEADERS = {
   'cache-control': 'no-store',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
 } as const;
-
-const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
 
 export interface HttpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly listen: { readonly host: string; readonly port: number };
@@ -202,6 +201,8 @@ export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Ser
     headersTimeout: HEADERS_MS,
     requestTimeout: 0, // limitRequestTime does it
     keepAliveTimeout: KEEP_ALIVE_MS,
+    // Other offers, such as h2c, are ignored (RFC 9110, section 7.8).
+    shouldUpgradeCallback: ({ headers }) => headers.upgrade?.toLowerCase() === 'websocket',
   });
   const app = fastify({
     // Unknown values of the Expect header are ignored, because Node would respond with 417 without an explanation.
@@ -241,7 +242,7 @@ export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Ser
     toOwner: { ...parts, onlySession: caller => parts.mcp.tools.onlySession(caller) },
     allowUpload: (...upload) => parts.files.uploads.allow(...upload),
   });
-  refuseOtherMethods(app, methods);
+  for (const [url, supported] of methods) refuseOtherMethods(app, url, supported);
   refuseWebDriver(app);
   serveDocs(app, parts.version, parts.web && WebFiles.read(parts.web.folder, 'docs'));
   serveLiveView(
@@ -420,23 +421,6 @@ function sendFailure(error: unknown, request: FastifyRequest, reply: FastifyRepl
 }
 
 // ---- requests that are not operations ------------------------------------------------------------------------------
-
-function refuseOtherMethods(app: FastifyInstance, methods: ReadonlyMap<string, ReadonlySet<string>>): void {
-  for (const [url, known] of methods) {
-    const allowed = METHODS.filter(method => known.has(method) || (method === 'HEAD' && known.has('GET')));
-    app.route({
-      method: METHODS.filter(method => !allowed.includes(method)),
-      url,
-      onRequest: async (request, reply) => {
-        reply.header('allow', allowed.join(', '));
-        throw fault('method_not_allowed', `${pathOf(request)} does not support the method ${request.method}.`, {
-          advice: `Use ${allowed.join(' or ')}.`,
-        });
-      },
-      handler: async () => undefined,
-    });
-  }
-}
 
 const pathOf = ({ url }: FastifyRequest): string => url.split('?', 1)[0] ?? url;
 

@@ -1,0 +1,22 @@
+// Refuses the methods that a path does not support with 405, and names those that it supports.
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { fault } from '../../domain/faults.ts';
+
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'] as const;
+
+export function refuseOtherMethods(app: FastifyInstance, url: string, supported: ReadonlySet<string>): void {
+  const allowed = METHODS.filter(method => supported.has(method) || (method === 'HEAD' && supported.has('GET')));
+  app.route({
+    method: METHODS.filter(method => !allowed.includes(method)),
+    url,
+    onRequest: async (request, reply) => {
+      reply.header('allow', allowed.join(', '));
+      throw fault('method_not_allowed', `${pathOf(request)} does not support the method ${request.method}.`, {
+        advice: `Use ${allowed.join(' or ')}.`,
+      });
+    },
+    handler: async () => undefined,
+  });
+}
+
+const pathOf = ({ url }: FastifyRequest): string => url.split('?', 1)[0] ?? url;
