@@ -1,7 +1,7 @@
 // Actions: calls of operations that are fixed first, approved by a person, and then executed at most once.
 import { type Static, Type } from 'typebox';
 import { AnyObject, Page, PageQuery, Time, Uuid } from './common.ts';
-import { OPERATION_EFFECTS, OperationIdText } from './invocations.ts';
+import { METADATA_BYTES_MAX, OPERATION_EFFECTS, OperationIdText } from './invocations.ts';
 import { ACRS, PasskeyResponse } from './sign-in.ts';
 
 export const ACTION_TYPE = 'berth.action.v1';
@@ -111,9 +111,8 @@ export const PrepareAction = Type.Object(
       }),
     ),
     metadata: Type.Optional(
-      Type.Record(Type.String({ maxLength: 64 }), Type.String({ maxLength: 512 }), {
-        maxProperties: 20,
-        description: 'Metadata to keep with the Action and its invocation.',
+      Type.Record(Type.String(), Type.String({ maxLength: METADATA_BYTES_MAX }), {
+        description: `Metadata to keep with the Action and its invocation. At most ${METADATA_BYTES_MAX} bytes of JSON.`,
       }),
     ),
   },
@@ -188,7 +187,7 @@ const ACTION_FIELDS = {
   jobId: Uuid('Id of the Action.'),
   status: Type.Enum([...ACTION_STATUSES], {
     description:
-      '`executing`: an invocation exists. `succeeded`, `failed` and `ambiguous`: the status of that invocation. `expired`: not executed in time.',
+      '`executing`: an invocation exists. `succeeded`, `failed` and `ambiguous`: the status of that invocation. `cancelled`: the Action was cancelled, or that invocation was, before it began to run. `expired`: not executed in time.',
   }),
   digest: Digest,
   approver: Type.Enum([...APPROVERS], { description: 'Who decides.' }),
@@ -209,7 +208,7 @@ const ACTION_FIELDS = {
   why: Type.Optional(
     Type.String({
       description:
-        'Why the Action was cancelled. `caller`: the agent cancelled it. `withdrawn`: its operation was withdrawn or disabled. `end_user_deleted`: its end user was deleted.',
+        'Why the Action was cancelled before it was executed. `caller`: the agent cancelled it. `withdrawn`: its operation was withdrawn or disabled. `end_user_deleted`: its end user was deleted.',
     }),
   ),
   heldBack: Type.Optional(

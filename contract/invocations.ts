@@ -122,9 +122,8 @@ export const InvokeOperation = Type.Object(
       }),
     ),
     metadata: Type.Optional(
-      Type.Record(Type.String({ maxLength: 64 }), Type.String({ maxLength: 512 }), {
-        maxProperties: 20,
-        description: 'Kept with the invocation.',
+      Type.Record(Type.String(), Type.String({ maxLength: METADATA_BYTES_MAX }), {
+        description: `Kept with the invocation. At most ${METADATA_BYTES_MAX} bytes of JSON.`,
       }),
     ),
   },
@@ -193,6 +192,7 @@ export const Invocation = Type.Object(
     endedAt: Type.Optional(Time('When the invocation ended.')),
     attempts: Type.Integer({ description: 'Number of times that the operation was run for this invocation.' }),
     sessionId: Type.Optional(Uuid('The session that the call ran in.')),
+    jobId: Type.Optional(Uuid('The Action that the call executes.')),
     caller: Type.Object({ keyId: Type.String() }, { description: 'The agent key that made the call.' }),
     cost: Type.Object(
       {
@@ -237,22 +237,31 @@ export const InvocationQuery = Type.Object({
       description: 'Seconds to wait for the invocation to end.',
     }),
   ),
+  since: Type.Optional(
+    Type.Enum([...INVOCATION_STATUSES], {
+      description:
+        'The last status that you know. With any status other than the current one, the response is immediate.',
+      default: 'running',
+    }),
+  ),
 });
+export type InvocationQuery = Static<typeof InvocationQuery>;
+
+const Instant = (description: string) => Type.Optional(Type.String({ format: 'date-time', description }));
 
 export const InvocationListQuery = Type.Object({
   operationId: Type.Optional(OperationIdText),
   status: Type.Optional(Type.Enum([...INVOCATION_STATUSES])),
+  jobId: Type.Optional(Type.String({ format: 'uuid', description: 'Only the call that executes this Action.' })),
+  after: Instant('Only calls that were accepted at this time or later. ISO 8601.'),
   ...PageQuery.properties,
 });
 export type InvocationListQuery = Static<typeof InvocationListQuery>;
-
-const Instant = (description: string) => Type.Optional(Type.String({ format: 'date-time', description }));
 
 /** Query parameters of the list for members, which contains the calls of every agent key. */
 export const ApplicationInvocationListQuery = Type.Object({
   ...InvocationListQuery.properties,
   keyId: Type.Optional(Type.String({ format: 'uuid', description: 'Only calls of this agent key.' })),
-  after: Instant('Only calls that were accepted at this time or later. ISO 8601.'),
   before: Instant('Only calls that were accepted before this time. ISO 8601.'),
 });
 export type ApplicationInvocationListQuery = Static<typeof ApplicationInvocationListQuery>;

@@ -6,6 +6,7 @@ import { build, busy, byId, setTitle, timeOf } from './parts.ts';
 import type { Session } from './session.ts';
 
 const END_TEXTS: Readonly<Record<string, string>> = {
+  awaiting_approval: 'A member of the team of this application decides this request.',
   approved: 'You have approved this. The operation will be executed once.',
   refused: 'You have refused this request.',
   expired: 'The time to decide has run out.',

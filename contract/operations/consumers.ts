@@ -384,7 +384,7 @@ export const CONSUMER_OPERATIONS = {
     path: `${COMMANDS_PATH}/actions.get`,
     summary: 'Read an Action of a consumer',
     description:
-      'Returns who requests the Action, the reason that the agent gave, and a description of the call, made from the content of the Action.',
+      'Returns who requests the Action, the reason that the agent gave, and a description of the call, made from the content of the Action. `approver` says who decides; members decide some Actions that are for a consumer.',
     isWrite: false,
     body: ActionRef,
     bodyExample: { jobId: ID },

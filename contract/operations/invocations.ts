@@ -166,7 +166,7 @@ export const INVOCATION_OPERATIONS = {
     path: `${AGENT}/invocations/{id}/cancel`,
     summary: 'Cancel an invocation',
     description:
-      'Ends a running invocation whose effect is `read`: it becomes `cancelled` if it had not started, otherwise `failed` with the code `cancelled`.',
+      'Ends an invocation. It becomes `cancelled` if it had not started. If it is running, an invocation whose effect is `read` becomes `failed` with the code `cancelled`, and any other is refused with `not_ready`.',
     credential: 'agentKey',
     scopes: ['operations:invoke'],
     isWrite: true,

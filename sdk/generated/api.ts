@@ -907,7 +907,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel an invocation
-         * @description Ends a running invocation whose effect is `read`: it becomes `cancelled` if it had not started, otherwise `failed` with the code `cancelled`.
+         * @description Ends an invocation. It becomes `cancelled` if it had not started. If it is running, an invocation whose effect is `read` becomes `failed` with the code `cancelled`, and any other is refused with `not_ready`.
          *
          *     Scope: operations:invoke.
          */
@@ -2521,7 +2521,7 @@ export interface paths {
         put?: never;
         /**
          * Read an Action of a consumer
-         * @description Returns who requests the Action, the reason that the agent gave, and a description of the call, made from the content of the Action.
+         * @description Returns who requests the Action, the reason that the agent gave, and a description of the call, made from the content of the Action. `approver` says who decides; members decide some Actions that are for a consumer.
          */
         post: operations["readConsumerAction"];
         delete?: never;
@@ -8641,7 +8641,7 @@ export interface operations {
                     revision?: number;
                     /** @description Maximum cost of the call, in micro-credits. When the cost reaches this amount, the call is stopped and fails with `cost_limit`. Defaults to the amount that is held for a call with this time limit. */
                     maxCost?: number;
-                    /** @description Kept with the invocation. */
+                    /** @description Kept with the invocation. At most 1024 bytes of JSON. */
                     metadata?: {
                         [key: string]: string;
                     };
@@ -8723,6 +8723,11 @@ export interface operations {
                          * @description The session that the call ran in.
                          */
                         sessionId?: string;
+                        /**
+                         * Format: uuid
+                         * @description The Action that the call executes.
+                         */
+                        jobId?: string;
                         /** @description The agent key that made the call. */
                         caller: {
                             keyId: string;
@@ -8836,6 +8841,11 @@ export interface operations {
                          * @description The session that the call ran in.
                          */
                         sessionId?: string;
+                        /**
+                         * Format: uuid
+                         * @description The Action that the call executes.
+                         */
+                        jobId?: string;
                         /** @description The agent key that made the call. */
                         caller: {
                             keyId: string;
@@ -8892,6 +8902,10 @@ export interface operations {
                 /** @description Id of the operation, for example `browser.screenshot`. */
                 operationId?: string;
                 status?: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
+                /** @description Only the call that executes this Action. */
+                jobId?: string;
+                /** @description Only calls that were accepted at this time or later. ISO 8601. */
+                after?: string;
                 /** @description Maximum number of entries to return. */
                 limit?: number;
                 /** @description `nextCursor` of the previous response. Opaque. Valid for 24 hours. */
@@ -8982,6 +8996,11 @@ export interface operations {
                              * @description The session that the call ran in.
                              */
                             sessionId?: string;
+                            /**
+                             * Format: uuid
+                             * @description The Action that the call executes.
+                             */
+                            jobId?: string;
                             /** @description The agent key that made the call. */
                             caller: {
                                 keyId: string;
@@ -9040,6 +9059,8 @@ export interface operations {
             query?: {
                 /** @description Seconds to wait for the invocation to end. */
                 wait?: number;
+                /** @description The last status that you know. With any status other than the current one, the response is immediate. */
+                since?: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
             };
             header?: never;
             path: {
@@ -9126,6 +9147,11 @@ export interface operations {
                          * @description The session that the call ran in.
                          */
                         sessionId?: string;
+                        /**
+                         * Format: uuid
+                         * @description The Action that the call executes.
+                         */
+                        jobId?: string;
                         /** @description The agent key that made the call. */
                         caller: {
                             keyId: string;
@@ -9267,6 +9293,11 @@ export interface operations {
                          * @description The session that the call ran in.
                          */
                         sessionId?: string;
+                        /**
+                         * Format: uuid
+                         * @description The Action that the call executes.
+                         */
+                        jobId?: string;
                         /** @description The agent key that made the call. */
                         caller: {
                             keyId: string;
@@ -9323,14 +9354,16 @@ export interface operations {
                 /** @description Id of the operation, for example `browser.screenshot`. */
                 operationId?: string;
                 status?: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
+                /** @description Only the call that executes this Action. */
+                jobId?: string;
+                /** @description Only calls that were accepted at this time or later. ISO 8601. */
+                after?: string;
                 /** @description Maximum number of entries to return. */
                 limit?: number;
                 /** @description `nextCursor` of the previous response. Opaque. Valid for 24 hours. */
                 cursor?: string;
                 /** @description Only calls of this agent key. */
                 keyId?: string;
-                /** @description Only calls that were accepted at this time or later. ISO 8601. */
-                after?: string;
                 /** @description Only calls that were accepted before this time. ISO 8601. */
                 before?: string;
             };
@@ -9419,6 +9452,11 @@ export interface operations {
                              * @description The session that the call ran in.
                              */
                             sessionId?: string;
+                            /**
+                             * Format: uuid
+                             * @description The Action that the call executes.
+                             */
+                            jobId?: string;
                             /** @description The agent key that made the call. */
                             caller: {
                                 keyId: string;
@@ -9560,6 +9598,11 @@ export interface operations {
                          * @description The session that the call ran in.
                          */
                         sessionId?: string;
+                        /**
+                         * Format: uuid
+                         * @description The Action that the call executes.
+                         */
+                        jobId?: string;
                         /** @description The agent key that made the call. */
                         caller: {
                             keyId: string;
@@ -9708,7 +9751,7 @@ export interface operations {
                      * @default false
                      */
                     executeOnApproval?: boolean;
-                    /** @description Metadata to keep with the Action and its invocation. */
+                    /** @description Metadata to keep with the Action and its invocation. At most 1024 bytes of JSON. */
                     metadata?: {
                         [key: string]: string;
                     };
@@ -9729,7 +9772,7 @@ export interface operations {
                          */
                         jobId: string;
                         /**
-                         * @description `executing`: an invocation exists. `succeeded`, `failed` and `ambiguous`: the status of that invocation. `expired`: not executed in time.
+                         * @description `executing`: an invocation exists. `succeeded`, `failed` and `ambiguous`: the status of that invocation. `cancelled`: the Action was cancelled, or that invocation was, before it began to run. `expired`: not executed in time.
                          * @enum {unknown}
                          */
                         status: "awaiting_approval" | "approved" | "executing" | "succeeded" | "failed" | "ambiguous" | "refused" | "expired" | "cancelled";
@@ -9851,7 +9894,7 @@ export interface operations {
                             /** @description The message that the person wrote when refusing. */
                             message?: string;
                         };
-                        /** @description Why the Action was cancelled. `caller`: the agent cancelled it. `withdrawn`: its operation was withdrawn or disabled. `end_user_deleted`: its end user was deleted. */
+                        /** @description Why the Action was cancelled before it was executed. `caller`: the agent cancelled it. `withdrawn`: its operation was withdrawn or disabled. `end_user_deleted`: its end user was deleted. */
                         why?: string;
                         /** @description Code of the error that postponed the execution after approval. The execution is retried. */
                         heldBack?: string;
@@ -9906,7 +9949,7 @@ export interface operations {
                          */
                         jobId: string;
                         /**
-                         * @description `executing`: an invocation exists. `succeeded`, `failed` and `ambiguous`: the status of that invocation. `expired`: not executed in time.
+                         * @description `executing`: an invocation exists. `succeeded`, `failed` and `ambiguous`: the status of that invocation. `cancelled`: the Action was cancelled, or that invocation was, before it began to run. `expired`: not executed in time.
                          * @enum {unknown}
                          */
                         status: "awaiting_approval" | "approved" | "executing" | "succeeded" | "failed" | "ambiguous" | "refused" | "expired" | "cancelled";
@@ -10028,7 +10071,7 @@ export interface operations {
                             /** @description The message that the person wrote when refusing. */
                             message?: string;
                         };
-                        /** @description Why the Action was cancelled. `caller`: the agent cancelled it. `withdrawn`: its operation was withdrawn or disabled. `end_user_deleted`: its end user was deleted. */
+                        /** @description Why the Action was cancelled before it was executed. `caller`: the agent cancelled it. `withdrawn`: its operation was withdrawn or disabled. `end_user_deleted`: its end user was deleted. */
                         why?: string;
                         /** @description Code of the error that postponed the execution after approval. The execution is retried. */
                         heldBack?: string;
@@ -10156,6 +10199,11 @@ export interface operations {
                          * @description The session that the call ran in.
                          */
                         sessionId?: string;
+                        /**
+                         * Format: uuid
+                         * @description The Action that the call executes.
+                         */
+                        jobId?: string;
                         /** @description The agent key that made the call. */
                         caller: {
                             keyId: string;
@@ -10269,6 +10317,11 @@ export interface operations {
                          * @description The session that the call ran in.
                          */
                         sessionId?: string;
+                        /**
+                         * Format: uuid
+                         * @description The Action that the call executes.
+                         */
+                        jobId?: string;
                         /** @description The agent key that made the call. */
                         caller: {
                             keyId: string;
@@ -10349,7 +10402,7 @@ export interface operations {
                          */
                         jobId: string;
                         /**
-                         * @description `executing`: an invocation exists. `succeeded`, `failed` and `ambiguous`: the status of that invocation. `expired`: not executed in time.
+                         * @description `executing`: an invocation exists. `succeeded`, `failed` and `ambiguous`: the status of that invocation. `cancelled`: the Action was cancelled, or that invocation was, before it began to run. `expired`: not executed in time.
                          * @enum {unknown}
                          */
                         status: "awaiting_approval" | "approved" | "executing" | "succeeded" | "failed" | "ambiguous" | "refused" | "expired" | "cancelled";
@@ -10471,7 +10524,7 @@ export interface operations {
                             /** @description The message that the person wrote when refusing. */
                             message?: string;
                         };
-                        /** @description Why the Action was cancelled. `caller`: the agent cancelled it. `withdrawn`: its operation was withdrawn or disabled. `end_user_deleted`: its end user was deleted. */
+                        /** @description Why the Action was cancelled before it was executed. `caller`: the agent cancelled it. `withdrawn`: its operation was withdrawn or disabled. `end_user_deleted`: its end user was deleted. */
                         why?: string;
                         /** @description Code of the error that postponed the execution after approval. The execution is retried. */
                         heldBack?: string;
@@ -10528,7 +10581,7 @@ export interface operations {
                              */
                             jobId: string;
                             /**
-                             * @description `executing`: an invocation exists. `succeeded`, `failed` and `ambiguous`: the status of that invocation. `expired`: not executed in time.
+                             * @description `executing`: an invocation exists. `succeeded`, `failed` and `ambiguous`: the status of that invocation. `cancelled`: the Action was cancelled, or that invocation was, before it began to run. `expired`: not executed in time.
                              * @enum {unknown}
                              */
                             status: "awaiting_approval" | "approved" | "executing" | "succeeded" | "failed" | "ambiguous" | "refused" | "expired" | "cancelled";
@@ -10650,7 +10703,7 @@ export interface operations {
                                 /** @description The message that the person wrote when refusing. */
                                 message?: string;
                             };
-                            /** @description Why the Action was cancelled. `caller`: the agent cancelled it. `withdrawn`: its operation was withdrawn or disabled. `end_user_deleted`: its end user was deleted. */
+                            /** @description Why the Action was cancelled before it was executed. `caller`: the agent cancelled it. `withdrawn`: its operation was withdrawn or disabled. `end_user_deleted`: its end user was deleted. */
                             why?: string;
                             /** @description Code of the error that postponed the execution after approval. The execution is retried. */
                             heldBack?: string;
@@ -10731,7 +10784,7 @@ export interface operations {
                          */
                         jobId: string;
                         /**
-                         * @description `executing`: an invocation exists. `succeeded`, `failed` and `ambiguous`: the status of that invocation. `expired`: not executed in time.
+                         * @description `executing`: an invocation exists. `succeeded`, `failed` and `ambiguous`: the status of that invocation. `cancelled`: the Action was cancelled, or that invocation was, before it began to run. `expired`: not executed in time.
                          * @enum {unknown}
                          */
                         status: "awaiting_approval" | "approved" | "executing" | "succeeded" | "failed" | "ambiguous" | "refused" | "expired" | "cancelled";
@@ -10853,7 +10906,7 @@ export interface operations {
                             /** @description The message that the person wrote when refusing. */
                             message?: string;
                         };
-                        /** @description Why the Action was cancelled. `caller`: the agent cancelled it. `withdrawn`: its operation was withdrawn or disabled. `end_user_deleted`: its end user was deleted. */
+                        /** @description Why the Action was cancelled before it was executed. `caller`: the agent cancelled it. `withdrawn`: its operation was withdrawn or disabled. `end_user_deleted`: its end user was deleted. */
                         why?: string;
                         /** @description Code of the error that postponed the execution after approval. The execution is retried. */
                         heldBack?: string;
@@ -10929,7 +10982,7 @@ export interface operations {
                          */
                         jobId: string;
                         /**
-                         * @description `executing`: an invocation exists. `succeeded`, `failed` and `ambiguous`: the status of that invocation. `expired`: not executed in time.
+                         * @description `executing`: an invocation exists. `succeeded`, `failed` and `ambiguous`: the status of that invocation. `cancelled`: the Action was cancelled, or that invocation was, before it began to run. `expired`: not executed in time.
                          * @enum {unknown}
                          */
                         status: "awaiting_approval" | "approved" | "executing" | "succeeded" | "failed" | "ambiguous" | "refused" | "expired" | "cancelled";
@@ -11051,7 +11104,7 @@ export interface operations {
                             /** @description The message that the person wrote when refusing. */
                             message?: string;
                         };
-                        /** @description Why the Action was cancelled. `caller`: the agent cancelled it. `withdrawn`: its operation was withdrawn or disabled. `end_user_deleted`: its end user was deleted. */
+                        /** @description Why the Action was cancelled before it was executed. `caller`: the agent cancelled it. `withdrawn`: its operation was withdrawn or disabled. `end_user_deleted`: its end user was deleted. */
                         why?: string;
                         /** @description Code of the error that postponed the execution after approval. The execution is retried. */
                         heldBack?: string;
@@ -11185,7 +11238,7 @@ export interface operations {
                          */
                         jobId: string;
                         /**
-                         * @description `executing`: an invocation exists. `succeeded`, `failed` and `ambiguous`: the status of that invocation. `expired`: not executed in time.
+                         * @description `executing`: an invocation exists. `succeeded`, `failed` and `ambiguous`: the status of that invocation. `cancelled`: the Action was cancelled, or that invocation was, before it began to run. `expired`: not executed in time.
                          * @enum {unknown}
                          */
                         status: "awaiting_approval" | "approved" | "executing" | "succeeded" | "failed" | "ambiguous" | "refused" | "expired" | "cancelled";
@@ -11307,7 +11360,7 @@ export interface operations {
                             /** @description The message that the person wrote when refusing. */
                             message?: string;
                         };
-                        /** @description Why the Action was cancelled. `caller`: the agent cancelled it. `withdrawn`: its operation was withdrawn or disabled. `end_user_deleted`: its end user was deleted. */
+                        /** @description Why the Action was cancelled before it was executed. `caller`: the agent cancelled it. `withdrawn`: its operation was withdrawn or disabled. `end_user_deleted`: its end user was deleted. */
                         why?: string;
                         /** @description Code of the error that postponed the execution after approval. The execution is retried. */
                         heldBack?: string;
@@ -19314,7 +19367,7 @@ export interface operations {
                              */
                             jobId: string;
                             /**
-                             * @description `executing`: an invocation exists. `succeeded`, `failed` and `ambiguous`: the status of that invocation. `expired`: not executed in time.
+                             * @description `executing`: an invocation exists. `succeeded`, `failed` and `ambiguous`: the status of that invocation. `cancelled`: the Action was cancelled, or that invocation was, before it began to run. `expired`: not executed in time.
                              * @enum {unknown}
                              */
                             status: "awaiting_approval" | "approved" | "executing" | "succeeded" | "failed" | "ambiguous" | "refused" | "expired" | "cancelled";
@@ -19436,7 +19489,7 @@ export interface operations {
                                 /** @description The message that the person wrote when refusing. */
                                 message?: string;
                             };
-                            /** @description Why the Action was cancelled. `caller`: the agent cancelled it. `withdrawn`: its operation was withdrawn or disabled. `end_user_deleted`: its end user was deleted. */
+                            /** @description Why the Action was cancelled before it was executed. `caller`: the agent cancelled it. `withdrawn`: its operation was withdrawn or disabled. `end_user_deleted`: its end user was deleted. */
                             why?: string;
                             /** @description Code of the error that postponed the execution after approval. The execution is retried. */
                             heldBack?: string;
@@ -19532,7 +19585,7 @@ export interface operations {
                          */
                         jobId: string;
                         /**
-                         * @description `executing`: an invocation exists. `succeeded`, `failed` and `ambiguous`: the status of that invocation. `expired`: not executed in time.
+                         * @description `executing`: an invocation exists. `succeeded`, `failed` and `ambiguous`: the status of that invocation. `cancelled`: the Action was cancelled, or that invocation was, before it began to run. `expired`: not executed in time.
                          * @enum {unknown}
                          */
                         status: "awaiting_approval" | "approved" | "executing" | "succeeded" | "failed" | "ambiguous" | "refused" | "expired" | "cancelled";
@@ -19654,7 +19707,7 @@ export interface operations {
                             /** @description The message that the person wrote when refusing. */
                             message?: string;
                         };
-                        /** @description Why the Action was cancelled. `caller`: the agent cancelled it. `withdrawn`: its operation was withdrawn or disabled. `end_user_deleted`: its end user was deleted. */
+                        /** @description Why the Action was cancelled before it was executed. `caller`: the agent cancelled it. `withdrawn`: its operation was withdrawn or disabled. `end_user_deleted`: its end user was deleted. */
                         why?: string;
                         /** @description Code of the error that postponed the execution after approval. The execution is retried. */
                         heldBack?: string;
@@ -19804,7 +19857,7 @@ export interface operations {
                          */
                         jobId: string;
                         /**
-                         * @description `executing`: an invocation exists. `succeeded`, `failed` and `ambiguous`: the status of that invocation. `expired`: not executed in time.
+                         * @description `executing`: an invocation exists. `succeeded`, `failed` and `ambiguous`: the status of that invocation. `cancelled`: the Action was cancelled, or that invocation was, before it began to run. `expired`: not executed in time.
                          * @enum {unknown}
                          */
                         status: "awaiting_approval" | "approved" | "executing" | "succeeded" | "failed" | "ambiguous" | "refused" | "expired" | "cancelled";
@@ -19926,7 +19979,7 @@ export interface operations {
                             /** @description The message that the person wrote when refusing. */
                             message?: string;
                         };
-                        /** @description Why the Action was cancelled. `caller`: the agent cancelled it. `withdrawn`: its operation was withdrawn or disabled. `end_user_deleted`: its end user was deleted. */
+                        /** @description Why the Action was cancelled before it was executed. `caller`: the agent cancelled it. `withdrawn`: its operation was withdrawn or disabled. `end_user_deleted`: its end user was deleted. */
                         why?: string;
                         /** @description Code of the error that postponed the execution after approval. The execution is retried. */
                         heldBack?: string;
@@ -20025,7 +20078,7 @@ export interface operations {
                          */
                         jobId: string;
                         /**
-                         * @description `executing`: an invocation exists. `succeeded`, `failed` and `ambiguous`: the status of that invocation. `expired`: not executed in time.
+                         * @description `executing`: an invocation exists. `succeeded`, `failed` and `ambiguous`: the status of that invocation. `cancelled`: the Action was cancelled, or that invocation was, before it began to run. `expired`: not executed in time.
                          * @enum {unknown}
                          */
                         status: "awaiting_approval" | "approved" | "executing" | "succeeded" | "failed" | "ambiguous" | "refused" | "expired" | "cancelled";
@@ -20147,7 +20200,7 @@ export interface operations {
                             /** @description The message that the person wrote when refusing. */
                             message?: string;
                         };
-                        /** @description Why the Action was cancelled. `caller`: the agent cancelled it. `withdrawn`: its operation was withdrawn or disabled. `end_user_deleted`: its end user was deleted. */
+                        /** @description Why the Action was cancelled before it was executed. `caller`: the agent cancelled it. `withdrawn`: its operation was withdrawn or disabled. `end_user_deleted`: its end user was deleted. */
                         why?: string;
                         /** @description Code of the error that postponed the execution after approval. The execution is retried. */
                         heldBack?: string;

@@ -49,13 +49,8 @@ export async function openFamilies(runtime: Runtime, foundation: Foundation, dep
   const { config, store } = foundation;
   const { clock, log } = runtime;
   const pages = new PageNumbers({ rows: store.pages, clock, log });
-  const logs = openLogs(runtime, {
-    store,
-    pages,
-    console: config.logRuntime,
-    version: version(),
-    keptMs: config.kept.filesMs,
-  });
+  const kept = { version: version(), keptMs: config.kept.filesMs };
+  const logs = openLogs(runtime, { store, pages, console: config.logRuntime, ...kept });
   const recordings = await openRecordings(runtime, foundation, pages);
   const invocationFiles = openInvocationFiles(foundation, admission.limits);
   const downloads = openDownloads(foundation, {

@@ -4,13 +4,14 @@ import { before, test } from 'node:test';
 import type { Action, ApplicationAction, ApplicationActionPage } from '../../contract/actions.ts';
 import type { AuditPage } from '../../contract/audit.ts';
 import type { SessionEventPage } from '../../contract/events.ts';
+import type { InvocationPage } from '../../contract/invocations.ts';
 import { canonicalJson } from '../../sdk/canonical-json.ts';
 import { type KeySet, verifyReceipt } from '../../sdk/verify-receipt.ts';
 import { ACTION_SCOPES, ActionAgent, actionsPath, addPasskey, decide, signed } from '../harness/actions.ts';
 import { cancelOrder, Owner } from '../harness/configured.ts';
 import { liftLimits } from '../harness/limits.ts';
 import { join, stepUp, verifyEmail } from '../harness/members.ts';
-import { invoke, keyWith } from '../harness/operations.ts';
+import { agentPath, invoke, keyWith } from '../harness/operations.ts';
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 import { openUpstream, sendJson } from '../harness/upstream.ts';
@@ -62,7 +63,9 @@ test('refuses input whose digest other programs would not compute', async () => 
 });
 
 test('a member approves the digest, and the agent executes the Action once', async () => {
-  const action = await agent.prepared('orders.cancel', { input: { orderId: 'A-1' }, reason: 'The customer asked.' });
+  const metadata = { note: 'x'.repeat(800) };
+  const input = { orderId: 'A-1' };
+  const action = await agent.prepared('orders.cancel', { input, reason: 'The customer asked.', metadata });
   assert.deepEqual([action.status, action.approver], ['awaiting_approval', 'member']);
   assert.equal(action.approvalUrl, `${server.url}/approve/${action.jobId}`);
   const { createHash } = await import('node:crypto');
@@ -85,6 +88,13 @@ test('a member approves the digest, and the agent executes the Action once', asy
   const done = await agent.execute(action);
   assert.equal(done.status, 200, done.text);
   assert.deepEqual([done.body.status, done.body.output], ['succeeded', { state: 'cancelled' }]);
+  assert.deepEqual([done.body.jobId, done.body.metadata], [action.jobId, metadata]);
+  const callsOf = async (jobId: string) => {
+    const path = agentPath(server, `invocations?jobId=${jobId}`);
+    return (await server.api<InvocationPage>('GET', path, { key })).body.data.map(({ id }) => id);
+  };
+  assert.deepEqual(await callsOf(action.jobId.toUpperCase()), [done.body.id]);
+  assert.deepEqual(await callsOf(done.body.id), [], 'no call of another Action');
   const again = await agent.execute(action);
   assert.deepEqual([again.body.id, hits('A-1')], [done.body.id, 1]);
   const read = await agent.read(action.jobId);

@@ -27,7 +27,9 @@ await configure.publish('orders.cancel', {
   ...cancelOrder(upstream, { effect: 'irreversible', approval: 'end_user' }),
   display,
 });
-const { key } = await keyWith(server, { scopes: ACTION_SCOPES, grants: [{ operationId: 'orders.cancel' }] });
+await configure.publish('orders.refund', { ...cancelOrder(upstream, { approval: 'member' }), display });
+const grants = [{ operationId: 'orders.cancel' }, { operationId: 'orders.refund' }];
+const { key } = await keyWith(server, { scopes: ACTION_SCOPES, grants });
 const agent = new ActionAgent(server, key);
 const lab = await ConsumerLab.of(server, await Person.owner(server));
 const base = server.url.replace('127.0.0.1', 'localhost');
@@ -107,6 +109,21 @@ test('a consumer sees only their own Actions, and can refuse an Action with a me
   );
   assert.deepEqual([late.status, late.body.code], [409, 'already_decided'], late.text);
   assert.equal((await agent.execute(action)).status, 410);
+});
+
+test('a consumer sees an Action that is for them but that a member decides, and cannot decide it', async () => {
+  const endUser = { providerId: 'hosted', subject: kim.consumer.subject };
+  const { jobId, digest } = await agent.prepared('orders.refund', { input: { orderId: 'A-7' }, endUser });
+  const listed = await lab.send<ApplicationActionPage>('actions.list', { limit: 1 }, kim.accessToken);
+  assert.equal(listed.body.data[0]?.jobId, jobId, listed.text);
+  const read = await lab.send<ApplicationAction>('actions.get', { jobId }, kim.accessToken);
+  assert.equal(read.status, 200, read.text);
+  assert.deepEqual(read.body, listed.body.data[0]);
+  assert.deepEqual([read.body.approver, read.body.mayDecide], ['member', false]);
+  for (const name of ['actions.approve', 'actions.refuse'])
+    assert.equal((await lab.send(name, { jobId, digest }, kim.accessToken)).status, 404, name);
+  assert.equal((await lab.send('actions.get', { jobId }, lee.accessToken)).status, 404);
+  assert.equal((await agent.read(jobId)).body.status, 'awaiting_approval');
 });
 
 test('an end user who does not exist or was deleted cannot decide', async () => {

@@ -17,7 +17,8 @@ const path = `/v1/applications/${server.applicationId}/identity/providers/acme`;
 const wanted = { title: 'Acme', issuer: provider.issuer, clientId: CLIENT.id, clientSecret: CLIENT.secret };
 await owner.send('PUT', path, wanted);
 
-async function signIn(login: string, more: object = {}): Promise<ConsumerTokens> {
+/** Signs in at the provider. Returns what the application needs to exchange the code. */
+async function returned(login: string, more: object = {}) {
   const begun = await lab.begin(more, 'acme');
   const callback = await new PlainBrowser().signIn(begun.started.authorizationUrl, login, [provider.issuer]);
   assert.ok(callback.startsWith(`${server.url}/v1/consumer/callback?`), callback);
@@ -25,6 +26,11 @@ async function signIn(login: string, more: object = {}): Promise<ConsumerTokens>
   assert.equal(back.status, 303, back.text);
   const redirectTo = back.headers.location ?? assert.fail();
   assert.equal(new URL(redirectTo).searchParams.get('state'), begun.state, redirectTo);
+  return { begun, redirectTo };
+}
+
+async function signIn(login: string, more: object = {}): Promise<ConsumerTokens> {
+  const { begun, redirectTo } = await returned(login, more);
   const { body, status, text } = await lab.exchange(begun, redirectTo, 'acme');
   assert.equal(status, 200, `${redirectTo} ${text}`);
   return body;
@@ -96,7 +102,9 @@ test('a consumer who declines is redirected with an error and the state', async 
   );
 });
 
-test('nobody can sign in with a disabled or removed provider', async () => {
+test('nobody can sign in with a disabled or removed provider, and sessions remain', async () => {
+  const { refreshToken } = await signIn('kim');
+  const { begun, redirectTo } = await returned('lee');
   const off = await owner.send('PUT', path, { ...wanted, enabled: false }, { 'if-match': '"1"' });
   assert.equal(off.status, 200, off.text);
   const refused = await lab.send<ErrorBody>(
@@ -108,4 +116,11 @@ test('nobody can sign in with a disabled or removed provider', async () => {
   assert.deepEqual([refused.status, refused.body.code], [422, 'feature_unavailable'], refused.text);
   assert.equal((await owner.send('DELETE', path, undefined, { 'if-match': '"2"' })).status, 204);
   assert.equal((await owner.get(path)).status, 404);
+  const late = await lab.exchange(begun, redirectTo, 'acme');
+  assert.equal(late.status, 404, late.text);
+  const provider = { provider: 'acme' };
+  const refreshed = await lab.send<ConsumerTokens>('session.refresh', { refreshToken }, undefined, provider);
+  assert.equal(refreshed.status, 200, refreshed.text);
+  const own = await lab.send('session.get', {}, refreshed.body.accessToken, provider);
+  assert.equal(own.status, 200, own.text);
 });

@@ -113,6 +113,17 @@ test('maxCost limits the hold, and a call that reaches maxCost fails with cost_l
   await eventually('nothing to be held', credits, ({ reserved }) => reserved === 0);
 });
 
+test('a write that reaches maxCost fails with cost_limit as well, and is charged for its use', async () => {
+  const { key: writing } = await keyWith(server, { grants: [{ operationId: 'browser.steps' }] });
+  const { body, text } = await invoke(
+    ...([server, writing, 'browser.steps', { url: input.url, steps: [{ do: 'sleep', ms: 10_000 }] }] as const),
+    { headers: { 'idempotency-key': 'costly' }, more: { maxCost: 2 * RATE } },
+  );
+  assert.deepEqual([body.status, body.error?.code], ['failed', 'cost_limit'], text);
+  assert.deepEqual([body.cost.reserved, body.cost.captured], [2 * RATE, 2 * RATE]);
+  await eventually('nothing to be held', credits, ({ reserved }) => reserved === 0);
+});
+
 for (const [maxCost, status] of [
   [RATE - 1, 400],
   [0, 400],

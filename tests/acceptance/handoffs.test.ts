@@ -142,11 +142,16 @@ test('Puppeteer requests a hand-off over CDP, and its later input is executed in
   await server.release(id);
 });
 
-test('refuses a text with a NUL, which cannot be stored', async () => {
+test('refuses a text with a NUL or half of a surrogate pair, which cannot be stored', async () => {
   const { id: sessionId } = await server.createSession({ keepAlive: true }, key);
   const body = { sessionId, instructions: 'Sign\0 in' };
   const refused = await server.api<ErrorBody>('POST', handoffsPath(server), { key, body });
   assert.deepEqual([refused.status, refused.body.code], [400, 'invalid_request'], refused.text);
+  const claimed = await claimHandoff(server, person, (await requestHandoff(server, key, sessionId)).id);
+  const report = { outcome: 'completed', evidence: { code: '\ud800' } };
+  const half = await withLease<ErrorBody>(server, claimed, 'complete', report);
+  assert.deepEqual([half.status, half.body.code], [400, 'invalid_request'], half.text);
+  assert.match(half.body.message, /half of a surrogate pair/);
   await server.release(sessionId);
 });
 

@@ -238,6 +238,9 @@ test('refuses invalid input, input outside the grant and a wrong revision, witho
     [{ url: `${pages.url}/red`, quality: 101 }, 400, 'invalid_request'],
     [{ url: `${pages.url}/red`, contextId: keyId }, 400, 'unknown_context'],
   ];
+  const metadata = { note: 'x'.repeat(1024) };
+  const large = await invoke(server, key, 'browser.screenshot', { url: `${pages.url}/red` }, { more: { metadata } });
+  assert.deepEqual([large.status, large.body.code], [400, 'invalid_request'], large.text);
   const before = await invocationsOf(key);
   for (const [input, status, code] of cases) {
     const refused = await invoke(server, key, 'browser.screenshot', input);
@@ -294,18 +297,23 @@ test('calls with the same idempotency key start one invocation, and a different 
 });
 
 test('returns 202 if the caller does not wait, and a later read can wait for the end of the invocation', async () => {
+  const many = Object.fromEntries(Array.from({ length: 30 }, (_, at) => [`member${at}`, '']));
+  const metadata = { note: 'x'.repeat(600), ...many };
   const started = await invoke(
     server,
     key,
     'browser.content',
     { url: `${pages.url}/slow` },
-    { headers: { prefer: 'respond-async' } },
+    { headers: { prefer: 'respond-async' }, more: { metadata } },
   );
   assert.equal(started.status, 202, started.text);
+  assert.deepEqual(started.body.metadata, metadata);
   assert.deepEqual([started.body.status, started.body.receipt], ['running', undefined]);
   const location = String(started.headers.location);
   assert.equal(location, agentPath(server, `invocations/${started.body.id}`));
-  const ended = (await server.api<Invocation>('GET', `${location}?wait=55`, { key })).body;
+  const unlike = (await server.api<Invocation>('GET', `${location}?wait=55&since=failed`, { key })).body;
+  assert.equal(unlike.status, 'running', 'it differs from the status that the caller knows');
+  const ended = (await server.api<Invocation>('GET', `${location}?wait=55&since=running`, { key })).body;
   assert.deepEqual([ended.status, Object(ended.output).title], ['succeeded', 'Slow']);
 });
 
@@ -320,7 +328,7 @@ test('cancels a running invocation, and refuses to cancel an ended invocation', 
   assert.equal((await server.api('POST', path, { key })).status, 409);
 });
 
-test('lists only the invocations of the key, filtered by operation and status', async () => {
+test('lists only the invocations of the key, filtered by operation, status and time', async () => {
   const { body } = await server.api<InvocationPage>(
     'GET',
     agentPath(server, 'invocations?status=failed&operationId=browser.screenshot'),
@@ -328,6 +336,16 @@ test('lists only the invocations of the key, filtered by operation and status', 
   );
   assert.ok(body.data.length > 0);
   assert.ok(body.data.every(({ status, operationId }) => status === 'failed' && operationId === 'browser.screenshot'));
+  const failed = async (query = '') => {
+    const path = agentPath(server, `invocations?status=failed${query}`);
+    return (await server.api<InvocationPage>('GET', path, { key })).body.data.map(({ id, createdAt }) => [
+      id,
+      createdAt,
+    ]);
+  };
+  const [last = assert.fail(), before] = await failed();
+  assert.ok(before && before[1] !== last[1]);
+  assert.deepEqual(await failed(`&after=${last[1]}`), [last]);
   const other = await keyWith(server);
   const empty = await server.api<InvocationPage>('GET', agentPath(server, 'invocations'), { key: other.key });
   assert.deepEqual(empty.body.data, []);

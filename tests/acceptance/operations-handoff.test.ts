@@ -5,15 +5,20 @@ import { writeFile } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import type { ErrorBody } from '../../contract/common.ts';
+import type { SessionEventPage } from '../../contract/events.ts';
 import type { Handoff } from '../../contract/handoffs.ts';
-import type { Invocation } from '../../contract/invocations.ts';
+import type { Invocation, InvocationPage } from '../../contract/invocations.ts';
 import { type KeySet, type ReceiptClaims, ReceiptInvalid, verifyReceipt } from '../../sdk/verify-receipt.ts';
+import { ACTION_SCOPES, ActionAgent, decide } from '../harness/actions.ts';
 import { CdpClient } from '../harness/cdp.ts';
 import { Owner } from '../harness/configured.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { foreignKey } from '../harness/foreign-key.ts';
 import { claimHandoff, handoffsPath, requestHandoff, withLease } from '../harness/handoffs.ts';
+import type { HttpResult } from '../harness/http.ts';
 import { LiveViewer } from '../harness/live-viewer.ts';
+import { stepUp } from '../harness/members.ts';
 import { agentPath, invoke, keyWith } from '../harness/operations.ts';
 import { openPages } from '../harness/pages.ts';
 import { Person } from '../harness/person.ts';
@@ -78,6 +83,8 @@ test('browser.handoff ends when the person has finished, and its receipt states 
   const claimed = await claimHandoff(server, person, handoff.id);
   const still = await server.api<Invocation>('GET', agentPath(server, `invocations/${asked.id}`), { key });
   assert.equal(still.body.status, 'running');
+  const cancelled = await server.api<ErrorBody>('POST', agentPath(server, `invocations/${asked.id}/cancel`), { key });
+  assert.deepEqual([cancelled.status, cancelled.body.code], [409, 'not_ready'], 'its effect has begun');
   await withLease(server, claimed, 'complete', {
     outcome: 'completed',
     note: 'Secret of the note',
@@ -296,18 +303,78 @@ test('refuses steps with too many hand-offs, or with both a hand-off and credent
   }
 });
 
-test('calls in a session that a person controls wait for the person, and are refused after a timeout', async () => {
+/** Returns the calls of the key that are running, when there are as many. */
+async function running(by: string, count: number): Promise<readonly Invocation[]> {
+  const path = agentPath(server, 'invocations?status=running');
+  const listed = async () => (await server.api<InvocationPage>('GET', path, { key: by })).body.data;
+  return eventually(`${count} calls to be running`, listed, ({ length }) => length === count);
+}
+
+test('a call that waits for a person can be cancelled: nothing is started, and its receipt says so', async () => {
   const { id: sessionId } = await server.createSession({ keepAlive: true }, key);
   const { key: asking } = await keyWith(server, { scopes: [...scopes, 'handoffs:write'], grants });
   const handoff = await requestHandoff(server, asking, sessionId, { leaseSeconds: 900 });
+  await claimHandoff(server, person, handoff.id);
+  const options = { key: asking };
+  const responses = Promise.all([
+    call('browser.content', { sessionId }, options),
+    call('browser.steps', { sessionId, steps: [{ do: 'press', key: 'x' }] }, options),
+  ]);
+  for (const { id } of await running(asking, 2)) {
+    const path = agentPath(server, `invocations/${id}/cancel`);
+    const { status, body, text } = await server.api<Invocation>('POST', path, options);
+    const facts = [status, body.status, body.error?.code, body.error?.phase, body.attempts];
+    assert.deepEqual(facts, [200, 'cancelled', 'cancelled', 'before', 0], text);
+  }
+  for (const { status, body, text } of await responses) {
+    assert.deepEqual([status, body.status], [200, 'cancelled'], text);
+    assert.equal(claims(body).status, 'cancelled');
+  }
+  const feed = '/v1/browsers/events?limit=10&type=invocation.cancelled';
+  const events = async () => (await server.api<SessionEventPage>('GET', feed, options)).body.data;
+  await eventually('the events', events, ({ length }) => length === 2);
+  await server.release(sessionId);
+});
+
+test('a receipt names a person only for the time of their control, also if the hand-off waits again', async () => {
+  const { id: sessionId } = await server.createSession({ keepAlive: true }, key);
+  const asked = await started('browser.handoff', { sessionId, instructions: 'Enter the code' });
+  const { id } = await waiting(sessionId);
+  const claimed = await claimHandoff(server, person, id);
+  assert.equal((await withLease(server, claimed, 'cancel')).body.status, 'requested');
+  const { body, text } = await call('browser.content', { sessionId });
+  assert.equal(body.status, 'succeeded', text);
+  assert.deepEqual(claims(body).session?.handoffs, []);
+  assert.equal((await person.post<Handoff>(handoffsPath(server, `/${id}/cancel`), {})).body.status, 'cancelled');
+  const [control = assert.fail('nobody had control')] = claims(await ended(asked)).session?.handoffs ?? [];
+  assert.ok(control.to && control.to >= control.from && control.to <= body.createdAt, JSON.stringify(control));
+  await server.release(sessionId);
+});
+
+test('calls in a session that a person controls wait for the person, and are refused after a timeout', async () => {
+  const { id: sessionId } = await server.createSession({ keepAlive: true }, key);
+  const { key: asking } = await keyWith(server, {
+    ...{ scopes: [...new Set([...scopes, 'handoffs:write', ...ACTION_SCOPES])], grants },
+  });
+  const handoff = await requestHandoff(server, asking, sessionId, { leaseSeconds: 900 });
   const before = await call('browser.content', { sessionId });
   assert.equal(before.body.status, 'succeeded', 'nobody has claimed it');
+  const agent = new ActionAgent(server, asking);
+  const action = await agent.prepared('browser.content', { input: { sessionId } });
+  await stepUp(person);
+  assert.equal((await decide(server, person, action)).status, 200);
   const claimed = await claimHandoff(server, person, handoff.id);
+  const twice = (headers: Readonly<Record<string, string>> = {}) =>
+    invoke(server, asking, 'browser.content', { sessionId }, { headers: { 'idempotency-key': 'twice', ...headers } });
   const late = [
     call('browser.screenshot', { sessionId }),
     call('browser.steps', { sessionId, steps: [{ do: 'press', key: 'x' }] }),
+    // Equal calls are refused alike, also one that does not wait for the end.
+    ...[twice(), twice(), twice({ prefer: 'respond-async' })],
+    ...[agent.execute(action), agent.execute(action)],
   ];
-  const responses = Promise.all(late);
+  const responses = Promise.all<HttpResult<{ code: string }>>(late);
+  await running(asking, 2);
   let isSettled = false;
   void responses.finally(() => {
     isSettled = true;
@@ -325,6 +392,7 @@ test('calls in a session that a person controls wait for the person, and are ref
     assert.deepEqual([status, body.code], [409, 'handoff_claimed'], text);
     assert.equal(Object(body).details.handoffId, handoff.id);
   }
+  assert.equal((await agent.read(action.jobId)).body.status, 'approved', 'the Action can be executed again');
   const patient = call('browser.screenshot', { sessionId });
   await withLease(server, claimed, 'complete', { outcome: 'completed' });
   const { body, text } = await patient;

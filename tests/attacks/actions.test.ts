@@ -77,6 +77,20 @@ test('an Action can be neither approved nor executed with the digest of another 
   assert.deepEqual([executed.status, executed.body.code], [409, 'digest_mismatch']);
 });
 
+test('a key without a grant learns nothing about an Action, whatever it sends', async () => {
+  const action = await prepared();
+  const { key: blind } = await keyWith(server, { scopes: ACTION_SCOPES, grants: [{ operationId: 'browser.pdf' }] });
+  const other = new ActionAgent(server, blind);
+  const unknown = await other.read(action.jobId);
+  const wrong = { jobId: action.jobId, digest: `sha256:${'0'.repeat(64)}` };
+  for (const sent of [action, wrong]) {
+    const { status, body } = await other.execute(sent);
+    assert.deepEqual([status, body.code, body.message], [404, 'not_found', unknown.body.message]);
+  }
+  await agent.cancel(action.jobId);
+  assert.equal((await other.execute(action)).status, 404, 'also when it is over');
+});
+
 test('the input of an Action cannot be changed by its execution or by an update', async () => {
   const action = await approved();
   const path = agentPath(server, `actions/${action.jobId}`);
@@ -156,7 +170,7 @@ test('another key can execute an Action only with a grant that allows its input,
   const action = await approved();
   const without = new ActionAgent(server, (await keyWith(server, { scopes: ACTION_SCOPES, grants: [] })).key);
   assert.equal((await without.read(action.jobId)).status, 404);
-  assert.equal((await without.execute(action)).status, 403);
+  assert.equal((await without.execute(action)).status, 404);
   const granted = new ActionAgent(server, (await keyWith(server, { scopes: ACTION_SCOPES, grants: GRANTS })).key);
   assert.equal((await granted.cancel(action.jobId)).status, 404, 'only the key that prepared it cancels it');
   const elsewhere = await foreignKey(server, { scopes: ACTION_SCOPES });

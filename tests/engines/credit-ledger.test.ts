@@ -7,6 +7,7 @@ import { sessionHold } from '../../server/domain/credits/terms.ts';
 import { type Db, openDatabase } from '../../server/engines/store/database.ts';
 import { openStore } from '../../server/engines/store/open-store.ts';
 import type { NewHold } from '../../server/engines/store/rows/credits.ts';
+import type { InvocationRow } from '../../server/engines/store/rows/invocations.ts';
 import {
   addCredit,
   hold,
@@ -20,6 +21,8 @@ import {
   type AccountId,
   type ApplicationId,
   type HostId,
+  type InvocationId,
+  type KeyId,
   newId,
   type ReservationId,
   type SessionId,
@@ -482,4 +485,33 @@ test('the server role cannot change or remove entries, set a balance or change a
   await assertBooks();
   await assert.rejects(admin.query('update credit_entries set reason = null'), /never changed/, 'the owner neither');
   await assert.rejects(admin.query('truncate credit_entries, credit_checkouts'), /never changed/);
+});
+
+function aCall(applicationId: ApplicationId, keyId: KeyId, reserved: number): InvocationRow {
+  const createdAt = new Date();
+  return {
+    ...{ id: newId<InvocationId>(createdAt), applicationId, keyId, hostId: HOST, operationId: 'browser.content' },
+    ...{ kind: 'managed', operationRevision: 1, operationDigest: 'sha256:0', effect: 'read', state: 'accepted' },
+    ...{ idempotencyKey: 'the same', requestDigest: Buffer.alloc(32), inputDigest: 'sha256:0', meters: {} },
+    ...{ attempts: 0, price: 0, reserved, captured: 0, createdAt },
+  };
+}
+
+test('a call is inserted with its hold if the equal call that it found was withdrawn before it could be read', async () => {
+  const { account, applications } = await anAccount(100);
+  const [application = assert.fail()] = applications;
+  const key = newId<KeyId>(new Date());
+  const earlier = aCall(application, key, 0);
+  assert.equal(await store.invocations.insert(earlier, RATES), 'inserted');
+  await admin.query(`create function withdraw_between() returns trigger language plpgsql as $$
+    begin delete from invocations where id = '${earlier.id}'; return null; end $$`);
+  await admin.query(`create trigger withdraw_between after insert on invocations
+    for each statement execute function withdraw_between()`);
+  try {
+    assert.equal(await store.invocations.insert(aCall(application, key, 7), RATES), 'inserted');
+  } finally {
+    await admin.query('drop trigger withdraw_between on invocations');
+  }
+  assert.equal(await store.invocations.get(application, earlier.id), undefined);
+  assert.equal(Number((await balanceOf(account)).reserved), 7);
 });

@@ -135,6 +135,27 @@ function describeControls(name: string, prepare: (scope: Scope) => Promise<Store
       assert.deepEqual(await store.handoffs.list(application, { limit: 9, session, status: 'expired' }), []);
     });
 
+    it('lists a hand-off among those that were controlled between two times until control was given back', async () => {
+      const session = await running();
+      const row = asked(session);
+      await store.handoffs.insert(row);
+      const listed = async (from: Date, to = LATER): Promise<number> =>
+        (await store.handoffs.listControlledBetween(session, from, to)).length;
+      const claimedAt = addMs(NOW, 1000);
+      await store.handoffs.change(row.id, { status: 'claimed', claimedAt, leaseExpiresAt: LATER });
+      assert.deepEqual([await listed(LATER), await listed(NOW, NOW)], [1, 0]);
+      const returned = { status: 'requested', leaseExpiresAt: null, controlUntil: addMs(NOW, 2000) } as const;
+      await store.handoffs.change(row.id, returned);
+      assert.deepEqual([await listed(addMs(NOW, 1500)), await listed(addMs(NOW, 2001))], [1, 0]);
+      // A process of an earlier version does not remove the end of the control before.
+      const again = { status: 'claimed', claimedAt: addMs(NOW, 3000), leaseExpiresAt: LATER } as const;
+      await store.handoffs.change(row.id, again);
+      assert.equal(await listed(addMs(NOW, 4000)), 1);
+      const completed = { status: 'completed', leaseExpiresAt: null, endedAt: addMs(NOW, 5000) } as const;
+      await store.handoffs.change(row.id, completed);
+      assert.deepEqual([await listed(addMs(NOW, 4000)), await listed(addMs(NOW, 5001))], [1, 0]);
+    });
+
     it('binds a link to the first browser, and deletes the secret of the link after too many wrong attempts', async () => {
       const row = asked(await running());
       await store.handoffs.insert(row);

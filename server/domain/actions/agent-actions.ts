@@ -11,6 +11,7 @@ import {
   OPEN_ACTIONS_PER_END_USER_MAX,
   type PrepareAction,
 } from '../../../contract/actions.ts';
+import type { Invocation } from '../../../contract/invocations.ts';
 import type { ActionRow } from '../../engines/store/rows/actions.ts';
 import type { Store } from '../../engines/store/store.ts';
 import { addMs, type Clock } from '../../kit/clock.ts';
@@ -152,12 +153,13 @@ export class AgentActions {
     options: ExecuteOptions,
   ): Promise<InvokedOperation> {
     assertOwn(caller, appId);
-    const row = await this.#get(caller, jobId);
-    if (digest !== row.digest) throw digestMismatch(row);
-    if (row.invocationId) {
-      await this.#assertVisible(caller, row);
-      return this.#executedInvocation(row, options);
-    }
+    const found = await this.#get(caller, jobId);
+    await this.#assertVisible(caller, found);
+    if (digest !== found.digest) throw digestMismatch(found);
+    const executed = await this.#executedInvocation(found, options);
+    if (executed) return { invocation: executed, isReplayed: true };
+    // If an execution was withdrawn, the Action is approved again.
+    const row = found.invocationId ? await this.#get(caller, jobId) : found;
     this.#assertExecutable(row);
     const granted = await this.#requireGranted(caller, row);
     await this.#assertEndUserExists(row);
@@ -198,10 +200,13 @@ export class AgentActions {
     });
   }
 
-  async #executedInvocation(row: ActionRow, options: ExecuteOptions): Promise<InvokedOperation> {
-    const { invocationId = raise(`the Action ${row.id} has no invocation`) } = row;
-    const invocation = await this.#parts.invocations.ofAction(row.applicationId, invocationId, options);
-    return { invocation, isReplayed: true };
+  async #executedInvocation(
+    { applicationId, invocationId }: ActionRow,
+    options: ExecuteOptions,
+  ): Promise<Invocation | undefined> {
+    return invocationId === undefined
+      ? undefined
+      : this.#parts.invocations.ofAction(applicationId, invocationId, options);
   }
 
   /** @throws Fault unless the Action can be executed now. */
@@ -314,10 +319,6 @@ function notBeforeIn(text: string | undefined, expiresAt: Date): Date | undefine
 
 function assertOwn({ applicationId }: AgentCaller, appId: string): void {
   if (appId !== applicationId) throw notFound('Application', appId);
-}
-
-function raise(message: string): never {
-  throw new Error(message);
 }
 
 const keyRequired = (): Error =>

@@ -13,7 +13,7 @@ import { fault, notFound, roleMissing } from '../faults.ts';
 import type { SharedTallies, SharedTally } from '../limits/shared-tally.ts';
 import type { ActionAudit } from './action-audit.ts';
 import type { ApprovalProofs } from './approval-proof.ts';
-import type { Approver } from './approver.ts';
+import type { Approver, EndUserApprover } from './approver.ts';
 import { type DecisionRecord, storedDecision } from './decision-record.ts';
 import { plainReason, type RenderedOperation } from './rendering.ts';
 import type { SealedContent } from './sealed-content.ts';
@@ -63,20 +63,23 @@ export class Decisions {
     this.#byEndUser = parts.tallies.of({ ...limit, what: 'Decisions' });
   }
 
-  /** Returns an Action to decide. Throws `not_found` for anyone who may not decide it. */
-  async read(approver: Approver, jobId: string): Promise<ApplicationAction> {
-    return this.shown(await this.#requireAction(approver, jobId), { mayDecide: true, maySeeContent: true });
+  /** Returns an Action that names this end user. A member may be the one who decides it. */
+  async readFor(endUser: EndUserApprover, jobId: string): Promise<ApplicationAction> {
+    return this.#shownTo(await this.#requireNaming(endUser, jobId));
   }
 
   /** Returns the Actions that name this end user, newest first. */
   async listFor(
-    { applicationId, names }: Extract<Approver, { kind: 'end_user' }>,
+    { applicationId, names }: EndUserApprover,
     filter: Pick<ActionFilter, 'states' | 'before' | 'limit'>,
   ): Promise<readonly ApplicationAction[]> {
     const rows = await this.#parts.store.actions.list(applicationId, { ...filter, endUsers: names });
-    return Promise.all(
-      rows.map(row => this.shown(row, { mayDecide: row.approver === 'end_user', maySeeContent: true })),
-    );
+    return Promise.all(rows.map(row => this.#shownTo(row)));
+  }
+
+  /** Returns the Action as shown to the end user whom it names. */
+  #shownTo(row: ActionRow): Promise<ApplicationAction> {
+    return this.shown(row, { mayDecide: row.approver === 'end_user', maySeeContent: true });
   }
 
   /** Returns what a passkey of the person must sign. */
@@ -141,18 +144,26 @@ export class Decisions {
 
   /** Returns the Action if the approver may decide it. */
   async #requireAction(approver: Approver, jobId: string): Promise<ActionRow> {
-    const { store } = this.#parts;
-    const { applicationId } = approver;
-    const row = isUuid(jobId) ? await store.actions.get(applicationId, jobId as ActionId) : undefined; // Checked by isUuid.
-    if (!row) throw notFound('Action', jobId);
-    const isForEndUser = row.approver === 'end_user';
-    if (approver.kind === 'end_user') {
-      const isNamed = approver.names.some(
-        ({ providerId, subject }) => row.providerId === providerId && row.subject === subject,
-      );
-      if (!isForEndUser || !isNamed) throw notFound('Action', jobId);
-    } else if (isForEndUser) throw notFound('Action', jobId);
+    const row =
+      approver.kind === 'end_user'
+        ? await this.#requireNaming(approver, jobId)
+        : await this.#get(approver.applicationId, jobId);
+    if ((row.approver === 'end_user') !== (approver.kind === 'end_user')) throw notFound('Action', jobId);
     if (row.approver === 'owner' && approver.kind !== 'owner') throw roleMissing('owner');
+    return row;
+  }
+
+  async #requireNaming({ applicationId, names }: EndUserApprover, jobId: string): Promise<ActionRow> {
+    const row = await this.#get(applicationId, jobId);
+    const isNamed = names.some(({ providerId, subject }) => row.providerId === providerId && row.subject === subject);
+    if (!isNamed) throw notFound('Action', jobId);
+    return row;
+  }
+
+  async #get(application: ApplicationId, jobId: string): Promise<ActionRow> {
+    const id = jobId as ActionId; // Checked by isUuid.
+    const row = isUuid(jobId) ? await this.#parts.store.actions.get(application, id) : undefined;
+    if (!row) throw notFound('Action', jobId);
     return row;
   }
 

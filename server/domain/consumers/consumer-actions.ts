@@ -21,7 +21,7 @@ import { assertSteppedUp } from '../identity/step-up.ts';
 
 export interface ConsumerActionsParts {
   readonly store: Pick<Store, 'consumers' | 'consumerPasskeys'>;
-  readonly decisions: Pick<Decisions, 'read' | 'listFor' | 'challenge' | 'decide'>;
+  readonly decisions: Pick<Decisions, 'readFor' | 'listFor' | 'challenge' | 'decide'>;
   readonly cursors: Cursors;
   readonly clock: Clock;
 }
@@ -52,7 +52,7 @@ export class ConsumerActions {
   }
 
   async read(caller: ConsumerCaller, jobId: string): Promise<ApplicationAction> {
-    return this.#parts.decisions.read(await this.#approver(caller), jobId);
+    return this.#parts.decisions.readFor(await this.#approver(caller), jobId);
   }
 
   async challenge(caller: ConsumerCaller, jobId: string, origin: URL): Promise<ActionChallenge> {

@@ -90,7 +90,8 @@ export class ConsumerSessions {
     source: RequestSource,
   ): Promise<OpenedSession> {
     const { store, identities, clock } = this.#parts;
-    const { id } = await identities.withProvider(appId, providerId);
+    // Sessions of a provider that was removed remain.
+    const { id } = await identities.application(appId);
     const hash = recogniseSecret('consumer_refresh', refreshToken);
     const found = hash && (await store.consumerSessions.byRefresh(hash));
     if (!found || found.row.applicationId !== id || found.row.providerId !== providerId)

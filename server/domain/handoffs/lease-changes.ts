@@ -90,7 +90,10 @@ export class LeaseChanges {
   async returnToQueue(trx: Atomic, fence: number, open: HandoffRow, source: AuditSource): Promise<HandoffRow> {
     const now = this.#parts.clock.now();
     const isLate = open.expiresAt <= now;
-    const lease = { leaseHash: null, leaseExpiresAt: null, holder: null, holderSession: null, fence: fence + 1 };
+    const lease = {
+      ...{ leaseHash: null, leaseExpiresAt: null, holder: null, holderSession: null, fence: fence + 1 },
+      controlUntil: now,
+    };
     const change = isLate ? { ...lease, ...endedFields('expired', now) } : { ...lease, status: 'requested' as const };
     const row = await trx.handoffs.change(open.id, change);
     if (!row) throw notFound('Hand-off', open.id);

@@ -161,7 +161,7 @@ export class Lease {
         const claimed = await trx.handoffs.change(id, {
           ...{ status: 'claimed', fence: fence + 1, holder: randomUUID(), holderKind: claimer.kind },
           ...{ holderId: claimer.id ?? null, holderSession: claimer.session ?? null, leaseHash: token.hash },
-          claimedAt: now,
+          ...{ claimedAt: now, controlUntil: null },
           leaseExpiresAt: addMs(now, 1000 * open.leaseSeconds),
         });
         if (!claimed) throw notFound('Hand-off', id);

@@ -75,14 +75,18 @@ export interface ExecutionsParts extends Pick<Runtime, 'clock' | 'log' | 'host'>
 }
 
 interface Running {
+  /** Settles when the start has been decided. Rejects with the refusal if nothing was started and the row was removed. */
+  readonly started: PromiseWithResolvers<void>;
   /**
    * Resolves with the ended row when the end has been written. Resolves with undefined if the end was not written, or
    * not by this process.
    */
-  readonly ended: Promise<InvocationRow | undefined>;
+  readonly ended: PromiseWithResolvers<InvocationRow | undefined>;
   readonly abort: AbortController;
   readonly effect: InvocationRow['effect'];
   readonly isContinued: boolean;
+  /** Whether the effect may have begun. */
+  mayHaveBegun: boolean;
 }
 
 interface Ending {
@@ -122,26 +126,60 @@ export class Executions {
 
   /**
    * Starts an accepted invocation. Throws a `Fault` if the session for it is refused; nothing has been started then,
-   * and the row is still `accepted`.
+   * and the row is still `accepted`. With `undo`, which removes the row, those who wait for the start are then told of
+   * the refusal.
    */
-  async start(caller: AgentCaller, row: InvocationRow, operation: CallableOperation, input: JsonObject): Promise<void> {
-    const abort = new AbortController();
-    const { promise: whenEnded, resolve } = Promise.withResolvers<InvocationRow | undefined>();
-    this.#running.set(row.id, { ended: whenEnded, abort, effect: row.effect, isContinued: isContinued(row) });
+  async start(
+    caller: AgentCaller,
+    row: InvocationRow,
+    operation: CallableOperation,
+    input: JsonObject,
+    undo?: () => Promise<void>,
+  ): Promise<void> {
+    const running = runningOf(row);
+    this.#running.set(row.id, running);
+    try {
+      await this.#begin(caller, row, operation, input, running, undo);
+      running.started.resolve();
+    } catch (error) {
+      if (undo) running.started.reject(error);
+      else running.started.resolve();
+      throw error;
+    }
+  }
+
+  /** Begins the invocation, or ends it if it was cancelled before its effect could begin. */
+  async #begin(
+    caller: AgentCaller,
+    row: InvocationRow,
+    operation: CallableOperation,
+    input: JsonObject,
+    running: Running,
+    undo?: () => Promise<void>,
+  ): Promise<void> {
+    const { abort, ended } = running;
     const done = (end?: InvocationRow): void => {
       this.#running.delete(row.id);
-      resolve(end);
+      ended.resolve(end);
     };
     try {
       const prepared = await this.#prepare(caller, row, operation, input, abort.signal);
-      const dispatched = await this.#dispatch(row, prepared).catch(async error => {
-        await this.#release(prepared);
+      const dispatched = await this.#dispatch(row, prepared, running).catch(async error => {
+        const released = this.#release(prepared);
+        // Who cancels does not wait for the end of the session.
+        if (!(error instanceof Cancelled)) await released;
         throw error;
       });
       if (dispatched) void this.#run(dispatched, prepared, abort).then(done, () => done());
       else await this.#release(prepared).finally(() => done());
     } catch (error) {
-      done();
+      const { reason: why } = abort.signal;
+      if (why instanceof Cancelled) return done(await this.#endCancelled(row, operation, why));
+      try {
+        await undo?.();
+      } finally {
+        done();
+      }
       throw error;
     }
   }
@@ -165,8 +203,30 @@ export class Executions {
     }
   }
 
-  #dispatch({ id }: InvocationRow, { session }: PreparedCall): Promise<InvocationRow | undefined> {
+  /** Commits that the effect may begin, unless the invocation was cancelled meanwhile. */
+  async #dispatch(
+    { id }: InvocationRow,
+    { session }: PreparedCall,
+    running: Running,
+  ): Promise<InvocationRow | undefined> {
+    const { signal } = running.abort;
+    if (signal.reason instanceof Cancelled) throw signal.reason;
+    running.mayHaveBegun = true;
     return this.#parts.rows.dispatch(id, this.#parts.clock.now(), session?.id);
+  }
+
+  /** An earlier attempt, if there was one, has run. */
+  #endCancelled(
+    row: InvocationRow,
+    operation: CallableOperation,
+    { message }: Cancelled,
+  ): Promise<InvocationRow | undefined> {
+    const error = errorOf('cancelled', message, true);
+    const outcome =
+      row.state === 'accepted'
+        ? ({ state: 'cancelled', error: { ...error, phase: 'before' } } as const)
+        : ({ state: 'failed', error } as const);
+    return this.#end({ row, end: this.#endOf(row, outcome, keptInput(operation)) });
   }
 
   /**
@@ -174,16 +234,30 @@ export class Executions {
    * invocation is not running in this process.
    */
   ended(id: InvocationId): Promise<InvocationRow | undefined> {
-    return this.#running.get(id)?.ended ?? Promise.resolve(undefined);
+    return this.#running.get(id)?.ended.promise ?? Promise.resolve(undefined);
+  }
+
+  /**
+   * Resolves when the invocation has been started, or has ended. Resolves at once if it is not running in this process.
+   * @throws Fault the refusal, if nothing was started and the row was removed.
+   */
+  async started(id: InvocationId): Promise<void> {
+    await this.#running.get(id)?.started.promise;
   }
 
   isRunning(id: InvocationId): boolean {
     return this.#running.has(id);
   }
 
-  /** Stops an invocation of this process; it ends as failed. */
-  cancel(id: InvocationId): void {
-    this.#running.get(id)?.abort.abort(new Cancelled('The invocation was cancelled.'));
+  /**
+   * Stops an invocation of this process. It ends as cancelled if nothing was started, otherwise as failed. Returns false
+   * if it is not running here, or if an effect other than `read` may have begun.
+   */
+  cancel(id: InvocationId): boolean {
+    const running = this.#running.get(id);
+    if (!running || (running.mayHaveBegun && running.effect !== 'read')) return false;
+    running.abort.abort(new Cancelled('The invocation was cancelled.'));
+    return true;
   }
 
   /** Ends an invocation that has not started, or that is not running anywhere. */
@@ -222,7 +296,7 @@ export class Executions {
     const running = [...this.#running.values()];
     for (const one of running.filter(({ effect, isContinued }) => effect === 'read' || isContinued)) stop(one);
     const effects = running.filter(({ effect, isContinued }) => effect !== 'read' && !isContinued);
-    const all = Promise.all(effects.map(({ ended }) => ended)).then(() => {});
+    const all = Promise.all(effects.map(({ ended }) => ended.promise)).then(() => {});
     if (effects.length > 0) await withTimeout(SHUTDOWN_GRACE_MS, 'effects under way', () => all).catch(() => {});
     for (const one of effects) stop(one);
   }
@@ -232,7 +306,7 @@ export class Executions {
     const key = await keys.get(row.applicationId, row.keyId);
     const operation = await catalogue.exact(row.applicationId, row.operationId, row.operationRevision);
     const hasIdempotencyKey = operation?.kind === 'http' && hasKey(operation);
-    const kept = operation && operation.kind !== 'managed' ? inputRetention(operation.definition.retention) : {};
+    const kept = operation ? keptInput(operation) : {};
     const mayRunAgain = isContinued(row) || (hasIdempotencyKey && row.attempts < KEYED_ATTEMPTS_MAX);
     if (row.state === 'dispatched' && row.effect !== 'read' && !mayRunAgain)
       return this.endUnstarted(row, 'ambiguous', UNKNOWN, kept);
@@ -266,7 +340,8 @@ export class Executions {
       return ended && outcome.state === 'succeeded' && outcome.isNotKept ? { ...ended, output: outcome.output } : ended;
     } catch (error) {
       if (this.#isClosed) return undefined;
-      const state = row.effect === 'read' || error instanceof Cancelled ? 'failed' : 'ambiguous';
+      // A call that is stopped at its cost limit has failed, whatever it has done. Only a read is cancelled after its start.
+      const state = row.effect === 'read' || error instanceof CostLimit ? 'failed' : 'ambiguous';
       const end = this.#endOf(row, { state, error: this.#failure(error) }, prepared);
       return await this.#end({ row, end, ...recorded });
     } finally {
@@ -402,6 +477,18 @@ export class Executions {
  */
 const isContinued = ({ kind, operationId }: InvocationRow): boolean =>
   kind === 'managed' && operationId === ('browser.handoff' satisfies ManagedOperationId);
+
+function runningOf(row: InvocationRow): Running {
+  const started = Promise.withResolvers<void>();
+  started.promise.catch(() => {}); // Nobody may be waiting for the start.
+  return {
+    ...{ started, ended: Promise.withResolvers<InvocationRow | undefined>(), abort: new AbortController() },
+    ...{ effect: row.effect, isContinued: isContinued(row), mayHaveBegun: row.state === 'dispatched' },
+  };
+}
+
+const keptInput = (operation: CallableOperation): Pick<PreparedCall, 'inputKeptMs'> =>
+  operation.kind === 'managed' ? {} : inputRetention(operation.definition.retention);
 
 const hasKey = ({ definition }: HttpCallable): boolean => definition.binding.idempotencyHeader !== undefined;
 

@@ -9,6 +9,7 @@ import {
   type Invocation,
   type InvocationListQuery,
   type InvocationPage,
+  type InvocationQuery,
   type InvokeOperation,
   METADATA_BYTES_MAX,
 } from '../../../contract/invocations.ts';
@@ -57,10 +58,12 @@ import { matchesFilters } from './discovery.ts';
 import type { Executions } from './executions.ts';
 import type { InvocationFiles } from './files.ts';
 import type { ManagedOperations } from './managed.ts';
-import { invocationView, STATES } from './view.ts';
+import { filterOf, invocationView } from './view.ts';
 
 /** How often the row of an invocation that is running in another process is read. */
-const LOOK_MS = 500;
+const LOOK_MS = 150;
+/** How many calls equal to this one may be refused, one after the other, before this one is. */
+const EQUAL_CALLS_MAX = 3;
 
 export interface InvokeOptions {
   readonly idempotencyKey?: string;
@@ -107,6 +110,9 @@ export interface InvocationsParts {
   readonly host: HostId;
   readonly clock: Clock;
 }
+
+/** The invocation was refused before its start, and its row was deleted. */
+class Withdrawn extends Error {}
 
 export class Invocations {
   readonly #parts: InvocationsParts;
@@ -228,43 +234,75 @@ export class Invocations {
     return this.#run(caller, grantedOperation, request, options, approvedCall);
   }
 
-  /** Returns the invocation of an Action, whichever key made the call. */
-  async ofAction(application: ApplicationId, id: InvocationId, options: InvokeOptions): Promise<Invocation> {
-    const look = async (): Promise<InvocationRow> => {
-      const row = await this.#parts.rows.get(application, id);
-      if (!row) throw notFound('Invocation', id);
-      return row;
-    };
-    return this.#viewOf(await this.#waitUntil(look, id, options.waitSeconds, options.signal));
+  /**
+   * Returns the invocation of an Action, whichever key made the call. Undefined if it was withdrawn; the Action can then
+   * be executed again.
+   * @throws Fault the refusal of that call, if nothing was started.
+   */
+  async ofAction(
+    application: ApplicationId,
+    id: InvocationId,
+    options: InvokeOptions,
+  ): Promise<Invocation | undefined> {
+    const row = await this.#follow(application, id, options);
+    return row && this.#viewOf(row);
   }
 
+  /** Runs the call, or follows the invocation of an equal call. If that one is withdrawn meanwhile, tries again. */
   async #run(
     caller: AgentCaller,
     grantedOperation: GrantedOperation,
     request: InvokeOperation,
-    { waitSeconds, signal }: InvokeOptions,
+    options: InvokeOptions,
     admission: Admission,
   ): Promise<InvokedOperation> {
-    const id = newId<InvocationId>(this.#parts.clock.now());
-    const { row, existing } = await this.#parts.executions.holding(id, async () => {
-      const inserted = await this.#insert(caller, grantedOperation, id, request, admission);
-      if (!inserted.existing) await this.#start(caller, grantedOperation, inserted.row, request.input);
-      return inserted;
-    });
-    const look = async (): Promise<InvocationRow> =>
-      (await this.#parts.rows.get(caller.applicationId, row.id)) ?? Promise.reject(notFound('Invocation', row.id));
-    const ended = await this.#waitUntil(look, row.id, waitSeconds, signal, !existing);
-    return { invocation: this.#viewOf(ended), isReplayed: existing };
+    const { clock, executions } = this.#parts;
+    for (let attempt = 0; attempt < EQUAL_CALLS_MAX; attempt++) {
+      const id = newId<InvocationId>(clock.now());
+      const { row, existing } = await executions.holding(id, async () => {
+        const inserted = await this.#insert(caller, grantedOperation, id, request, admission);
+        if (!inserted.existing) await this.#start(caller, grantedOperation, inserted.row, request.input);
+        return inserted;
+      });
+      const followed = await this.#follow(caller.applicationId, row.id, options, !existing);
+      if (followed) return { invocation: this.#viewOf(followed), isReplayed: existing };
+      if (!existing) throw notFound('Invocation', row.id);
+    }
+    throw equalCallRefused();
+  }
+
+  /**
+   * Waits for the start of the invocation, and then for its end. Undefined if it was withdrawn, because another process
+   * refused its start. `isOwn`: as for `waitUntil`.
+   */
+  async #follow(
+    application: ApplicationId,
+    id: InvocationId,
+    { waitSeconds, signal }: InvokeOptions,
+    isOwn = false,
+  ): Promise<InvocationRow | undefined> {
+    const { rows, executions } = this.#parts;
+    await executions.started(id);
+    const look = async (): Promise<InvocationRow> => {
+      const row = await rows.get(application, id);
+      if (!row) throw new Withdrawn();
+      return row;
+    };
+    try {
+      return await this.#waitUntil(look, id, waitSeconds, signal, isOwn);
+    } catch (error) {
+      if (error instanceof Withdrawn) return undefined;
+      throw error;
+    }
   }
 
   async list(caller: AgentCaller, appId: string, query: InvocationListQuery): Promise<InvocationPage> {
     assertOwn(caller, appId);
-    const { limit = PAGE_LIMIT_DEFAULT, cursor, operationId, status } = query;
+    const { limit = PAGE_LIMIT_DEFAULT, cursor } = query;
     const name: ListName = { list: 'invocations', owner: caller.keyId };
     const rows = await this.#parts.rows.list(caller.applicationId, {
       ...{ keyId: caller.keyId, limit: limit + 1 },
-      ...(operationId === undefined ? {} : { operationId }),
-      ...(status === undefined ? {} : { states: STATES[status] }),
+      ...filterOf(query),
       ...(cursor === undefined ? {} : { before: this.#parts.cursors.read<InvocationId>(name, cursor) }),
     });
     return pageOf(
@@ -279,11 +317,13 @@ export class Invocations {
     caller: AgentCaller,
     appId: string,
     id: string,
-    waitSeconds: number,
+    { wait = 0, since = 'running' }: InvocationQuery,
     signal: AbortSignal,
   ): Promise<Invocation> {
     assertOwn(caller, appId);
-    const row = await this.#waitUntil(() => this.#requireOwn(caller, id), id, waitSeconds, signal);
+    // An invocation has one status until its end. Any other status that the caller knows is not the current one.
+    const seconds = since === 'running' ? wait : 0;
+    const row = await this.#waitUntil(() => this.#requireOwn(caller, id), id, seconds, signal);
     // Until the invocation ends, the input is stored for another attempt, and callers cannot read it.
     if (row.inputUntil === undefined || !row.sealedInput) return this.#viewOf(row);
     return { ...this.#viewOf(row), input: await this.#parts.openInput(row) };
@@ -299,8 +339,7 @@ export class Invocations {
     assertOwn(caller, appId);
     const { executions } = this.#parts;
     const row = await this.#requireOwn(caller, id);
-    if (row.endedAt || row.effect !== 'read' || !executions.isRunning(row.id)) throw notCancellable(row);
-    executions.cancel(row.id);
+    if (row.endedAt || !executions.cancel(row.id)) throw notCancellable(row);
     return this.#viewOf(await this.#waitUntil(() => this.#requireOwn(caller, row.id), row.id, CANCEL_SECONDS, signal));
   }
 
@@ -426,12 +465,8 @@ export class Invocations {
     row: InvocationRow,
     input: JsonObject,
   ): Promise<void> {
-    try {
-      await this.#parts.executions.start(caller, row, operation, input);
-    } catch (error) {
-      await this.#parts.rows.withdraw(row.id, this.#parts.clock.now());
-      throw error;
-    }
+    const { executions, rows, clock } = this.#parts;
+    await executions.start(caller, row, operation, input, () => rows.withdraw(row.id, clock.now()));
   }
 
   /**
@@ -593,6 +628,11 @@ const revisionConflict = (id: string, revision: number) =>
 const keyConflict = () =>
   fault('idempotency_conflict', 'This Idempotency-Key was already used with a different request.', {
     advice: 'Use a new key for a different request.',
+  });
+
+const equalCallRefused = () =>
+  fault('idempotency_conflict', 'Several equal requests were refused one after the other. Nothing was started.', {
+    advice: 'Wait a moment, and send the request again.',
   });
 
 const callLimitReached = (id: string, limit: number, seconds: number) =>

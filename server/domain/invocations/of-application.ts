@@ -10,7 +10,7 @@ import type { Applications } from '../identity/applications.ts';
 import type { AccountCaller } from '../identity/caller.ts';
 import { type Cursors, type ListName, pageOf } from '../identity/cursors.ts';
 import type { InvocationFiles } from './files.ts';
-import { invocationView, STATES } from './view.ts';
+import { filterOf, invocationView } from './view.ts';
 
 /** The scope that a token needs, in addition to the role, to read inputs and outputs: outputs contain page content. */
 const RESULTS_SCOPE = 'applications:write';
@@ -35,14 +35,12 @@ export class InvocationsOfApplication {
   async list(caller: AccountCaller, appId: string, query: ApplicationInvocationListQuery): Promise<InvocationPage> {
     const { rows, applications, cursors } = this.#parts;
     const { id } = await applications.require(caller, appId, 'read');
-    const { limit = PAGE_LIMIT_DEFAULT, cursor, operationId, status, keyId, after, before } = query;
+    const { limit = PAGE_LIMIT_DEFAULT, cursor, keyId, before } = query;
     const name: ListName = { list: 'application invocations', owner: id };
     const found = await rows.list(id, {
       limit: limit + 1,
-      ...(operationId === undefined ? {} : { operationId }),
-      ...(status === undefined ? {} : { states: STATES[status] }),
+      ...filterOf(query),
       ...(keyId === undefined ? {} : { keyId: keyId.toLowerCase() as KeyId }), // Validated by the contract.
-      ...(after === undefined ? {} : { createdAfter: new Date(after) }),
       ...(before === undefined ? {} : { createdBefore: new Date(before) }),
       ...(cursor === undefined ? {} : { before: cursors.read<InvocationId>(name, cursor) }),
     });

@@ -65,13 +65,15 @@ export function receiptPayload(row: InvocationRow, facts: ReceiptFacts): Buffer 
 }
 
 /** Returns who had control, and when, but not what the person was asked or replied. */
-function controlIn({ id, origin, record, holderKind, holderId, claimedAt, endedAt }: HandoffRow): JsonObject[] {
+function controlIn(row: HandoffRow): JsonObject[] {
+  const { id, origin, record, holderKind, holderId, claimedAt, controlUntil, endedAt } = row;
   if (!claimedAt || !holderKind) return [];
+  const until = controlUntil && controlUntil >= claimedAt ? controlUntil : endedAt;
   return [
     {
       ...{ id, origin, by: { kind: holderKind, ...(holderId === undefined ? {} : { id: holderId }) } },
       ...{ masked: record !== 'keep', from: claimedAt.toISOString() },
-      ...(endedAt ? { to: endedAt.toISOString() } : {}),
+      ...(until ? { to: until.toISOString() } : {}),
     },
   ];
 }

@@ -1,10 +1,11 @@
 // Invocations as the API shows them, to agents and to members.
-import type { Invocation, InvocationStatus } from '../../../contract/invocations.ts';
-import type { InvocationRow, InvocationState } from '../../engines/store/rows/invocations.ts';
+import type { Invocation, InvocationListQuery, InvocationStatus } from '../../../contract/invocations.ts';
+import type { InvocationFilter, InvocationRow, InvocationState } from '../../engines/store/rows/invocations.ts';
+import type { ActionId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
 
 /** The states that each status stands for. */
-export const STATES: Readonly<Record<InvocationStatus, readonly InvocationState[]>> = {
+const STATES: Readonly<Record<InvocationStatus, readonly InvocationState[]>> = {
   running: ['accepted', 'dispatched'],
   succeeded: ['succeeded'],
   failed: ['failed'],
@@ -12,10 +13,23 @@ export const STATES: Readonly<Record<InvocationStatus, readonly InvocationState[
   cancelled: ['cancelled'],
 };
 
+/** Returns the filters that the lists for agents and for members have in common. */
+export const filterOf = ({
+  operationId,
+  status,
+  jobId,
+  after,
+}: InvocationListQuery): Omit<InvocationFilter, 'limit'> => ({
+  ...(operationId === undefined ? {} : { operationId }),
+  ...(status === undefined ? {} : { states: STATES[status] }),
+  ...(jobId === undefined ? {} : { jobId: jobId.toLowerCase() as ActionId }), // Validated by the contract.
+  ...(after === undefined ? {} : { createdAfter: new Date(after) }),
+});
+
 /** Converts an invocation to its API representation. `output` includes links to its files. */
 export function invocationView(row: InvocationRow, output?: JsonObject): Invocation {
   const { id, operationId, operationRevision, effect, inputDigest, outputDigest, attempts, sessionId, receipt } = row;
-  const { metadata, error, startedAt, endedAt, keyId } = row;
+  const { metadata, error, startedAt, endedAt, keyId, jobId } = row;
   return {
     ...{ id, operationId, operationRevision, effect, status: statusOf(row.state), inputDigest, attempts },
     ...{ caller: { keyId }, cost: costIn(row) },
@@ -27,6 +41,7 @@ export function invocationView(row: InvocationRow, output?: JsonObject): Invocat
     ...(startedAt === undefined ? {} : { startedAt: startedAt.toISOString() }),
     ...(endedAt === undefined ? {} : { endedAt: endedAt.toISOString() }),
     ...(sessionId === undefined ? {} : { sessionId }),
+    ...(jobId === undefined ? {} : { jobId }),
     ...(metadata === undefined ? {} : { metadata: metadata as Record<string, string> }), // Validated by the contract.
     ...retentionIn(row),
     ...(receipt === undefined ? {} : { receipt }),

@@ -164,7 +164,7 @@ export class OperationTools {
   // ---- invocations -----------------------------------------------------------------------------------------------------
 
   #read(caller: AgentCaller, id: string, seconds: number, signal: AbortSignal): Promise<Invocation> {
-    return this.#parts.invocations.read(caller, caller.applicationId, id, seconds, signal);
+    return this.#parts.invocations.read(caller, caller.applicationId, id, { wait: seconds }, signal);
   }
 
   /** Returns the invocation when it has ended, when a person is asked, or when the time is up. */

@@ -36,7 +36,7 @@ const [PROVIDER] = PAYMENT_PROVIDERS;
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 3_600_000;
 /** How often the row of a checkout is read for a waiting caller, because the operator confirms in another process. */
-const LOOK_MS = 500;
+const LOOK_MS = 150;
 /** Without letters and digits that look alike. */
 const REFERENCE_ALPHABET = '23456789ABCDEFGHJKMNPQRSTVWXYZ';
 const REFERENCE_CHARACTERS = 10;

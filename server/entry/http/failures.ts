@@ -63,7 +63,9 @@ function asFault(thrownValue: unknown): Fault {
   if (limited) return limited;
   const code = thrownValue instanceof Error && 'code' in thrownValue ? thrownValue.code : undefined;
   const known = typeof code === 'string' ? FRAMEWORK_FAULTS[code] : undefined;
-  return known?.() ?? fault('internal', 'The service failed unexpectedly.', { advice: ADVICE, cause: thrownValue });
+  if (known) return known();
+  if (code === INVALID_TEXT && isFromJson(thrownValue)) return unstorable();
+  return fault('internal', 'The service failed unexpectedly.', { advice: ADVICE, cause: thrownValue });
 }
 
 const ADVICE = 'Check the current state before you send a write again. Give the requestId to the operator.';
@@ -91,9 +93,19 @@ const WORK_FAULTS: Readonly<Partial<Record<WorkFailure, (cause: WorkFailed) => F
 };
 
 const unstorable = (): Fault =>
-  fault('invalid_request', 'A text of the request contains a NUL character, which cannot be stored.', {
-    advice: 'Remove the character, and send the request again.',
-  });
+  fault(
+    'invalid_request',
+    'A text of the request contains a NUL character or half of a surrogate pair, which cannot be stored.',
+    { advice: 'Remove the character, and send the request again.' },
+  );
+
+/** PostgreSQL refuses half of a surrogate pair in JSON with this code, but also an id that is none, which is a bug of ours. */
+const INVALID_TEXT = '22P02';
+/** The functions of PostgreSQL that refuse JSON, by their names since version 16 and before. */
+const JSON_ROUTINES: readonly unknown[] = ['json_errsave_error', 'report_json_error'];
+
+const isFromJson = (error: unknown): boolean =>
+  error instanceof Error && 'routine' in error && JSON_ROUTINES.includes(error.routine);
 
 /** By the code of an error of Fastify, or of PostgreSQL, which refuses NUL in text (22021) and in JSON (22P05). */
 const FRAMEWORK_FAULTS: Readonly<Record<string, () => Fault>> = {

@@ -52,7 +52,7 @@ export const invocationHandlers = (invocations: InvocationVerbs, ofApplication: 
     jsonResponse(await invocations.list(caller, params.appId, query)),
 
   readInvocation: async ({ caller, params, query, signal }: HandlerInput<'readInvocation'>): Promise<HttpResponse> =>
-    jsonResponse(await invocations.read(caller, params.appId, params.id, query.wait ?? 0, signal)),
+    jsonResponse(await invocations.read(caller, params.appId, params.id, query, signal)),
 
   cancelInvocation: async ({ caller, params, signal }: HandlerInput<'cancelInvocation'>): Promise<HttpResponse> =>
     jsonResponse(await invocations.cancel(caller, params.appId, params.id, signal)),

@@ -48,6 +48,7 @@ import { up as peopleAtSessions } from './0051-people-at-sessions.ts';
 import { up as attempts } from './0052-attempts.ts';
 import { up as placeSession } from './0053-place-session.ts';
 import { up as creditOfLostHosts } from './0054-credit-of-lost-hosts.ts';
+import { up as endOfControl } from './0055-end-of-control.ts';
 
 export const migrations: Record<string, Migration> = {
   '0001-first': { up: first },
@@ -98,4 +99,5 @@ export const migrations: Record<string, Migration> = {
   '0052-attempts': { up: attempts },
   '0053-place-session': { up: placeSession },
   '0054-credit-of-lost-hosts': { up: creditOfLostHosts },
+  '0055-end-of-control': { up: endOfControl },
 };

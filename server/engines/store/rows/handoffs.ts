@@ -51,6 +51,11 @@ export interface HandoffRow {
   readonly leaseHash?: Buffer;
   readonly leaseExpiresAt?: Date;
   readonly claimedAt?: Date;
+  /**
+   * When the person whose control began at `claimedAt` gave it back while the hand-off stayed open. It counts only if it
+   * is not before `claimedAt`, because processes of earlier versions do not remove it.
+   */
+  readonly controlUntil?: Date;
   readonly endedAt?: Date;
   readonly note?: string;
   readonly evidence?: JsonObject;
@@ -63,9 +68,9 @@ export type ListedHandoff = HandoffRow & { readonly pageUrl?: string };
 /** Null removes a value. */
 export type HandoffChange = Partial<
   Pick<HandoffRow, 'status' | 'fence' | 'claimedAt' | 'endedAt' | 'note' | 'evidence' | 'url' | 'holderKind'> & {
-    readonly [Name in 'claimHash' | 'holder' | 'holderId' | 'holderSession' | 'leaseHash' | 'leaseExpiresAt']:
-      | HandoffRow[Name]
-      | null;
+    readonly [Name in
+      | ('claimHash' | 'holder' | 'holderId' | 'holderSession' | 'leaseHash' | 'leaseExpiresAt')
+      | 'controlUntil']: HandoffRow[Name] | null;
   }
 >;
 

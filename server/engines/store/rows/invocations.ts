@@ -95,6 +95,8 @@ export interface InvocationFilter {
   readonly keyId?: KeyId;
   readonly operationId?: string;
   readonly states?: readonly InvocationState[];
+  /** The invocation that executes this Action. */
+  readonly jobId?: ActionId;
   readonly createdAfter?: Date;
   readonly createdBefore?: Date;
   /** Invocations older than this one. */

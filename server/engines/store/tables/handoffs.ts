@@ -48,10 +48,11 @@ export const handoffs = (db: Db): HandoffRows => {
     },
 
     listControlledBetween: async (session, from, to) => {
+      const until = sql<Date | null>`coalesce(case when control_until >= claimed_at then control_until end, ended_at)`;
       const found = all
         .where('sessionId', '=', session)
         .where('claimedAt', '<=', to)
-        .where(({ or, eb }) => or([eb('endedAt', 'is', null), eb('endedAt', '>=', from)]));
+        .where(({ or, eb }) => or([eb(until, 'is', null), eb(until, '>=', from)]));
       return (await found.orderBy('id').limit(LISTED_BETWEEN_MAX).execute()).map(withoutNulls);
     },
 

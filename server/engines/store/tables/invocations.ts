@@ -21,6 +21,7 @@ import { idNear } from './id-near.ts';
 import { withoutNulls } from './without-nulls.ts';
 
 const OPEN_STATES = ['accepted', 'dispatched'] as const;
+const INSERT_ATTEMPTS_MAX = 3;
 
 export const invocations = (db: Db, announcer: Announcer): InvocationRows => ({
   // Without limits and without credit to hold, this is one statement, which commits on its own.
@@ -42,7 +43,7 @@ export const invocations = (db: Db, announcer: Announcer): InvocationRows => ({
     return (await one.execute()).map(rowOf)[0];
   },
 
-  list: async (application, { keyId, operationId, states, createdAfter, createdBefore, before, limit }) => {
+  list: async (application, { keyId, operationId, states, jobId, createdAfter, createdBefore, before, limit }) => {
     let listed = db
       .selectFrom('invocations')
       .selectAll()
@@ -52,6 +53,7 @@ export const invocations = (db: Db, announcer: Announcer): InvocationRows => ({
     if (keyId !== undefined) listed = listed.where('keyId', '=', keyId);
     if (operationId !== undefined) listed = listed.where('operationId', '=', operationId);
     if (states !== undefined) listed = listed.where('state', 'in', states);
+    if (jobId !== undefined) listed = listed.where('jobId', '=', jobId);
     // The bounds on the id limit the index scan to the requested period.
     if (createdAfter !== undefined)
       listed = listed.where('id', '>=', idNear<InvocationId>(createdAfter, -1)).where('createdAt', '>=', createdAfter);
@@ -128,6 +130,7 @@ async function insert(
   row: InvocationRow,
   rates: CreditRates,
   limits: CallLimits | undefined,
+  attempt = 1,
 ): Promise<InvocationInsertOutcome> {
   if (limits) await trx.selectFrom('keys').select('id').where('id', '=', row.keyId).forNoKeyUpdate().execute();
   const { metadata, ...columns } = row;
@@ -145,7 +148,13 @@ async function insert(
     )
     .returning('id')
     .execute();
-  if (inserted.length === 0) return { existing: await findExisting(trx, row) };
+  if (inserted.length === 0) {
+    const existing = await findExisting(trx, row);
+    if (existing) return { existing };
+    // It was withdrawn between the two statements.
+    if (attempt === INSERT_ATTEMPTS_MAX) throw new Error('each invocation with this idempotency key was withdrawn');
+    return insert(trx, row, rates, limits, attempt + 1);
+  }
   const refusal = (await limitRefusal(trx, row, limits)) ?? (await holdCredit(trx, row, rates));
   if (refusal === 'held') return 'inserted';
   await trx.deleteFrom('invocations').where('id', '=', row.id).execute();
@@ -232,9 +241,10 @@ const meteredIn = ({ browserSeconds, egressBytes }: JsonObject) => ({
   ...{ seconds: Math.ceil(Number(browserSeconds ?? 0)), bytes: Number(egressBytes ?? 0) },
 });
 
-async function findExisting(trx: Db, { keyId, idempotencyKey = '' }: InvocationRow): Promise<InvocationRow> {
+async function findExisting(trx: Db, row: InvocationRow): Promise<InvocationRow | undefined> {
+  const { keyId, idempotencyKey = '' } = row;
   const one = trx.selectFrom('invocations').selectAll().where('keyId', '=', keyId);
-  return rowOf(await one.where('idempotencyKey', '=', idempotencyKey).executeTakeFirstOrThrow());
+  return (await one.where('idempotencyKey', '=', idempotencyKey).execute()).map(rowOf)[0];
 }
 
 async function madeSince(db: Db, key: InvocationRow['keyId'], operationId: string, since: Date): Promise<CallTotals> {

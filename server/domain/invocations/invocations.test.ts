@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { TestClock } from '../../../tests/harness/test-clock.ts';
+import type { InvocationRow, InvocationRows } from '../../engines/store/rows/invocations.ts';
+import { type ApplicationId, type HostId, type InvocationId, type KeyId, newId } from '../../kit/ids.ts';
+import { Secret } from '../../kit/secret.ts';
+import { builtInNamed } from '../configured-operations/callable.ts';
+import type { AgentCaller } from '../identity/caller.ts';
+import { Invocations, type InvocationsParts } from './invocations.ts';
+
+const NOW = new Date();
+const caller: AgentCaller = {
+  ...{ kind: 'agentKey', applicationId: newId<ApplicationId>(NOW), keyId: newId<KeyId>(NOW) },
+  ...{ scopes: new Set(['operations:invoke']), source: { ip: '' } },
+};
+
+/** Returns what calls, and how many rows it was told to insert. The first `refused` find an equal call of another process. */
+function setup(refused: number) {
+  const started = new Map<InvocationId, InvocationRow>();
+  let inserts = 0;
+  const insert: InvocationRows['insert'] = async row => {
+    inserts += 1;
+    // Its row is gone when it is read.
+    return inserts <= refused ? { existing: { ...row, id: newId<InvocationId>(NOW) } } : 'inserted';
+  };
+  const invocations = new Invocations({
+    ...{ clock: new TestClock(), host: newId<HostId>(NOW), secret: new Secret('x'.repeat(32)) },
+    rows: { insert, get: async (_: ApplicationId, id: InvocationId) => started.get(id) },
+    keys: { get: async () => ({ grants: [{ operationId: 'browser.content' }] }) },
+    catalogue: { one: async () => builtInNamed('browser.content') },
+    executions: {
+      holding: (_: InvocationId, work: () => Promise<unknown>) => work(),
+      start: async (_: AgentCaller, row: InvocationRow) => void started.set(row.id, row),
+      started: async () => {},
+      isRunning: () => false,
+    },
+    ...{ validate: async () => [[], []], managed: { assertInput: () => {} }, files: { shown: () => undefined } },
+    ...{ sealInput: async () => Buffer.alloc(1), rates: { browserSecond: 0, egressMegabyte: 0 } },
+  } as unknown as InvocationsParts);
+  const call = () =>
+    invocations.invoke(
+      ...([caller, caller.applicationId, 'browser.content', { input: { url: 'https://example.com/' } }] as const),
+      { idempotencyKey: 'the same', waitSeconds: 0, signal: new AbortController().signal },
+    );
+  return { call, started, inserts: () => inserts };
+}
+
+describe('a call that finds an equal call of another process, which is refused before its start', () => {
+  test('makes its own attempt', async () => {
+    const { call, started } = setup(1);
+    const { invocation, isReplayed } = await call();
+    assert.deepEqual([[...started.keys()], isReplayed], [[invocation.id], false]);
+  });
+
+  test('is refused after three of them, and nothing is started', async () => {
+    const { call, started, inserts } = setup(4);
+    await assert.rejects(call, { code: 'idempotency_conflict' });
+    assert.deepEqual([inserts(), started.size], [3, 0]);
+  });
+});

@@ -1,0 +1,6 @@
+// When a person gave back control of a session, although the hand-off is still open.
+import { type Kysely, sql } from 'kysely';
+
+export async function up(db: Kysely<unknown>): Promise<void> {
+  await sql.raw('alter table handoffs add column control_until timestamptz(3)').execute(db);
+}
