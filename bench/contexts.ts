@@ -1,6 +1,6 @@
-// Compares cold starts, in turn with a context and without one. Measures the time from the create request to the first
-// response from the browser. There are no warm browsers, so all starts are cold. The lower bound is the same Chromium
-// started by hand, with an existing profile of the same contents and with an empty one.
+// Compares cold starts with a context and without one, which alternate. Measures the time from the create request to
+// the first response from the browser. There are no warm browsers, so all starts are cold. The lower bound is the same
+// Chromium started by hand, with an existing profile of the same contents and with an empty one.
 import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -97,7 +97,7 @@ export class ServerAccounts {
 
 /**
  * Runs the work with this process in a new group. `now` returns the CPU seconds of the processes that this process has
- * started, without its own.
+ * started, without the CPU seconds of this process itself.
  */
 export async function measureChildren(name: string, work: (now: () => number) => Promise<void>): Promise<void> {
   const group = new CpuGroup(name, [process.pid]);

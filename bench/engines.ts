@@ -1,6 +1,6 @@
-// `node bench/engines.ts [--rounds N]`: what a session costs on each engine, with the engines in turns. Measures the
-// CPU seconds of a session, including the server's own part; the milliseconds from a cold create to the title of a
-// page, and for the release; and the memory of idle sessions with a page. Needs root and cpuacct.
+// `node bench/engines.ts [--rounds N]`: what a session costs on each engine. The engines alternate within each round.
+// Measures the CPU seconds of a session, including the server's own part; the milliseconds from a cold create to the
+// title of a page, and for the release; and the memory of idle sessions with a page. Needs root and cpuacct.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';

@@ -1,5 +1,5 @@
-// File transfers through the service, compared in turn with transfers of the same bytes through a plain HTTP server
-// that only writes and reads a file.
+// File transfers through the service, compared with transfers of the same bytes through a plain HTTP server that only
+// writes and reads a file. The two alternate.
 import { createReadStream, createWriteStream, mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, request } from 'node:http';
 import { tmpdir } from 'node:os';

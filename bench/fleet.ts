@@ -70,7 +70,10 @@ interface Figure {
 
 const scope = new Scope();
 const database = await startForeignServer(scope);
-/** Placements and hosts each have their own database, because the first start of a host makes its key. */
+/**
+ * Placements and hosts each have their own database. A host creates its first agent key only if the database contains
+ * no application, and the placers create applications.
+ */
 const PLACER_DATABASE = database.url.reveal();
 const HOSTS_DATABASE = PLACER_DATABASE.replace(/\/postgres$/, '/hosts');
 

@@ -88,7 +88,7 @@ async function compare(measure: Measure, sides: readonly Side[], pairs: number):
   return { name, unit, target, gateway: comparison(direct, gateway), passThrough: comparison(direct, passThrough) };
 }
 
-/** Measures all blocks in turns, and returns the results by side. */
+/** Measures the sides in alternating blocks, and returns the results by side. */
 export async function inTurns(measure: Measure, sides: readonly Side[], pairs: number): Promise<number[][]> {
   const blocks: number[][] = sides.map(() => []);
   for (const side of sides) await measure.block(side); // warm

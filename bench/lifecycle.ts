@@ -34,7 +34,7 @@ export type Cycle = Readonly<Record<Step, number>>;
 export interface LifecycleFigure {
   readonly what: string;
   readonly step: string;
-  /** The target of the issue: an upper limit in milliseconds, or for the ratio. */
+  /** The target: an upper limit in milliseconds, or for the ratio to a browser started by hand. */
   readonly target: { readonly ms: number } | { readonly ratio: number };
   readonly comparison: Comparison;
 }

@@ -12,7 +12,10 @@ import { CdpConnection } from './cdp-connection.ts';
 const START_MS = 10_000;
 const EVALUATE_TIMEOUT_MS = 20_000;
 
-/** A page with a block that turns black or white at a call or a click, and with some text below the block. */
+/**
+ * A page with a block that turns from black to white or back when a script calls `turnAfter` or a person clicks, and
+ * with some text below the block.
+ */
 const CHANGING_PAGE = `<!doctype html><title>changes</title><style>body{margin:0;font:16px sans-serif}#b{height:300px;background:#000}</style>
 <div id="b"></div><p>${'words on a page '.repeat(300)}</p><script>
   let white = false;

@@ -1,5 +1,5 @@
-// `npm run bench:metering [-- --quick] [--json]`: creates sessions in turn on two servers. On one of them sessions cost
-// credit, on the other one they cost nothing. The target: metering adds at most a millisecond.
+// `npm run bench:metering [-- --quick] [--json]`: creates sessions on two servers alternately. On one server, sessions
+// cost credit; on the other server, they cost nothing. The target: metering adds at most a millisecond.
 import { parseArgs } from 'node:util';
 import { systemClock } from '../server/kit/clock.ts';
 import { freePort } from '../tests/harness/free-port.ts';
@@ -18,7 +18,10 @@ const CREDITS = '1000000';
 const RATES = { BERTH_RATE_BROWSER_SECOND: '1000', BERTH_RATE_EGRESS_MEGABYTE: '100' };
 
 interface Figures {
-  /** Milliseconds per create, without and with credit. */
+  /**
+   * Milliseconds per create: `off` on the server where sessions cost nothing, `on` on the server where they cost
+   * credit.
+   */
   readonly off: Summary;
   readonly on: Summary;
   /** The differences between the two in each round. */

@@ -1,5 +1,5 @@
-// Ways in which one application can put load on a server. Each run of one is limited in number and size, and is
-// repeated while a neighbour is measured.
+// Ways in which one application can put load on a server. What one call of `run` does is limited in number and size.
+// The calls are repeated while a neighbour is measured.
 import type { DownloadPage } from '../contract/files.ts';
 import { systemClock } from '../server/kit/clock.ts';
 import { createContext, persistent, reachesVersion } from '../tests/harness/contexts.ts';

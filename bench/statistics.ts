@@ -8,7 +8,8 @@ export interface Summary {
 }
 
 /**
- * One quantity, measured on two sides in turns. The ratio is computed for each pair, so that slow moments cancel out.
+ * One quantity, measured alternately on two sides. The ratio is computed for each pair, so that slow moments cancel
+ * out.
  */
 export interface Comparison {
   readonly base: Summary;

@@ -24,7 +24,10 @@ function abbreviated(commit: string): string {
   return [id.slice(0, COMMIT_CHARS), ...rest].join('-');
 }
 
-/** Starts no program. Undefined if there is no checkout, or if Git stores the commit in another way. */
+/**
+ * Reads Git's files, without starting Git. Undefined if there is no checkout, or if Git stores the commit in another
+ * way.
+ */
 function commitOfCheckout(root: string): string | undefined {
   try {
     const folder = gitFolder(root);

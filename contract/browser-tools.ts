@@ -1,6 +1,6 @@
 // The tools that agents use over MCP: their names, their effects and their input. Names and fields are the same as in
-// Playwright's MCP server, therefore prompts that were written for that server work here. `sessionId` is an addition,
-// because several browsers may be controlled with one key.
+// Playwright's MCP server, so prompts that were written for that server work here. `sessionId` is an addition, because
+// several browsers may be controlled with one key.
 import { type Static, type TSchema, Type } from 'typebox';
 import { HandoffTerms, TTL_SECONDS_DEFAULT, TTL_SECONDS_MAX } from './handoffs.ts';
 import { TIMEOUT_MAX_SECONDS, TIMEOUT_MIN_SECONDS } from './sessions.ts';

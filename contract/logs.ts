@@ -6,7 +6,9 @@ export const LOG_LIMIT_MAX = 10_000;
 export const LOG_KINDS = ['console', 'network', 'page', 'command'] as const;
 export type LogKind = (typeof LOG_KINDS)[number];
 
-/** The page number of entries that belong to no page: those of the browser itself, and of service and shared workers. */
+/**
+ * The page number of entries that belong to no page: entries of the browser itself, and of service and shared workers.
+ */
 export const NO_PAGE = -1;
 
 export const HAR_TYPE = 'application/har+json';

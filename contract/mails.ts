@@ -1,4 +1,5 @@
-// E-mails to people. The operator can read them here if there is no mail server, or if an e-mail did not arrive.
+// E-mails to people. The operator can read them through the API if there is no mail server, or if an e-mail did not
+// arrive.
 import { type Static, Type } from 'typebox';
 import { Time, Uuid } from './common.ts';
 

@@ -18,7 +18,7 @@ export interface BerthOptions {
 const URL_DEFAULT = 'http://127.0.0.1:8080';
 const FAILURE_STATUS_MIN = 400;
 
-/** Agents request hand-offs too, so an agent key serves if there is no access token. */
+/** Agents request hand-offs too, so the agent key is sent if there is no access token. */
 const HANDOFFS = '/v1/applications/{appId}/handoffs';
 
 /** Paths with one of these prefixes require one kind of credential. All other paths require none. */

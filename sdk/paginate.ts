@@ -18,7 +18,9 @@ export async function* paginate<Item>(
     const { data, response } = await read(next);
     const items = itemsOf(data);
     yield* items;
-    // A search may find nothing on a page and have more pages. Only a log names a next position on its last page, too.
+    // A search may find nothing on one list page and more on the next, so an empty list page is not always the last
+    // one. Only a log names a next position (`x-next-after`) on its last list page too, so a log ends at the first
+    // empty one.
     const mayContinue = items.length > 0 || !response.headers.has('x-next-after');
     next = mayContinue ? nextCursorOf(data, response) : undefined;
   } while (next !== undefined);

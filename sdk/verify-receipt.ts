@@ -1,5 +1,5 @@
 // Verifies a receipt without the network and without the service that issued it. A receipt authorises nothing, and does
-// not say whether a later receipt amends it; `GET /v1/receipts/{jti}/status` says so.
+// not say whether a later receipt amends it. To find that out, call `GET /v1/receipts/{jti}/status`.
 import { createHash, createPublicKey, verify } from 'node:crypto';
 import {
   type Question,

@@ -1,4 +1,4 @@
-// Waits until a session has a status.
+// Waits until a session reaches a given status.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BerthError } from './berth-error.ts';
 import type { Berth } from './client.ts';

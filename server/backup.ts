@@ -1,6 +1,7 @@
 // `berth backup`: the embedded database and the files on disk as of one moment, whether or not the server is running.
-// Rows are committed after their files, so files are copied after the database. Hard links, made before and after the
-// backup of the database ends, keep the files that are removed in the meantime.
+// Rows are committed after their files, so files are copied after the database. Stored files may be removed in the
+// meantime, so hard links to them are made before and after the backup of the database ends, and the files are copied
+// from these links.
 import { constants, type Stats } from 'node:fs';
 import { link, lstat, mkdir, open, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { dirname, join, resolve, sep } from 'node:path';

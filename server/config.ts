@@ -107,7 +107,10 @@ export interface Config {
   readonly s3?: S3Config;
   /** The number of days without use in a session after which an extension is deleted. */
   readonly extensionDays: number;
-  /** Paths of certificate and key (PEM) for the session's own connect address, if the public URL is https. */
+  /**
+   * Paths of the certificate and key (PEM) for a public URL with https. With them, the egress proxy of a session
+   * answers connections from the session to its own connect address.
+   */
   readonly tls?: CertificateFiles;
   /**
    * For TLS between hosts: paths of the certificate and key that this host shows to others, and of the authorities

@@ -73,7 +73,7 @@ export interface Local extends Closeable {
   /** Replaces the master key of the vault. */
   rotateMasterKey(): Promise<{ readonly rewrapped: number }>;
   rotateSigningKey(): Promise<{ readonly kid: string }>;
-  /** Lists entries of the audit log, newest first: those of an application, or those without one. */
+  /** Lists entries of the audit log, newest first: those of an application, or those that belong to no application. */
   listAudit(application: ApplicationId | undefined, limit: number): Promise<AuditRow[]>;
   /** Checks the seals of the audit log. */
   verifyAudit(): Promise<AuditVerdict>;
@@ -165,7 +165,9 @@ export async function openLocal(env: Environment, log: Log = silentLog, clock: C
   };
 }
 
-/** Removes data that is due for removal. If a server is running, it removes the same data; the order does not matter. */
+/**
+ * Removes data that is due for removal. If a server is running, it removes the same data; the order does not matter.
+ */
 async function sweepNow(runtime: Runtime, config: Config, store: Store): ReturnType<typeof sweep> {
   const scope = new Scope();
   try {

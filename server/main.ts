@@ -69,7 +69,9 @@ function stopSignal(): Promise<'leave' | 'drain'> {
   });
 }
 
-/** A bug in the handling of one session must not end the others: it is logged with its stack, and the process continues. */
+/**
+ * A bug in the handling of one session must not end the others: it is logged with its stack, and the process continues.
+ */
 function logUnhandledRejections(log: Log): void {
   process.on('unhandledRejection', error => log.error('service.unhandled_rejection', { error }));
 }
@@ -105,7 +107,9 @@ function greeting(config: Config, { first, isolation, missing, url, operatorUrl 
   return `${lines.join('\n')}\n\n`;
 }
 
-/** The token is in the fragment, which browsers never send to a server; the console removes it from the address at once. */
+/**
+ * The token is in the fragment, which browsers never send to a server; the console removes it from the address at once.
+ */
 const consoleLink = (base: string, berth: string, { consoleToken }: Service['first']): string =>
   consoleToken
     ? `${base}/console#token=${consoleToken.reveal()}\n            signs you in for ${CONSOLE_LINK_HOURS} hours; for another link: ${berth} console`

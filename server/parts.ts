@@ -111,7 +111,10 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
   };
 }
 
-/** The only cycle: the network and credit end sessions that have used up theirs, and the end of a session calls them. */
+/**
+ * Resolves the only circular dependency. The network and the credit families end sessions that have used up their bytes
+ * or credit, and the end of a session calls these families.
+ */
 function lateEndings() {
   const endSession = lateFunction<Parameters<Endings['end']>, ReturnType<Endings['end']>>('the end of a session');
   const isEndOwed = lateFunction<Parameters<Endings['isOwed']>, boolean>('whether the end of a session is owed');

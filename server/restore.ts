@@ -26,7 +26,7 @@ export interface RestoreResult {
 
 const STAGE = '.restoring';
 const LOCK = 'lock';
-/** Moved last: without the cluster, no command regards the folder as an installation. */
+/** Moved last: no command regards a folder without the database cluster as an installation. */
 const MOVED_LAST = 'pg';
 const NAME = /^berth-\d{8}T\d{6}Z\.zip$/;
 

@@ -116,8 +116,8 @@ function facts(id: OperationId, { credential, scopes, isWrite }: Operation): str
 }
 
 /**
- * Whether the change requires the version that it is based on. The header is optional in the schema, because a request
- * without it gets the response 428.
+ * Whether the operation requires the header If-Match with the version that the change is based on. The header is
+ * optional in the schema, because a request without it gets the response 428.
  */
 const isIfMatch = (headers: TSchema | undefined): boolean =>
   headers !== undefined && Object.hasOwn(shapeOf(headers).properties ?? {}, 'if-match');

@@ -52,7 +52,9 @@ export async function buildLiveView(outDir: string): Promise<void> {
   });
 }
 
-/** The pages on which consumers of applications sign in and decide. They are small, because most are opened on phones. */
+/**
+ * The pages on which consumers of applications sign in and decide. They are small, because most are opened on phones.
+ */
 export async function buildConsumerPages(outDir: string): Promise<void> {
   await build({
     root: join(CONSOLE, 'consumer'),

@@ -28,7 +28,7 @@ const ENTRIES = {
 const BUNDLED_LIBRARIES = /^(typebox|kysely|jose)(\/|$)/;
 /** The number of other bundles to keep, because another run may use one. */
 const OTHER_BUNDLES_KEPT = 2;
-/** This file reads the query of its own URL. */
+/** This file reads the query of its own URL, so its `import.meta.url` must not be replaced. */
 const READS_OWN_URL = 'watch-responses.ts';
 
 /** Resolves with the folder of the bundle, which has a `.mjs` file for each entry. */

@@ -46,7 +46,9 @@ function clientResponses(responses: JsonMap): JsonMap {
   return { ...Object.fromEntries(successResponses), default: FAILURE };
 }
 
-/** Keeps only the JSON form of a response, if it has one, because the response to a request without `Accept` is JSON. */
+/**
+ * Keeps only the JSON form of a response, if it has one, because the response to a request without `Accept` is JSON.
+ */
 function clientResponse({ description, content }: JsonMap): JsonMap {
   if (content === undefined) return { description };
   const types = mapOf(content);

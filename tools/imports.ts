@@ -5,7 +5,9 @@ import { lineOf } from './source-files.ts';
 export interface Import {
   readonly specifier: string;
   readonly line: number;
-  /** Whether the import is erased before the program runs: `import type`, `export type … from`, `typeof import('…')`. */
+  /**
+   * Whether the import is erased before the program runs: `import type`, `export type … from`, `typeof import('…')`.
+   */
   readonly typeOnly: boolean;
 }
 

@@ -1,4 +1,5 @@
-// Checks the import rules of ARCHITECTURE.md. An import is judged by two paths and the word `type`.
+// Checks the import rules of ARCHITECTURE.md. An import is judged by the importing file, the imported file or package,
+// and whether only types are imported.
 import { posix } from 'node:path';
 import { importsOf } from './imports.ts';
 import { type Complaint, isCode, type SourceFile } from './source-files.ts';
@@ -27,7 +28,7 @@ type Layer =
   | 'bench'
   | 'elsewhere';
 
-/** One row of the table: which of our files and which npm packages a file of this layer may import. */
+/** One row of the table of import rules: which of our files and which npm packages a file of this layer may import. */
 interface Rule {
   readonly values: readonly Layer[];
   readonly types?: readonly Layer[];

@@ -204,7 +204,9 @@ async function runFiles(files: readonly string[], concurrency: number, tally: Ta
 
 const newTally = (): Tally => ({ passed: 0, skipped: 0, failed: [], files: new Map() });
 
-/** Runs each failed file once more, alone. The failures of files that now pass are returned; the others stay failures. */
+/**
+ * Runs each failed file once more, alone. The failures of files that now pass are returned; the others stay failures.
+ */
 async function rerun(tally: Tally): Promise<Failure[]> {
   const unsteady: Failure[] = [];
   for (const file of new Set(tally.failed.map(failure => failure.file))) {

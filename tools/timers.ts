@@ -1,5 +1,6 @@
-// Finds timers that a test cannot control. Work that is due at some time must wait by the clock (server/kit/clock.ts).
-// A time limit for a socket, a program or a browser uses real time, and is listed here with its reason.
+// Finds timers that a test cannot control. Work that is due at a certain time must wait for it with the clock
+// (server/kit/clock.ts). A time limit for a socket, a program or a browser uses real time, and is listed here with its
+// reason.
 import { codeOnly, withoutComments } from './imports.ts';
 import { type Complaint, isCode, isTest, lineOf, type SourceFile } from './source-files.ts';
 

@@ -46,7 +46,8 @@ const INFO = { name: 'berth', title: 'Berth', version: about.version };
 
 /**
  * Forwards the client's declared capabilities to the service, so that the service may ask a person to open an address.
- * For clients of the 2025 protocol, the library asks in the way of that protocol and then calls the handler again.
+ * For clients that speak the 2025 revision of the protocol, the library asks in the form that this revision defines,
+ * and then calls the handler again.
  */
 function serverFor(sendRequest: SendRequest): Server {
   const server = new Server(INFO, { capabilities: { tools: {} } });

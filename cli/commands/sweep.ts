@@ -1,4 +1,5 @@
-// `berth sweep`: removes what is due for removal, or only prints what it would remove.
+// `berth sweep`: removes the files and the database rows of sessions whose retention periods have ended, or only prints
+// what it would remove.
 import { openLocal } from '../../server/local.ts';
 import type { Terminal } from '../terminal.ts';
 

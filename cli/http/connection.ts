@@ -1,4 +1,4 @@
-// Which service a command speaks to, and with which credentials: those of its options, of the environment or of a
+// Which service a command speaks to, and with which credentials: from its options, from the environment or from a
 // profile.
 import { type Berth, BerthError, berthClient } from '../../sdk/index.ts';
 import { CommandFailed } from '../command-failed.ts';

@@ -7,7 +7,7 @@ import { Lease } from './lease.ts';
 import { build, busy, byId, CommandRefused, setTitle, showProblem, timeOf } from './parts.ts';
 import type { Session } from './session.ts';
 
-/** Characters that would change the order in which a text is shown. */
+/** Characters that would change the order in which text is displayed. */
 const BIDI = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
 const END_TEXTS: Readonly<Record<ConsumerHandoff['status'], string>> = {

@@ -1,4 +1,4 @@
-// Commands of consumers. The list is closed, and every command is a POST.
+// Commands of consumers. Consumers can send only the commands that are listed, and every command is a POST.
 import { ActionChallenge, ApplicationAction, ApplicationActionPage } from '../actions.ts';
 import { LinkProfile } from '../consumer-data.ts';
 import {

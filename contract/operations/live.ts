@@ -1,4 +1,4 @@
-// Links of the live view.
+// Addresses of the live view.
 import { DebugQuery, DebugUrls } from '../live.ts';
 import type { Operation } from '../operation.ts';
 import { SessionParams } from '../sessions.ts';

@@ -13,7 +13,7 @@ export interface Period {
   readonly to?: Date;
 }
 
-/** @throws Fault invalid_request if the period has no length. */
+/** @throws Fault `invalid_request` if `from` is not before `to`. */
 export function periodOf({ from, to }: PeriodQuery): Period {
   if (from !== undefined && to !== undefined && new Date(from) >= new Date(to))
     throw invalidRequest([{ path: 'from', message: 'is not before `to`' }]);

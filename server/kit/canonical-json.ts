@@ -28,7 +28,7 @@ export function isInteroperable(value: unknown): boolean {
   return Object.entries(value).every(([name, member]) => name.isWellFormed() && isInteroperable(member));
 }
 
-/** Members in the order of the UTF-16 code units of their names; absent ones are left out. */
+/** Writes the members in the order of the UTF-16 code units of their names. Undefined members are left out. */
 function canonicalObject(value: object): string {
   const members = Object.entries(value).filter(([, member]) => member !== undefined);
   members.sort(([a], [b]) => (a < b ? -1 : 1));

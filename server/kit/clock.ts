@@ -25,7 +25,8 @@ export const systemClock: Clock = {
 };
 
 /**
- * Calls `act` when the clock reaches this time, or at once if the time has passed. Closing the result cancels the call.
+ * Calls `callback` when the clock reaches this time, or at once if the time has passed. Closing the result cancels the
+ * call.
  */
 export function callAt(clock: Clock, time: Date, callback: () => void): { close(): void } {
   const closing = new AbortController();

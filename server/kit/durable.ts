@@ -3,7 +3,10 @@
 import { type FileHandle, mkdir, open, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
-/** The maximum number of attempts. An empty folder may be removed at the same time, and must then be created again. */
+/**
+ * The maximum number of attempts to move a file. A concurrent removal of other files may remove the target folder while
+ * it is empty, and the folder must then be created again.
+ */
 const TRIES_MAX = 5;
 
 /** Syncs a folder, so that the names in it are as durable as the files that they refer to. */

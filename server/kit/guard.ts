@@ -5,8 +5,8 @@
 export type OnFailure = (error: unknown) => void;
 
 /**
- * Wraps a listener so that it never throws and leaves no unhandled rejection. `failed` gets the error and the
- * arguments.
+ * Wraps a listener so that it never throws and leaves no unhandled rejection. `onError` gets the error and the
+ * arguments of the call.
  */
 export function guardListener<Said extends readonly unknown[]>(
   onError: (error: unknown, args: Said) => void,

@@ -1,5 +1,5 @@
-// Opens a file in a folder with hostile content: component by component, never through a link, and only a regular file with
-// one hard link. The opened file is the one that was checked, even if the folder changes meanwhile.
+// Opens a file in a folder with hostile content: component by component, never through a link, and only a regular file
+// with one hard link. The opened file is the one that was checked, even if the folder changes meanwhile.
 import { constants } from 'node:fs';
 import { type FileHandle, open, opendir } from 'node:fs/promises';
 import { isCode } from './durable.ts';

@@ -1,5 +1,5 @@
-// A function that must be passed on before its target exists, for circular dependencies that no order of construction
-// resolves.
+// A function that can be given to other parts before its target exists. It serves circular dependencies that no order
+// of construction resolves.
 
 export interface LateFunction<Params extends readonly unknown[], Result> {
   readonly call: (...params: Params) => Result;

@@ -1,5 +1,5 @@
-// Attributes time on the event loop: code that handles bytes from outside marks its beginning and end, which costs two
-// readings of the clock. A long turn is reported with the work that it did.
+// Finds the work that blocks the event loop. Code that handles bytes from outside marks where its work begins and ends,
+// which costs two readings of the clock. The report of a long turn names the work that was done in it.
 import { systemClock } from './clock.ts';
 import type { Closeable } from './scope.ts';
 
@@ -22,7 +22,10 @@ export interface LongTurn {
   readonly ms: number;
   /** Processor time of the thread. For the rest of `ms`, the thread did not run. */
   readonly cpuMs: number;
-  /** Absent: the turn was spent outside the entrances. Work in `underWay` may have caused it. */
+  /**
+   * The work that was marked with `enter` and `leave`. Absent if the turn was spent outside of such work. Work in
+   * `underWay` may then have caused it.
+   */
   readonly ran: Work | undefined;
   readonly underWay: readonly Work[];
 }

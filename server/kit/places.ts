@@ -4,7 +4,7 @@ import { type Bounds, type Owner, type Share, Totals } from './totals.ts';
 import { WaitExpired, withTimeout } from './wait.ts';
 
 export interface PlacesLimits {
-  /** Used in errors, such as "unpack an extension". */
+  /** The name of the work in error messages, for example "unpack an extension". */
   readonly name: string;
   readonly atOnce: Bounds;
   readonly waiting: number;

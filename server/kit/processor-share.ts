@@ -1,7 +1,10 @@
 // The share of the host's processors that is busy, from the counters of the kernel.
 import { cpus } from 'node:os';
 
-/** Not shorter, because the kernel counts in steps of 10 ms for each processor. */
+/**
+ * The minimum time between two measurements, summed over all processors. Shorter measurements are inaccurate, because
+ * the kernel counts in steps of 10 ms for each processor.
+ */
 const MEASURED_MS_MIN = 200;
 
 /**

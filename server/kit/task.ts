@@ -1,5 +1,5 @@
-// Background work. A task takes no arguments: it compares the state with what it should be. A task may therefore be
-// repeated, or killed at any point.
+// Background work. A task takes no arguments: it compares the state with what it should be, and corrects the
+// difference. A task may therefore be repeated, or killed at any point.
 
 /**
  * How long most tasks pause at rest: a compromise between the processor time of an idle server and the delay if a

@@ -1,4 +1,5 @@
-// Counts an amount that is held, per session, per application and for the process. Each of these levels has a bound.
+// Adds up the amounts, for example of bytes or places, that are held in a session, in an application and in the
+// process. Each of these levels has a bound.
 
 export const BOUNDS = ['session', 'application', 'process'] as const;
 export type Bound = (typeof BOUNDS)[number];

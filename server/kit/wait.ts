@@ -8,7 +8,7 @@ export class WaitExpired extends Error {
   }
 }
 
-/** Runs `work` with a signal that fires after `ms` real milliseconds or with `outer`, whichever is first. */
+/** Runs `work` with a signal that fires after `ms` real milliseconds or with `outerSignal`, whichever is first. */
 export async function withTimeout<T>(
   ms: number,
   description: string,
@@ -34,7 +34,7 @@ export async function withTimeout<T>(
   }
 }
 
-/** Polls `look` until it returns something other than undefined. */
+/** Calls `poll` repeatedly until it returns something other than undefined. */
 export async function pollUntil<T>(
   ms: number,
   description: string,

@@ -7,7 +7,7 @@ import type { Closeable } from './scope.ts';
 import type { JobBegun, Order, Outcome, ThreadStarted } from './worker-thread.ts';
 
 interface JobFacts {
-  /** Used in logs and errors, such as "mask a picture". */
+  /** The name of the job in logs and errors, for example "mask a picture". */
   readonly name: string;
   /** The address of a module that exports `work(input: Input): Output | Promise<Output>`. */
   readonly module: string;
@@ -19,7 +19,7 @@ interface JobFacts {
   /** Whether the job takes seconds. Such jobs never occupy all threads. */
   readonly isLong?: boolean;
   /**
-   * Whether the job can take as long as its session or application makes it take. Only one such job per session or
+   * Whether input from the session or application determines how long the job takes. Only one such job per session or
    * application runs at a time, so that a thread remains for the others.
    */
   readonly isSolo?: boolean;
@@ -91,7 +91,7 @@ interface WaitingJob {
 
 interface Thread {
   readonly worker: Worker;
-  /** The thread id of the kernel, once the thread has started. */
+  /** The kernel's id of the thread, once the thread has started. */
   id: number | undefined;
   current: WaitingJob | undefined;
   timer: NodeJS.Timeout | undefined;
@@ -131,7 +131,7 @@ export class WorkerPool implements Workers, Closeable {
       this.#waitingCount++;
       this.#assign();
     }
-    // The job declares the types of its own module.
+    // The cast relies on the job, which declares the types of its own module.
     return response.promise as Promise<Output>;
   }
 

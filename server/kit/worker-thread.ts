@@ -1,5 +1,5 @@
-// Runs in each worker thread of the pool: calls the function `work` of a job's module, one job at a time, and posts the result
-// or the error message.
+// Runs in each worker thread of the pool: calls the function `work` of a job's module, one job at a time, and posts the
+// result or the error message.
 import { readlinkSync } from 'node:fs';
 import { setPriority } from 'node:os';
 import { basename } from 'node:path';
@@ -15,7 +15,7 @@ export interface Order {
 
 /** The first message of a thread. */
 export interface ThreadStarted {
-  /** The thread id of the kernel, as in /proc/self/task. */
+  /** The kernel's id of the thread, as in /proc/self/task. */
   readonly thread: number;
 }
 
@@ -30,8 +30,8 @@ const port = parentPort;
 if (!port) throw new Error('this file can run only as a worker thread');
 
 /**
- * The priority is lower than that of the main thread, which everything waits for. On Linux, each thread has a priority
- * of its own.
+ * The priority is lower than that of the main thread, because all other work depends on the main thread. On Linux, each
+ * thread has a priority of its own.
  */
 const NICENESS = 10;
 const started: ThreadStarted = { thread: Number(basename(readlinkSync('/proc/thread-self'))) };

@@ -1,5 +1,5 @@
-// The wiring of Actions: sealed contents, proofs by passkey, the invocations that execute Actions, and the inbox of
-// those who decide.
+// The wiring of Actions: sealed contents, proofs by passkey, the invocations that execute Actions, and the inbox of the
+// members who decide about them.
 import { ActionAudit } from '../domain/actions/action-audit.ts';
 import { AgentActions } from '../domain/actions/agent-actions.ts';
 import { ApplicationActions } from '../domain/actions/application-actions.ts';

@@ -1,5 +1,5 @@
-// The wiring of DevTools: the folder with its files, and the Chromium that is started to read them, in a jail like any
-// other and without network access.
+// The wiring of DevTools: the folder with its files, and the Chromium that is started to read them. Like every browser,
+// this Chromium runs in a jail. It has no network access.
 import { join } from 'node:path';
 import { FrontEnd } from '../domain/live/front-end.ts';
 import { boot } from '../domain/sessions/boot.ts';

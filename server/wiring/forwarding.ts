@@ -65,7 +65,9 @@ export interface FleetTaskDeps {
   readonly warm: () => number;
 }
 
-/** Starts to watch leases. If a host loses its lease, its sessions are ended, whether it is this host or another one. */
+/**
+ * Starts to watch leases. If a host loses its lease, its sessions are ended, whether it is this host or another one.
+ */
 export function watchLeases(
   { clock, log, host }: Runtime,
   { fleet, store }: Foundation,

@@ -79,7 +79,10 @@ export function openLaunch(
   };
 }
 
-/** Determines the identity of each edition only once, because reading the version starts a process. */
+/**
+ * Determines the identity switches only once for each file of the browser, because reading the version starts a
+ * process.
+ */
 function openIdentities() {
   const known = new Map<string, Promise<readonly string[]>>();
   return {

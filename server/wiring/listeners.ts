@@ -3,8 +3,8 @@ import type { Config } from '../config.ts';
 import type { PeerAddress } from '../entry/forward/peer-listener.ts';
 
 /**
- * Returns the additional address for other hosts, which is used by a host with TLS and by one of several processes that
- * share an address.
+ * Returns the additional address at which other hosts reach this one. Undefined unless this host uses TLS between
+ * hosts, or is one of several processes that share an address.
  */
 export function peerAddress({ process, peerUrl, peerTls, listen: { host } }: Config): PeerAddress | undefined {
   if (!process && peerTls.certFile === undefined) return undefined;

@@ -32,7 +32,7 @@ export function openMcp(foundation: Foundation, deps: McpDeps) {
       normaliseCreate(
         {
           ...(timeout === undefined ? {} : { timeout }),
-          // Needed because the driver disconnects when it is idle.
+          // Needed because the driver disconnects when it is idle, which would otherwise end the session.
           keepAlive: true,
           userMetadata: metadata,
           ...(contextId === undefined ? {} : { context: { id: contextId.toLowerCase(), persist } }),

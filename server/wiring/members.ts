@@ -1,4 +1,4 @@
-// The family of members and invitations.
+// The wiring of members and invitations.
 import type { Applications } from '../domain/identity/applications.ts';
 import { Cursors } from '../domain/identity/cursors.ts';
 import type { Mail } from '../domain/mail/mail.ts';

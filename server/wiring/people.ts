@@ -1,4 +1,4 @@
-// The family of people: sign-in and their accounts.
+// The wiring of people: their accounts, and how they sign in.
 
 import type { Identity } from '../domain/identity/identity.ts';
 import { openPeople as open, type PeopleDeps } from '../domain/people/open-people.ts';

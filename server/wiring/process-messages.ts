@@ -16,7 +16,7 @@ export const restartMessage = (number: number, endedAt: Date) => ({
   endedAtMs: endedAt.getTime(),
 });
 
-/** Calls `act` when the supervisor says that a process is being restarted. */
+/** Calls `onRestart` when the supervisor reports that a process is being restarted. */
 export function onRestarts(
   onRestart: (number: number, endedAt: Date) => void,
   onFailure: (error: unknown) => void,

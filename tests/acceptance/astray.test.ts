@@ -64,7 +64,8 @@ const page = await client.attachToPage();
 async function take(how: string, to: string): Promise<void> {
   const url = `${pages.a}/way?how=${encodeURIComponent(how)}&to=${encodeURIComponent(to)}`;
   await client.ask('Page.navigate', { url }, page);
-  // A page to be clicked on stays; other pages navigate away by themselves, so a failed navigation is expected.
+  // A page on which something is clicked stays open. Other pages navigate away by themselves, so an error in response
+  // to the navigation is expected.
   const isHere = CLICKED.has(how) ? `location.href === ${JSON.stringify(new URL(url).href)}` : 'true';
   const act = `${isHere} && new Promise(resolve => (document.readyState === 'complete' ? resolve() : addEventListener('load', resolve)))
     .then(() => (globalThis.by instanceof HTMLButtonElement || globalThis.by?.target) && by.click())

@@ -1,5 +1,5 @@
-// `berth backup` and `berth restore`, with the commands of docs/guides/upgrade.md: what a restored installation has, and which
-// archives and folders are refused.
+// `berth backup` and `berth restore`, with the commands of docs/guides/upgrade.md: what a restored installation has,
+// and which archives and folders are refused.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
@@ -96,7 +96,9 @@ async function contextWith(value: string): Promise<string> {
 const downloadsOf = async (of: TestServer, session: string) =>
   (await of.api<DownloadPage>('GET', `/v1/browsers/downloads?sessionId=${session}`)).body;
 
-/** Creates and deletes contexts until `done` settles, so that files are written and removed while the backup is made. */
+/**
+ * Creates and deletes contexts until `done` settles, so that files are written and removed while the backup is made.
+ */
 async function churn(done: Promise<unknown>): Promise<void> {
   let over = false;
   void done.finally(() => {

@@ -99,7 +99,7 @@ async function again(cell: Cell, side: Side, compared: Compared, directly: Drive
   }
 }
 
-/** The tracks for which no observation in the session was also made by hand. */
+/** The tracks for which nothing that was observed in the session was also observed by hand. */
 function differing({ byHand, inSession }: Compared): readonly string[] {
   const tracks = new Set([...byHand, ...inSession].flatMap(one => [...one.keys()]));
   const once = (track: string): ReadonlySet<string> => new Set(byHand.map(one => textOf(one, track)));

@@ -1,5 +1,4 @@
-// Story 3.2: an agent prepares an Action for an end user, who approves its digest with a passkey on a phone. The Action
-// runs once.
+// An agent prepares an Action for an end user, who approves its digest with a passkey on a phone. The Action runs once.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ApplicationAction, ApplicationActionPage } from '../../contract/actions.ts';

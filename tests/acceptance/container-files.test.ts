@@ -1,5 +1,6 @@
-// The files in deploy/ for containers: compose.yaml is checked against the Compose schema, and the system call filter
-// by the names of the calls. The image itself is built and attacked by tests/attacks/container.slow.test.ts.
+// The files in deploy/ for containers: compose.yaml is checked against the Compose schema, and the seccomp filter is
+// checked for the system calls that it allows and refuses. The image itself is built and attacked by
+// tests/attacks/container.slow.test.ts.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

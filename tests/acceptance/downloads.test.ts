@@ -489,7 +489,10 @@ describe('a download', () => {
   });
 });
 
-/** Asserts that the link belongs to the object store, whose CORS rules are set by its operator. */
+/**
+ * Asserts that the link belongs to the object store and returns the file. CORS is not tested, because the operator of
+ * the store sets its CORS rules.
+ */
 async function servedByTheStore(link: string): Promise<void> {
   assert.ok(link.startsWith(`${store?.endpoint}/`), link);
   assert.ok((await bytesOf(link)).equals(PDF));

@@ -14,8 +14,8 @@ import { eventually, soon } from '../harness/until.ts';
 
 const ID = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d10';
 /**
- * Name of a setting -> a create body that needs this feature of the engine. Chromium creates no session for it either,
- * because nothing has the id in the body.
+ * Name of a setting -> a create body that needs this feature of the engine. With Chromium the create fails too, but for
+ * another reason: no uploaded file has the id in the body.
  */
 const ASKED: Readonly<Record<string, (engine: Engine) => object>> = {
   'extensions (`extensionIds`)': engine => ({ browserSettings: { engine, extensionIds: [ID] } }),

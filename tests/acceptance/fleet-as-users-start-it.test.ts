@@ -24,7 +24,7 @@ import { upload } from '../harness/upload.ts';
 const ROOT = join(import.meta.dirname, '../..');
 const STARTED_MS = 240_000;
 const ENDED_MS = 120_000;
-/** Recording and storing take long on a busy machine. */
+/** Recording and storing take a long time on a busy machine. */
 const LONG_MS = 180_000;
 const HOSTS = 3;
 /** After this many requests every host has answered at least one, because connections go to the hosts in turn. */

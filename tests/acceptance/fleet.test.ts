@@ -117,7 +117,7 @@ describe('a session is created through any host', () => {
 
   it('creates one session per idempotency key, even if several hosts receive the request', async () => {
     const key = randomUUID();
-    // The requests have no body: the front passes them on unchanged.
+    // A create may have no body. The front must pass such a request on unchanged.
     const create = (host: TestServer) =>
       host.api<CreatedSession>('POST', SESSIONS, { headers: { 'idempotency-key': key } });
     const responses = await Promise.all([create(one), create(two), create(front)]);

@@ -488,8 +488,8 @@ const isOfOneHandoff = ({ operation }: { operation: Described }): boolean =>
   operation.security.every(one => !('accessToken' in one));
 
 /**
- * Whether the operation takes a consumer session. It belongs to one application; attacks/consumers.test.ts tries it at
- * another one.
+ * Whether the operation takes a consumer session. A consumer session belongs to one application;
+ * attacks/consumers.test.ts tries it with another application.
  */
 const isOfConsumer = ({ operation }: { operation: Described }): boolean =>
   operation.security?.some(one => 'consumerSession' in one) === true;

@@ -1,4 +1,5 @@
-// Many concurrent creates for ten slots: the limit is never exceeded, refusals name the limit, and the queue keeps its order.
+// Many concurrent creates for ten slots: the limit is never exceeded, refusals name the limit, and the queue keeps its
+// order.
 import assert from 'node:assert/strict';
 import { request } from 'node:http';
 import { test } from 'node:test';

@@ -82,7 +82,7 @@ test('refuses to raise a limit above the ceiling of the operator, but accepts an
   const above = await replace({ browsers: { maxConcurrent: 5 } }, await ifMatch());
   assert.deepEqual([above.status, above.body.code], [400, 'invalid_request']);
   assert.match(above.body.message, /browsers\.maxConcurrent is 5; the operator of this service allows at most 4/);
-  // The default is above the ceiling, but the request does not raise it.
+  // The default limit is above the ceiling. The request does not raise the limit, so it is accepted.
   const { maxConcurrent } = BROWSER_LIMITS_DEFAULT;
   const kept = await replace({ browsers: { maxConcurrent } }, await ifMatch());
   assert.deepEqual([kept.status, kept.body.effective?.browsers.maxConcurrent], [200, 4]);

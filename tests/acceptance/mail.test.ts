@@ -146,7 +146,7 @@ test('stops retries of an e-mail after a day, and the operator can then read the
 
 test('an address gets at most 20 e-mails per hour, and an invitation that cannot be sent is revoked', async () => {
   for (let n = 0; n < 20; n += 1) {
-    // One application for each e-mail, because applications have limits too.
+    // Each invitation is from another application, because the number of invitations per application is limited too.
     const made = await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name: `a${n}` } });
     const path = `/v1/applications/${made.body.id}/invitations`;
     const body = { email: 'often@example.com', role: 'viewer' };

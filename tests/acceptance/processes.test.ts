@@ -64,7 +64,9 @@ async function oneInEach(): Promise<ReadonlyMap<number, CreatedSession>> {
   return found;
 }
 
-/** Creates a session in the second process. After a restart, a process gets sessions only once the other one sees it. */
+/**
+ * Creates a session in the second process. After a restart, a process gets sessions only once the other one sees it.
+ */
 async function sessionInSecond(): Promise<CreatedSession> {
   let session: CreatedSession | undefined;
   await eventually('a session in the second process', async () => {

@@ -100,7 +100,7 @@ test('a time limit takes effect if another field is sent with it', async () => {
 
 test('the SDK treats a time limit alone as a request option, so the session gets the default of an hour', async () => {
   proxy.taken();
-  // The SDK takes the number as its timeout in milliseconds. With a smaller number, a cold start on a busy machine
+  // The SDK uses `timeout` as its own time limit in milliseconds. With a smaller number, a cold start on a busy machine
   // would time out.
   const session = await sdk.sessions.create({ timeout: 21_600 });
   assert.deepEqual([...new Set(creates(proxy.taken()).map(({ body }) => body))], ['{}']);

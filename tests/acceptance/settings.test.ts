@@ -1,5 +1,5 @@
-// Settings of a session, checked where they must apply: the first page, a popup, a new window, workers of each kind, and
-// requests to servers. Warm and new browsers must not differ.
+// Settings of a session, checked where they must apply: the first page, a popup, a new window, workers of each kind,
+// and requests to servers. Warm and new browsers must not differ.
 import assert from 'node:assert/strict';
 import { createServer } from 'node:https';
 import { after, test } from 'node:test';

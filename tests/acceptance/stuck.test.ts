@@ -29,8 +29,8 @@ const urlsOf = (shown: ReadonlyArray<{ url(): string }>): string[] => shown.map(
 
 /** Waits until the page with this URL is the only one that is not blank, and returns it. */
 async function theOnly<P extends { url(): string }>(shown: () => P[] | Promise<P[]>, url: string): Promise<P> {
-  // With two hanging renderers on a busy machine, the healthy page may be slow too. It is then shown later, and clients first
-  // get an empty page.
+  // With two hanging renderers on a busy machine, the healthy page may be slow too. It is then shown later, and clients
+  // first get an empty page.
   const sites = async (): Promise<P[]> => (await shown()).filter(page => page.url() !== 'about:blank');
   await eventually(
     `${url} and nothing else`,

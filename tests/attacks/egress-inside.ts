@@ -1,5 +1,6 @@
 // Runs in its own network namespace, where the forbidden addresses belong to the loopback interface and servers count
-// connections to them. Tries every spelling through the proxy, with a closed and an open policy, and prints the results.
+// connections to them. Tries every spelling through the proxy, with a closed and an open policy, and prints the
+// results.
 import { execFile, execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer as createHttpServer } from 'node:http';

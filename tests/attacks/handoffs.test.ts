@@ -518,7 +518,7 @@ test('a dialog that is open at the end of a masked hand-off is reported to the a
   const claims = async () => {
     const claimed = await claimHandoff(server, person, (await requestHandoff(server, key, id)).id);
     const viewer = await LiveViewer.open(claimed.liveViewUrl);
-    // A page with an open dialog sends no frames.
+    // A page with an open dialog sends no frames, so the test waits for the page instead of a frame.
     await eventually('control of the person', () => viewer.last('control')?.who === 'you' && viewer.page !== '');
     return { claimed, viewer };
   };
@@ -534,7 +534,7 @@ test('a dialog that is open at the end of a masked hand-off is reported to the a
     }
   };
 
-  // A dialog that the person answers is never reported, and neither is a list that the person opens.
+  // A dialog that the person answers is never reported to the agent, and neither is a list that the person opens.
   const first = await claims();
   first.viewer.click(100, 300);
   await eventually('the list', () => first.viewer.last('page')?.select?.options[0]?.label === SECRET);

@@ -24,7 +24,7 @@ import type { ApplicationId, SessionId } from '../../server/kit/ids.ts';
 import { Scope } from '../../server/kit/scope.ts';
 
 const MIB = 1024 ** 2;
-/** Garbage collection takes long, so it runs once per this number of bytes. */
+/** Garbage collection takes a long time, so it runs once per this number of bytes. */
 const NOTED_EACH_BYTES = 16 * MIB;
 const APP = randomUUID() as ApplicationId;
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');

@@ -89,7 +89,7 @@ export function curl(fixture: Fixture, ...args: readonly string[]): Promise<Curl
 
 const HEAD_END = '\r\n\r\n';
 
-/** A connection of "the browser" that collects everything it receives. */
+/** A connection that a test opens in place of a browser. It collects everything that it receives. */
 export class Wire {
   readonly socket: Socket;
   readonly #parts: Buffer[] = [];

@@ -390,7 +390,7 @@ test('allows a response to take longer than the limits for request heads and unu
     }),
   );
   const fixture = await openFixture(t, { ports: [port], limits: { unusedMs: 500, headMs: 500, sweepMs: 20 } });
-  // A socket of this process sends its request as soon as it is connected, so its connection never counts as unused.
+  // The test sends the request as soon as the socket is connected, so the connection never counts as unused.
   const wire = await Wire.open(fixture.proxyPort);
   wire.socket.write(`GET http://a.test:${port}/late HTTP/1.1\r\nHost: a\r\n\r\n`);
   await wire.until('\r\n\r\nlate');

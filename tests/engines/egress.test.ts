@@ -1,4 +1,5 @@
-// The egress proxy as a browser uses it: traffic passes unchanged and is counted. egress-trouble.test.ts tests failures.
+// The egress proxy as a browser uses it: traffic passes unchanged and is counted. egress-trouble.test.ts tests
+// failures.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';

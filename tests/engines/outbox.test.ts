@@ -1,5 +1,5 @@
 // The outbox on a real database, with the disk and with a bucket that becomes unavailable. Every posted file is stored
-// exactly once, also after delays and crashes.
+// exactly once, even after delays and crashes.
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { readdirSync } from 'node:fs';
@@ -65,7 +65,7 @@ describe('the outbox', () => {
     const opened = await outbox.open(app, key);
     return opened && buffer(opened.body);
   };
-  /** Runs the task repeatedly, as the clock does. */
+  /** Runs the task repeatedly, as the server does. */
   const emptied = (outbox: Outbox): Promise<unknown> =>
     eventually('the outbox to be empty', async () => {
       await outbox.tend();

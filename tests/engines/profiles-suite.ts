@@ -53,8 +53,8 @@ function evilHeader(name: string, kind = '0', link = '', size = 0): Buffer {
 }
 
 /**
- * Command lines of the processes of the box's user. If the box has no user of its own, its processes cannot be told
- * apart from others.
+ * Command lines of the processes of the box's user. Empty if the box has no user of its own, because its processes
+ * cannot be told apart from others.
  */
 function processesOf(uid: number | undefined): string[] {
   const commandOf = (pid: string): string[] => {

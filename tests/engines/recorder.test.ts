@@ -24,7 +24,7 @@ after(() => bare.close());
 const workers = new WorkerPool();
 after(() => workers.close());
 
-/** The width before the size of a page changes. */
+/** The width of the page before the test changes the size of the page. */
 const LARGE_WIDTH = 1_280;
 const GOING = 40;
 const STEP_MS = 1_900;
@@ -39,7 +39,7 @@ class Kept implements RecordingSink {
   readonly segments = new Map<number, Segment[]>();
   readonly finished: number[] = [];
   readonly spans: Array<Span & { readonly page: number }> = [];
-  /** Open spans, as they were reported. */
+  /** Spans that were reported before they had ended. */
   readonly going: Array<Span & { readonly page: number }> = [];
   isAway = false;
   readonly begun = new Set<number>();

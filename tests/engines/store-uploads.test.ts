@@ -166,7 +166,7 @@ function describeUploads(name: string, prepare: (scope: Scope) => Promise<StoreO
       });
       await begun.promise;
       const expecting = store.extensions.expectFile(application, checksum, NOW).then(() => order.push('expected'));
-      // This later statement completes first, because the other one is waiting.
+      // This statement was sent later but completes first, because `expectFile` is waiting for the removal.
       await store.extensions.get(application, newId(NOW));
       removing.resolve();
       await Promise.all([dropping, expecting]);

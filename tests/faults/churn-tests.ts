@@ -29,8 +29,8 @@ export async function churnTests({ counted, restarting, growthMibMax, engine }: 
     },
   });
   await liftLimits(server);
-  // Waits for the warm browsers. Idle connections hold file descriptors, and the descriptors are counted at the
-  // beginning and at the end.
+  // Waits until all warm browsers are running, because their connections hold file descriptors, which are counted at
+  // the beginning and at the end.
   const allWait = async () => (await server.operator('/metrics')).text.includes(`\nberth_warm_browsers ${WARM}\n`);
   await eventually('browsers to wait', allWait);
 

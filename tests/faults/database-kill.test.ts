@@ -54,8 +54,8 @@ function stopIfIdle(pid: number): boolean {
 }
 
 /**
- * Waits until every row is true, and returns the ids of the running sessions. The server's view of the database may be
- * slightly outdated, and work in progress may still end a session.
+ * Waits until every session that the database lists as open is running and answers, and returns the ids of these
+ * sessions. The server's view of the database may be slightly outdated, and work in progress may still end a session.
  */
 const rowsToBeTrue = async (): Promise<readonly string[]> => {
   const running = await eventually(

@@ -1,7 +1,8 @@
 // Faults in a fleet of three hosts in their own network namespaces, with one PostgreSQL database and one S3 store. The
 // sessions of a host that is lost end as ERROR / host_lost, and the host does not come back as their owner. In all
-// other cases sessions continue. Leases and faults are shorter than the standard. With BERTH_TEST_FAULTS=standard, as
-// in a round of `npm run test:slow`, they have the standard length.
+// other cases sessions continue. By default, leases and faults are short, so that the tests take less time. With
+// BERTH_TEST_FAULTS=standard, as in a round of `npm run test:slow`, hosts have the default lease, and outages last
+// longer.
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
@@ -25,8 +26,8 @@ const LEASE_S = isStandard ? 12 : 8;
 /** For a lease of 12 seconds the contract promises 15 seconds, but a busy machine takes longer. */
 const LOST_WITHIN_MS = 120_000;
 /**
- * How long the store is unavailable: at least longer than a segment of a recording, and longer than it takes until a
- * host counts as lost.
+ * How long the store is unavailable. This is longer than a segment of a recording, and longer than the time after which
+ * a host counts as lost.
  */
 const AWAY_MS = isStandard ? 60_000 : (LEASE_S + 1) * 1000;
 /** How long a host is paused. The pause lasts at least until its sessions have ended. */
@@ -140,8 +141,8 @@ async function assertStartsAnew(host: TestServer, lost: readonly CreatedSession[
 }
 
 /**
- * Asserts that every session was charged for its duration, to the second, or up to its last metering if it was lost with
- * its host, and that nothing is held.
+ * Asserts that every session was charged for its duration, to the second, or up to its last metering if it was lost
+ * with its host, and that nothing is held.
  */
 async function assertCharged(): Promise<void> {
   const { balance } = await eventually(

@@ -1,5 +1,6 @@
-// The server is killed before, at and after the dispatch line of HTTP calls. The upstream counts requests. A write
-// arrives once or not at all, or again with the same key, and the state of the invocation says which.
+// The server is killed before, during and after the statement that records the dispatch of an HTTP call. The upstream
+// counts requests. A write arrives once or not at all, or again with the same key, and the state of the invocation says
+// which.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, test } from 'node:test';

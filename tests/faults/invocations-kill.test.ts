@@ -1,5 +1,5 @@
-// The server is killed before, at and after the dispatch line of an invocation. Reads are run again, every invocation
-// ends with a receipt, and repeating a request with its key finds the same invocation.
+// The server is killed before, during and after the statement that records the dispatch of an invocation. Reads are run
+// again, every invocation ends with a receipt, and repeating a request with its key finds the same invocation.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';

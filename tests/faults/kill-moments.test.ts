@@ -57,8 +57,8 @@ const call = (headers?: Record<string, string>): Caller => {
 };
 
 /**
- * Waits until all browsers are warm and running, because a change of Chromium's mood would affect one that is still
- * starting.
+ * Waits until all browsers are warm and running, because a later change of the mood (harness/moody-chromium.ts) could
+ * affect a browser that is still starting.
  */
 async function allWait(): Promise<void> {
   await assertAgrees(server, 0, WARM);

@@ -1,5 +1,5 @@
-// The ways to stop a server: SIGTERM leaves running sessions to the next server, SIGINT ends them first, and `berth stop`
-// leaves nothing running.
+// The ways to stop a server: SIGTERM leaves running sessions to the next server, SIGINT ends them first, and `berth
+// stop` leaves nothing running.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';

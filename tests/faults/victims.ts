@@ -1,5 +1,5 @@
-// Finds the processes of one server under test in /proc: those of a box by the mark in their environment, PostgreSQL by the data
-// folder in its command line. Kills by pid, directly after the check.
+// Finds the processes of one server under test in /proc: those of a box by the mark in their environment, PostgreSQL by
+// the data folder in its command line. Kills by pid, directly after the check.
 import { readdirSync, readFileSync } from 'node:fs';
 import { installIdOf } from '../harness/leftovers.ts';
 import type { TestServer } from '../harness/server.ts';

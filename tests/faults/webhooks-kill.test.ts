@@ -88,7 +88,8 @@ test('an endpoint that was down while the server was killed gets its messages on
   );
   await server.restart();
   await receiver.listen();
-  // On a slow restart a second attempt may fail first.
+  // If the restart was slow, a second attempt may have failed too. This advance is long enough for the attempt after
+  // it.
   await server.advance(AFTER_SECOND_ATTEMPT_MS);
   await assertAll(webhook, '/down', await eventsOf(server, id));
 });

@@ -143,7 +143,7 @@ export async function openAccounts(server: TestServer): Promise<Accounts> {
   return { application: attacked.id, token, witnessKey: key };
 }
 
-/** Creates a session to attack, and releases it. */
+/** Runs the work with a session to attack. Then releases all sessions of the attacked application. */
 export async function withSession<T>(world: Fixture, work: (session: CreatedSession) => Promise<T>): Promise<T> {
   const session = await world.server.createSession({ keepAlive: true, ...world.sessionOptions });
   const result = await work(session);

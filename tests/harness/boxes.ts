@@ -1,5 +1,5 @@
-// Finds the boxes of an installation and the processes outside their jails, as listed by the kernel. For tests that
-// kill them.
+// Finds the boxes of an installation and, for each box, the processes that run outside its jail, as listed by the
+// kernel. For tests that kill these processes.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cgroupsOf, installIdOf } from './leftovers.ts';

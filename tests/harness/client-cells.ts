@@ -78,7 +78,7 @@ export const STATE = `JSON.stringify([document.title, location.search, opener !=
 
 export const opensItself = ({ way }: Cell): boolean => way in WINDOW_ARGUMENTS;
 
-/** Runs in the base page. Chromium allows one window per user gesture. */
+/** An expression for the base page. It opens a single window, because Chromium allows one window per user gesture. */
 export const opening = (url: string, { way }: Cell): string =>
   `void window.open(${JSON.stringify(url)}, ${WINDOW_ARGUMENTS[way] ?? ''})`;
 

@@ -60,7 +60,9 @@ function openBrowser(): Promise<Browser> {
   return browser;
 }
 
-/** Opens a page in its own context. `faults` lists the violations on the page and must be empty at the end of a test. */
+/**
+ * Opens a page in its own context. `faults` lists the violations on the page and must be empty at the end of a test.
+ */
 export async function openWatched(look: Look, origin: string): Promise<Watched> {
   const context = await (await openBrowser()).newContext({
     viewport: { width: look.width, height: look.height },

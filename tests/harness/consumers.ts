@@ -75,7 +75,7 @@ export class ConsumerLab {
     return this.send<Body>(name, body, undefined, { headers: { origin: this.server.url, ...headers } });
   }
 
-  /** Starts a sign-in. Starts are limited, so a file that signs in often needs a server with the test clock. */
+  /** Starts a sign-in. Starts are limited, so a test file that signs in often needs a server with the test clock. */
   async begin(more: object = {}, provider = 'hosted'): Promise<Begun> {
     const [verifier, state] = [randomBytes(32).toString('base64url'), randomBytes(8).toString('hex')];
     const asked = { redirectUri: REDIRECT, codeChallenge: challengeOf(verifier), state, ...more };

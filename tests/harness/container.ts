@@ -21,14 +21,14 @@ const PACKAGES =
   'ca-certificates,chromium,ffmpeg,bubblewrap,iproute2,perl-base,libnss3-tools,util-linux,mount,coreutils,tini,fonts-liberation,fonts-noto-core,fonts-noto-color-emoji';
 const SOURCES = ['/etc/apt/sources.list.d/debian.sources', '/etc/apt/sources.list'];
 
-/** crun fails on a machine that has both cgroup versions, so podman sees only the first. */
+/** crun fails on a machine that has both cgroup versions, so version 2 is unmounted for podman on such a machine. */
 const ONE_CGROUP_VERSION = `second=$(awk '$3 == "cgroup2" && $2 != "/sys/fs/cgroup" {print $2}' /proc/mounts)
   [ -z "$second" ] || umount $second
   exec podman "$@"`;
 
 /**
- * The rights that docs/guides/container.md gives, and the options that a machine without systemd and without some
- * limits needs.
+ * The rights that docs/guides/container.md gives, and options for machines on which systemd or some resource limits are
+ * missing.
  */
 export const RIGHTS = [
   ...['--user', '1000:1000', '--cap-drop', 'ALL', '--security-opt', 'no-new-privileges', '--read-only'],

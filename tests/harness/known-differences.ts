@@ -33,7 +33,7 @@ export class KnownDifferences {
     this.#those = differences.filter(({ everywhere }) => everywhere || which === 'every difference');
   }
 
-  /** Whether Berth causes the event. */
+  /** Whether the list says that Berth causes this event. */
   has(method: string, params: unknown): boolean {
     const found = this.#those.find(
       one => one.methods.includes(method) && one.value !== undefined && one.value === String(at(params, one.field)),

@@ -1,5 +1,5 @@
-// Sites that store a login everywhere a site can: cookies with and without an expiry, local storage, IndexedDB, the Cache
-// API, and a service worker. Marks are written in one session and read in another.
+// Sites that store a login everywhere a site can: cookies with and without an expiry, local storage, IndexedDB, the
+// Cache API, and a service worker. Marks are written in one session and read in another.
 import { type Browser, chromium, type Page } from 'playwright-core';
 import type { Pages, Page as ServedPage } from './pages.ts';
 

@@ -112,7 +112,7 @@ export function lookPages(): { pages: Readonly<Record<string, Page>>; seenBy: (w
   };
 }
 
-/** Returns what pages can query, by line of the documentation. */
+/** Returns the first column of the table in the document: what pages can query. */
 export function noticedLines(): readonly string[] {
   const rows = readFileSync(DOCUMENT, 'utf8').split('| --- | --- |')[1] ?? '';
   return rows.split('\n').flatMap(row => row.split('|')[1]?.trim() ?? []);

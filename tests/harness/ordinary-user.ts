@@ -21,7 +21,7 @@ export interface OrdinaryUser {
   readonly endings: Array<() => Promise<void>>;
 }
 
-/** Creates the user. Needs root. Removes the user and all its files after the test or the file. */
+/** Creates the user. Needs root. Removes the user and all its files at the end of the test or test file. */
 export function makeOrdinaryUser(): OrdinaryUser {
   const folder = mkdtempSync(join(tmpdir(), 'berth-user-'));
   chmodSync(folder, 0o755);

@@ -52,7 +52,7 @@ export interface OtlpReceiver {
   span(name: string, satisfies?: (span: ReceivedSpan) => boolean): Promise<ReceivedSpan>;
 }
 
-/** Starts a receiver that is closed after the test or the file. */
+/** Starts a receiver that is closed at the end of the test or test file. */
 export async function startOtlpReceiver(): Promise<OtlpReceiver> {
   const receiver = await openOtlpReceiver();
   after(() => receiver.close());

@@ -4,8 +4,8 @@ import { CdpClient } from './cdp.ts';
 import type { CreatedSession, TestServer } from './server.ts';
 
 /**
- * Settings for a server at the first port. They let its sessions reach it under a name whose origin counts as the
- * service's own.
+ * Settings for a server, whose port is the first of `ports`. They let its sessions reach the server under a name whose
+ * origin counts as the service's own.
  */
 export const openToSessions = (...ports: readonly number[]) => ({
   BERTH_EGRESS_ALLOW: ports.map(port => `127.0.0.1/32:${port}`).join(','),

@@ -59,8 +59,8 @@ const STANDARD: Readonly<Record<string, Page>> = {
 };
 
 /**
- * Opens pages that are closed after the test or the file. A path that ends in `/*` matches each path below it. A
- * WebSocket at /ws returns each message in capitals.
+ * Opens pages that are closed at the end of the test or test file. A path that ends in `/*` matches each path below it.
+ * A WebSocket at /ws returns each message in capitals.
  */
 export async function openPages(pages: Readonly<Record<string, Page>> = {}): Promise<Pages> {
   const all = new Map(Object.entries({ ...STANDARD, ...pages }));

@@ -27,7 +27,7 @@ export interface RunningProxy {
 export interface HttpProxy extends RunningProxy {
   /** The requests so far, oldest first, as `connect name:port` or `http name:port`. */
   readonly asked: string[];
-  /** Does not answer for these hosts until it is called again without them. */
+  /** Holds back the answers for these hosts, until this function is called again without them. */
   holdBack(hostnames: readonly string[]): void;
   /** Closes the open connections and continues to serve. */
   breakOff(): void;

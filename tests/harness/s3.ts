@@ -1,5 +1,5 @@
-// An S3 store on a loopback port for tests: s3rver with a bucket in a temporary folder. It can be stopped and started again at
-// the same address.
+// An S3 store on a loopback port for tests: s3rver with a bucket in a temporary folder. It can be stopped and started
+// again at the same address.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';

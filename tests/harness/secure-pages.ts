@@ -1,5 +1,5 @@
-// A small site over TLS with a given certificate, on loopback: a page, a worker, a WebSocket that returns each message in
-// capitals, and a download.
+// A small site over TLS with a given certificate, on loopback: a page, a worker, a WebSocket that returns each message
+// in capitals, and a download.
 import { once } from 'node:events';
 import { createServer } from 'node:https';
 import { after } from 'node:test';
@@ -19,7 +19,7 @@ const RESPONSES: Readonly<Record<string, readonly [type: string, text: string]>>
   '/file': ['application/octet-stream', SECURE_FILE],
 };
 
-/** Opens the site, which runs until the end of the file, and returns its port. */
+/** Opens the site, which runs until the end of the test file, and returns its port. */
 export async function openSecurePages(signed: Signed): Promise<number> {
   const server = createServer({ cert: signed.cert, key: signed.key }, (request, response) => {
     const [type, text] = RESPONSES[request.url ?? ''] ?? ['text/plain', 'not here'];

@@ -27,7 +27,7 @@ export interface SeparateFleet {
   readonly url: string;
   readonly key: string;
   readonly database: Database;
-  /** Unplugs the cable of the host or of the store, or plugs it in again. */
+  /** Unplugs the host or the store from the network, or plugs it in again. */
   plug(what: TestServer | 'store', isIn: boolean): void;
   /** Sets whether responses of the database reach the host. */
   databaseReaches(host: TestServer, isThere: boolean): void;
@@ -67,7 +67,7 @@ export async function startSeparateFleet({ pages, slots, env = {} }: SeparateFle
   const database = await startDatabase(db, parts);
   const store = startStore(s3, parts);
 
-  // One process connects the network of the fleet with this one.
+  // One process connects the network of the fleet with the network of the test.
   const way = (name: string): string => join(folder, `${name}.sock`);
   const members = [h1, h2, h3] as const;
   const pairs = [

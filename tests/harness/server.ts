@@ -41,7 +41,7 @@ export interface ServerOptions {
   /** An existing data folder, or an empty one for a first start. It is not removed at the end. */
   readonly dataDir?: string;
   readonly port?: number;
-  /** Pages that sessions may reach, also by their names. */
+  /** Pages that sessions may reach by address and by name. */
   readonly pages?: Pages;
   /** An ordinary user that runs the server. By default the user of the test. */
   readonly user?: OrdinaryUser;
@@ -49,7 +49,7 @@ export interface ServerOptions {
   readonly clock?: 'real' | 'test';
   /** How far the test clock is ahead at the start. */
   readonly aheadMs?: number;
-  /** The key of a folder that was used before, for which the server prints none. */
+  /** The key for a data folder that was used before. The server prints a key only at the first start. */
   readonly key?: string;
   /**
    * The command of an installed release that replaces the checkout. Read at each start, so that a test can change it.
@@ -82,7 +82,7 @@ export interface Ran {
 /** A session as returned by create to a key that may connect. */
 export type CreatedSession = Session & { readonly connectUrl: string; readonly signingKey: string };
 
-/** Starts a server. After the test or the file, stops it and fails if anything is left. */
+/** Starts a server. At the end of the test or test file, stops it and fails if anything is left. */
 export async function startServer(options: ServerOptions = {}): Promise<TestServer> {
   if (process.env.BERTH_TEST_FRONTS) {
     const { mayHaveFronts, startBehindFronts } = await import('./behind-fronts.ts');
@@ -115,7 +115,7 @@ export class TestServer {
   #key: string | undefined;
   #applicationId: string | undefined;
   readonly #options: ServerOptions;
-  /** The findings of watch-responses.ts about its responses. */
+  /** The file to which watch-responses.ts writes its findings about the server's responses. */
   readonly #undescribed = join(tmpdir(), `berth-undescribed-${randomUUID()}`);
   readonly #lines: string[] = [];
   readonly #boxes = new Map<string, string>();

@@ -1,4 +1,5 @@
-// A link with limited bandwidth between a viewer and the server: a TCP relay. Only the direction from the server is limited.
+// A link with limited bandwidth between a viewer and the server: a TCP relay. Only the direction from the server is
+// limited.
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 

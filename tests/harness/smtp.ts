@@ -23,7 +23,7 @@ export interface MailServer {
   silent: boolean;
 }
 
-/** Starts a mail server that is closed after the file. */
+/** Starts a mail server that is closed at the end of the test file. */
 export async function startMailServer(): Promise<MailServer> {
   const mails: ReceivedMail[] = [];
   const commands: string[] = [];

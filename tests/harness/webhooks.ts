@@ -37,7 +37,7 @@ export class Receiver {
     });
   }
 
-  /** Opens a receiver that runs until the end of the file. */
+  /** Opens a receiver that runs until the end of the test file. */
   static async open(): Promise<Receiver> {
     const receiver = new Receiver(await freePort());
     await receiver.listen();

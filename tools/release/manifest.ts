@@ -1,5 +1,6 @@
-// package.json of a release: only the packages that the compiled program imports, the command `berth`, and the commit. The packages
-// are in the tarball (`bundleDependencies`), because npm ignores the lock file of a tarball that is not from a registry.
+// package.json of a release: only the packages that the compiled program imports, the command `berth`, and the commit.
+// The packages are in the tarball (`bundleDependencies`), because npm ignores the lock file of a tarball that is not
+// from a registry.
 import { importsOf } from '../imports.ts';
 
 /** The members of the repository's package.json that are used here. */

@@ -1,7 +1,7 @@
 // `npm run release`: makes a release of the checkout without the network, in release/ or the folder after --to:
 //
 //   berth-VERSION.tgz        `npm install -g ./berth-VERSION.tgz` installs the command `berth`
-//   berth-VERSION.cdx.json   the npm packages in it, also those inside the console, in CycloneDX
+//   berth-VERSION.cdx.json   the npm packages in it, including those inside the console, in CycloneDX
 //   SHA256SUMS               for `sha256sum --check`
 //
 // The same checkout and the same npm give equal bytes.

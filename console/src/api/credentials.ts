@@ -25,7 +25,7 @@ type SignedIn = { readonly token: string } | 'person' | 'unknown' | undefined;
 const storedToken = tabStore.getItem(STORAGE_KEY);
 let signedIn: SignedIn = storedToken === null ? 'unknown' : { token: storedToken };
 let signOutReasonText: string | undefined;
-/** A token from a link that was opened while another token was signed in. */
+/** A token from a link that was opened while the user was already signed in, with another token or as a person. */
 let offeredKey: string | undefined;
 const keys = storedKeys();
 const watching = new Set<() => void>();
@@ -60,7 +60,7 @@ export function markSignedInAsPerson(): void {
   notify();
 }
 
-/** Why the last sign-in ended, if the user did not end it. */
+/** Why the user was signed out, if the user did not choose to sign out. */
 export const signOutReason = (): string | undefined => signOutReasonText;
 
 export function onSignedIn(listener: () => void): () => void {
@@ -68,8 +68,10 @@ export function onSignedIn(listener: () => void): () => void {
   return () => watching.delete(listener);
 }
 
-/** Takes the token out of the fragment of a `berth console` link. If another token is signed in, the user is asked first,
- * because anyone can make such a link. */
+/**
+ * Takes the token out of the fragment of a `berth console` link. If the user is already signed in, with another token
+ * or as a person, the user is asked first, because anyone can make such a link.
+ */
 export function takeTokenFromAddress(): void {
   const found = new URLSearchParams(location.hash.slice(1)).get('token');
   if (!found) return;
@@ -81,7 +83,7 @@ export function takeTokenFromAddress(): void {
 
 export const offeredToken = (): string | undefined => offeredKey;
 
-/** Signs in with the token of the link if `take` is true; otherwise discards the token. */
+/** Signs in with the token of the link if `accepts` is true; otherwise discards the token. */
 export function answerOffer(accepts: boolean): void {
   const found = offeredKey;
   offeredKey = undefined;

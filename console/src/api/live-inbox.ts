@@ -28,7 +28,7 @@ export const waitingCountOf = (inbox: Inbox | undefined, app: string | undefined
 export const totalWaitingCount = (inbox: Inbox | undefined): number =>
   (inbox?.applications ?? []).reduce((sum, { approvals, handoffs }) => sum + approvals + handoffs, 0);
 
-/** Used once, in the frame of all pages. */
+/** Used once, in the layout of all pages. */
 export function useLiveInbox(): void {
   const client = useQueryClient();
   useEffect(() => {

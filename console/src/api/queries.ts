@@ -104,7 +104,7 @@ export const webhooksQuery = (app: string) =>
     refetchInterval: WEBHOOKS_EVERY_MS,
   });
 
-/** Polled, because deliveries change without a request from here. */
+/** Polled, because deliveries change without a request from this page. */
 export const webhookDeliveriesQuery = (app: string, webhookId: string) =>
   infiniteQueryOptions({
     ...PAGED,

@@ -1,5 +1,5 @@
-// What the browser stores for these pages. In the frame of another site, some browsers refuse to store it; it is then
-// kept until the page is closed.
+// What the browser stores for these pages. If a page is in a frame of another site, some browsers refuse to store
+// anything; the values are then kept in memory until the page is closed.
 type KeyValueStore = Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
 
 export const localStore: KeyValueStore = orInMemory(() => localStorage);

@@ -12,7 +12,7 @@ export interface ParseFailure {
   readonly offset: number;
 }
 
-/** What is wrong with a text. */
+/** What is wrong with a text, and where. */
 export interface PlacedProblem {
   readonly message: string;
   /** The position in the text. */

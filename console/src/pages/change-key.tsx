@@ -1,4 +1,4 @@
-// Changes an agent key: its name, the addresses it may be used from, and its grants.
+// Changes an agent key: its name, the IP addresses from which it may be used, and its grants.
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { AgentKey } from '../../../contract/agent-keys.ts';

@@ -1,4 +1,4 @@
-// Texts about credit, and the queries of the credit page: names of entries and prices.
+// Labels for credit, and the queries of the credit page: names of entries and prices.
 import type { CreditEntry, CreditUsageQuery, UsageBy } from '../../../contract/credits.ts';
 import type { Checkout } from '../../../contract/topups.ts';
 import { createdAfter, readFilters, type Since } from './session-filters.ts';

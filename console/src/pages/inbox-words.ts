@@ -1,4 +1,4 @@
-// Texts of the inbox: who decides, and how items ended.
+// Labels of the inbox: who decides, and how items ended.
 import type { ApplicationAction } from '../../../contract/actions.ts';
 import type { Handoff } from '../../../contract/handoffs.ts';
 

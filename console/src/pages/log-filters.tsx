@@ -1,4 +1,4 @@
-// The filters above the log of a session: words, the page, and a choice that depends on the tab.
+// The filters above the log of a session: the search words, the page, and a choice that depends on the tab.
 import type { ReactNode } from 'react';
 import { Choice } from '../ui/choice.tsx';
 

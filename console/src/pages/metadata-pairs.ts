@@ -1,4 +1,4 @@
-// Converts metadata into pairs of a dotted path and a text, which the search accepts.
+// Converts metadata into pairs of a dotted path and a string, which the search accepts.
 import type { Json, JsonObject } from '../../../contract/common.ts';
 
 export function metadataPairs(metadata: JsonObject | undefined): Array<readonly [string, string]> {

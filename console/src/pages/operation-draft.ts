@@ -100,7 +100,7 @@ export class DraftError extends Error {
   }
 }
 
-/** @throws DraftError with the place of each error if a text is not JSON. */
+/** @throws DraftError with the place of each error if a field that must contain JSON does not. */
 export function requestOf(draft: OperationDraft): ConfigureOperation {
   const reader = new Reader(draft);
   const { kind, title, description, effect, approval, acknowledged, seconds, price } = draft;

@@ -1,4 +1,4 @@
-// Texts about operations: kind, effect, approval, state and price.
+// Labels for operations: kind, effect, approval, state and price.
 import type { ConfiguredOperation, OperationApproval } from '../../../contract/configured-operations.ts';
 import type { OperationEffect } from '../../../contract/invocations.ts';
 import { creditWords } from './invocation-words.tsx';

@@ -28,7 +28,7 @@ const HOUR_NAME = new Intl.DateTimeFormat(undefined, {
   ...{ weekday: 'short', day: 'numeric', month: 'short' },
   ...{ hour: '2-digit', minute: '2-digit', hourCycle: 'h23', timeZoneName: 'short' },
 });
-/** Days are those of UTC, because the service has one calendar for all users. */
+/** Days are UTC days, because the service has one calendar for all users. */
 const DAY = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', timeZone: 'UTC' });
 const DAY_NAME = new Intl.DateTimeFormat(undefined, {
   ...{ weekday: 'short', day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' },

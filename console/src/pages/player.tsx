@@ -6,7 +6,7 @@ import { Failed } from '../ui/states.tsx';
 
 /** To show the last frame, the player seeks to this long before the end. */
 const LAST_FRAME_SECONDS = 0.2;
-/** A player is regarded as being at a moment if its time is this close to the moment. */
+/** A player counts as being at a moment if its time differs from that moment by less than this. */
 const SEEK_TOLERANCE_SECONDS = 0.05;
 /**
  * The maximum number of seeks to one moment. Several may be needed, because hls.js itself seeks to its start position.

@@ -62,7 +62,7 @@ export const TYPES: Readonly<
   },
 };
 
-/** Returns the type with this name, the value of a select. */
+/** Converts the value of a select element to a credential type. */
 export const typeNamed = (name: string): StoredCredentialType =>
   (Object.keys(TYPES) as StoredCredentialType[]).find(type => type === name) ?? 'api_key'; // its keys
 

@@ -1,9 +1,9 @@
-// Texts about hand-offs, for the page of a hand-off and for the inbox.
+// Labels for hand-offs, for the page of a hand-off and for the inbox.
 import type { Handoff } from '../../../contract/handoffs.ts';
 
 /** The limit in the contract for text that agents write. */
 const SHOWN_MAX = 280;
-/** These characters would change the order in which a text is shown. */
+/** These characters would change the order in which text is displayed. */
 const BIDI = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
 /** What an agent wrote, as it is shown. */

@@ -1,4 +1,5 @@
-// /console/invitation: accepts an invitation, after signing in or making an account with it. The invited address must be verified.
+// /console/invitation: a person signs in or creates an account with the invitation, and then accepts it. The invited
+// address must be verified.
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState, useSyncExternalStore } from 'react';
 import { ApiError } from '../api/api-error.ts';

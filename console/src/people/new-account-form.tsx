@@ -1,5 +1,5 @@
-// The form that makes an account: name, e-mail address and password. The caller sends them, with a set-up link or an
-// invitation.
+// The form for a new account: name, e-mail address and password. The component that shows the form sends the values,
+// together with a set-up link or an invitation.
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { SignInResult } from '../../../contract/sign-in.ts';

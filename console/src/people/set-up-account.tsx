@@ -1,4 +1,4 @@
-// The page that the link of the first start, or of `berth accounts link`, opens: name, e-mail address and password,
+// The page that opens from the link of the first start or of `berth accounts link`: name, e-mail address and password,
 // then an optional passkey.
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';

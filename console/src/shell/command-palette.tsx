@@ -149,7 +149,7 @@ function useCommands(app: string | undefined, text: string) {
   const { data: applications } = useQuery(applicationsQuery);
   const canSearch = app !== undefined && words.length >= SEARCH_CHARACTERS_MIN;
   const { data: sessions, isPending } = useQuery({ ...foundSessionsQuery(app ?? '', searched), enabled: canSearch });
-  // While a search is running, Enter must not open what was found for an earlier text.
+  // While a search is running, Enter must not open what was found for an earlier search text.
   const isSearching = canSearch && (searched !== words || isPending);
   const pages: Command[] = [
     ...(app === undefined

@@ -1,5 +1,5 @@
-// The layout of all pages: navigation at the side, or behind a button on small screens. Without a token, it shows the
-// sign-in page.
+// The layout of all pages: navigation at the side, or behind a button on small screens. If nobody is signed in, it
+// shows the sign-in page.
 import { Dialog } from '@base-ui/react/dialog';
 import { Link, Outlet, useParams } from '@tanstack/react-router';
 import { useState, useSyncExternalStore } from 'react';

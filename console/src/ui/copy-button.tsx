@@ -1,4 +1,4 @@
-// A button that copies a text and shows that the text was copied.
+// A button that copies text and shows that the text was copied.
 import { useEffect, useState } from 'react';
 import { Icon } from './icon.tsx';
 

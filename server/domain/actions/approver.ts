@@ -1,5 +1,6 @@
 // The people who decide Actions, after they have proved who they are: a member, an owner, or an end user of the
-// application. The code that verifies a person creates an Approver; `Decisions` needs nothing else.
+// application. The code that verifies a person creates an Approver, which is all that `Decisions` needs to know about
+// the person.
 import type { EndUser } from '../../../contract/actions.ts';
 import type { Acr } from '../../../contract/sign-in.ts';
 import type { StoredPasskey } from '../../engines/authenticators/passkeys.ts';

@@ -1,5 +1,5 @@
 // The status of an Action at a given time, and the faults that follow from the status. After its expiry time, an Action
-// counts as expired even if the task has not recorded this yet.
+// counts as expired even if the clock task that records the expiry has not run yet.
 import { type ActionStatus, OPEN_ACTION_STATUSES } from '../../../contract/actions.ts';
 import type { ActionRow } from '../../engines/store/rows/actions.ts';
 import { fault } from '../faults.ts';

@@ -1,4 +1,4 @@
-// Writes the audit log. Limits here what an entry may contain; the database prevents later changes to entries.
+// Writes the audit log. This file limits what an entry may contain; the database prevents later changes to entries.
 import type { AuditAction } from '../../../contract/audit.ts';
 import type { NamedObject, NewAuditRow } from '../../engines/store/rows/audit.ts';
 import type { Store } from '../../engines/store/store.ts';

@@ -1,6 +1,6 @@
-// Records two findings of authentication: the first use of a token, and the use of an agent key from an address that is
-// not allowed for it. The latter is recorded at most once a minute for each key, so that repeated requests do not fill
-// the audit log.
+// Records two events of authentication in the audit log: the first use of a token, and the use of an agent key from an
+// address that is not allowed for it. The latter is recorded at most once a minute for each key, so that repeated
+// requests do not fill the audit log.
 import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { AccountId, ApplicationId, KeyId } from '../../kit/ids.ts';

@@ -1,5 +1,6 @@
-// The newest seal of each chain, in a file in the data folder. Because the file is outside the database, the removal of
-// the last seals is also noticed. The file may be older than the database, for example after a restore.
+// The newest seal of each chain, in a file in the data folder. Because the file is outside the database, it reveals if
+// the newest seals were removed from the database. The file may be older than the database, for example after a
+// restore.
 import { readFile, rename, rm } from 'node:fs/promises';
 import { isCode, syncFolder, writeSynced } from '../../kit/durable.ts';
 import { giveToFolderOwner } from '../../kit/folder-owner.ts';

@@ -8,7 +8,10 @@ import type { SigningKeys } from '../signing/signing-keys.ts';
 import { entryDigest, listDigest, SEAL_TYPE, sealDigest } from './seal-content.ts';
 import type { SealHead, SealHeads } from './seal-heads.ts';
 
-/** Number of days after which entries may be removed, together with all older seals but one. */
+/**
+ * Number of days after which entries may be removed. Of the seals that are older than this, only the newest one of each
+ * chain is kept.
+ */
 const KEPT_DAYS = 400;
 const DAY_MS = 24 * 3600_000;
 const SEALS_AT_ONCE = 10;

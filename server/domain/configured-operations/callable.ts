@@ -150,7 +150,7 @@ function ownCallable(
 export const definitionIn = (stored: JsonObject) => stored as unknown as OperationDefinition;
 export const overlayIn = (stored: JsonObject) => stored as unknown as OverlayDefinition;
 
-/** Returns those of the operations that the grants allow. */
+/** Returns the operations that the grants allow. */
 export const grantedOf = (
   operations: readonly CallableOperation[],
   grants: readonly GrantRow[],

@@ -111,8 +111,8 @@ export class ContextWatcher implements Watcher {
   }
 
   /**
-   * Waits for a save in progress. If the session will persist, also records that the session uses the context. This may
-   * be refused.
+   * Waits for a save of the context that is in progress. If the session is to save to the context, also records that
+   * the session uses the context, which may be refused.
    */
   async #awaitTurn(row: ContextRow, requested: ContextRequest, session: SessionId, signal: AbortSignal): Promise<void> {
     const { clock } = this.#parts;

@@ -1,6 +1,6 @@
 // Reads and writes the stored objects of a context's versions. Determines for each object the encryption key and the
 // name that is bound to the encryption. A version may refer to the archive or the cookies of an earlier version; these
-// keep the id under which they were stored.
+// are still stored under the id of that earlier version.
 import type { Readable } from 'node:stream';
 import type { Artifacts } from '../../engines/artifacts/artifacts.ts';
 import type { ArtifactKey } from '../../engines/artifacts/keys.ts';

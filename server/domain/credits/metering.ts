@@ -39,7 +39,7 @@ export async function meterSessions(parts: MeteringParts): Promise<{ metered: nu
 /** Returns whether the session was ended. */
 async function meterOne({ rows, clock, end, isEndOwed }: MeteringParts, row: ReservationRow): Promise<boolean> {
   const id = row.purposeId as SessionId; // Only reservations of sessions are due.
-  // Metering would charge the time since then. The end, once it is written, settles what the session used.
+  // Metering would charge the time since the session ended. The end, once it is written, settles what the session used.
   if (isEndOwed(id)) return false;
   const now = clock.now();
   const outcome = await rows.meter(row, (reservation, session) => meteringOf(reservation, session, now));

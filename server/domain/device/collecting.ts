@@ -109,8 +109,8 @@ function parametersOf(request: CollectToken): { deviceCode: string; clientId: st
 
 /**
  * Decides the effect of a token request. A request with the wrong client id or verifier changes nothing. The interval
- * is checked before the code is checked for an earlier redemption: concurrent requests come from one client, and only a
- * later request after the redemption indicates theft.
+ * is checked before the code is checked for an earlier redemption. Concurrent requests, which come from one client, are
+ * therefore only refused as too soon; only a later request after the redemption indicates theft.
  */
 function verdictOf(row: DeviceRow | undefined, clientId: string, verifier: string | undefined, now: Date): Verdict {
   if (!row || row.clientId !== clientId || !isFromStarter(row, verifier))

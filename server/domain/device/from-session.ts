@@ -1,7 +1,7 @@
 // Whether a request was sent by the browser of one of our sessions: an agent must not approve its own device.
 import type { PresentedCredentials } from '../identity/callers.ts';
 
-/** The origin of a request. */
+/** Where a request came from. */
 export interface Peer {
   /** The other end of the connection: the caller, or a proxy in front of this service. */
   readonly address: string;

@@ -25,7 +25,7 @@ export const stateAt = (row: DeviceRow, now: Date): DeviceState => ({
   interval: row.intervalSeconds,
 });
 
-/** The latest time of the previous poll at which a poll that arrives now is not too soon. */
+/** A poll that arrives now is too soon if the previous poll was later than this time. */
 export const latestAllowedPoll = ({ intervalSeconds }: DeviceRow, now: Date): Date =>
   new Date(now.getTime() - intervalSeconds * 1000 + EARLY_TOLERANCE_MS);
 

@@ -76,7 +76,7 @@ async function requireExtensions(
   return found;
 }
 
-/** Chromium lets unpacked extensions read `file:` URLs, and no switch prevents it (tried). */
+/** Chromium lets unpacked extensions read `file:` URLs, and tests found no switch that prevents it. */
 const jailRequired = () =>
   fault(
     'feature_unavailable',

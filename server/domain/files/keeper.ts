@@ -74,7 +74,10 @@ export class Keeper {
     return this.#complete(row, staged, mimeType ?? mimeTypeOf(head.bytes, row.filename), { kind: 'browser' });
   }
 
-  /** Stores a download without copying its file, which no other process has open. The caller removes its first name. */
+  /**
+   * Stores a download without copying its file, which no other process has open: the file gets a second hard link. The
+   * caller then removes the first one.
+   */
   async keepLinked(row: DownloadRow, path: string): Promise<CompleteDownload | undefined> {
     const { head, ...staged } = await this.parts.staging.linkIn(path, SNIFFED_BYTES);
     return this.#complete(row, staged, mimeTypeOf(head, row.filename), { kind: 'service' });

@@ -69,7 +69,7 @@ export class Outbox implements Closeable {
     return staged ?? artifacts.open(key, range);
   }
 
-  /** Returns those of the keys whose files the store does not have yet. Only this service can serve these files. */
+  /** Returns the keys whose files the store does not have yet. Only this service can serve these files. */
   waiting(application: ApplicationId, keys: readonly ArtifactKey[]): Promise<ReadonlySet<string>> {
     return this.#parts.rows.waiting(application, keys);
   }

@@ -79,6 +79,6 @@ export function mimeTypeOf(head: Uint8Array, filename: string): string {
 const hasBytes = (bytes: Buffer, offset: number, hex: string): boolean =>
   bytes.subarray(offset, offset + hex.length / 2).toString('hex') === hex;
 
-/** Whether the bytes are not empty and are all bytes that occur in text. */
+/** Whether there is at least one byte, and all bytes may occur in text. */
 const isText = (bytes: Buffer): boolean =>
   bytes.length > 0 && bytes.every(byte => byte >= 0x20 || [0x09, 0x0a, 0x0c, 0x0d, 0x1b].includes(byte));

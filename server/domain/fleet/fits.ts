@@ -8,9 +8,9 @@ const CLOCK_SKEW_MAX_MS = 5_000;
 
 export interface FileStorage {
   readonly kind: 'disk' | 's3';
-  /** Returns the name of the storage. Undefined if the storage has no name yet. */
+  /** Returns the mark of the storage, by which hosts recognise that they share it. Undefined if it has no mark yet. */
   mark(): Promise<string | undefined>;
-  /** Gives the storage a name, and returns it. */
+  /** Gives the storage a mark, and returns it. */
   setMark(): Promise<string>;
 }
 

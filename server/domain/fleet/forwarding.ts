@@ -21,8 +21,8 @@ export interface PassOptions {
   /** Called once, when the head of the response has arrived. Returns the response object to write to. */
   readonly begin: () => ServerResponse;
   /**
-   * The ticket of a create. Another host can also take a create, so the call does not wait for a host that does not
-   * accept the connection.
+   * The ticket, if the request is a create. Another host could take the create instead, so `pass` does not wait for a
+   * host that does not accept the connection.
    */
   readonly ticket?: LineTicket;
 }

@@ -1,6 +1,6 @@
-// Tokens with which hosts of a fleet pass requests to each other. Each token is for one host, method and address, and
-// is valid for a few seconds. Tokens are made with the secret that the hosts share. They do not replace the credential
-// of the request, which is also passed on.
+// Tokens with which hosts of a fleet pass requests to each other. Each token is for one host, method and path, and is
+// valid for a few seconds. Tokens are made with the secret that the hosts share. They do not replace the credential of
+// the request, which is also passed on.
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { Clock } from '../../kit/clock.ts';
 import { parseJson } from '../../kit/foreign.ts';

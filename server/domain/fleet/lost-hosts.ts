@@ -1,5 +1,6 @@
-// Ends the sessions of a host whose lease has expired as ERROR / host_lost, and unlocks their contexts, whose newest
-// version is then the one that was saved last. Any host can do this, because it needs only the rows.
+// Ends the sessions of a host whose lease has expired as ERROR / host_lost, and unlocks their contexts. Nothing of
+// these sessions is saved to the contexts, so the version that was saved last remains the newest one. Any host can do
+// this, because it needs only the rows.
 import type { ContextUses } from '../../engines/store/rows/contexts.ts';
 import type { Hosts } from '../../engines/store/rows/hosts.ts';
 import type { SessionEnd } from '../../engines/store/rows/sessions.ts';

@@ -1,5 +1,5 @@
-// A create that this host refuses now, but that another host, or this host later, may admit. The entry continues with
-// the refusal; a caller sees the error only if no host admits the create.
+// A create that this host refuses now, but that another host, or this host later, may admit. entry/http then tries
+// another host, or lets the create wait in the line; a caller sees the error only if no host admits the create.
 import { parseJson } from '../../kit/foreign.ts';
 import { isObject } from '../../kit/json.ts';
 import { type Refusal, refusal, refusalFault, refusalFrom } from '../limits/refusals.ts';

@@ -30,8 +30,8 @@ export class Owners {
   }
 
   /**
-   * Returns the other host that owns the object. `application` is the application of the caller, if it is known. This
-   * host handles an object of another application as an object that does not exist.
+   * Returns the other host that owns the object. `application` is the application of the caller, if it is known.
+   * Undefined for an object of another application, so that this host responds as if the object did not exist.
    */
   async elsewhere(kind: OwnedKind, text: string, application?: string): Promise<LivingHost | undefined> {
     const { fleet, host, isHere } = this.#parts;

@@ -1,5 +1,6 @@
 // Chooses the host that should take a session: one with a free slot, in the requested region, least loaded first. Among
-// equal hosts, the host that was asked is preferred, because nothing has to be passed on, then one with a warm browser.
+// equal hosts, the host that received the request is preferred, because nothing has to be passed on, then one with a
+// warm browser.
 import type { LivingHost } from '../../engines/store/rows/hosts.ts';
 import type { HostId } from '../../kit/ids.ts';
 

@@ -86,7 +86,7 @@ export class LeaseChanges {
     return { fence: fence + 1, open: undefined };
   }
 
-  /** Puts the hand-off back in the queue, or ends it if its time is over. */
+  /** Makes the hand-off wait for a person again, or ends it if its time is over. */
   async returnToQueue(trx: Atomic, fence: number, open: HandoffRow, source: AuditSource): Promise<HandoffRow> {
     const now = this.#parts.clock.now();
     const isLate = open.expiresAt <= now;

@@ -286,7 +286,7 @@ export class Lease {
     );
   }
 
-  /** Puts the hand-off back in the queue, or ends it if its time is over. */
+  /** Makes the hand-off wait for a person again, or ends it if its time is over. */
   async #return(fence: number, actor: Actor, source: AuditSource): Promise<void> {
     const row = await this.#changes.makeEnd(
       async (trx, locked, open) => {

@@ -1,5 +1,6 @@
-// Requests with an idempotency key take effect once: the first runs, equal ones get its response for 24 hours, different ones
-// are refused. The row is written before the effect; it keeps what the response needs and never a secret.
+// Requests with an idempotency key take effect once. The first request runs. Equal requests with the same key get its
+// response for 24 hours, and different requests with the same key are refused. The row is written before the effect; it
+// keeps what the response needs and never a secret.
 
 import { randomUUID } from 'node:crypto';
 import type { IdempotencyRow, IdempotencyRows, IdempotencyRun } from '../../engines/store/rows/idempotency.ts';

@@ -157,8 +157,8 @@ export class Applications {
   }
 
   /**
-   * Returns the applications among these that the account can access. A restricted token names at most 50 applications,
-   * so they are read one by one.
+   * Returns the applications in `ids` that the account can access. A restricted token names at most 50 applications, so
+   * they are read one by one.
    */
   async #accessibleAmong(
     accountId: AccountId,

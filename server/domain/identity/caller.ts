@@ -11,7 +11,7 @@ import type {
   TokenId,
 } from '../../kit/ids.ts';
 
-/** The origin of a request, for the audit log. */
+/** Where a request came from, for the audit log. */
 export interface RequestSource {
   readonly ip: string;
   readonly userAgent?: string;

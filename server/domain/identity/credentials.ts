@@ -65,7 +65,8 @@ export function mint(kind: CredentialKind | SecretKind): MintedCredential {
 }
 
 /**
- * Parses a credential. Undefined for a text that was never issued: the checksum detects typing errors without a query.
+ * Parses a credential. Undefined for a string that was never issued: the checksum detects typing errors without a
+ * query.
  */
 export function recognise(text: string): Credential | undefined {
   const kind = KINDS.get(prefixOf(text) ?? '');
@@ -73,7 +74,7 @@ export function recognise(text: string): Credential | undefined {
 }
 
 /**
- * Returns the hash of a secret that does not authenticate a caller. Undefined for a text that was never issued as a
+ * Returns the hash of a secret that does not authenticate a caller. Undefined for a string that was never issued as a
  * secret of this kind.
  */
 export const recogniseSecret = (kind: SecretKind, text: string): Buffer | undefined =>

@@ -59,7 +59,10 @@ export class KeyUses {
     return { close: () => void entry.ends.delete(end) };
   }
 
-  /** Called when a key has changed, expired or been revoked. With `keeps`, the open connections of the key stay open. */
+  /**
+   * Called when a key has changed, expired or been revoked. With `keepsConnections`, the open connections of the key
+   * stay open.
+   */
   changed(hash: string, keepsConnections: boolean): void {
     this.#changes += 1;
     for (const entry of this.#entries.values()) {

@@ -1,4 +1,4 @@
-// Makes a page of a short list that is ordered by id and has been read completely.
+// Makes a list page from a short list that is ordered by id and has been read completely.
 import { type Cursors, type ListName, pageOf } from './cursors.ts';
 
 export interface PageRequest {

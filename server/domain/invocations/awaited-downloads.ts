@@ -25,7 +25,7 @@ export interface AwaitedDownloadsParts {
 
 export interface DownloadWait {
   readonly session: SessionId;
-  /** Time on the monotonic clock until which the files are waited for. */
+  /** When the wait for the files ends, on the monotonic clock. */
   readonly untilMs: number;
   readonly signal: AbortSignal;
 }

@@ -6,8 +6,8 @@ import { invalidRequest } from '../faults.ts';
 import { handoffSeconds, sessionSeconds } from './managed.ts';
 
 /**
- * Estimated traffic of the session of a call, because the actual traffic is not known beforehand. A call that needs
- * more is stopped.
+ * The traffic for which credit is held for a call's session. It is an estimate, because the actual traffic is not known
+ * beforehand. A call that costs more than the held amount is stopped.
  */
 const ESTIMATED_BYTES = 50_000_000;
 

@@ -1,5 +1,5 @@
-// Runs invocations. `dispatched` is committed before the first byte of an effect, so after a crash the row shows
-// whether the effect may have happened. The end and its receipt are written in one statement.
+// Runs invocations. The state `dispatched` is committed before a call sends anything that may have an effect, so after
+// a crash the row shows whether the effect may have happened. The end and its receipt are written in one statement.
 import type { InvocationError } from '../../../contract/invocations.ts';
 import type { ManagedOperationId } from '../../../contract/managed-operations.ts';
 import { isMemoryOperation } from '../../../contract/memory-operations.ts';
@@ -39,11 +39,11 @@ import { RECEIPT_TYPE, receiptPayload } from './receipt.ts';
 /** Maximum number of attempts of an invocation whose effect is `read`. */
 const ATTEMPTS_MAX = 3;
 /**
- * Maximum number of attempts of any other invocation. The second attempt is made only if the called service gets the
- * same idempotency key.
+ * Maximum number of attempts of any other invocation. A second attempt is made only if it sends the same idempotency
+ * key, by which the called service recognises the repetition.
  */
 const KEYED_ATTEMPTS_MAX = 2;
-/** How long the service, when it is stopping, waits for effects in progress, so that their outcomes are known. */
+/** How long a stopping service waits for effects in progress, so that their outcomes become known. */
 const SHUTDOWN_GRACE_MS = 5_000;
 const RECOVERY_BATCH = 10;
 const COST_CHECK_MS = 250;
@@ -104,7 +104,10 @@ export class Executions {
   readonly #running = new Map<InvocationId, Running>();
   /** Invocations whose row is being inserted. */
   readonly #heldIds = new Set<InvocationId>();
-  /** The bytes last counted for the session of a call. A session that has ended is no longer counted. */
+  /**
+   * The last known byte count of the session of each call. Used when the session has ended and its bytes can no longer
+   * be read.
+   */
   readonly #lastBytes = new WeakMap<object, number>();
   /** Ends that could not be written because the database did not respond. */
   readonly #unwrittenEndings = new Map<InvocationId, Ending>();
@@ -311,7 +314,7 @@ export class Executions {
     if (row.state === 'dispatched' && row.effect !== 'read' && !mayRunAgain)
       return this.endUnstarted(row, 'ambiguous', UNKNOWN, kept);
     if (row.attempts >= ATTEMPTS_MAX && !isContinued(row)) return this.endUnstarted(row, 'failed', INTERRUPTED, kept);
-    // If the effect may have begun, the outcome stays unknown, even if the invocation cannot be run again.
+    // An invocation that cannot be run again ends as failed, or with an unknown outcome if its effect may have begun.
     const state = row.state === 'dispatched' && row.effect !== 'read' ? 'ambiguous' : 'failed';
     if (!key || statusOf(key, clock.now()) !== 'active') return this.endUnstarted(row, state, KEY_INACTIVE, kept);
     if (!operation) return this.endUnstarted(row, state, REVISION_CHANGED);

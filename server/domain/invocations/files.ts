@@ -133,7 +133,7 @@ export class InvocationFiles {
   }
 }
 
-/** Returns the name of a file in keys and links. For the first file, it is the id alone. */
+/** Returns the name of a file in keys and links. The name of the first file is the id of the invocation. */
 const partOf = (id: InvocationId, index: number): string => (index === 0 ? id : `${id}-${index}`);
 const PART = /^([0-9a-f-]{36})(?:-([1-9][0-9]?))?$/;
 

@@ -222,7 +222,10 @@ export class Invocations {
     return { reserved: amountToReserve(grantedOperation.operation, this.#parts.rates, request) };
   }
 
-  /** Runs a call that a person has approved. `insert` decides whether the call may begin. */
+  /**
+   * Runs a call that a person has approved. `insert` inserts the row unless the Action was executed before or may no
+   * longer be executed.
+   */
   async runApproved(
     caller: AgentCaller,
     grantedOperation: GrantedOperation,
@@ -470,8 +473,8 @@ export class Invocations {
   }
 
   /**
-   * Returns the invocation when it has ended, when the time is up, or when the caller has disconnected. `isOwn`: the
-   * invocation was started here for this caller, so its row is not read before it ends.
+   * Returns the row of the invocation when it has ended, when the time is up, or when the caller has disconnected.
+   * `isOwn` means that the invocation was just started here for this caller. Its row is then not read before it ends.
    */
   async #waitUntil(
     readRow: () => Promise<InvocationRow>,
@@ -540,7 +543,7 @@ function amountToReserve(
     timeoutMs,
   } = operation;
   if (kind === 'http' || isMemoryOperation(operation.id)) return priceOf(rates, microCredits, maxCost);
-  // The steps of a configured operation are those of its binding; its input has another meaning.
+  // The steps of a configured operation are in its binding. A member `steps` of its input would have another meaning.
   const given = operation.kind === 'browser' ? { timeoutMs, steps: operation.definition.binding.steps } : input;
   return reservationOf(rates, microCredits, given, maxCost);
 }

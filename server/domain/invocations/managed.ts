@@ -403,7 +403,7 @@ const timesOf = ({ createdAt, startedAt }: SessionView) => ({
   ...{ createdAt: new Date(createdAt), startedAt: new Date(startedAt) },
 });
 
-/** Returns the seconds by which the hand-offs among the steps extend the life of the session. */
+/** Returns the seconds by which the hand-offs among the steps extend the lifetime of the session. */
 export function handoffSeconds(input: object): number {
   const steps: readonly unknown[] = 'steps' in input && Array.isArray(input.steps) ? input.steps : [];
   const asked = steps.filter(isObject).filter(step => step.do === 'handoff');
@@ -413,7 +413,7 @@ export function handoffSeconds(input: object): number {
   );
 }
 
-/** Returns the maximum life, in seconds, of the session of a call without hand-offs. */
+/** Returns the maximum lifetime, in seconds, of the session of a call without hand-offs. */
 export const sessionSeconds = (timeoutMs: number): number =>
   Math.max(SESSION_SECONDS_MIN, Math.ceil((Math.min(timeoutMs, OPERATION_TIMEOUT_MS_MAX) + SESSION_MARGIN_MS) / 1000));
 

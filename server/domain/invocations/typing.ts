@@ -17,7 +17,10 @@ import {
 } from '../stored-credentials/typed-credentials.ts';
 import type { GivenStep } from './browser-steps.ts';
 
-/** The part of a session's recording that types text into pages and masks what was typed. */
+/**
+ * What this file needs from the recording of a session: a function that types a text into a page, and one that masks
+ * the typed text.
+ */
 export interface TypingPage {
   type(typing: Typing): Promise<TypingOutcome | undefined>;
   cover(isToBeCovered: boolean): Promise<boolean>;
@@ -35,11 +38,12 @@ export interface PageTypingParts {
 }
 
 /**
- * User names that are shorter, or only letters, are not redacted: redacting ordinary words would make texts unreadable.
+ * A user name that is shorter than this or consists only of letters is not redacted, because it may be an ordinary
+ * word, and redacting that would make texts unreadable.
  */
 const NAME_CHARACTERS_MIN = 6;
 const ONLY_LETTERS = /^\p{L}*$/u;
-/** The driver has truncated a message that has this many characters. */
+/** The driver cuts messages at this length. A message of this length may therefore end inside a secret. */
 const MESSAGE_CHARACTERS_MAX = 2_000;
 
 export class PageTyping {

@@ -1,5 +1,5 @@
 // Decides whether an application may have one more session, from its limits, its use and the request. Pure. The store
-// compares the use with the terms while the limits of the application are locked.
+// compares the use with the returned `PlacementTerms` while the limits of the application are locked.
 import type { BrowserLimits } from '../../../contract/limits.ts';
 import type { ApplicationUse, PlacementTerms } from '../../engines/store/rows/place.ts';
 import { addMs } from '../../kit/clock.ts';
@@ -18,8 +18,8 @@ export interface Quota {
 }
 
 /**
- * Returns the terms of one create under these limits. Throws if the requested time limit is not allowed, even if slots
- * are free.
+ * Returns the conditions under which one session may be placed. Throws if the requested time limit is not allowed, even
+ * if slots are free.
  */
 export const termsOf = (
   limits: BrowserLimits,

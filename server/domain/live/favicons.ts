@@ -12,7 +12,7 @@ export class Favicons {
   readonly #iconsByUrl = new Map<string, string>();
   readonly #onChanged: () => void;
 
-  /** `changed` is called when another icon has been loaded. */
+  /** `onChanged` is called whenever an icon has been loaded. */
   constructor(onChanged: () => void) {
     this.#onChanged = onChanged;
   }

@@ -63,7 +63,10 @@ export interface Offer {
 
 export class LiveView implements Watcher {
   readonly name = 'live';
-  /** This watcher attends before the others, because an adopted session may be in a masked hand-off. */
+  /**
+   * The other watchers attend only after this one. An adopted session may be in a masked hand-off, and this watcher
+   * sets what they must hide.
+   */
   readonly attendsFirst = true;
   readonly #parts: LiveViewParts;
   readonly #leases = new Map<SessionId, Lease>();
@@ -159,7 +162,7 @@ export class LiveView implements Watcher {
     if (!liveSession?.isOpen || !lease) throw notFound('Session', id);
     const { keyId } = claims;
     if (keyId) await this.#assertKeyActive({ applicationId: liveSession.applicationId, keyId });
-    // After the wait, during which the addresses may be revoked.
+    // Checked after the `await`, because the addresses may be revoked while it is pending.
     if (claims.epoch !== this.#epochs.get(claims.session)) throw linkExpired('was revoked');
     if (claims.lease && !isCurrent(lease, claims.lease)) throw linkExpired('belongs to a hand-off that has ended');
     return { live: liveSession, lease, claims };
@@ -188,8 +191,8 @@ export class LiveView implements Watcher {
   }
 
   /**
-   * Resolves an address for DevTools. The page is the one that the address names, or `named` if the address is valid
-   * for every page.
+   * Resolves an address for DevTools. The page is the one that the address names, or `text` if the address is valid for
+   * every page.
    */
   async resolveInspector(
     token: string,
@@ -208,14 +211,14 @@ export class LiveView implements Watcher {
     this.#recordEvent(session, { type: `devtools.${change}`, actor: { kind: 'viewer' }, detail: { page } });
   }
 
-  /** Resolves an address for an upload, which requires the right to control while a viewer has control. */
+  /** Resolves an address for an upload. The address must grant the right to control, and a viewer must have control. */
   async resolveUploader(token: string, id: string): Promise<LiveSession> {
     const { live, lease, claims } = await this.resolve(token, id);
     if (claims.right !== 'control' || !lease.control) throw invalid();
     return live;
   }
 
-  /** Calls `leave` when the addresses of the session are revoked. */
+  /** Calls `onRevoke` when the addresses of the session are revoked. */
   onRevoked(session: SessionId, onRevoke: () => void): { close(): void } {
     return listen(this.#revokeListeners, session, onRevoke);
   }
@@ -237,7 +240,9 @@ export class LiveView implements Watcher {
     }
   }
 
-  /** Calls `leave` when the session ends, or when this process leaves the running session to another one. */
+  /**
+   * Calls `onViewerLeave` when the session ends, or when this process leaves the running session to the next process.
+   */
   onLeave(session: SessionId, onViewerLeave: (hasSessionEnded: boolean) => void): { close(): void } {
     return listen(this.#leaveListeners, session, onViewerLeave);
   }

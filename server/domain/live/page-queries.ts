@@ -76,7 +76,7 @@ export async function cursorAt(worlds: PageWorlds, x: number, y: number): Promis
   return typeof value === 'string' && /^[a-z-]{1,20}$/.test(value) ? value : 'default';
 }
 
-/** Returns the text that is selected when the page handles the copy or cut event that `act` triggers. */
+/** Returns the text that is selected when the page handles the copy or cut event that `trigger` causes. */
 export async function copiedText(worlds: PageWorlds, trigger: () => Promise<unknown>): Promise<string> {
   const frames = await worlds.frames();
   await Promise.all(frames.map(frame => worlds.ask(frame, LISTEN_FOR_COPY, [], true)));

@@ -16,8 +16,8 @@ type Input<Type extends DriveMessage['type']> = Extract<DriveMessage, { type: Ty
 /** A page that hangs or shows a dialog must not delay the next click for longer than this. */
 const MOUSE_RESPONSE_MS = 1_000;
 /**
- * Maximum number of queued inputs per page. If there are so many, the page hangs, and the viewer no longer expects
- * further inputs to take effect. They are dropped.
+ * Maximum number of queued inputs per page. If this many are queued, the page hangs, and the viewer no longer expects
+ * further inputs to take effect. Further inputs are dropped.
  */
 const WAITING_INPUT_MAX = 1_000;
 const CURSOR_EVERY_MS = 100;
@@ -109,7 +109,7 @@ export class ViewedPage implements Closeable {
   setControlled(isControlled: boolean): void {
     this.#target.post('Page.setInterceptFileChooserDialog', { enabled: isControlled });
     if (isControlled) return;
-    // Input that is still queued is no longer sent, because the page now belongs to the agent.
+    // Input that is still queued is no longer sent, because the agent has control again.
     this.#waitingInput?.splice(0);
     this.#nextMove = undefined;
     this.#update({ select: null, files: null });

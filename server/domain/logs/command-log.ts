@@ -24,8 +24,8 @@ const BATCH = 100;
  */
 const QUEUE_MAX = 200;
 /**
- * Expressions that are not logged, because the limits of the log are reached, are not scanned if they are longer. Those
- * that type a text are short; clients send longer ones to inject libraries.
+ * Maximum length of an expression that is scanned for typed text although it is not logged, because a limit of the log
+ * has been reached. Expressions that type text are shorter. Longer ones are libraries that a client injects.
  */
 const UNLOGGED_EXPRESSION_BYTES_MAX = 8 * 1024;
 const EMPTY_BUFFER = Buffer.alloc(0);

@@ -35,7 +35,10 @@ class Scan {
   readonly quoted: string[] = [];
   #at = 0;
   readonly #output: string[] = [];
-  /** The end of the output. Searching the whole output would join it for each slash. */
+  /**
+   * The last characters of the output. They are kept separately, because the output is a list of pieces, and joining it
+   * at each slash would be slow.
+   */
   #tail = '';
 
   constructor(text: string) {

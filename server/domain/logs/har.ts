@@ -6,8 +6,8 @@ import { type HarEntry, type Hop, harEntry, startedMs } from './har-entry.ts';
 import { objectAt, textAt } from './values.ts';
 
 /**
- * Events with the headers that were sent can arrive slightly after the end of their request. They are expected to have
- * arrived after this many further entries.
+ * A request is written only after this many further entries, because events with its sent headers can arrive slightly
+ * after its end.
  */
 const SETTLING_ENTRIES = 200;
 /** The number of unfinished requests that are kept at once. If there are more, the oldest are written unfinished. */
@@ -49,7 +49,10 @@ export async function* harOf(entries: AsyncIterable<LogEntry>, version: string):
 export class HarAssembly {
   readonly #chains = new Map<string, Chain>();
   readonly #loads = new Map<string, Load>();
-  /** The id of the main frame of each page, by page number. `#current` has the current load of each page. */
+  /**
+   * The id of the main frame of each page, by page number. `#current` contains the current load of each page, also by
+   * page number.
+   */
   readonly #mainFrames = new Map<number, string>();
   readonly #current = new Map<number, Load>();
   #count = 0;

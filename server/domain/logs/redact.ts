@@ -20,7 +20,7 @@ const HEADER_NAME_CHARS_MAX = 256;
 const HEADERS_MAX = 100;
 const DATA_URL_CHARS = 64;
 
-/** Names of secrets, compared without case and punctuation. */
+/** Names of secrets. Case and punctuation are ignored. */
 const SECRET_NAMES =
   /^(x?(access|refresh|id|auth|csrf|xsrf|api|session|security|bearer|oauth|reset|login|magic|invite|verification|device|client|private|signing|app)*(token|secret|password|passwd|passphrase|pwd|passcode|apikey|key|jwt|signature|credentials?|assertion|sessionid|sid|auth|authorization|code|otp|pin|nonce|verifier))$|^(token|secret|pass|pw|sig|hmac|samlresponse|samlrequest|relaystate|phpsessid|jsessionid|aspsessionid|codeverifier|xamzsignature|xamzcredential|xamzsecuritytoken|xgoogsignature|xgoogcredential|awsaccesskeyid|ticket|session|state)$/;
 /** A name that contains one of these is secret. */

@@ -10,7 +10,9 @@ const REMEMBERED_MAX = 10_000;
 const REQUEST_ID_CHARS_MAX = 200;
 const ADDRESS = /^[a-z][a-z0-9+.-]*:/i;
 const TEXTS: ReadonlySet<string> = new Set(['urlFragment', 'message', 'text', 'args']);
-/** A page may send the typed text in a header with any name, and its server may return the text. */
+/**
+ * Headers are removed, because a page may send the typed text in a header with any name, and its server may return it.
+ */
 const HEADERS = /headers$/i;
 
 export class TypedRequests {

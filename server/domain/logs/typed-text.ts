@@ -12,8 +12,8 @@ const CHARS_MAX = 512;
 const LEAVES_MAX = 200;
 const ADDRESS = /^[a-z][a-z0-9+.-]*:\/\/|^(?:[a-z0-9-]+\.)+[a-z]{2,}(?:[:/]|$)/i;
 /**
- * Matches text passed to functions that is redacted. Selectors, paths and code are also passed to functions, but must
- * not be redacted in URLs, so they do not match.
+ * Matches texts passed to functions that must be redacted. Selectors, paths and code are also passed to functions, but
+ * must not be redacted in URLs, so they do not match.
  */
 const PASSED_SECRET = /^(?=.*[\d!@$%^&*+?~])[^/<>{}[\]();=#.\s][^/<>{}[\]();]*$/u;
 const ORDINARY = /^[\p{L}\s.,'’-]*$/u;
@@ -21,7 +21,7 @@ const ORDINARY = /^[\p{L}\s.,'’-]*$/u;
 export class TypedText {
   readonly #typedTexts = new TextMemory(TYPED_MAX, isDistinctive);
   readonly #passedTexts = new TextMemory(PASSED_TEXTS_MAX, text => isDistinctive(text) && PASSED_SECRET.test(text));
-  /** Lines of text, even if other commands were sent while they were typed. */
+  /** Typed lines. A line is kept as one text even if other commands were sent while it was typed. */
   readonly #lines = new TextMemory(LINES_MAX, isDistinctive);
   /** Characters typed so far, by channel. */
   readonly #keys = new Map<string, { word: string; line: string }>();

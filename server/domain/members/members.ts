@@ -132,8 +132,8 @@ export class Members {
 }
 
 /**
- * Returns the position of a member for a cursor. Members have no ids of their own, so it consists of the time and the
- * account.
+ * Returns the position of a member for a cursor. Members have no ids of their own, so the position consists of the time
+ * at which the member joined and the id of the account.
  */
 const positionOf = ({ joinedAt, accountId }: MemberRow): string => `${joinedAt.getTime()}/${accountId}`;
 

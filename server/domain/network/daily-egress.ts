@@ -16,7 +16,7 @@ export const EGRESS_COUNT_MS = 5_000;
 
 export interface DailyEgressParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly rows: Pick<EgressDays, 'add'>;
-  /** The policy that refuses every connection, with the reason that the bytes are used up. */
+  /** The policy that refuses every connection and reports that the daily bytes are used up. */
   readonly usedUpPolicy: EgressPolicy;
   readonly end: (id: SessionId, end: SessionEnd) => Promise<unknown>;
 }

@@ -8,7 +8,7 @@ import type { Runtime } from '../../kit/runtime.ts';
 import type { SecretTexts } from '../../kit/secret-texts.ts';
 
 const REPORT_MS = 1_000;
-/** Maximum number of distinct refusals that are counted separately. Further ones are counted as `OTHERS`. */
+/** Maximum number of distinct refusals that are counted separately. Further ones are counted together as `(others)`. */
 const ENTRIES_MAX = 500;
 /** Maximum number of events per session. Beyond it, nothing is reported until the ledger is closed. */
 const EVENTS_MAX = 300;

@@ -40,7 +40,7 @@ export interface PolicyOptions {
 export interface NetworkEngine {
   policy(options: PolicyOptions): EgressPolicy;
   hostMatcher(rules: HostRules): (hostname: string) => boolean;
-  /** The policy that refuses every connection, with the reason that the budget is used up. */
+  /** The policy that refuses every connection and reports that the budget is used up. */
   readonly usedUp: EgressPolicy;
   readonly pools: readonly ProxyPool[];
   readonly blocksAds: boolean;

@@ -151,8 +151,8 @@ export class OwnAccount {
   }
 
   /**
-   * Confirms the app. Returns the recovery codes, and a new cookie if the code is the strongest proof that the account
-   * can give.
+   * Confirms the authenticator app with one of its codes. Returns the recovery codes, and a new cookie if the code is
+   * the strongest proof that the account can give.
    */
   async confirmTotp(caller: HumanCaller, code: string): Promise<{ recoveryCodes: string[]; cookie?: Secret }> {
     const { secondFactors, sessions } = this.#parts;

@@ -2,8 +2,8 @@
 import type { Secret } from '../../kit/secret.ts';
 
 /**
- * Replaces a loopback address with `localhost`: passkeys need a host name, and a browser on this machine can use no
- * other host name.
+ * Replaces a loopback address with `localhost`. Passkeys need a host name, and `localhost` is the only one that a
+ * browser on this machine can use.
  */
 export const setUpAddress = (publicUrl: string, secret: Secret): string =>
   `${publicUrl.replace(/^http:\/\/(127\.0\.0\.1|\[::1\])/, 'http://localhost')}/signin#setup=${secret.reveal()}`;

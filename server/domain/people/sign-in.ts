@@ -248,8 +248,8 @@ export class SignIn {
   }
 
   /**
-   * Limits the failed attempts from this address, for this name and in total. Attempts in progress count as failures.
-   * An attempt that was refused with `PlacesFull` has had no effect and does not count.
+   * Limits the failed attempts from this address: those for this name, and all of them. Attempts in progress count as
+   * failures. An attempt that was refused with `PlacesFull` has had no effect and does not count.
    */
   async #limitFailures<T>(name: string, source: RequestSource, attempt: () => Promise<T>): Promise<T> {
     const undoAttempts = await takeAll([this.#addressTally, source.ip], [this.#accountTally, `${name} ${source.ip}`]);

@@ -98,7 +98,8 @@ export class RecordingStorage implements RecordingSink {
     const checksum = createHash('sha256').update(init).digest('hex');
     const run = (await rows.runOf(session, page, checksum)) ?? (await rows.addRun(session, page, checksum));
     const key = keys.init(app, session, page, run);
-    // The row gives the number, so it is written first. An earlier try may have failed before the artifact was stored.
+    // The row is written first, because it assigns the number. The artifact is missing if an earlier attempt failed
+    // after that.
     if (!(await artifacts.stat(key))) await artifacts.put(key, chunk(init), SEGMENT_TYPE);
     return run;
   }

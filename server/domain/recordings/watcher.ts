@@ -37,7 +37,7 @@ export const recordingWatcher = (parts: RecordingWatcherParts): Watcher => ({
         .catch(error => log.warn('recording.picture_not_kept', { sessionId: row.id, reason: reason(error) }));
     await recorder.finish(row.id);
   },
-  // A session whose start failed is not salvaged.
+  // `salvage` is not called for a session whose start failed, so its recording is finished here.
   ended: ({ id }) => {
     const { recorder, log } = parts;
     if (recorder.sessionOf(id))

@@ -8,7 +8,7 @@ import { reason } from '../../kit/fault.ts';
 import { boundedText, parseJson } from '../../kit/foreign.ts';
 import type { SessionId } from '../../kit/ids.ts';
 
-/** A server that is still running this long after an adoption is stable: the adoption has not ended it. */
+/** A server that is still running this long after an adoption is stable: the adoption did not make it exit. */
 export const STABLE_MS = 30_000;
 /**
  * A server may also end for a reason that leaves no note (SIGKILL, out of memory, power loss). After this many attempts
@@ -18,7 +18,7 @@ export const ATTEMPTS_MAX = 5;
 const REASON_CHARS_MAX = 500;
 
 interface Note {
-  /** Adoptions after which the server did not become stable. */
+  /** Number of adoptions of this session after which the server did not become stable. */
   readonly attempts: number;
   /** The error that ended the server during the adoption. */
   readonly ended?: string;

@@ -36,7 +36,7 @@ export interface BoxStart {
   /** The name of the box. */
   readonly id: SessionId;
   readonly launch: LaunchSettings;
-  /** True if no caller is waiting for the box. Starting it must then not slow down others. */
+  /** True if no caller is waiting for the box. Starting it must then not slow down other sessions. */
   readonly background: boolean;
   /** What watchers prepare in the box. */
   readonly preparation?: Pick<Preparation, 'mounts' | 'fill'>;

@@ -5,7 +5,7 @@ import type { SessionId } from '../../kit/ids.ts';
 import { silentLog } from '../../kit/log.ts';
 import { Presence } from './presence.ts';
 
-/** A session whose row is in a database that can be made to fail, or to respond only when it is let. */
+/** A session whose row is in a database that can be made to fail, or to respond only when the test allows it. */
 function scene() {
   const written: string[] = [];
   const state = { isReachable: true, gate: Promise.resolve() };

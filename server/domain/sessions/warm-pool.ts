@@ -13,7 +13,7 @@ import { claimSettings, fingerprint, type LaunchSettings } from './settings.ts';
 
 /** A browser that has been waiting this long is replaced. */
 const WAIT_MAX_MS = 30 * 60_000;
-/** Browsers with settings that have not been requested for this long are no longer started ahead. */
+/** Browsers with settings that have not been requested for this long are no longer started in advance. */
 const RECENT_MS = 10 * 60_000;
 const START_MS = 30_000;
 const BACKOFF_MIN_MS = 1_000;
@@ -21,7 +21,7 @@ const BACKOFF_MAX_MS = 60_000;
 /** Consecutive failed starts after which /readyz reports that browsers do not start. */
 const UNHEALTHY_FAILURES = 3;
 /**
- * How long failed starts count if no browsers are started ahead, because only a create can then show that browsers
+ * How long failed starts count if no browsers are started in advance, because only a create can then show that browsers
  * start again.
  */
 const FAILURE_MEMORY_MS = 60_000;
@@ -57,7 +57,7 @@ export interface WarmPoolParts extends Pick<Runtime, 'clock' | 'log'> {
   /** The number of sessions that are being started; tend() is called when one has started. */
   readonly starting: () => number;
   readonly claims: RecentClaims;
-  /** The maximum number of browsers that are started ahead at the same time. */
+  /** The maximum number of browsers that are started in advance at the same time. */
   readonly processors: number;
   readonly counted: (outcome: 'hit' | 'miss') => void;
 }
@@ -84,12 +84,12 @@ export class WarmPool {
     return this.#idleBrowsers.length;
   }
 
-  /** The number of browsers that are being started ahead, including those that a create is already waiting for. */
+  /** The number of browsers that are being started in advance, including those that a create is already waiting for. */
   get pending(): number {
     return this.#pending.length;
   }
 
-  /** Whether browsers are started ahead on every processor. */
+  /** Whether browsers are started in advance on every processor. */
   get isUnderPressure(): boolean {
     return this.#parts.claims.areContinuous;
   }
@@ -105,7 +105,7 @@ export class WarmPool {
     };
   }
 
-  /** Records whether a browser started, either ahead of time or for a create. */
+  /** Records whether a browser started, either in advance or for a create. */
   noteStart(isGood: boolean): void {
     this.#failures = isGood ? 0 : this.#failures + 1;
     if (!isGood) this.#failedAt = this.#parts.clock.now();
@@ -168,7 +168,7 @@ export class WarmPool {
       return await withTimeout(START_MS, 'a browser that is being started', () => pending.arrived.promise, signal);
     } catch (error) {
       pending.isPromised = false;
-      // Closes the browser if it arrived for this create. One that is still starting may be claimed by another create.
+      // Close the browser if it arrived for this create. If it is still starting, another create may claim it.
       void Promise.race([pending.arrived.promise, undefined]).then(bootedBrowser => bootedBrowser?.scope.close());
       throw error;
     }

@@ -126,7 +126,7 @@ export class Watchers {
     for (const watcher of this.#list) if (watcher.attendsFirst) await attend(watcher);
     const attending = this.#list.filter(({ attendsFirst }) => !attendsFirst).map(attend);
     for (const one of attending) one.catch(error => failing.abort(error));
-    // A failure waits for the others too, because nothing would end an attendance that comes later.
+    // Wait for all watchers even if one has failed, because nothing would end an attendance that is returned later.
     await Promise.allSettled(attending);
     await Promise.all(attending);
   }

@@ -70,7 +70,8 @@ export class CallCredentials {
     const { store, audit, clock } = this.#parts;
     const recorded = await store.atomically(async trx => {
       const uses = await trx.storedCredentials.takeUses(utcDay(clock.now()), BATCH);
-      // In the order of the application ids, because each entry locks the chain of its application until the commit.
+      // Written in the order of the application ids. Each entry locks the chain of its application until the commit, so
+      // another order could cause a deadlock.
       for (const use of uses.toSorted((a, b) => (a.applicationId < b.applicationId ? -1 : 1)))
         await audit.record(entryOf(use), trx);
       return uses.length;

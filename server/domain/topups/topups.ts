@@ -75,7 +75,10 @@ export class TopUps {
     };
   }
 
-  /** Opens a checkout. `hasKey` tells whether the request has an Idempotency-Key. A token can never buy. */
+  /**
+   * Opens a checkout. `hasKey` tells whether the request has an Idempotency-Key. A token is always refused, because a
+   * checkout requires a step-up.
+   */
   async open(caller: AccountCaller, request: OpenCheckout, hasKey: boolean): Promise<Checkout> {
     const { store, audit, clock, packs, secret } = this.#parts;
     const application = await this.#requireOwned(caller, request.applicationId);

@@ -1,5 +1,5 @@
-// What an application used in a period. The store contains hours, which are combined here into steps of one or more
-// hours.
+// What an application used in a period. The store contains the usage of each hour. This file combines hours into steps
+// of one or more hours.
 import {
   type ApplicationUsage,
   type KeyUsage,

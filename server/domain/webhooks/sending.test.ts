@@ -14,7 +14,7 @@ const DELIVERY: DeliveryRow = {
 };
 const ACCEPTED: CallResult = Object.assign(Object.create(null), { kind: 'answered', status: 204 });
 
-/** A sender that takes these deliveries, although the database always lists their webhook as due. */
+/** A sender for a database that always lists the webhook as due, but has only these deliveries to take. */
 function scene(toTake: DeliveryRow[]) {
   const prompts: string[] = [];
   const delivered: string[] = [];

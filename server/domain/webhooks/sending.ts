@@ -16,8 +16,9 @@ import { SEND_TASK } from './writing.ts';
 /** The time limit for an attempt, from the connection to the end of the response, in real time. */
 const ATTEMPT_MS = 15_000;
 /**
- * For this time, no other process sends the delivery, or another one of its webhook. It is longer than an attempt can
- * take, and as long as no pause in retries.ts.
+ * For this time, no other process sends this delivery or any other delivery of the same webhook. It is longer than an
+ * attempt can take. It differs from every pause in retries.ts, because the store recognises a reserved delivery by this
+ * time.
  */
 const RESERVED_MS = 60_000;
 /** The response is read only so that the connection is closed cleanly. */
@@ -96,8 +97,8 @@ export class DeliverySender implements Closeable {
   }
 
   /**
-   * Prompts the task only if it has sent something. If there was nothing to take after all, or the database does not
-   * respond, the next run looks again, after its interval.
+   * Sends the deliveries of a webhook. Prompts the task again only if a delivery was sent. Otherwise there was nothing
+   * to send, or the database does not respond, and the next regular run of the task tries again.
    */
   async #lane(id: WebhookId): Promise<void> {
     let hasSent = false;

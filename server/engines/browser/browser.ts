@@ -27,8 +27,8 @@ const READY_MS = 25_000;
 const PROBE_MS = 2_500;
 const DETACH_MS = 5_000;
 /**
- * How long to wait until a page has forgotten its log. A page that does not respond in time, such as one with a dialog,
- * still forgets it before it handles any later command.
+ * How long to wait until a page has discarded its log. A page that does not respond in time, such as one with a dialog,
+ * still discards its log before it handles any later command.
  */
 const FORGET_MS = 1_000;
 /**
@@ -81,7 +81,7 @@ export interface BrowserVersion {
 
 export interface BrowserClient {
   receive(message: Buffer): void;
-  /** Whether the browser reads too slowly. If so, `drained` is called once it has caught up. */
+  /** Whether the browser reads too slowly. If so, `onDrained` is called once it has caught up. */
   isBackpressured(onDrained: () => void): boolean;
   /** Sends the client one of our own events. */
   announce(method: string, params: JsonObject): void;
@@ -121,7 +121,8 @@ export class Browser implements Closeable {
   /** Connects to a Chromium that was just started. Resolves when its first page exists. */
   static async connect(pipes: BrowserPipes, log: Log, signal: AbortSignal): Promise<Browser> {
     const browser = new Browser(pipes, log);
-    // When many browsers start at once, most of the time passes before the first response arrives.
+    // The first response may use the whole time limit, because it takes most of the time when many browsers start at
+    // once.
     return browser.#ready(signal, () => browser.#openControl(READY_MS));
   }
 
@@ -313,7 +314,7 @@ export class Browser implements Closeable {
   }
 
   /**
-   * Makes every page, frame and worker forget its console messages. After it resolves, none of these messages are in
+   * Makes every page, frame and worker discard its console messages. After it resolves, none of these messages are in
    * transit.
    */
   async forgetConsole(): Promise<void> {

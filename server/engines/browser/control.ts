@@ -98,8 +98,8 @@ export class Control implements ChannelOwner {
 
   /**
    * Sets the geolocation of every existing and future page, and grants the permission to read it. New pages are not
-   * paused meanwhile, because resuming them would also resume them for clients. They need not be: a page requests its
-   * location only later.
+   * paused meanwhile, because resuming them would also resume them for clients. Pausing is not necessary either,
+   * because a page requests its location only later.
    */
   async setGeolocation(geolocation: Geolocation): Promise<void> {
     this.#geolocation = { accuracy: 1, ...geolocation };

@@ -8,7 +8,7 @@ export interface ReadMessage {
   readonly read: Envelope | { readonly error: string; readonly code: number; readonly id: number | undefined };
 }
 
-/** Parses a message for the session `of`. The buffer is detached by the call. The result contains it again. */
+/** Parses a message for the session `jobOwner`. The buffer is detached by the call. The result contains it again. */
 export type ReadLongMessage = (message: Buffer, jobOwner: string) => Promise<ReadMessage>;
 
 /** Reading the largest message takes 1 s. */

@@ -45,7 +45,10 @@ const HIDDEN_TYPES: ReadonlySet<string> = new Set(['browser_ui']);
 /** These commands revive a crashed page. */
 const RELOAD_METHODS: ReadonlySet<string> = new Set(['Page.navigate', 'Page.reload']);
 const TOO_LONG = 'The response is too long.';
-/** A second command with the id would take away how the response to the first is handled, such as what is removed from it. */
+/**
+ * A second command with the same id would replace the handler of the first response, so that content that the handler
+ * removes would reach the client.
+ */
 const ID_IN_USE = 'The id belongs to a command that has not been answered yet. Use another id.';
 const AUTO_ATTACH = 'Target.setAutoAttach';
 const RUN_IF_WAITING = 'Runtime.runIfWaitingForDebugger';

@@ -152,7 +152,7 @@ export class Mux implements Closeable {
 
   /**
    * Sets the overrides of all channels on this target again (only the override `name`, if given), except for the
-   * channels of `except`.
+   * channels of `exceptOwner`.
    */
   restoreOverrides(targetId: string, exceptOwner: ChannelOwner, name?: string): void {
     for (const channel of this.#channels.values())

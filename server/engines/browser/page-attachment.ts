@@ -14,7 +14,7 @@ export class PageAttachment implements ChannelOwner {
   #root: Channel | undefined;
   #page: Channel | undefined;
 
-  /** `gone` is called when the page has been closed or Chromium has detached the channel. */
+  /** `onGone` is called when the page has been closed or Chromium has detached the channel. */
   constructor(mux: Mux, targetId: string, client: ChannelOwner, onGone: () => void) {
     this.#mux = mux;
     this.#targetId = targetId;

@@ -30,7 +30,8 @@ async function perform({ id, session, address, command, limitMs }: Order): Promi
   const askForHelp = (help: Help): Promise<void> => requestHelp(id, help);
   try {
     const run = async () => (await browserOf(session, address)).run(command, askForHelp);
-    // A page decides about the texts of a result, which operations store.
+    // The texts of a result come from the page, and operations store them. `storableCopy` replaces characters that
+    // cannot be stored.
     const result = storableCopy(await withTimeout(limitMs, 'the command', run));
     post({ id, result }, buffersOf(result));
   } catch (error) {
@@ -40,7 +41,10 @@ async function perform({ id, session, address, command, limitMs }: Order): Promi
   }
 }
 
-/** A command that hangs keeps its connection from being used, so the session gets a new one. Others are not affected. */
+/**
+ * A command that hangs keeps its connection from being used, so its session gets a new connection. Other sessions are
+ * not affected.
+ */
 function leaveHanging(id: number, session: string, limitMs: number): void {
   void disconnect(session);
   post({ id, failed: 'too_long', message: `The command took longer than ${limitMs / 1000} s.`, details: {} });

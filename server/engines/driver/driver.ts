@@ -43,7 +43,9 @@ export const DRIVER_LIMITS: DriverLimits = {
 
 const SESSION_ENDED = 'The session has ended.';
 const THREAD_REPLACED = 'The driver was replaced. Take a new snapshot and repeat the command.';
-/** A thread that has not stopped a command this long after its limit is blocked, and is ended. */
+/**
+ * A thread that has not stopped a command this long after the limit of the command is considered blocked, and is ended.
+ */
 const BLOCKED_MS = 15_000;
 
 interface PendingCommand {

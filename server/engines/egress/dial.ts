@@ -13,7 +13,7 @@ export interface DialledConnection<S extends Socket> {
 
 const KEEP_ALIVE_PROBE_MS = 60_000;
 
-/** `make` creates an unconnected socket. */
+/** `createSocket` creates an unconnected socket. */
 export async function dial<S extends Socket>(
   addresses: readonly Address[],
   port: number,

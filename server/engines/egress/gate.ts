@@ -34,7 +34,10 @@ export class Gate {
     this.#policy = options.policy;
   }
 
-  /** Connects to the target, directly with a socket from `make`, or through a proxy. Rejects with Refused or Failed. */
+  /**
+   * Connects to the target, directly with a socket from `createSocket`, or through a proxy. Rejects with RefusedError
+   * or Failed.
+   */
   async open<S extends Socket>(target: Target, createSocket: () => S, signal: AbortSignal): Promise<S | Socket> {
     const upstream = this.route(target);
     if (!upstream) return this.#connectDirectly(target, createSocket, signal);
@@ -43,7 +46,7 @@ export class Gate {
     return connection.socket;
   }
 
-  /** The proxy for the target; undefined for a direct connection. Throws Refused if the target is not allowed. */
+  /** The proxy for the target; undefined for a direct connection. Throws RefusedError if the target is not allowed. */
   route(target: Target): Upstream | undefined {
     const refusal = this.#policy.refusesHost(target.hostname);
     if (refusal) throw new RefusedError(refusal);

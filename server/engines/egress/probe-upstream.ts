@@ -16,7 +16,7 @@ const UNRESOLVABLE = { hostname: 'berth-probe.invalid', port: 443 };
 /** Statuses with which web servers respond to CONNECT. Proxies respond with other statuses. */
 const WEB_SERVER_STATUSES: ReadonlySet<number> = new Set([400, 405, 501]);
 
-/** Rejects with ProxyFailed, or with Refused if the session may not reach the proxy's address. */
+/** Rejects with ProxyFailed, or with RefusedError if the session may not reach the proxy's address. */
 export async function probeUpstream(upstream: Upstream, options: UpstreamOptions, signal: AbortSignal): Promise<void> {
   try {
     await withTimeout(PROBE_MS, 'a proxy to answer', inner => probe(upstream, options, inner), signal);

@@ -16,7 +16,7 @@ import type { Upstream } from './upstream.ts';
 
 export interface UpstreamOptions {
   readonly resolve: Resolve;
-  /** Throws Refused for an address that the session may not reach. */
+  /** Throws RefusedError for an address that the session may not reach. */
   readonly check: (address: Address, port: number) => void;
   readonly limits: EgressLimits;
 }
@@ -30,8 +30,8 @@ export interface UpstreamConnection {
 }
 
 /**
- * Connects to the proxy, with TLS for https, and sends no request. `make` is ignored for https, which needs an ordinary
- * socket.
+ * Connects to the proxy, with TLS for https, and sends no request. `createSocket` is ignored for https, which needs an
+ * ordinary socket.
  */
 export async function reachUpstream(
   upstream: Upstream,

@@ -10,7 +10,7 @@ export interface Parsed<T> {
   readonly used: number;
 }
 
-/** The other side closed the connection without sending a byte. */
+/** The proxy closed the connection without sending a byte. */
 export class ClosedWithoutResponse extends Error {
   override readonly name = 'ClosedWithoutResponse';
 }
@@ -30,7 +30,7 @@ export function readResponse<T>(
     if (parsed.used < bytes.length) socket.unshift(bytes.subarray(parsed.used));
     resolve(parsed.value);
   };
-  // The event is not `data`: a `data` listener would make the socket flow, and it would have to be paused for the next
+  // Listens to `readable`. A `data` listener would make the socket flow, and it would have to be paused for the next
   // reader.
   const onReadable = guardListener(reject, () => {
     const part: unknown = socket.read();

@@ -1,5 +1,5 @@
-// Chooses the proxy for a host: the first matching rule decides. Patterns come from callers, so RE2 matches them, which
-// takes time linear in the length of the host and in the size of the compiled patterns, which is limited.
+// Chooses the proxy for a host: the first matching rule decides. Patterns come from callers, so they are matched with
+// RE2. Its time is linear in the length of the host and in the size of the compiled patterns, and this size is limited.
 import { RE2JS } from 're2js';
 import type { HostMatcher } from './host-rules.ts';
 import type { EgressPolicy } from './policy.ts';
@@ -22,9 +22,15 @@ export function routes(rules: readonly RouteRule[]): EgressPolicy['routeTo'] {
   };
 }
 
-/** Instructions of RE2 in all patterns of a session. With as many, a host of 253 characters takes about 10 ms. */
+/**
+ * Maximum number of RE2 instructions in all patterns of a session. At this limit, matching a host of 253 characters
+ * takes about 10 ms.
+ */
 export const PATTERN_INSTRUCTIONS_MAX = 1000;
-/** A pattern whose counts write it out to more characters is not compiled, because that alone would take too long. */
+/**
+ * Maximum length of a pattern in which each count, such as `{1,63}`, is replaced by repetitions. A longer pattern is
+ * not compiled, because compiling it would take too long.
+ */
 const WRITTEN_OUT_MAX = 4 * PATTERN_INSTRUCTIONS_MAX;
 
 /**
@@ -46,10 +52,16 @@ export function patternErrors(patterns: ReadonlyArray<string | undefined>): Read
 
 const TOO_LARGE = `with it, the patterns of the session have more than ${PATTERN_INSTRUCTIONS_MAX} instructions, because a count such as {1,63} repeats what is before it; use smaller counts, or + and *`;
 
-/** A count, and the end of a character or class that it repeats. After an empty \Q\E, it repeats what is before that. */
+/**
+ * Matches a count, and the end of the character or class before it, which it repeats. A count after an empty `\Q\E`
+ * repeats what is before the `\Q\E`.
+ */
 const COUNT = /(\\E|[\].\w])?\{(\d+)(?:,(\d*))?\}/g;
 
-/** An upper bound of the length of a pattern after its counts are written out, as if all counted groups were nested. */
+/**
+ * An upper bound on the length of a pattern after its counts are replaced by repetitions, as if all counted groups were
+ * nested.
+ */
 function writtenOutLength(pattern: string): number {
   let [length, copies] = [pattern.length, 1];
   for (const [, before, least, most] of pattern.matchAll(COUNT)) {

@@ -27,7 +27,7 @@ export class OutsideSocket extends Socket {
 }
 
 /**
- * Connects both ends of a tunnel. With an upstream proxy, `outside` is an ordinary socket: the handshake with the proxy
+ * Connects both ends of a tunnel. With an upstream proxy, `remote` is an ordinary socket: the handshake with the proxy
  * was read as a stream, and the socket may be a TLS socket.
  */
 export function join(browser: Socket, remote: Socket): void {
@@ -40,7 +40,7 @@ export function join(browser: Socket, remote: Socket): void {
 
 function propagateClose(source: Socket, to: Socket): void {
   source.once('error', () => reset(to));
-  // Data from `from` that `to` still holds must be written first.
+  // Data from `source` that is still buffered in `to` must be written first.
   source.once('close', () => to.destroySoon());
 }
 

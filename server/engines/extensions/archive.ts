@@ -44,7 +44,7 @@ export interface ArchiveLocation {
   readonly end: number;
 }
 
-/** Calls `visit` for each entry in turn, in archive order. */
+/** Calls `onFile` for each entry in turn, in archive order. */
 export async function eachFile(place: ArchiveLocation, onFile: (file: ArchivedFile) => Promise<void>): Promise<void> {
   const zip = await openZip(place);
   const bounds = new SizeLimit(place.end - place.start);

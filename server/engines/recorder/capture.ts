@@ -63,7 +63,7 @@ export interface CapturedFrame {
   readonly at: Date;
   readonly metadata: FrameMetadata;
   /**
-   * The frame this many positions before this one had already been handled when this one was painted. The frames in
+   * When this frame was painted, the frame that is `ahead` positions before it had already been handled. The frames in
    * between may not have been.
    */
   readonly ahead: number;
@@ -76,8 +76,8 @@ export interface CaptureOptions {
   readonly channel: TargetChannel;
   readonly clock: Clock;
   /**
-   * Whether the page had painted nothing when it was found. Its first frame is then captured after the first paint,
-   * because most pages are opened empty.
+   * Whether the page had painted nothing when its capture began. Its first frame is then captured after the first
+   * paint, because most pages are opened empty.
    */
   readonly isUnpainted?: boolean;
   readonly isWatched: () => boolean;
@@ -274,13 +274,13 @@ export class Capture implements Closeable {
     this.#frameMs = this.#options.clock.monotonicMs();
     // The rate is an average: after a pause some frames may follow quickly.
     this.#dueMs = Math.max(this.#frameMs, this.#dueMs + this.#periodMs);
-    // Browser and server share the calendar clock, and it is rarely set between painting and arrival.
+    // Browser and server share the calendar clock, and it is rarely adjusted between painting and arrival.
     return this.#frameMs - Math.max(0, this.#options.clock.now().getTime() - frame.at.getTime());
   }
 
   /**
    * Restarts the screencast if no frame follows. Chromium sends a change that was painted before the acknowledgement
-   * only together with the next change. The restart shows it now.
+   * only together with the next change. After a restart, it sends the change at once.
    */
   async #settle(afterMs = SETTLE_MS, isForced = false): Promise<void> {
     const frames = this.#frames;

@@ -197,7 +197,7 @@ export class Ffmpeg {
       stdio: [input, 'pipe', 'pipe', 'ignore', ...files.map(({ fd }) => fd)],
       env: { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' },
       cwd: '/',
-      // Creates a process group that holds the whole chain.
+      // Creates a process group, so that the programs of the jail and ffmpeg can be killed together.
       detached: true,
     });
     const stop = (): void => killGroup(child);

@@ -40,7 +40,7 @@ export class Hub {
     return this.#viewers.size;
   }
 
-  /** Calls `seen` with the newest frame at once, and with each new one. With viewers the frame rate is higher. */
+  /** Calls the listener with the newest frame at once, and with each new one. With viewers the frame rate is higher. */
   watch(listener: (frame: Frame) => void): Closeable {
     this.#viewers.add(listener);
     this.#onChanged();

@@ -20,8 +20,8 @@ export interface LiveFrame {
   /** Whether the whole picture is masked for everybody except the person who has control in a hand-off. */
   readonly isCovered: boolean;
   /**
-   * Whether the whole picture is masked for everybody except the person who has control because it is not known what
-   * must be masked: the page is not recorded.
+   * Whether it is unknown what must be masked, because the page is not recorded. The whole picture is then masked for
+   * everybody except the person who has control.
    */
   readonly isUnknown: boolean;
   /** Size of the visible part of the page, in CSS pixels. */
@@ -41,7 +41,10 @@ export class LiveFrames {
   readonly #own = new Map<string, OwnCapture>();
 
   readonly #workers: Workers;
-  /** Sessions whose pictures are black, each with an object that is new whenever the session is covered. */
+  /**
+   * Sessions whose pictures are black. The object is new each time a session is covered, so that `cover` notices if the
+   * session was covered again in the meantime.
+   */
   readonly #covered = new Map<string, object>();
 
   constructor(recorder: Pick<Recorder, 'sessionOf'>, clock: Clock, workers: Workers) {

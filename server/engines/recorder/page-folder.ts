@@ -25,8 +25,8 @@ import { journalFrameHead, journalHead, readJournal, type Size, type TimedFrame 
 export interface PageNote {
   readonly targetId: string;
   /**
-   * When the recording begins. `startedAt` is a time of the calendar clock, `baseMs` of the monotonic clock, which the
-   * browser uses too.
+   * When the recording begins. `startedAt` is read from the calendar clock. `baseMs` is read from the monotonic clock,
+   * which the browser uses too.
    */
   readonly startedAt: Date;
   readonly baseMs: number;
@@ -47,8 +47,8 @@ export interface CompleteRawSegment extends RawSegment {
 
 const NOTE = 'page.json';
 /**
- * Opens a new file in append mode. After an incomplete frame has been cut off, the next frame is then written directly
- * after the last complete frame.
+ * Creates a file in append mode. Every write goes to the end of the file. After an incomplete frame has been cut off,
+ * the next frame therefore directly follows the last complete frame.
  */
 const CREATE_FOR_APPEND = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_APPEND;
 const SEGMENT_FILE = /^(\d+)\.(\d+)(?:\.(\d+))?\.mkv$/;
@@ -58,7 +58,7 @@ export class PageFolder {
   readonly #onGrowth: (bytes: number) => void;
   readonly #bytes = new Map<number, number>();
 
-  /** `grown` is called with the change in bytes on disk, negative when files shrink or are deleted. */
+  /** `onGrowth` is called with the change in bytes on disk. The number is negative when files shrink or are deleted. */
   constructor(path: string, onGrowth: (bytes: number) => void = () => {}) {
     this.path = path;
     this.#onGrowth = onGrowth;

@@ -17,7 +17,7 @@ const LATE_MS = 300;
 const CLOCK_SKEW_MAX_MS = 10_000;
 /** Delay before writing is tried again after the disk refused a frame. */
 const RETRY_MS = 2_000;
-/** The first frame is shown from the beginning of the recording on, but at most for this long before it was painted. */
+/** The first frame is also shown for the time before it was painted, but for at most this long. */
 const HELD_BACK_MAX_MS = 60_000;
 
 export interface JournalListener {
@@ -44,7 +44,7 @@ export class PageJournal {
   #next = 1;
   /** How far the clock of the browser is ahead of the server's clock. Unknown before the first frame of this process. */
   #aheadMs: number | undefined;
-  /** The lower bound of `#aheadMs`: no frame arrives before it was painted. */
+  /** The smallest possible value of `#aheadMs`. It is known because no frame arrives before it was painted. */
   #aheadMinMs = Number.NEGATIVE_INFINITY;
   #lostSinceMs: number | undefined;
   #retryAtMs = 0;
@@ -111,9 +111,10 @@ export class PageJournal {
   }
 
   /**
-   * No frame is taken as painted later than this, by the clock of the browser. A browser that an attacker controls could
-   * otherwise fill the disk with one frame, because all segments up to its time are written. It is not dropped, because
-   * frames also seem to come from the future if the first one was very late.
+   * The latest time, by the clock of the browser, at which a frame can have been painted. A later time of a frame is
+   * reduced to it. Otherwise, a browser that an attacker controls could fill the disk with one frame, because all
+   * segments up to the time of a frame are written. The frame itself is kept: if the first frame arrived very late, the
+   * times of correct frames also seem to be in the future.
    */
   get #latestMs(): number {
     if (this.#aheadMs === undefined && !this.#last) return Number.POSITIVE_INFINITY;
@@ -156,7 +157,7 @@ export class PageJournal {
     });
   }
 
-  /** Call when no more frames come. The last frame is shown until `atMs`. */
+  /** Call after the last frame. The last frame is shown until `atMs`. */
   end(atMs = this.nowMs): Promise<void> {
     return this.#inTurn(async () => {
       this.#hasEnded = true;

@@ -1,6 +1,6 @@
-// Masks the password fields of a page, including fields whose type has changed since, and everything that shows a text
-// that the service typed. A frame is kept only if the positions of the fields are known both before and after it was
-// painted. Everything between the two positions of a field is black.
+// Masks the password fields of a page, including fields that no longer have the type `password`, and everything that
+// shows a text that the service typed. A frame is kept only if the positions of the fields are known both before and
+// after it was painted. Everything between the two positions of a field is black.
 
 import { isObject, type JsonObject } from '../../kit/json.ts';
 import type { SecretTexts } from '../../kit/secret-texts.ts';

@@ -55,7 +55,7 @@ export interface PageRecordingOptions extends Pick<Runtime, 'clock' | 'log'> {
   /** Called when the page has ended. Resolves when the remaining segments should be encoded. */
   readonly due: () => Promise<void>;
   readonly sink: RecordingSink;
-  /** Returns why recording must pause, or undefined if there is room for more on the disk. */
+  /** Returns why recording must pause. Undefined if recording may continue. */
   readonly reasonToPause: () => PauseReason | undefined;
   /** While true, all pictures are black. */
   readonly isCovered: () => boolean;
@@ -190,7 +190,7 @@ export class PageRecording {
   }
 
   /**
-   * Call when no more frames come. Resolves when the files contain the end of the recording. The remaining segments are
+   * Call after the last frame. Resolves when the files contain the end of the recording. The remaining segments are
    * encoded afterwards.
    */
   async end(atMs?: number): Promise<void> {
@@ -209,7 +209,9 @@ export class PageRecording {
     void this.#pipeline.finish(this.#options.due()).then(this.#whenSettled.resolve);
   }
 
-  /** Ends a recording that has no capture. Its end is the time at which the process that recorded it last did so. */
+  /**
+   * Ends a recording that has no capture, as of `at`: the last time at which the process that recorded it was alive.
+   */
   endAt(at: Date): Promise<void> {
     const startedMs = this.#journal?.note.startedAt.getTime() ?? at.getTime();
     return this.end(Math.max(0, at.getTime() - startedMs));
@@ -295,7 +297,9 @@ export class PageRecording {
     return Math.round(paintedMs >= 0 && paintedMs <= sinceMs ? paintedMs : sinceMs);
   }
 
-  /** The first frame is also shown for the time before it. If it came late, that time is reported as a gap. */
+  /**
+   * The first frame is also shown for the time before it was painted. If it came late, that time is reported as a gap.
+   */
   #reportInitialGap(leadMs: number): void {
     const { waited } = this.#appearance;
     const late = { kind: 'missing', why: waited ?? 'the page had not been painted yet' } as const;
@@ -323,7 +327,7 @@ export class PageRecording {
     void this.#journal.pause();
   }
 
-  /** Called when there is room again. Captures the page even if it has not changed. */
+  /** Called when the reason for the pause no longer applies. Captures the page even if it has not changed. */
   #unpause(): void {
     this.#pauseReason = undefined;
     if (!this.#isVisible && this.#journal) {

@@ -1,7 +1,7 @@
-// Encodes complete raw segments and stores them: those of each page in order, with a limited number of ffmpeg processes
-// for all pages. While nobody is watching, segments are held back and encoded together, because starting ffmpeg is
-// expensive. A raw segment is deleted only when its encoded segment is durable. Failed steps are repeated until they
-// succeed.
+// Encodes complete raw segments and stores them. The segments of each page are stored in order. For all pages together,
+// the number of ffmpeg processes is limited. While nobody is watching, segments are held back and encoded together,
+// because starting ffmpeg is expensive. A raw segment is deleted only when its encoded segment is durable. Failed steps
+// are repeated until they succeed.
 import { reason } from '../../kit/fault.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { Closeable } from '../../kit/scope.ts';
@@ -49,8 +49,8 @@ export interface PipelineOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly folder: PageFolder;
   readonly encodes: EncodeQueue;
   /**
-   * Returns true if nobody is watching and there is room. Segments may then be held back and encoded together;
-   * otherwise they are encoded without delay.
+   * Returns true if nobody is watching, and there is room on the disk and in the backlog. Segments may then be held
+   * back and encoded together; otherwise they are encoded without delay.
    */
   readonly mayHold: () => boolean;
   readonly sink: PipelineSink;
@@ -121,14 +121,14 @@ export class Pipeline implements Closeable {
 
   /**
    * Runs a step after the earlier steps, and repeats it until it succeeds. Segments that are added later are stored
-   * only after that.
+   * only after the step has succeeded.
    */
   do(step: () => Promise<void>): void {
     this.#notes = this.#notes.then(() => this.#untilDone(step));
   }
 
   /**
-   * Call when no more segments come. The remaining segments are encoded when `due` resolves. The returned promise
+   * Call after the last segment. The remaining segments are encoded when `whenDue` resolves. The returned promise
    * resolves when everything is stored and the folder is removed, or when the pipeline is closed.
    */
   finish(whenDue: Promise<void>): Promise<void> {

@@ -27,7 +27,7 @@ import type { Typing, TypingOutcome } from './type-text.ts';
 /** Maximum number of tabs per session that are recorded at the same time. */
 export const PAGES_AT_ONCE_MAX = 64;
 const TICK_MS = 500;
-/** Free disk space is checked on every 4th tick. In that time, a host writes only a few MiB. */
+/** Free disk space is checked on every 4th tick. Between two checks, a host writes only a few MiB. */
 const TICKS_PER_DISK_CHECK = 4;
 /** Recording pauses while less than this is free on the disk. */
 const MIN_FREE_BYTES = 512 * 1024 ** 2;
@@ -312,8 +312,8 @@ export class SessionRecording {
   }
 
   /**
-   * Starts recording a page, which has this number and appeared at this time. If PAGES_AT_ONCE_MAX pages are being
-   * recorded, the page waits.
+   * Starts recording a page. `page` is its number, and `appearance` says when it appeared. If PAGES_AT_ONCE_MAX pages
+   * are being recorded, the page waits.
    */
   target(target: TargetChannel, page: number, appearance: Appearance): void {
     if (this.#isPaused) return;
@@ -396,7 +396,10 @@ export class SessionRecording {
     return [this.#last, ...frames].reduce(newerFrame);
   }
 
-  /** Adds a frame that belongs to another site. Its fields are masked in the picture of the page that contains it. */
+  /**
+   * Adds an out-of-process frame, which shows another site. Its fields are masked in the picture of the page that
+   * contains it.
+   */
   frame(target: TargetChannel): void {
     let page = target;
     while (page.parent) page = page.parent;
@@ -431,8 +434,8 @@ export class SessionRecording {
   }
 
   /**
-   * Call when the browser is about to end or be released. No more frames come then, but it is not decided yet how the
-   * session ends.
+   * Call when the browser is about to end or be released. No frames arrive after that, but it is not decided yet how
+   * the session ends.
    */
   pause(): void {
     this.#isPaused = true;

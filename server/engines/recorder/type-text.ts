@@ -39,10 +39,10 @@ const FIND = `mark => {
 }`;
 
 /**
- * A function that checks the origins and types the text. `self.origin` is the origin of the document itself, even with
- * a sandbox, a copied URL or `document.domain`. The page's scripts run when the field gets the focus, so the check is
- * repeated after that. No script of the page runs between the last check and the insertion by the setter. What scripts
- * in an allowed document do afterwards is the responsibility of that origin.
+ * A function that checks the origins and types the text. `self.origin` is the document's real origin even if the
+ * document is sandboxed, has a URL copied from another document, or sets `document.domain`. The page's scripts run when
+ * the field gets the focus, so the check is repeated after that. No script of the page runs between the last check and
+ * the insertion by the setter. What scripts in an allowed document do afterwards is the responsibility of that origin.
  */
 const TYPE = `function (mark, text, origins) {
   const self = globalThis;

@@ -25,8 +25,8 @@ export interface Bounds {
   readonly fileBytes: number;
   readonly openFiles: number;
   /**
-   * Limits that apply if no cgroup sets them: the number of processes of this user (namespace), and the memory of each
-   * process.
+   * Limits that apply if no cgroup sets them: the number of processes of the box's user (in a user namespace, only
+   * those in that namespace), and the memory of each process.
    */
   readonly processes?: number;
   readonly dataBytes?: number;

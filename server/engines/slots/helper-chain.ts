@@ -25,7 +25,10 @@ const PROCESSES = 64;
 /** Gives helpers a lower priority than browsers and the server. */
 const NICENESS = 10;
 
-/** Folders of shared libraries. On Debian some libraries are links through `/etc/alternatives`. */
+/**
+ * Folders of shared libraries that the jail needs. `/etc/alternatives` is needed too, because on Debian some libraries
+ * are links through it.
+ */
 const LIBRARIES: Readonly<Partial<Record<NodeJS.Architecture, readonly string[]>>> = {
   x64: ['/usr/lib/x86_64-linux-gnu', '/usr/lib64'],
   arm64: ['/usr/lib/aarch64-linux-gnu', '/usr/lib/ld-linux-aarch64.so.1', '/usr/lib64'],

@@ -64,8 +64,8 @@ export function jailArguments(options: JailOptions): readonly string[] {
     ...['--ro-bind', options.uploadsFolder, UPLOADS_IN_JAIL],
     ...['--bind', options.boxFolder, FOLDER_IN_JAIL, '--chdir', FOLDER_IN_JAIL],
     ...options.mounts.flatMap(mount => ['--ro-bind', mount.from, mount.to]),
-    // The root and /dev are file systems in memory (tmpfs) with the size of half the machine's memory. Up to this point
-    // they are writable.
+    // The root and /dev are file systems in memory (tmpfs), which could each grow to half the machine's memory. They
+    // must be writable until all mount points exist. They are then made read-only, so that the box cannot fill them.
     ...['--remount-ro', '/dev', '--remount-ro', '/'],
     ...['--clearenv', '--setenv', 'HOME', FOLDER_IN_JAIL, '--setenv', 'PATH', '/usr/bin'],
     ...['--setenv', 'LANG', 'C.UTF-8', '--setenv', 'TMPDIR', '/tmp', '--setenv', 'TZ', TIME_ZONE],

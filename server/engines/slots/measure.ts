@@ -90,8 +90,8 @@ function joinPath(path: Buffer, entry: Dirent): Buffer {
 const GONE_CODES = new Set(['ENOENT', 'ENOTDIR', 'ELOOP']);
 
 /**
- * What stops the walk, because files could hide there: a path longer than the kernel's limit, and a folder whose
- * permissions the box removed, which an ordinary user cannot read.
+ * The reason why the walk stopped at a place where files could hide. `depth`: a path is longer than the kernel's limit.
+ * `unreadable`: the box removed the permissions of a folder, so an ordinary user cannot read it.
  */
 type Stop = 'depth' | 'unreadable';
 

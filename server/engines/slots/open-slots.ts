@@ -60,8 +60,8 @@ export async function openSlots(options: OpenSlotsOptions, signal?: AbortSignal)
 export const jailedForm = (): Exclude<Form, 'process'> => (process.getuid?.() === 0 ? 'root' : 'rootless');
 
 /**
- * Throws if two boxes, or a box and a helper, would have the same user id. Does not count as a machine without a jail,
- * because then `auto` would go on without one.
+ * Throws if two boxes, or a box and a helper, would have the same user id. This is an error even in the mode `auto`,
+ * which would otherwise run browsers without a jail.
  */
 export function assertEnoughUids(size: number, form: Form): void {
   if (form !== 'root' || size <= SLOTS_WITH_UID_MAX) return;

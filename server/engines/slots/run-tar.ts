@@ -72,7 +72,7 @@ function killGroup({ pid, exitCode, signalCode }: ChildProcess): void {
   }
 }
 
-/** Subscribes to the exit at once; the returned function waits for it. */
+/** Subscribes to the exit at once, so that an early exit is not missed. The returned function waits for the exit. */
 function outcomeOf(child: ChildProcess, kill: () => void, signal: AbortSignal): Run['ended'] {
   if (!child.stderr) throw new Error('tar has no standard error');
   const stderr = new StderrTail(child.stderr);

@@ -166,7 +166,10 @@ export interface Slots extends Closeable {
   readonly form: Form;
   /** How many boxes may run at once. */
   readonly size: number;
-  /** How many slots are in use: each from before its box's first process starts until the box is removed. */
+  /**
+   * The number of slots in use. A slot is in use from before the first process of its box is started until the box is
+   * removed.
+   */
   readonly taken: number;
   /** The protections that are missing on this machine, each as one sentence for the operator. */
   readonly missing: readonly string[];

@@ -1,5 +1,5 @@
-// Reports the state of a data folder, for `berth doctor`, without changing anything. To find the owner, it tries the
-// lock for a moment.
+// Reports the state of a data folder, for `berth doctor`, without changing anything. To find the owner of the lock, it
+// tries to take the lock for a moment.
 import { existsSync } from 'node:fs';
 import { type FolderOwner, folderOwner } from './data-folder.ts';
 import { clusterMajor } from './embedded/cluster.ts';
@@ -18,7 +18,7 @@ export interface DataFolderStatus {
   readonly postgres: 'answers' | 'silent' | 'stopped';
 }
 
-/** Throws the fault that a start would report: an unusable folder, or no PostgreSQL that runs here. */
+/** Throws the fault that a start would report: the folder is unusable, or no PostgreSQL runs on this machine. */
 export async function dataFolderStatus(dataDir: string): Promise<DataFolderStatus> {
   const exists = existsSync(dataDir);
   const owner = exists ? await folderOwner(dataDir) : undefined;

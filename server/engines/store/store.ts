@@ -124,8 +124,8 @@ export interface Store extends Closeable {
   /** Rejects if the database does not respond. */
   ping(): Promise<void>;
   /**
-   * Calls `heard` for each NOTIFY on the channel, including after a reconnect. Calls `onGap` when notifications may
-   * have been missed.
+   * Calls `onNotification` for each NOTIFY on the channel, including after a reconnect. Calls `onGap` when
+   * notifications may have been missed.
    */
   listen(channel: Channel, onNotification: (payload: string) => void, onGap: () => void): Promise<Closeable>;
 }

@@ -1,5 +1,5 @@
-// AES-256-GCM with a random nonce. Sealed data opens only with the same key and the same additional data. format 1 |
-// nonce 12 | ciphertext | tag 16
+// AES-256-GCM with a random nonce. Sealed data opens only with the same key and the same additional data. The layout in
+// bytes: format (1), nonce (12), ciphertext, tag (16).
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { Secret } from '../../kit/secret.ts';
 

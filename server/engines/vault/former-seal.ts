@@ -12,7 +12,9 @@ const KEY_FORMAT = 1;
 
 export const isFormerContextKey = (wrapped: Buffer): boolean => wrapped[0] === KEY_FORMAT;
 
-/** The data key of a context: format 1, nonce, key, tag; bound to the id of the context. */
+/**
+ * Opens the data key of a context. Its layout is format 1, nonce, key, tag, and it is bound to the id of the context.
+ */
 export function openFormerContextKey(secret: Secret, context: string, wrapped: Buffer): Secret<Buffer> {
   if (wrapped.length !== 1 + NONCE_BYTES + KEY_BYTES + TAG_BYTES) throw new Error('the data is not a wrapped data key');
   const key = derived(secret, 'berth', 'wraps the data keys of contexts');
@@ -20,7 +22,10 @@ export function openFormerContextKey(secret: Secret, context: string, wrapped: B
   return new Secret(open(key, { nonce, body, tag: wrapped.subarray(-TAG_BYTES), boundTo: context }));
 }
 
-/** The proxy routes of a session, in base64url: nonce, tag, text; bound to the id of the session. */
+/**
+ * Opens the proxy routes of a session. They are encoded in base64url. Their layout is nonce, tag, text, and they are
+ * bound to the id of the session.
+ */
 export function openFormerRoutes(secret: Secret, session: string, sealed: string): string {
   const bytes = Buffer.from(sealed, 'base64url');
   const nonce = bytes.subarray(0, NONCE_BYTES);

@@ -99,8 +99,8 @@ export class Vault {
   }
 
   /**
-   * Makes a data key and wraps it with the master key in use. Another process may change the master key at the same
-   * time.
+   * Makes a data key and wraps it with the master key in use. Tries again if another process changes the master key at
+   * the same time.
    */
   async #createKey(owner: string): Promise<DataKeyRow> {
     const { rows, clock } = this.#parts;
@@ -150,7 +150,7 @@ export async function rotateMasterKey({ rows, masterKeys }: VaultParts): Promise
   return { rewrapped };
 }
 
-/** Also removes keys that an interrupted change has left behind. */
+/** Removes the master keys that no row uses, including keys that an interrupted change has left behind. */
 const forgetUnusedMasterKeys = ({ rows, masterKeys }: Pick<VaultParts, 'rows' | 'masterKeys'>): Promise<void> =>
   rows.change(async existing => {
     await masterKeys.keepOnly(new Set(existing.map(({ master }) => master)));

@@ -119,7 +119,8 @@ export function devtoolsPolicy(parts: DevtoolsPolicyParts): Policy {
 }
 
 /**
- * The front end requests a file from every site to find out whether the site names a workspace folder on this machine.
+ * Whether the command is a lookup of a workspace folder. The front end requests a file from every site to find out
+ * whether the site names such a folder on this machine.
  */
 const isWorkspaceLookup = ({ method, params }: Command): boolean =>
   method === 'Network.loadNetworkResource' && typeof params.url === 'string' && params.url.endsWith(WORKSPACE_FILE);

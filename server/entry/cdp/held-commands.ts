@@ -4,7 +4,10 @@ import type { Control } from '../../domain/handoffs/control.ts';
 import type { Command } from '../../domain/sessions/browser-host.ts';
 import type { JsonObject } from '../../kit/json.ts';
 
-/** Commands for what a person with control does instead of the agent, in addition to those of the Input domain. */
+/**
+ * Commands that do what a person with control does instead of the agent. They wait, like the commands of the Input
+ * domain.
+ */
 const CONTROL_COMMANDS: ReadonlySet<string> = new Set([
   'Page.navigate',
   'Page.reload',

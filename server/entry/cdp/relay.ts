@@ -71,7 +71,7 @@ export interface RelayParts extends Pick<Runtime, 'clock' | 'log'> {
    */
   readonly page?: string;
   readonly waiting: WaitingBytes;
-  /** For a client with limits: see `ClientListener`. */
+  /** Set for a client with limits: see `ClientListener` in engines/browser. */
   readonly longestResponse?: (method: string) => number;
   /** Parses a long message in a worker thread, queued for the session. */
   readonly readLong: ReadLong;

@@ -27,7 +27,10 @@ import type { Runtime } from '../../kit/runtime.ts';
 import type { Span } from '../../kit/trace.ts';
 import { Relay } from './relay.ts';
 
-/** Chromium closes its pipe permanently at 110 MiB. Larger messages close the client's socket with 1009. */
+/**
+ * The limit for messages from a client. A larger message closes the client's socket with 1009. Chromium would close its
+ * pipe permanently at 110 MiB.
+ */
 const CLIENT_MESSAGE_BYTES_MAX = 96 * 1024 ** 2;
 const REFUSAL_MS = 5_000;
 /** Commands that return a file as base64. The driver accepts files of up to 50 MiB. */
@@ -93,7 +96,10 @@ export class CdpEntry {
     this.#parts = parts;
   }
 
-  /** Handles the server's upgrades. `only` restricts connections to one session, for sockets from inside its browser. */
+  /**
+   * Handles the server's upgrades. `ownSession` restricts connections to one session, for sockets from inside its
+   * browser.
+   */
   serve(server: Server, ownSession?: () => SessionId | undefined): void {
     const failed = (error: unknown): void => this.#parts.log.error('cdp.upgrade_failed', { error });
     const checkUpgrade = (request: IncomingMessage, connection: Duplex, head: Buffer): void => {

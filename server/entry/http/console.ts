@@ -11,15 +11,15 @@ const PREFIX = '/console/';
 /** A page of the console that people open from outside the console. */
 const HANDOFF = '/handoffs/:id';
 /**
- * The pages opened from outside the console that ask for a passkey. The page of a hand-off does so only after it has
- * asked the person to sign in.
+ * The pages opened from outside the console that ask for a passkey. The page of a hand-off asks for a passkey only
+ * after it has asked the person to sign in.
  */
 const PASSKEY_PAGES = ['/signin', '/device', '/approve/:jobId'];
 const SURFACES = [...PASSKEY_PAGES, HANDOFF];
 
 /**
- * `linkOrigins` are other origins of signed links to recordings and downloads, such as the object store. All of them
- * have plain host names.
+ * `linkOrigins` are other origins of signed links to recordings and downloads, such as the object store. They are
+ * inserted into the policy unchanged, so all of them must have plain host names.
  */
 export function consolePolicy(linkOrigins: readonly string[] = [], frameAncestors: readonly string[] = []): string {
   const store = linkOrigins.map(origin => ` ${origin}`).join('');

@@ -107,7 +107,7 @@ const JSON_ROUTINES: readonly unknown[] = ['json_errsave_error', 'report_json_er
 const isFromJson = (error: unknown): boolean =>
   error instanceof Error && 'routine' in error && JSON_ROUTINES.includes(error.routine);
 
-/** By the code of an error of Fastify, or of PostgreSQL, which refuses NUL in text (22021) and in JSON (22P05). */
+/** The faults for error codes of Fastify and PostgreSQL. PostgreSQL refuses NUL in text (22021) and in JSON (22P05). */
 const FRAMEWORK_FAULTS: Readonly<Record<string, () => Fault>> = {
   '22021': unstorable,
   '22P05': unstorable,

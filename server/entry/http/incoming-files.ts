@@ -88,7 +88,7 @@ export async function enforceMinRate({ raw }: FastifyRequest, clock: Clock): Pro
   socket.off('close', end);
 }
 
-/** Reserves more bytes until `needed` bytes are reserved in total. */
+/** Reserves more bytes until `bytesNeeded` bytes are reserved in total. */
 function reserve(share: Share, bytesNeeded: number, room: Partial<Bounds>): void {
   const missing = bytesNeeded - share.amount;
   if (missing <= 0) return;

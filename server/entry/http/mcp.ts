@@ -74,8 +74,8 @@ function requestFrom(origin: string, headers: object, body: unknown, signal: Abo
 }
 
 /**
- * The statuses of the library that are passed on. Any other status is replaced by 400, because it also means a bad
- * request. The body states what was wrong.
+ * The statuses of the library that are passed on. The library uses its other statuses for bad requests too, so they are
+ * replaced by 400. The body states what was wrong.
  */
 const FORWARDED_STATUSES: ReadonlySet<number> = new Set([200, 202, 400, 404]);
 
@@ -88,7 +88,7 @@ async function responseFrom(handler: McpHttpHandler, request: Request, parsedBod
     status: FORWARDED_STATUSES.has(response.status) ? response.status : 400,
     ...(body === '' ? {} : { body }),
     ...(contentType === null ? {} : { contentType }),
-    // A message that the protocol refuses would be refused again.
+    // The client should not retry, because the protocol would refuse the same message again.
     headers: response.ok ? sessionHeader(parsedBody) : { 'x-should-retry': 'false' },
   };
 }

@@ -15,8 +15,8 @@ export interface RefusedField {
 }
 
 /**
- * `protecting` contains the protecting fields by path, each with other names that callers use for it. `known` contains
- * the paths of all fields of the body. All paths are without indexes: `proxies.server`.
+ * `protecting` contains the protecting fields by path, each with other names that callers use for it. `knownNames`
+ * contains the paths of all fields of the body. All paths are without indexes: `proxies.server`.
  */
 export function refusedFields(
   unknown: readonly string[],

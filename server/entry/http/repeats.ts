@@ -54,7 +54,7 @@ export class Repeats {
     return this.#parts.idempotency.digestOf(id, body);
   }
 
-  /** Runs the work, or returns the response to the first request. In the latter case, `replayed` is called first. */
+  /** Runs the work, or returns the response to the first request. In the latter case, `onReplay` is called first. */
   async respond(
     { id, key, path }: { readonly id: OperationId; readonly key: string; readonly path: string },
     input: RepeatedRequest,

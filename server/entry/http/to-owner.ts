@@ -88,8 +88,8 @@ async function passToNamedOwner(
     requestId: request.id,
     begin: () => takeReply(reply),
   });
-  // An operation whose input has a field of this name may still start a browser. The request is then placed like any
-  // other.
+  // If the other host has not answered, the operation may be one that starts a browser although its input has a field
+  // `sessionId`. The request is then placed like any other.
   return passed === 'answered';
 }
 

@@ -1,5 +1,5 @@
-// A hostile viewer of the live view: every message that a viewer may send, each of its fields in turn, and invalid messages,
-// with and without control.
+// A hostile viewer of the live view: every message that a viewer may send, each of its fields in turn, and invalid
+// messages, with and without control.
 import type { TSchema } from 'typebox';
 import type { DebugUrls } from '../../../contract/live.ts';
 import { ViewerMessage } from '../../../contract/live-messages.ts';

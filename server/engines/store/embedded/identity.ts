@@ -52,7 +52,7 @@ async function namespace(uid: number, userSwitch: readonly string[], dataDir: st
   const unshare = ['unshare', '--user', `--map-user=${inside}`, `--map-group=${inside}`];
   const probe = await runProgram([...userSwitch, ...unshare, 'true'], { timeoutMs: PROBE_MS });
   if (probe.code === 0) return unshare;
-  // The user may have a name in a directory service; if not, initdb reports it.
+  // The user may have a name in a directory service. If the user has no name, initdb reports that.
   if (uid !== 0) return [];
   throw new Fault(
     'data_folder_unusable',

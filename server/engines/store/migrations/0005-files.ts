@@ -10,7 +10,7 @@ const CHECKSUM = 'text check (length(checksum) = 64)';
 
 const STATEMENTS = [
   // A staged file of this host that is to be stored under the key. The file is created before the row and removed after
-  // it, so neither is left alone.
+  // it, so that no row is without its file.
   `create table outbox (
     id uuid primary key,
     application_id uuid not null references applications,
@@ -36,7 +36,7 @@ const STATEMENTS = [
     unique (session_id, name)
   )`,
 
-  // Callers see only `complete` ones, whose files the server has.
+  // Callers see only downloads in the state `complete`. The server has the files of these downloads.
   `create table downloads (
     id uuid primary key,
     application_id uuid not null references applications,

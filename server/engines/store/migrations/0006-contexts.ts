@@ -1,4 +1,4 @@
-// Contexts, their versions, and the sessions that will save into one.
+// Contexts, their versions, and the sessions that will save into a context.
 import { type Kysely, sql } from 'kysely';
 
 export async function up(db: Kysely<unknown>): Promise<void> {
@@ -6,7 +6,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
 }
 
 const STATEMENTS = [
-  // A context without its key is destroyed. Its row stays until its stored objects are deleted.
+  // A context whose key was removed counts as destroyed. Its row stays until its stored objects are deleted.
   `create table contexts (
     id uuid primary key,
     application_id uuid not null references applications,
@@ -22,8 +22,9 @@ const STATEMENTS = [
   'create unique index contexts_named on contexts (application_id, lower(name)) where wrapped_key is not null',
   'create index contexts_destroyed on contexts (id) where wrapped_key is null',
 
-  // A version's objects are stored while its state is 'writing', under its own id, so that those of an interrupted save
-  // can be found. A later version may share the archive or the cookies of an earlier one, and names that version.
+  // The objects of a version are stored under the id of the version while its state is 'writing', so that the objects
+  // of an interrupted save can be found. A later version may share the archive or the cookies of an earlier version;
+  // `archive_of` and `cookies_of` contain the id of that version.
   `create table context_versions (
     id uuid primary key,
     context_id uuid not null references contexts,
@@ -44,7 +45,7 @@ const STATEMENTS = [
   'create unique index context_versions_numbered on context_versions (context_id, version)',
   'create index context_versions_due on context_versions (due_at) where due_at is not null',
 
-  // No reference to sessions, because this row is written before that of the session.
+  // There is no foreign key to sessions, because this row is written before the row of the session.
   `create table context_uses (
     session_id uuid primary key,
     context_id uuid not null references contexts,

@@ -17,7 +17,7 @@ const STATEMENTS = [
     written_at timestamptz(3) not null,
     primary key (session_id, first)
   ) with (fillfactor = 70)`,
-  // The lines are compressed already.
+  // PostgreSQL need not compress the lines, because they are compressed already.
   'alter table log_chunks alter column lines set storage external',
   'create index log_chunks_by_age on log_chunks (written_at)',
 

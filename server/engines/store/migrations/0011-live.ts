@@ -1,5 +1,5 @@
-// Who controls a session: a person who took over. The fence increases each time control changes. Increasing the epoch
-// revokes the links that were issued.
+// Which person, if any, has taken control of a session. The fence increases each time control changes. Increasing the
+// epoch revokes the links that were issued.
 import { type Kysely, sql } from 'kysely';
 
 export async function up(db: Kysely<unknown>): Promise<void> {

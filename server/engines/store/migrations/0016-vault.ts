@@ -6,7 +6,8 @@ export async function up(db: Kysely<unknown>): Promise<void> {
 }
 
 const STATEMENTS = [
-  // One for each application, and one of the installation, which has the nil id. `master` names the master key that wraps it.
+  // One data key for each application, and one for the installation, which has the nil id. `master` is the id of the
+  // master key that wraps the data key.
   `create table vault_keys (
     owner uuid primary key,
     master text not null,

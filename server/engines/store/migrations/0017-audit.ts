@@ -10,7 +10,8 @@ const NIL = '00000000-0000-0000-0000-000000000000';
 const LOCK_SPACE = 1_655_271_029;
 
 const STATEMENTS = [
-  // Entries of one chain are numbered and sealed together: those of an application, or, with the nil id, those of none.
+  // The entries of one chain are numbered and sealed together. A chain contains the entries of one application or, with
+  // the nil id, the entries that concern no application.
   `create table audit_entries (
     id uuid primary key,
     application_id uuid,
@@ -78,8 +79,8 @@ const STATEMENTS = [
       for each statement execute function refuse_audit_change()`,
   ]),
 
-  // The only way for a role without DELETE to remove rows: by age. The newest seal that is old enough is kept as the
-  // beginning of the chain, and entries are removed only up to it.
+  // A role without the right to DELETE can remove rows only with this function, which removes only old rows. The newest
+  // seal that is old enough is kept as the beginning of the chain, and entries are removed only up to it.
   `create function forget_audit(batch integer) returns integer
     language plpgsql security definer as $$
   declare

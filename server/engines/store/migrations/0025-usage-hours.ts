@@ -1,4 +1,4 @@
-// What each application used in each hour, in all and by agent key. Sessions are forgotten sooner than these rows.
+// What each application used in each hour, in total and by agent key. Sessions are deleted sooner than these rows.
 import { type Kysely, sql } from 'kysely';
 
 export async function up(db: Kysely<unknown>): Promise<void> {
@@ -6,7 +6,8 @@ export async function up(db: Kysely<unknown>): Promise<void> {
 }
 
 const STATEMENTS = [
-  // Without a key: the whole application. A key may be deleted later, so it is no reference.
+  // A row without a key is the total of the whole application. `key_id` is not a foreign key, because a key may be
+  // deleted later.
   `create table usage_hours (
     application_id uuid not null references applications,
     hour timestamptz(3) not null,
@@ -30,6 +31,6 @@ const STATEMENTS = [
     one boolean primary key default true check (one),
     until timestamptz(3) not null
   )`,
-  // Which sessions ran in an hour: those that had not ended before.
+  // For finding the sessions that ran in an hour: those that had not ended before the hour began.
   'create index sessions_by_end on sessions (ended_at)',
 ];

@@ -1,5 +1,5 @@
-// Webhooks and their deliveries. A delivery is written once for each webhook and event, in the statement that moves the
-// webhook's place in the event feed.
+// Webhooks and their deliveries. For each webhook and event, a delivery is written once, in the same statement that
+// advances the webhook's position in the event feed.
 import { type Kysely, sql } from 'kysely';
 
 const STATEMENTS = [

@@ -10,7 +10,7 @@ const AMOUNT_MAX = Number.MAX_SAFE_INTEGER;
 const SUM = BOOKS.join(' + ');
 
 const STATEMENTS = [
-  // The sums of the entries of an account. Its row is the lock under which credit is held.
+  // The sums of an account's ledger entries. A transaction that holds or settles credit locks this row first.
   `create table credit_balances (
     account_id uuid primary key references accounts,
     ${BOOKS.map(book => `${book} bigint not null default 0 check (${book} between -${AMOUNT_MAX} and ${AMOUNT_MAX})`).join(', ')},
@@ -21,7 +21,7 @@ const STATEMENTS = [
     check (${SUM} = 0)
   )`,
 
-  // What is held for one session or invocation.
+  // The credit that is held for one session or invocation.
   `create table credit_reservations (
     id uuid primary key,
     account_id uuid not null references accounts,
@@ -51,7 +51,7 @@ const STATEMENTS = [
   `create index credit_reservations_due on credit_reservations (host_id, due_at) where status = 'held'`,
   `create index credit_reservations_held on credit_reservations (application_id, id desc) where status = 'held'`,
 
-  // One row is one entry with a leg for each book. Rows are added and never changed.
+  // Each row is one ledger entry: the amount that it adds to each book. Rows are added and never changed.
   `create table credit_entries (
     id uuid primary key,
     account_id uuid not null references credit_balances,
@@ -69,7 +69,7 @@ const STATEMENTS = [
   'create index credit_entries_reservation on credit_entries (reservation_id)',
   'create unique index credit_entries_checkout on credit_entries (checkout_id) where checkout_id is not null',
 
-  // The balance follows the entries, and nothing else changes it.
+  // A balance is the sum of the account's entries. Only this trigger changes it.
   `create function post_credit_entry() returns trigger language plpgsql as $$
   begin
     update credit_balances set ${BOOKS.map(book => `${book} = ${book} + new.${book}`).join(', ')}

@@ -14,7 +14,8 @@ const STATEMENTS = [
     updated_at timestamptz(3) not null,
     primary key (application_id, id)
   )`,
-  // As tools, operations have names without dots.
+  // In the name of an operation's tool, the dots of the id are replaced by `_`. No two operations may have the same
+  // tool name.
   `create unique index operations_tool_names on operations (application_id, replace(id, '.', '_')) where status <> 'deleted'`,
   // json, not jsonb: the order of members is kept.
   `create table operation_revisions (
@@ -59,7 +60,8 @@ const STATEMENTS = [
     foreign key (application_id, credential_id) references stored_credentials (application_id, id)
   )`,
   'create index stored_credential_versions_due on stored_credential_versions (destroy_at) where destroy_at is not null',
-  // Calls of a day, until the audit log has an entry about them.
+  // The number of calls per day with a stored credential. A row is deleted when the audit log gets an entry about these
+  // calls.
   `create table stored_credential_uses (
     application_id uuid not null,
     credential_id text not null,

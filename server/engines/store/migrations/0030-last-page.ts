@@ -1,4 +1,4 @@
-// The page that a session has shown last, for the list and its search.
+// The last page that a session showed, for the list of sessions and its search.
 import { type Kysely, sql } from 'kysely';
 
 export async function up(db: Kysely<unknown>): Promise<void> {

@@ -1,12 +1,13 @@
-// Holding and settling credit as functions: each is one statement for the server, and its plans are kept by the connection. Each
-// locks the balance of the account first, then the reservation.
+// Functions that hold and settle credit. For the server, each is one statement, and the connection keeps its plans.
+// Each locks the balance of the account first, then the reservation.
 import { type Kysely, sql } from 'kysely';
 
 const AMOUNT_MAX = Number.MAX_SAFE_INTEGER;
 const MEGABYTE = 1_000_000;
 
 const STATEMENTS = [
-  // Null: it is held. Otherwise what the account has available, and nothing was changed.
+  // Returns null if the credit is now held. Otherwise returns the amount that the account has available; nothing was
+  // changed.
   `create function hold_credit(
     reservation uuid, application uuid, host uuid, kind text, purpose uuid, agent_key uuid, operation text, sum bigint,
     browser_second bigint, egress_megabyte bigint, happened timestamptz, due timestamptz, entry uuid
@@ -29,7 +30,7 @@ const STATEMENTS = [
     return null;
   end $$`,
 
-  // What was captured in all. Null: nothing is held for this purpose.
+  // Returns the total amount that was captured. Null if nothing is held for this purpose.
   `create function settle_credit(
     purpose uuid, cost bigint, may_exceed boolean, used_seconds bigint, used_bytes bigint, is_expired boolean,
     happened timestamptz, entry uuid
@@ -66,8 +67,9 @@ const STATEMENTS = [
     return total;
   end $$`,
 
-  // Settles what a session held by its own rates, as kit/metered-cost.ts counts. A session that was lost with the service is
-  // charged up to its last metering. Always true, so that it can stand in a condition.
+  // Settles the credit that a session holds. The cost is calculated with the rates in the reservation, in the same way
+  // as in kit/metered-cost.ts. A session that was lost with the service is charged up to its last metering. Always
+  // returns true, so that it can be part of a condition.
   `create function settle_session(session uuid, ended timestamptz, entry uuid) returns boolean language plpgsql as $$
   declare
     held credit_reservations;
@@ -99,7 +101,8 @@ const STATEMENTS = [
     return true;
   end $$`,
 
-  // Keeps what is held until it is settled or this time comes. Always true, so that it can stand in a condition.
+  // Keeps the credit held until it is settled, or at most until this time. Always returns true, so that it can be part
+  // of a condition.
   `create function keep_credit(purpose uuid, until_time timestamptz) returns boolean language plpgsql as $$
   begin
     perform 1 from credit_balances

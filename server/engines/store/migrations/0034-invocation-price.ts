@@ -1,9 +1,9 @@
-// The price of an invocation besides its meters, as it was when the call was admitted.
+// The price of an invocation in addition to its metered use, as set when the call was admitted.
 import { type Kysely, sql } from 'kysely';
 
 const STATEMENTS = [
   'alter table invocations add column price bigint not null default 0 check (price >= 0)',
-  // Until now only calls without a session had a price, and held nothing else.
+  // Before this migration, only calls without a session had a price. The amount reserved for such a call was its price.
   `update invocations set price = reserved where ended_at is null and operation_id not like 'browser.%'`,
 ];
 

@@ -1,4 +1,4 @@
-// Inputs of invocations that are kept, sealed as before, until a time after the end.
+// The input of an invocation can be kept, still sealed, until `input_until`, which is after the end of the invocation.
 import { type Kysely, sql } from 'kysely';
 
 const STATEMENTS = [

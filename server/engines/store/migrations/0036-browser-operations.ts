@@ -1,4 +1,5 @@
-// Operations of the kind `browser`. An invocation says of which kind its operation is, because only some kinds have files.
+// Operations of the kind `browser`. An invocation now stores the kind of its operation, because only some kinds have
+// files.
 import { type Kysely, sql } from 'kysely';
 
 const STATEMENTS = [

@@ -1,4 +1,5 @@
-// A browser operation names any number of credentials. The former column holds the one of an HTTP operation, and is not written any more.
+// A browser operation can refer to any number of stored credentials. The former column `credential_id`, which contains
+// the only credential of an HTTP operation, is no longer written.
 import { type Kysely, sql } from 'kysely';
 
 const STATEMENTS = [

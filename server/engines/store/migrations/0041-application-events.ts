@@ -1,5 +1,6 @@
-// Events of an application that belong to no session: ends of invocations, published operations. They are in one order with the events of
-// its sessions, because they take their ids from the same sequence under the same lock.
+// Events of an application that belong to no session: ends of invocations, published operations. They and the events of
+// the application's sessions have one common order, because both take their ids from the same sequence under the same
+// lock.
 import { type Kysely, sql } from 'kysely';
 
 const STATEMENTS = [
@@ -8,7 +9,7 @@ const STATEMENTS = [
   `alter table session_events add constraint session_events_actor_kind_check
     check (actor_kind in ('agentKey', 'client', 'clock', 'operator', 'service', 'browser', 'viewer', 'account'))`,
   'create index session_events_without_session on session_events (at) where session_id is null',
-  // Called last by the statement or transaction that makes the change, as record_session_event is.
+  // The statement or transaction that makes the change calls this function last, like record_session_event.
   `create function record_application_event(
     application uuid, happened timestamptz, event text, actor text, actor_name text, facts jsonb,
     facts_bytes_max integer, lock_space integer

@@ -1,5 +1,5 @@
-// Hand-offs: who has control of a session, or is asked to take it. They replace the holder in session_controls, which keeps the
-// fence. The audit log gets entries by the service itself.
+// Hand-offs: who has control of a session, or is asked to take it. They replace the column `holder` of
+// session_controls, which keeps the fence. In the audit log, the service itself can now be the actor of an entry.
 import { type Kysely, sql } from 'kysely';
 
 export async function up(db: Kysely<unknown>): Promise<void> {

@@ -1,5 +1,5 @@
-// Actions: calls that a person approves before they are executed, once. The end of an invocation is the end of its Action, in the
-// same statement.
+// Actions: calls that a person approves before they are executed, at most once. The statement that ends an invocation
+// also ends its Action.
 import { type Kysely, sql } from 'kysely';
 
 const STATES = [
@@ -54,8 +54,8 @@ const STATEMENTS = [
   "create index actions_due on actions (execute_at) where state = 'approved' and execute_at is not null",
   'create index actions_content on actions (content_until) where content_until is not null',
   'create index actions_ended on actions (ended_at) where ended_at is not null',
-  // Our statements have the same conditions in their WHERE. The trigger protects against a statement that lacks them. An execution
-  // that was withdrawn before its start is no execution.
+  // Our statements have the same conditions in their WHERE. The trigger protects against a statement that lacks them.
+  // If an execution is withdrawn before it starts, the Action becomes `approved` again and can be executed later.
   `create function actions_guard() returns trigger language plpgsql as $$
   begin
     if (new.id, new.application_id, new.key_id, new.operation_id, new.operation_revision, new.operation_digest, new.effect,

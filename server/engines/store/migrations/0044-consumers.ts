@@ -6,7 +6,7 @@ const STATEMENTS = [
   `alter table audit_entries add constraint audit_entries_actor_kind_check
     check (actor_kind in ('account', 'agent_key', 'consumer', 'operator', 'anonymous', 'service'))`,
 
-  // How the consumers of an application sign in. An application without a row has none.
+  // How the consumers of an application sign in. An application without a row has the defaults: no hosted sign-in.
   `create table application_identities (
     application_id uuid primary key references applications,
     hosted_methods text[] not null,
@@ -72,7 +72,7 @@ const STATEMENTS = [
   )`,
   'create index consumer_passkeys_list on consumer_passkeys (consumer_id, id)',
 
-  // A sign-in that began. Once it is complete it has a code, which is exchanged for a session.
+  // A sign-in that was started. When it is complete, it has a code, which is exchanged for a session.
   `create table consumer_sign_ins (
     id uuid primary key,
     application_id uuid not null references applications,
@@ -139,7 +139,7 @@ const STATEMENTS = [
   )`,
   'create index consumer_sessions_list on consumer_sessions (consumer_id, id desc)',
   'create index consumer_sessions_expired on consumer_sessions (refresh_expires_at)',
-  // Refresh tokens that were used. One that comes again ends the session.
+  // Refresh tokens that were used. If such a token is presented again, its session is ended.
   `create table consumer_used_refreshes (
     hash bytea primary key check (length(hash) = 32),
     session_id uuid not null references consumer_sessions on delete cascade,
@@ -158,7 +158,8 @@ const STATEMENTS = [
     updated_by_id uuid not null,
     primary key (consumer_id, key)
   )`,
-  // Which agent keys may read or write which keys. Without an agent key: every key of the application.
+  // Which agent keys may read or write which keys of the memory. A row without `key_id` applies to all agent keys of
+  // the application.
   `create table consumer_consents (
     id uuid primary key,
     consumer_id uuid not null references consumers,

@@ -1,4 +1,5 @@
-// Hosts of a fleet: how others reach each, how long its lease lasts, and marks by which a host that does not belong is refused.
+// Hosts of a fleet: the address at which other hosts reach a host, the end of its lease, and the marks by which a host
+// with another secret or another file storage is refused.
 import { type Kysely, sql } from 'kysely';
 
 const STATEMENTS = [

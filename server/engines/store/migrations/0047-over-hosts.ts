@@ -1,4 +1,5 @@
-// What hosts count together: creates that wait, and requests of credentials. It is true for seconds, so a crash of the database empties it.
+// What the hosts count together: waiting creates, and the request rates of credentials. The rows are valid only for
+// seconds, so the tables are unlogged, and a crash of the database empties them.
 import { type Kysely, sql } from 'kysely';
 
 const STATEMENTS = [

@@ -1,4 +1,5 @@
-// What waits for members is announced, and members are told of it by mail: once of each thing, and of nothing that was decided.
+// Hosts are notified when the items that wait for members change. Members are notified of these items by mail, once of
+// each item, and only of items that are not decided yet.
 import { type Kysely, sql } from 'kysely';
 
 const STATEMENTS = [
@@ -8,7 +9,7 @@ const STATEMENTS = [
     muted_applications uuid[] not null default '{}',
     told_at timestamptz(3)
   )`,
-  // Of things that still wait.
+  // Which mail notified which account of which item. A row is deleted when its item is no longer waiting.
   `create table told_items (
     account_id uuid not null,
     application_id uuid not null,
@@ -30,7 +31,8 @@ const STATEMENTS = [
     perform pg_notify('inbox_changed', coalesce(new.application_id, old.application_id)::text);
     return null;
   end $$`,
-  // A mail that was not sent may name things of the application that its reader has left. What else it told of is told again.
+  // A mail that was not sent yet may name items of the application that its recipient has left, so it is deleted. The
+  // recipient is notified again of the other items in the mail.
   `create function inbox_left() returns trigger language plpgsql as $$
   declare
     unsent uuid[] := array(select mails.id from mails join told_items on mail_id = mails.id

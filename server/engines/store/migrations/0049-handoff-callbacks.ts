@@ -1,4 +1,4 @@
-// The name that who requests a hand-off gives to its events.
+// The name that the requester of a hand-off chose for the events of the hand-off.
 import { type Kysely, sql } from 'kysely';
 
 export async function up(db: Kysely<unknown>): Promise<void> {

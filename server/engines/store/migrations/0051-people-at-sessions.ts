@@ -1,5 +1,5 @@
-// Hand-offs that name a consumer, and the consumer's session under which one was claimed. Actions that name a session, whose host executes
-// them.
+// Hand-offs that name a consumer, and the consumer's session under which such a hand-off was claimed. Also Actions that
+// name a session; the host of that session executes them.
 import { type Kysely, sql } from 'kysely';
 
 const STATEMENTS = [

@@ -1,4 +1,5 @@
-// Attempts that hosts count together. They matter for minutes, so a crash of the database empties the table.
+// Attempts that the hosts count together. They matter only for minutes, so the table is unlogged, and a crash of the
+// database empties it.
 import { type Kysely, sql } from 'kysely';
 
 const ATTEMPTS = `create unlogged table attempts (

@@ -1,9 +1,10 @@
-// Placing a session as a function: one statement for the server, whose plans are kept by the connection. tables/place.ts says what is
-// passed and what comes back.
+// A function that places a session. For the server it is one statement, and the connection keeps its plans.
+// tables/place.ts describes the arguments and the result.
 import { type Kysely, sql } from 'kysely';
 
-// Each statement of the function sees what was committed before it began, so what is counted is counted after the locks were taken, which
-// are held until the commit. The advisory lock of the event is taken last, because readers of events wait for it.
+// Each statement of the function sees everything that was committed before the statement began. Sessions are therefore
+// counted after the locks have been taken, and the locks are held until the commit. The advisory lock of the event is
+// taken last, because readers of events wait for it.
 const PLACE_SESSION = `create function place_session(
   new_session uuid, application uuid, host uuid, agent_key uuid, at_region text, keeps_alive boolean, metadata jsonb,
   set_to jsonb, created timestamptz, expires timestamptz, first_connect timestamptz, digest bytea,

@@ -1,11 +1,11 @@
-// Settles a session that was lost with its host as one that was lost with the service: up to its last metering. Nobody knows how long
-// its browser ran after that.
+// A session that was lost with its host is charged like a session that was lost with the service: up to its last
+// metering. Nobody knows how long its browser ran after that.
 import { type Kysely, sql } from 'kysely';
 
 const AMOUNT_MAX = Number.MAX_SAFE_INTEGER;
 const MEGABYTE = 1_000_000;
 
-/** As in 0033, but for `host_lost`. */
+/** The function of migration 0033, which now also treats the end reason `host_lost` in this way. */
 const SETTLE_SESSION = `create or replace function settle_session(session uuid, ended timestamptz, entry uuid) returns boolean language plpgsql as $$
 declare
   held credit_reservations;

@@ -44,7 +44,7 @@ export interface ConsumerRow {
   readonly createdAt: Date;
   readonly lastSignedInAt?: Date;
   readonly deletedAt?: Date;
-  /** Whoever signs in as this consumer acts as the linked one. */
+  /** The consumer that this one is linked to. Whoever signs in as this consumer acts as that consumer. */
   readonly linkedTo?: ConsumerId;
 }
 

@@ -68,8 +68,8 @@ export interface DeviceRows {
   /** Records a read of the state. False if the last read was after `since`. */
   readState(id: DeviceAuthorizationId, now: Date, since: Date): Promise<boolean>;
   /**
-   * Locks the row, calls `judge`, and carries out what it returns, in one transaction. `limit_reached`: the account has
-   * too many valid tokens, and nothing was changed.
+   * Locks the row, calls `decideCollection`, and carries out what it returns, in one transaction. `limit_reached`: the
+   * account has too many valid tokens, and nothing was changed.
    */
   collect<Verdict extends Collection>(
     deviceCode: Buffer,

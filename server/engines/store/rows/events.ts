@@ -129,7 +129,7 @@ export interface EventRows {
     application: ApplicationId,
     filter: EventFilter,
   ): Promise<{ events: readonly SessionEventRow[]; through: number; full: boolean }>;
-  /** The current value of `through`. */
+  /** Returns the value of `through` that `read` would return now. */
   newest(application: ApplicationId): Promise<number>;
   /**
    * Deletes the events of at most `batch` sessions that ended before this time, and at most `batch` events without a

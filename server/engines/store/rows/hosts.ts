@@ -70,8 +70,8 @@ export interface Hosts {
   /** Returns the time of the database's clock. */
   now(): Promise<Date>;
   /**
-   * Inserts or replaces the row of a host with a lease. `judge` gets the other living hosts under a lock that all joins
-   * take, and returns the mark of this host's file storage; if `judge` throws, nothing is changed. `isStart`: the
+   * Inserts or replaces the row of a host with a lease. `check` gets the other living hosts under a lock that all joins
+   * take, and returns the mark of this host's file storage; if `check` throws, nothing is changed. `isStart`: the
    * process has just started, so a drain of an earlier process that has ended no longer applies. Resolves to whether
    * the lease in the earlier row was marked as lost.
    */
@@ -95,8 +95,8 @@ export interface Hosts {
   /** Gives up the lease (`left`), or keeps the lease for the next process of this host (`away`). */
   leave(host: Pick<JoiningHost, 'id' | 'incarnation'>, state: 'away' | 'left', leaseMs: number): Promise<void>;
   /**
-   * Keeps the lease of a host whose process has ended for the host's next process. Called when the supervisor reports a
-   * restart.
+   * Called when the supervisor reports that it restarts the process of a host. Extends the host's lease, so that the
+   * next process can continue it.
    */
   restarts(id: HostId, endedAt: Date, leaseMs: number): Promise<void>;
   /**

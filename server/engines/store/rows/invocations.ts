@@ -124,7 +124,7 @@ export interface CallTotals {
 export type InvocationInsertOutcome =
   | 'inserted'
   | 'calls_used_up'
-  /** The amount to be held for the invocation is more than the earlier calls have left of `costMax`. */
+  /** The amount to be held for the invocation is more than what remains of `costMax` after the earlier calls. */
   | { readonly spent: number }
   /** The account has less credit than must be held for the invocation. */
   | { readonly short: Shortage }

@@ -40,6 +40,8 @@ export interface Mails {
   /** Newest first. */
   list(limit: number): Promise<MailRow[]>;
   removeOlder(before: Date): Promise<number>;
-  /** Deletes unsent e-mails that notify of items of which none is still waiting. Returns the number of e-mails. */
+  /**
+   * Deletes unsent e-mails about waiting items if none of their items is still waiting. Returns the number of e-mails.
+   */
   withdraw(): Promise<number>;
 }

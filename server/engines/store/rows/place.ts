@@ -9,7 +9,10 @@ export interface Counts {
   readonly living: number;
   /** The number of sessions that were created after `createdAfter`. */
   readonly created: number;
-  /** Bytes that the application's sessions moved over the network on the UTC day of the create, as last written. */
+  /**
+   * Bytes that the application's sessions moved over the network on the UTC day of the create, as of the last write to
+   * the database.
+   */
   readonly egressBytes: number;
 }
 

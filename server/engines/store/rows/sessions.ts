@@ -25,7 +25,7 @@ export interface SessionRow {
   readonly userMetadata: JsonObject;
   readonly settings: JsonObject;
   readonly proxyBytes: number;
-  /** All bytes to and from the network, as last written. */
+  /** All bytes to and from the network, as of the last write to the database. */
   readonly egressBytes: number;
   readonly createdAt: Date;
   readonly updatedAt: Date;
@@ -38,7 +38,7 @@ export interface SessionRow {
   readonly connectBy?: Date;
   /** Set when the last client disconnects: the session ends at this time unless a client connects. */
   readonly releaseAt?: Date;
-  /** Whether a client is attached, as last written. */
+  /** Whether a client is attached, as of the last write to the database. */
   readonly attached: boolean;
   readonly box?: BoxJson;
   /**
@@ -136,7 +136,10 @@ export interface SessionRows {
   /** After a restart: marks the responses that were not yet delivered as lost. Returns their number. */
   markResponsesLost(host: HostId): Promise<number>;
   get(application: ApplicationId, id: SessionId): Promise<SessionRow | undefined>;
-  /** For the connect path: there, the credential is the signing key, which contains the session's id. */
+  /**
+   * Finds the session of any application, for the connect path. There, the credential is the signing key, which
+   * contains the session's id.
+   */
   byId(id: SessionId): Promise<SessionRow | undefined>;
   /** Newest first. */
   list(application: ApplicationId, filter: SessionFilter): Promise<SessionRow[]>;
@@ -163,7 +166,7 @@ export interface SessionRows {
   decideEnd(id: SessionId, end: SessionEnd, now: Date): Promise<SessionRow | undefined>;
   /**
    * Moves to the decided end status, clears `box`, and settles the credit that the session held. Idempotent; undefined
-   * if no end was decided. `kept`: when the files and the row are due for deletion; without it they are kept.
+   * if no end was decided. `retention`: when the files and the row are due for deletion; without it they are kept.
    */
   finish(
     id: SessionId,

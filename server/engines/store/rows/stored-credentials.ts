@@ -59,8 +59,8 @@ export interface StoredCredentialRows {
   /** Returns the next version number for a credential with this id. It has never been used before. */
   nextVersion(application: ApplicationId, id: string): Promise<number>;
   /**
-   * Inserts a credential, or revives a deleted one. Undefined if one exists, or if `version` has been used in the
-   * meantime.
+   * Inserts a credential, or revives a deleted one. Undefined if the credential exists and is not deleted, or if
+   * `version` has been used in the meantime.
    */
   insert(
     application: ApplicationId,

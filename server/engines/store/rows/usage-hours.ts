@@ -9,7 +9,10 @@ export interface UsageSums {
   readonly failed: number;
   /** The total time that sessions were running in this hour. */
   readonly browserMs: number;
-  /** Of sessions that ended in this hour, over their whole lifetime. The same applies to the byte counts. */
+  /**
+   * The processor time of the sessions that ended in this hour, over their whole lifetime. The byte counts are of the
+   * same sessions and over the same time.
+   */
   readonly cpuMs: number;
   readonly bytesReceived: number;
   readonly bytesSent: number;

@@ -130,7 +130,7 @@ export interface WebhookRows {
   /**
    * Reserves, until `until`, the delivery of the webhook that is due first, and counts the attempt. Undefined if no
    * delivery is due, the webhook is disabled, or another delivery of it is reserved. All processes must reserve for the
-   * same time, by which a reservation is told from the pause after a failure.
+   * same length of time, because this length distinguishes a reservation from the pause after a failed attempt.
    */
   take(id: WebhookId, now: Date, until: Date): Promise<DeliveryRow | undefined>;
   /** Records that the endpoint accepted the delivery. The webhook is no longer failing. */

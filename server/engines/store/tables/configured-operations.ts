@@ -118,8 +118,8 @@ const updateUndeleted = (db: Db, application: ApplicationId, id: string) =>
 interface WantedRevision {
   readonly id?: string;
   /**
-   * The revision to join: the one whose number is in the column of the operation with this name, or the one with this
-   * number.
+   * Which revision to join. A string is the name of the column of `operations` that contains its number; a number is
+   * the number itself.
    */
   readonly at: 'revision' | 'publishedRevision' | number;
   readonly isPublished?: boolean;

@@ -108,7 +108,7 @@ export const consumers = (db: Db): Consumers => {
 
     change: async (application, id, change) => {
       const columns = columnsOf(change);
-      // SQL has no update of no column.
+      // An UPDATE that sets no column is not valid SQL.
       if (Object.keys(columns).length === 0)
         return first(living().where('applicationId', '=', application).where('id', '=', id));
       const changed = db

@@ -26,7 +26,7 @@ const REVOCATION_CHANNEL: Channel = 'credential_revoked';
  */
 export const announceRevocation = sql<string>`pg_notify(${sql.lit(REVOCATION_CHANNEL)}, encode(hash, 'hex'))`;
 
-/** Like `announced`, but open connections of the key stay open. */
+/** Like `announceRevocation`, but open connections of the key stay open. */
 export const announcedKeepingConnections = sql<string>`pg_notify(${sql.lit(REVOCATION_CHANNEL)}, encode(hash, 'hex') || ' keep')`;
 
 /** Whether this use is later than the stored one, which may have been written first. */

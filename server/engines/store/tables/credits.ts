@@ -78,7 +78,7 @@ export const creditGrants = (db: Db): CreditGrants => ({
     }),
 });
 
-/** Returns the start and end times and the byte count of a session, as last written. */
+/** Returns the start and end times and the byte count of a session, as of the last write to the database. */
 export async function usedBy(trx: Db, session: string): Promise<MeteredSession | undefined> {
   const { rows } = await sql<{
     startedAt: Date | null;

@@ -140,7 +140,7 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
         status: eb.ref('endStatus').$notNull(),
         endedAt,
         updatedAt: endedAt,
-        // Keeps bytes that were counted after the end was decided.
+        // Bytes may have been counted after the end was decided, so the greater number is kept.
         proxyBytes: sql<number>`greatest(proxy_bytes, ${proxyBytes}::bigint)`,
         box: null,
         attached: false,

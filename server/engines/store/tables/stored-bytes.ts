@@ -6,7 +6,7 @@ import type { StoredBytes } from '../rows/retention.ts';
 export const storedBytes = (db: Db): StoredBytes => ({
   ofApplication: async application => {
     const downloads = sql`select sum(size) from downloads where application_id = ${application} and state = 'complete'`;
-    // The bytes of an upload are removed with its session.
+    // Only sessions that have not ended count, because the bytes of an upload are removed with its session.
     const uploads = sql`select sum(size) from uploads join sessions on sessions.id = uploads.session_id
       where sessions.application_id = ${application} and sessions.ended_at is null`;
     // Versions may share an archive, which is stored once, for as long as one of them is kept.

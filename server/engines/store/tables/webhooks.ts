@@ -152,7 +152,7 @@ export const webhooks = (db: Db): WebhookRows => ({
           ...(dueAt ? { dueAt } : { status: 'dead', dueAt: null }),
         })
         .where('id', '=', id)
-        // Leaves a delivery unchanged that was given up because the webhook was disabled.
+        // A delivery that was given up because the webhook was disabled stays unchanged.
         .where('status', '=', 'waiting')
         .execute();
       return row?.failingSince ?? undefined;
@@ -185,7 +185,8 @@ async function insert(trx: Db, row: WebhookRow, limit: number): Promise<'inserte
 }
 
 async function take(trx: Db, id: WebhookId, now: Date, until: Date): Promise<DeliveryRow | undefined> {
-  // A statement of its own: the one that follows sees what another process reserved while this one waited.
+  // This is a separate statement, because only the next statement sees what another process reserved while this one
+  // waited.
   const enabled = trx.selectFrom('webhooks').select('id').where('id', '=', id).where('status', '=', 'enabled');
   if ((await enabled.forNoKeyUpdate().execute()).length === 0) return undefined;
   const reserved = trx
@@ -193,7 +194,8 @@ async function take(trx: Db, id: WebhookId, now: Date, until: Date): Promise<Del
     .select('reserved.id')
     .where('reserved.webhookId', '=', id)
     .where('reserved.dueAt', '>', now)
-    // Not one that failed and waits for its next attempt. No pause has this length.
+    // Excludes a delivery that failed and is waiting for its next attempt. No pause after a failure has the length of a
+    // reservation.
     .where(
       sql<boolean>`reserved.due_at - reserved.attempted_at = ${until.getTime() - now.getTime()} * interval '1 millisecond'`,
     );
