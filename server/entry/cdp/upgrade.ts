@@ -241,7 +241,8 @@ export class CdpEntry {
       live.attach(relay);
       this.#closeOnKeyEnd({ applicationId: live.applicationId, keyId }, socket, relay);
       if (direct) this.#closeOnAddressEnd(direct, socket, relay);
-      log.info('cdp.connected', { sessionId: live.id, clients: live.clients, kind, devtools: page !== undefined });
+      const inside = kind === 'bystander';
+      log.info('cdp.connected', { sessionId: live.id, clients: live.clients, inside, devtools: page !== undefined });
       await relay.open();
     } catch (error) {
       log.warn('cdp.attach_failed', { sessionId: live.id, reason: reason(error) });
