@@ -207,9 +207,12 @@ describe('downloads', () => {
       await assert.rejects(download.saveAs('/tmp/berth-never-written'), /ENOENT|no such file/);
       const client = await browser.newBrowserCDPSession();
       await client.send('Browser.setDownloadBehavior', { behavior: 'allow', downloadPath: 'downloads' });
+      // Each click waits for the download before it, because it would cancel one whose response has not arrived.
       await page.click('#named');
       await client.send('Browser.setDownloadBehavior', { behavior: 'allow', downloadPath: '/etc' });
+      await listed(id, 2);
       await page.click('#data');
+      await listed(id, 3);
       await client.detach();
       await page.click('#blob');
       const names = (await listed(id, 4)).map(({ filename }) => filename).sort();

@@ -94,8 +94,10 @@ export class ConsumerSessions {
     const { id } = await identities.application(appId);
     const hash = recogniseSecret('consumer_refresh', refreshToken);
     const found = hash && (await store.consumerSessions.byRefresh(hash));
-    if (!found || found.row.applicationId !== id || found.row.providerId !== providerId)
+    if (!found || found.row.applicationId !== id || found.row.providerId !== providerId) {
+      await identities.withProvider(appId, providerId); // Throws if there is no such provider.
       throw invalidGrant('refresh token');
+    }
     const { row } = found;
     const now = clock.now();
     if (row.revokedAt || row.refreshExpiresAt <= now) throw invalidGrant('refresh token');

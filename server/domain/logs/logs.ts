@@ -60,8 +60,6 @@ export class LogService implements Logs, Closeable {
       bytes += 2 * line.length;
       entries.push(viewOf(session.id, entry));
     }
-    // A command is stored when its response has arrived, with the time at which it was sent.
-    entries.sort((one, other) => (one.timestamp ?? 0) - (other.timestamp ?? 0));
     const named = lastNumber > 0 || query.after !== undefined;
     return { entries, ...(named ? { nextAfter: `${lastNumber}` } : {}), state: this.#stateOf(session) };
   }
