@@ -40,7 +40,7 @@ export interface LoopListener {
 class LoopWatch {
   #runningWork: Work | undefined;
   #beganMs = 0;
-  /** The time since the last tick that has already been reported. */
+  /** How much of the delay since the last tick has already been reported. */
   #reportedMs = 0;
   #reportedCpuMs = 0;
   readonly #underWay = new Set<Work>();

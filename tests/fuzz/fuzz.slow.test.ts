@@ -21,8 +21,8 @@ const MIB = 1024 ** 2;
 /** Allows for the garbage that one batch of large values leaves in memory. */
 const GROWTH_BYTES_MAX = 150 * MIB;
 /**
- * All entrances except adoption, which starts a new process. The memory of that process cannot be compared with that of
- * the old one.
+ * Every way in for hostile values, except what a server adopts: adoption replaces the process, so its memory before and
+ * after cannot be compared.
  */
 const NAMES = (Object.keys(ENTRANCES) as EntranceName[]).filter(name => name !== 'adoption');
 

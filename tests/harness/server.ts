@@ -174,7 +174,7 @@ export class TestServer {
       NODE_COMPILE_CACHE:
         process.env.NODE_COMPILE_CACHE && (user ? join(user.home, 'compiled') : process.env.NODE_COMPILE_CACHE),
       BERTH_LISTEN: this.url.slice('http://'.length),
-      // Any free port, which differs at each start. The server writes it into its record.
+      // The system picks a free port at each start. The server writes it to server.json in its data folder.
       BERTH_OPERATOR_LISTEN: '127.0.0.1:0',
       BERTH_DATA_DIR: this.dataDir,
       BERTH_LOG_LEVEL: 'info',

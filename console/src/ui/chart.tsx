@@ -18,7 +18,7 @@ export interface Bar {
   readonly cells: readonly string[];
 }
 
-/** The maximum number of bars that show their values. */
+/** Bars show their values only in charts that have at most this many. */
 const LABELLED_MAX = 14;
 const TICKS_MAX = 8;
 

@@ -19,7 +19,10 @@ export class CdpHandoffs {
     this.#parts = parts;
   }
 
-  /** Returns the result of the command. Rejects with the message for a CDP error. */
+  /**
+   * Handles the command `Berth.handoff` and returns its result. Rejects with an error whose message the client gets as
+   * the CDP error.
+   */
   async request(
     session: { readonly id: SessionId; readonly applicationId: ApplicationId },
     keyId: KeyId | undefined,

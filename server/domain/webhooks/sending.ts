@@ -17,8 +17,8 @@ import { SEND_TASK } from './writing.ts';
 const ATTEMPT_MS = 15_000;
 /**
  * For this time, no other process sends this delivery or any other delivery of the same webhook. It is longer than an
- * attempt can take. It differs from every pause in retries.ts, because the store recognises a reserved delivery by this
- * time.
+ * attempt can take. It must not equal any pause in retries.ts, because the store tells a reserved delivery from one
+ * that waits for a retry by the length of the interval.
  */
 const RESERVED_MS = 60_000;
 /** The response is read only so that the connection is closed cleanly. */

@@ -1,5 +1,5 @@
-// Runs background tasks on the clock. A task takes no arguments and compares the actual state with the desired state,
-// so it can be repeated or killed at any time. Prompts only make it run earlier.
+// Runs background tasks periodically. A task takes no arguments and compares the actual state with the desired state,
+// so it can be repeated or killed at any time. Calling `prompt` only makes a task run earlier.
 import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { Log } from '../../kit/log.ts';

@@ -354,7 +354,7 @@ export class Viewer {
     while (!this.#closing.signal.aborted) {
       await clock.sleep(RENEW_MS, this.#closing.signal).catch(() => {});
       const control = this.#control;
-      // The page of a hand-off renews the lease itself, so that a page that is asleep loses the lease.
+      // In a hand-off, the page of the person renews the control itself, so that a suspended browser tab loses it.
       if (!control || control.isAsked || this.#closing.signal.aborted) continue;
       // The database may be briefly unavailable. The lease lasts until the next attempt.
       const renewed = await lease.renewTakenControl(control).catch(() => lease.isFresh(control.fence));
