@@ -16,6 +16,8 @@ export interface MetricSources {
   warm(): number;
   /** Browsers that are being started in advance. */
   warmStarting(): number;
+  /** The number of session starts that wait for a processor. */
+  startsWaiting(): number;
   isDemandContinuous(): boolean;
   waiting(): number;
   unstoredRecordings(): number;
@@ -192,6 +194,14 @@ function measureWarmPool(sources: MetricSources, registers: Registry[]): void {
     registers,
     collect() {
       this.set(sources.warmStarting());
+    },
+  });
+  new Gauge({
+    name: 'berth_starts_waiting',
+    help: 'Starts of browsers for sessions that wait until fewer browsers are starting.',
+    registers,
+    collect() {
+      this.set(sources.startsWaiting());
     },
   });
   new Gauge({

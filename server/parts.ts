@@ -170,7 +170,7 @@ const watchLoop = (metrics: Metrics, log: Log) =>
 const sourcesOf = (
   { config, store, slots, workers }: Foundation,
   { queue, line }: Admission,
-  { pool }: OpenedSessions,
+  { pool, gate }: OpenedSessions,
   liveSessions: LiveSessions,
   host: HostId,
 ): Omit<MetricSources, 'unstoredRecordings'> => ({
@@ -180,6 +180,7 @@ const sourcesOf = (
   boxes: () => slots.taken,
   warm: () => pool.size,
   warmStarting: () => pool.pending,
+  startsWaiting: () => gate.waiting,
   isDemandContinuous: () => pool.isUnderPressure,
   waiting: () => queue.size + line.size,
   queued: () => store.queues.count(host),

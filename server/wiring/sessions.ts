@@ -19,6 +19,7 @@ import { RecentClaims } from '../domain/sessions/recent-claims.ts';
 import { SessionService } from '../domain/sessions/sessions.ts';
 import { defaultLaunch } from '../domain/sessions/settings.ts';
 import { Signing } from '../domain/sessions/signing.ts';
+import { StartGate } from '../domain/sessions/start-gate.ts';
 import { StartingSessions } from '../domain/sessions/starting.ts';
 import { WarmPool } from '../domain/sessions/warm-pool.ts';
 import { Watchers } from '../domain/sessions/watchers.ts';
@@ -72,6 +73,7 @@ export interface OpenedSessions extends Family, Closeable {
   readonly cdp: CdpEntry;
   readonly browserHost: BrowserHost;
   readonly pool: WarmPool;
+  readonly gate: StartGate;
   readonly forwarding: Forwarding;
   readonly tasks: readonly Task[];
   /** Adopts or ends the sessions of an earlier process. */
@@ -97,18 +99,20 @@ export function openSessions(runtime: Runtime, foundation: Foundation, deps: Ses
   });
   const cdp = openCdp(runtime, foundation, { connect, endings, identity, waiting, ...families, forwarding });
   const browserHost = openBrowserHost(runtime, foundation, cdp);
+  const gate = new StartGate(clock);
   const pool = new WarmPool({
+    gate,
     ...{ size: config.warm, defaultSettings: defaultLaunch(config.engine), browserHost, claims, clock, log },
     ...{ starting: () => starting.size, processors: availableParallelism(), counted: metrics.claimed },
   });
   const scheduleExpiry = (ms: number): void => prompt(EXPIRE, ms);
   const presence = { rows, clock, log, graceMs: config.disconnectGraceMs, scheduleExpiry };
   const { watchers } = shared;
-  const bringUp = new BringUp({ ...runtime, browserHost, pool, rows, presence, watchers });
+  const bringUp = new BringUp({ ...runtime, browserHost, pool, gate, rows, presence, watchers });
   const deliveries = new Deliveries({ rows, host, clock, log });
   const service = openService(runtime, foundation, shared, bringUp, deliveries);
   return {
-    ...{ service, connect, endings, signing, cdp, browserHost, pool, forwarding },
+    ...{ service, connect, endings, signing, cdp, browserHost, pool, gate, forwarding },
     tasks: [
       ...watchLeases(runtime, foundation, { endings, liveSessions, starting, warm: () => pool.size }),
       {

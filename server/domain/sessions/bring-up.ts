@@ -11,6 +11,7 @@ import type { BrowserHost } from './browser-host.ts';
 import { LiveSession } from './live.ts';
 import { Presence, type PresenceParts } from './presence.ts';
 import { claimSettings, launchSettings } from './settings.ts';
+import type { StartGate } from './start-gate.ts';
 import type { WarmPool } from './warm-pool.ts';
 import type { Watchers } from './watchers.ts';
 
@@ -20,6 +21,7 @@ export const BROWSER_START_MS = 30_000;
 export interface BringUpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly browserHost: BrowserHost;
   readonly pool: WarmPool;
+  readonly gate: StartGate;
   readonly rows: SessionRows;
   readonly presence: PresenceParts;
   readonly watchers: Watchers;
@@ -74,7 +76,7 @@ export class BringUp {
     const request = { id: row.id, launch, background: false, onBoxRunning, ...(preparation ? { preparation } : {}) };
     return trace.during('session.launch', async () => {
       try {
-        const booted = await boot(browserHost, request, signal);
+        const booted = await this.#parts.gate.inTurn(() => boot(browserHost, request, signal), signal);
         pool.noteStart(true);
         return booted;
       } catch (error) {

@@ -10,6 +10,7 @@ import { type BootedBrowser, boot } from './boot.ts';
 import type { BrowserHost } from './browser-host.ts';
 import type { RecentClaims } from './recent-claims.ts';
 import { claimSettings, fingerprint, type LaunchSettings } from './settings.ts';
+import type { StartGate } from './start-gate.ts';
 
 /** A browser that has been waiting this long is replaced. */
 const WAIT_MAX_MS = 30 * 60_000;
@@ -57,6 +58,7 @@ export interface WarmPoolParts extends Pick<Runtime, 'clock' | 'log'> {
   /** The number of sessions that are being started; tend() is called when one has started. */
   readonly starting: () => number;
   readonly claims: RecentClaims;
+  readonly gate: Pick<StartGate, 'hold'>;
   /** The maximum number of browsers that are started in advance at the same time. */
   readonly processors: number;
   readonly counted: (outcome: 'hit' | 'miss') => void;
@@ -210,7 +212,8 @@ export class WarmPool {
     };
     try {
       const request = { id: newId<SessionId>(clock.now()), launch, background, onBoxRunning };
-      const bootedBrowser = await boot(browserHost, request, signal);
+      const start = () => boot(browserHost, request, signal);
+      const bootedBrowser = await (background ? start() : this.#parts.gate.hold(start));
       await this.#prepare(bootedBrowser);
       this.noteStart(true);
       if (pending.isPromised) pending.arrived.resolve(bootedBrowser);

@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import { TestClock } from '../../../tests/harness/test-clock.ts';
+import { StartGate } from './start-gate.ts';
+
+/** Lets what is ready run, and what that makes ready. */
+async function turns(): Promise<void> {
+  for (let n = 0; n < 3; n++) await turn();
+}
+
+const NEVER = new AbortController().signal;
+
+/** Starts that end when the test says so, and the order in which they began. */
+function scene(places = 2) {
+  const clock = new TestClock();
+  const gate = new StartGate(clock, places);
+  const began: string[] = [];
+  const ends = new Map<string, () => void>();
+  const work = (name: string) => () => {
+    began.push(name);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    ends.set(name, resolve);
+    return promise;
+  };
+  const end = async (name: string): Promise<void> => {
+    ends.get(name)?.();
+    await turns();
+  };
+  return { clock, gate, began, work, end };
+}
+
+test('runs as many starts at once as there are places, and the others in order of arrival', async () => {
+  const { gate, began, work, end } = scene();
+  const all = ['a', 'b', 'c', 'd'].map(name => gate.inTurn(work(name), NEVER));
+  await turns();
+  assert.deepEqual(began, ['a', 'b']);
+  await end('b');
+  assert.deepEqual(began, ['a', 'b', 'c']);
+  for (const name of ['a', 'c', 'd']) await end(name);
+  await Promise.all(all);
+});
+
+test('a start in advance takes a place without waiting for one', async () => {
+  const { gate, began, work, end } = scene(1);
+  const all = [gate.hold(work('a')), gate.hold(work('b')), gate.inTurn(work('c'), NEVER)];
+  await turns();
+  assert.deepEqual(began, ['a', 'b']);
+  await end('a');
+  assert.deepEqual(began, ['a', 'b'], 'one place more is taken than there is');
+  await end('b');
+  assert.deepEqual(began, ['a', 'b', 'c']);
+  await end('c');
+  await Promise.all(all);
+});
+
+test('a start that hangs keeps no other waiting for more than three seconds', async () => {
+  const { clock, gate, began, work, end } = scene(1);
+  const all = ['a', 'b'].map(name => gate.inTurn(work(name), NEVER));
+  await turns();
+  clock.advance(2_000);
+  await turns();
+  assert.deepEqual(began, ['a']);
+  clock.advance(1_000);
+  await turns();
+  assert.deepEqual(began, ['a', 'b']);
+  await end('a');
+  await end('b');
+  await Promise.all(all);
+});
+
+test('a caller that leaves gives up its turn', async () => {
+  const { gate, began, work, end } = scene(1);
+  const first = gate.inTurn(work('a'), NEVER);
+  const leaving = new AbortController();
+  const left = gate.inTurn(work('b'), leaving.signal);
+  const last = gate.inTurn(work('c'), NEVER);
+  leaving.abort(new Error('gone'));
+  await assert.rejects(left, /gone/);
+  await end('a');
+  assert.deepEqual(began, ['a', 'c']);
+  await end('c');
+  await Promise.all([first, last]);
+});
+
+test('a start that fails gives its place back', async () => {
+  const { gate, began, work, end } = scene(1);
+  await assert.rejects(
+    gate.inTurn(() => Promise.reject(new Error('no')), NEVER),
+    /no/,
+  );
+  const next = gate.inTurn(work('a'), NEVER);
+  await turns();
+  assert.deepEqual(began, ['a']);
+  await end('a');
+  await next;
+});

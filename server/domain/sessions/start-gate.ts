@@ -1,0 +1,79 @@
+// Limits how many browsers start at once. Starts share the processors, so if all of them ran at once, each would take as
+// long as all together. One after the other, the same work has most browsers ready earlier.
+import { availableParallelism } from 'node:os';
+import { addMs, type Clock, callAt } from '../../kit/clock.ts';
+
+/** A start that takes longer is probably waiting for something other than a processor. The next one need not wait for it. */
+const PLACE_MS = 3_000;
+
+export class StartGate {
+  readonly #clock: Clock;
+  readonly #places: number;
+  readonly #waiting: Array<() => void> = [];
+  #taken = 0;
+
+  constructor(clock: Clock, places = availableParallelism()) {
+    this.#clock = clock;
+    this.#places = places;
+  }
+
+  /** The number of starts that wait for their turn. */
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  /** Runs a start when there is a place, in order of arrival. Rejects if the signal aborts first. */
+  async inTurn<T>(start: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    await this.#turn(signal);
+    return this.#run(start);
+  }
+
+  /** Runs a start at once. It takes a place even if none is free. */
+  hold<T>(start: () => Promise<T>): Promise<T> {
+    this.#taken++;
+    return this.#run(start);
+  }
+
+  async #run<T>(start: () => Promise<T>): Promise<T> {
+    let isHeld = true;
+    const giveBack = (): void => {
+      if (!isHeld) return;
+      isHeld = false;
+      this.#taken--;
+      this.#admit();
+    };
+    const late = callAt(this.#clock, addMs(this.#clock.now(), PLACE_MS), giveBack);
+    try {
+      return await start();
+    } finally {
+      late.close();
+      giveBack();
+    }
+  }
+
+  async #turn(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    if (this.#taken < this.#places) return void this.#taken++;
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const abandon = (): void => {
+      const index = this.#waiting.indexOf(resolve);
+      if (index >= 0) this.#waiting.splice(index, 1);
+      reject(signal.reason);
+    };
+    signal.addEventListener('abort', abandon, { once: true });
+    this.#waiting.push(resolve);
+    try {
+      await promise;
+    } finally {
+      signal.removeEventListener('abort', abandon);
+    }
+  }
+
+  #admit(): void {
+    if (this.#taken >= this.#places) return;
+    const next = this.#waiting.shift();
+    if (!next) return;
+    this.#taken++;
+    next();
+  }
+}
