@@ -149,7 +149,7 @@ export async function openLocal(env: Environment, log: Log = silentLog, clock: C
     grantCredit: async (idOrEmail, amount, reason) =>
       grantCredit({ store, audit, clock }, (await findAccount(store, account, idOrEmail)).id, amount, reason),
     confirmCheckout: (id, reason) => confirmCheckout({ store, audit, clock }, id, reason),
-    ...hostVerbs(store),
+    ...hostMethods(store),
     listMails: () => store.mails.list(PAGE),
     rotateMasterKey: () => rotateVault(config, store, clock, audit),
     rotateSigningKey: () => rotateSigning(runtime, config, store, audit),
@@ -194,7 +194,7 @@ async function rotateSigning(runtime: Runtime, config: Config, store: Store, aud
   return { kid };
 }
 
-const hostVerbs = ({ hosts }: Pick<Store, 'hosts'>): Pick<Local, 'listHosts' | 'drainHost' | 'removeHost'> => ({
+const hostMethods = ({ hosts }: Pick<Store, 'hosts'>): Pick<Local, 'listHosts' | 'drainHost' | 'removeHost'> => ({
   listHosts: () => hosts.list(),
   drainHost: async (id, draining) => {
     if (!(isUuid(id) && (await hosts.drain(id as HostId, draining)))) throw noHost(id);

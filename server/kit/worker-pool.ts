@@ -122,8 +122,8 @@ export class WorkerPool implements Workers, Closeable {
 
   run<Input, Output>(job: Job<Input, Output>, input: Input, options: JobOptions): Promise<Output> {
     const response = Promise.withResolvers<unknown>();
-    const refused = this.#refusal(job.name, options.of);
-    if (refused) response.reject(refused);
+    const refusal = this.#refusal(job.name, options.of);
+    if (refusal) response.reject(refusal);
     else {
       const mine = this.#waitingJobs.get(options.of) ?? [];
       this.#waitingJobs.set(options.of, mine);

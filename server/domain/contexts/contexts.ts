@@ -43,7 +43,7 @@ export interface ContextsParts {
 }
 
 /** The operations that HTTP handlers may call. */
-export type ContextVerbs = Pick<Contexts, keyof Contexts>;
+export type ContextMethods = Pick<Contexts, keyof Contexts>;
 
 type StoreVersion = (id: VersionId, staging: Staging) => Promise<Omit<VersionFacts, 'source'>>;
 

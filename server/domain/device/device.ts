@@ -14,7 +14,7 @@ import { AuthorizationStarter, type StartingParts } from './starting.ts';
 const KEPT_MS = 24 * 3_600_000;
 const FORGET_MS = 600_000;
 
-export interface DeviceVerbs {
+export interface DeviceMethods {
   readonly starting: Pick<AuthorizationStarter, 'start'>;
   readonly approval: Pick<Approval, 'read' | 'decide'>;
   readonly collecting: Pick<Collecting, 'collect'>;
@@ -30,7 +30,7 @@ export interface DeviceParts
 }
 
 export interface Device extends Closeable {
-  readonly service: DeviceVerbs;
+  readonly service: DeviceMethods;
   readonly tasks: readonly Task[];
 }
 

@@ -177,12 +177,12 @@ const canvasOf = (segments: readonly SegmentRow[]) => ({
 function piecesOf(segments: readonly SegmentRow[], enlarged?: EnlargedSegments): Mp4Segment[] {
   return segments.map((segment, index) => {
     const next = segments[index + 1];
-    const heldMs = next ? next.startMs - segment.startMs - segment.durationMs : 0;
+    const gapMs = next ? next.startMs - segment.startMs - segment.durationMs : 0;
     const { durationsMs } = segment.samples;
     const last = durationsMs.length - 1;
     const leadMs = index === 0 ? segment.startMs : 0;
     return {
-      durationsMs: durationsMs.map((ms, at) => ms + (at === 0 ? leadMs : 0) + (at === last ? Math.max(0, heldMs) : 0)),
+      durationsMs: durationsMs.map((ms, at) => ms + (at === 0 ? leadMs : 0) + (at === last ? Math.max(0, gapMs) : 0)),
       sizes: enlarged?.get(segment.sequence)?.sizes ?? segment.samples.sizes,
     };
   });

@@ -38,8 +38,8 @@ export class BringUp {
 
   /** Refuses a create if little disk space is left, so that the sessions that are already running still have enough. */
   async assertDiskRoom(): Promise<void> {
-    const refused = diskFull(await this.#parts.browserHost.slots.diskRoom());
-    if (refused) throw refused;
+    const refusal = diskFull(await this.#parts.browserHost.slots.diskRoom());
+    if (refusal) throw refusal;
   }
 
   start(row: SessionRow, signal: AbortSignal): Promise<LiveSession> {

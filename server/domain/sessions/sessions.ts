@@ -86,8 +86,8 @@ export class SessionService implements Sessions {
     if (hasEnded(row)) throw sessionNotRunning(id, row.status);
     const by: Actor = { kind: 'agentKey', id: caller.keyId };
     // A session that is starting can only be released, so that a caller that cleans up is never refused.
-    const isCancelled = change.status !== undefined && row.status === 'PENDING';
-    const changed = isCancelled ? row : await this.#change(row, change, by);
+    const isReleaseWhileStarting = change.status !== undefined && row.status === 'PENDING';
+    const changed = isReleaseWhileStarting ? row : await this.#change(row, change, by);
     if (change.status === undefined) return viewOf(changed);
     const ended = await this.#parts.endings.end(row.id, { status: 'COMPLETED', reason: 'released', by });
     return viewOf(ended ?? (await this.#row(caller, id)));

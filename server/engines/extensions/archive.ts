@@ -140,8 +140,8 @@ class SizeLimit {
 
   addDeclared(bytes: number): void {
     this.#declaredBytes += bytes;
-    const refused = this.#refusal(this.#declaredBytes);
-    if (refused) throw refused;
+    const exceeded = this.#refusal(this.#declaredBytes);
+    if (exceeded) throw exceeded;
   }
 
   addInflated(bytes: number): Error | null {

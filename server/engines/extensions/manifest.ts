@@ -72,14 +72,14 @@ const FIELD_CHECKS: ReadonlyArray<readonly [path: string, expected: string, chec
   ['name', `a string of 1 to ${NAME_CHARACTERS_MAX} characters`, isText],
   ['version', 'one to four numbers separated by dots', isVersion],
   ['background', 'an object', optional(isObject)],
-  ['background.service_worker', 'a text', optional(isText)],
+  ['background.service_worker', 'a string', optional(isText)],
   ['content_scripts', 'a list of objects', optional(listOf(isObject))],
   ['permissions', 'a list of texts', optional(listOf(value => typeof value === 'string'))],
   ['host_permissions', 'a list of texts', optional(listOf(isText))],
   ['action', 'an object', optional(isObject)],
   ['icons', 'an object', optional(isObject)],
-  ['default_locale', 'a text', optional(isText)],
-  ['key', 'a text', optional(isText)],
+  ['default_locale', 'a string', optional(isText)],
+  ['key', 'a string', optional(isText)],
 ];
 
 function isVersion(value: unknown): boolean {

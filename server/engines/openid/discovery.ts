@@ -50,8 +50,8 @@ async function endpoint(json: JsonObject, name: string, check: CheckAddress): Pr
   const isSafe = url && (url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname)));
   if (!isSafe || url.username || url.password || text.includes('#'))
     throw new OpenIdError(`${name} in the discovery document is not an https address.`);
-  const refused = await check(text);
-  if (refused) throw new OpenIdError(`${name} in the discovery document is refused. ${refused.words}`);
+  const refusal = await check(text);
+  if (refusal) throw new OpenIdError(`${name} in the discovery document is refused. ${refusal.words}`);
   return text;
 }
 

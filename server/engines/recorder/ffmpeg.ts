@@ -10,7 +10,7 @@ import { FRAME_PIXELS_MAX } from './jpeg-size.ts';
 import type { Size } from './matroska.ts';
 import { SEGMENT_MS } from './page-journal.ts';
 
-/** Limits for each process. The largest picture needs 420 MB. */
+/** Limits for each process: its memory in bytes, and its CPU time in seconds. The largest picture needs 420 MB of memory. */
 export const ENCODER_BOUNDS = { memoryBytes: 1024 ** 3, cpuSeconds: 180 } as const;
 /** Maximum output of a process. Eight segments with the largest picture are smaller. */
 const OUTPUT_BYTES_MAX = 128 * 1024 ** 2;
@@ -18,11 +18,9 @@ const STDERR_BYTES_MAX = 1024 ** 2;
 const ENCODE_MS = 60_000;
 /** Added to ENCODE_MS for each further segment in the process. */
 const ENCODE_EXTRA_SEGMENT_MS = 10_000;
-/**
- * Time between two segments that are encoded in one process, and the minimum length of such a segment. The rate control
- * buffer must refill completely in this time, so the minimum applies even if full segments are shorter.
- */
+/** Time between two segments that are encoded in one process, during which the rate control buffer refills completely. */
 const SEGMENT_SPACING_MS = 2_500;
+/** Minimum length of such a segment, for the same reason. It applies even if full segments are shorter. */
 const SEGMENT_MIN_MS = Math.max(6_000, SEGMENT_MS);
 const STDERR_SHOWN = 500;
 
@@ -220,7 +218,7 @@ export class Ffmpeg {
       if (code === 0) return output;
       const message = errors.toString('utf8').slice(-STDERR_SHOWN).trim();
       if (code === 127) throw new EncoderMissing(`${this.#path} cannot be run: ${message}`);
-      throw new Error(`ffmpeg ended with ${code}: ${message}`);
+      throw new Error(`ffmpeg exited with code ${code}: ${message}`);
     } finally {
       signal.removeEventListener('abort', stop);
     }

@@ -85,6 +85,6 @@ function outcomeOf(child: ChildProcess, kill: () => void, signal: AbortSignal): 
     });
     if (typeof code === 'number' && acceptedCodes.includes(code)) return;
     await stderr.ended();
-    throw new Error(`tar ended with ${code ?? killedBy}; standard error: ${stderr.text() || 'empty'}`);
+    throw new Error(`tar exited with ${code ?? killedBy}; standard error: ${stderr.text() || 'empty'}`);
   };
 }

@@ -9,7 +9,7 @@ export function userNamespacesRefusal(): string | undefined {
   const options = { timeout: ATTEMPT_WITHIN_MS, env: { PATH: TOOL_PATH }, encoding: 'utf8' as const };
   const tried = spawnSync('unshare', ['--user', '--map-current-user', 'true'], options);
   if (tried.status === 0) return undefined;
-  return tried.stderr?.trim() || tried.error?.message || `unshare ended with ${tried.status ?? tried.signal}`;
+  return tried.stderr?.trim() || tried.error?.message || `unshare exited with ${tried.status ?? tried.signal}`;
 }
 
 export const canUseUserNamespaces = (): boolean => userNamespacesRefusal() === undefined;

@@ -6,12 +6,12 @@ import type { HandlerInput } from './bind.ts';
 import { type HttpResponse, jsonResponse } from './http-response.ts';
 import { invoked, waitOf } from './invocations.ts';
 
-export interface ActionVerbs {
+export interface ActionMethods {
   readonly agent: Pick<AgentActions, 'prepare' | 'read' | 'execute' | 'cancel'>;
   readonly ofApplication: Pick<ApplicationActions, 'list' | 'read' | 'readApproval' | 'challenge' | 'decide'>;
 }
 
-export const actionHandlers = ({ agent, ofApplication }: ActionVerbs) => ({
+export const actionHandlers = ({ agent, ofApplication }: ActionMethods) => ({
   prepareAction: async ({ caller, params, body, headers }: HandlerInput<'prepareAction'>): Promise<HttpResponse> => {
     const { appId, operationId } = params;
     const { action, isReplayed } = await agent.prepare(caller, appId, operationId, body, headers['idempotency-key']);

@@ -1,9 +1,9 @@
 // HTTP handlers for agent keys.
-import type { IdentityVerbs } from '../../domain/identity/identity.ts';
+import type { IdentityMethods } from '../../domain/identity/identity.ts';
 import type { HandlerInput } from './bind.ts';
 import { type HttpResponse, jsonResponse, nothing, tagged } from './http-response.ts';
 
-export const agentKeyHandlers = (keys: IdentityVerbs['agentKeys']) => ({
+export const agentKeyHandlers = (keys: IdentityMethods['agentKeys']) => ({
   listAgentKeys: async ({ caller, params, query }: HandlerInput<'listAgentKeys'>): Promise<HttpResponse> =>
     jsonResponse(await keys.list(caller, params.appId, query)),
 

@@ -1,9 +1,9 @@
 // HTTP handlers for applications.
-import type { IdentityVerbs } from '../../domain/identity/identity.ts';
+import type { IdentityMethods } from '../../domain/identity/identity.ts';
 import type { HandlerInput } from './bind.ts';
 import { type HttpResponse, jsonResponse, tagged } from './http-response.ts';
 
-export const applicationHandlers = (applications: IdentityVerbs['applications']) => ({
+export const applicationHandlers = (applications: IdentityMethods['applications']) => ({
   listApplications: async ({ caller, query }: HandlerInput<'listApplications'>): Promise<HttpResponse> =>
     jsonResponse(await applications.list(caller, query)),
 

@@ -4,9 +4,9 @@ import type { Certificates } from '../../domain/certificates/certificates.ts';
 import type { HandlerInput } from './bind.ts';
 import { type HttpResponse, jsonResponse, nothing } from './http-response.ts';
 
-export type CertificateVerbs = Pick<Certificates, 'upload' | 'list' | 'read' | 'remove'>;
+export type CertificateMethods = Pick<Certificates, 'upload' | 'list' | 'read' | 'remove'>;
 
-export const certificateHandlers = (certificates: CertificateVerbs) => ({
+export const certificateHandlers = (certificates: CertificateMethods) => ({
   uploadCertificate: async ({ caller, file }: HandlerInput<'uploadCertificate'>): Promise<HttpResponse> =>
     jsonResponse(await certificates.upload(caller, await readFile(file.path))),
 

@@ -3,12 +3,12 @@ import type { ConfiguredOperations } from '../../domain/configured-operations/co
 import type { HandlerInput } from './bind.ts';
 import { type HttpResponse, jsonResponse, nothing, tagged } from './http-response.ts';
 
-export type ConfiguredOperationVerbs = Pick<
+export type ConfiguredOperationMethods = Pick<
   ConfiguredOperations,
   'list' | 'read' | 'configure' | 'publish' | 'withdraw' | 'delete'
 >;
 
-export const configuredOperationHandlers = (operations: ConfiguredOperationVerbs) => ({
+export const configuredOperationHandlers = (operations: ConfiguredOperationMethods) => ({
   listConfiguredOperations: async ({
     caller,
     params,

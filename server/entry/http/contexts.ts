@@ -2,7 +2,7 @@
 // adds placeholders.
 import type { Warning } from '../../../contract/common.ts';
 import type { Context } from '../../../contract/contexts.ts';
-import type { ContextVerbs } from '../../domain/contexts/contexts.ts';
+import type { ContextMethods } from '../../domain/contexts/contexts.ts';
 import type { HandlerInput, MountName } from './bind.ts';
 import { type HttpResponse, jsonResponse, nothing } from './http-response.ts';
 
@@ -13,7 +13,7 @@ const INERT_FIELDS = {
   uploadUrl: '',
 } as const;
 
-export const contextHandlers = (contexts: ContextVerbs) => ({
+export const contextHandlers = (contexts: ContextMethods) => ({
   createContext: async ({ caller, body, mount, warnings }: HandlerInput<'createContext'>): Promise<HttpResponse> =>
     jsonResponse(withWarnings(contextBody(await contexts.create(caller, body), mount), warnings)),
 

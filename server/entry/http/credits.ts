@@ -3,9 +3,9 @@ import type { Credits } from '../../domain/credits/credits.ts';
 import type { HandlerInput } from './bind.ts';
 import { type HttpResponse, jsonResponse } from './http-response.ts';
 
-export type CreditVerbs = Pick<Credits, 'read' | 'entries' | 'usage'>;
+export type CreditMethods = Pick<Credits, 'read' | 'entries' | 'usage'>;
 
-export const creditHandlers = (credits: CreditVerbs) => ({
+export const creditHandlers = (credits: CreditMethods) => ({
   readCredits: async ({ caller, params }: HandlerInput<'readCredits'>): Promise<HttpResponse> =>
     jsonResponse(await credits.read(caller, params.appId)),
 

@@ -1,10 +1,10 @@
 // HTTP handlers for device authorization.
-import type { DeviceVerbs } from '../../domain/device/device.ts';
+import type { DeviceMethods } from '../../domain/device/device.ts';
 import { peerOf } from '../../domain/device/from-session.ts';
 import type { HandlerInput } from './bind.ts';
 import { type HttpResponse, jsonResponse } from './http-response.ts';
 
-export const deviceHandlers = ({ starting, approval, collecting, states }: DeviceVerbs) => ({
+export const deviceHandlers = ({ starting, approval, collecting, states }: DeviceMethods) => ({
   // RFC 8628 requires 200. For JSON requests, the authorization is a resource like any other, so the status is 201.
   startDeviceAuthorization: async ({
     body,

@@ -3,9 +3,9 @@ import type { Extensions } from '../../domain/extensions/extensions.ts';
 import type { HandlerInput } from './bind.ts';
 import { type HttpResponse, jsonResponse, nothing } from './http-response.ts';
 
-export type ExtensionVerbs = Pick<Extensions, 'upload' | 'read' | 'remove'>;
+export type ExtensionMethods = Pick<Extensions, 'upload' | 'read' | 'remove'>;
 
-export const extensionHandlers = (extensions: ExtensionVerbs) => ({
+export const extensionHandlers = (extensions: ExtensionMethods) => ({
   uploadExtension: async ({ caller, file }: HandlerInput<'uploadExtension'>): Promise<HttpResponse> =>
     jsonResponse(await extensions.upload(caller, file)),
 

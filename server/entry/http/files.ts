@@ -8,7 +8,7 @@ import type { HandlerInput } from './bind.ts';
 import { fileResponse } from './file-response.ts';
 import { type HttpResponse, jsonResponse, nothing } from './http-response.ts';
 
-export interface FileVerbs {
+export interface FileMethods {
   readonly uploads: Pick<Uploads, 'allow' | 'upload'>;
   readonly downloads: Pick<Downloads, 'list' | 'read' | 'bytes' | 'remove' | 'archive' | 'linked'>;
 }
@@ -20,7 +20,7 @@ const PUBLIC_HEADERS = {
   'cross-origin-resource-policy': 'cross-origin',
 } as const;
 
-export const fileHandlers = ({ uploads, downloads }: FileVerbs) => ({
+export const fileHandlers = ({ uploads, downloads }: FileMethods) => ({
   uploadFile: async ({ caller, params, file }: HandlerInput<'uploadFile'>): Promise<HttpResponse> =>
     jsonResponse(await uploads.upload(caller, params.id, file)),
 

@@ -4,7 +4,7 @@ import { isLoopback } from '../../kit/loopback.ts';
 import type { HandlerInput } from './bind.ts';
 import { type HttpResponse, jsonResponse } from './http-response.ts';
 
-export type HandoffVerbs = Pick<Handoffs, 'request' | 'list' | 'read' | 'claim' | 'renew' | 'complete' | 'cancel'>;
+export type HandoffMethods = Pick<Handoffs, 'request' | 'list' | 'read' | 'claim' | 'renew' | 'complete' | 'cancel'>;
 
 type HandoffInput = Pick<HandlerInput<'readHandoff'>, 'caller' | 'bearer' | 'cookieNamed' | 'source' | 'params'>;
 
@@ -21,7 +21,7 @@ const credentialsOf = ({ caller, bearer, cookieNamed, source, params }: HandoffI
   ...{ bearer: caller ? undefined : bearer, browser: cookieNamed(cookieOf(params.id)) },
 });
 
-export const handoffHandlers = (handoffs: HandoffVerbs, cookies: LinkCookies) => ({
+export const handoffHandlers = (handoffs: HandoffMethods, cookies: LinkCookies) => ({
   requestHandoff: async ({ caller, params, body }: HandlerInput<'requestHandoff'>): Promise<HttpResponse> =>
     jsonResponse(await handoffs.request(caller, params.appId, body)),
 

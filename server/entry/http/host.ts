@@ -4,12 +4,12 @@ import type { Hosts } from '../../domain/host/hosts.ts';
 import type { HandlerInput } from './bind.ts';
 import { type HttpResponse, jsonResponse } from './http-response.ts';
 
-export interface HostVerbs {
+export interface HostMethods {
   readonly one: Pick<Host, 'read' | 'examine'>;
   readonly all: Pick<Hosts, 'list' | 'sessions' | 'drain'>;
 }
 
-export const hostHandlers = ({ one, all }: HostVerbs) => ({
+export const hostHandlers = ({ one, all }: HostMethods) => ({
   readHost: async ({ caller }: HandlerInput<'readHost'>): Promise<HttpResponse> => jsonResponse(await one.read(caller)),
 
   examineHost: async ({ caller }: HandlerInput<'examineHost'>): Promise<HttpResponse> =>

@@ -3,9 +3,9 @@ import type { Inbox } from '../../domain/inbox/inbox.ts';
 import type { HandlerInput } from './bind.ts';
 import { type HttpResponse, jsonResponse } from './http-response.ts';
 
-export type InboxVerbs = Pick<Inbox, 'read' | 'readNotifications' | 'changeNotifications'>;
+export type InboxMethods = Pick<Inbox, 'read' | 'readNotifications' | 'changeNotifications'>;
 
-export const inboxHandlers = (inbox: InboxVerbs) => ({
+export const inboxHandlers = (inbox: InboxMethods) => ({
   readInbox: async ({ caller, query, signal }: HandlerInput<'readInbox'>): Promise<HttpResponse> =>
     jsonResponse(await inbox.read(caller, query, signal)),
 

@@ -8,16 +8,16 @@ import { conditional } from './config.ts';
 import { type HttpResponse, jsonResponse } from './http-response.ts';
 import { readPreferences } from './preferences.ts';
 
-export type InvocationVerbs = Pick<
+export type InvocationMethods = Pick<
   Invocations,
   'discover' | 'callable' | 'readOperation' | 'invoke' | 'list' | 'read' | 'cancel' | 'receiptStatus' | 'file'
 >;
 
-export type ApplicationInvocationVerbs = Pick<InvocationsOfApplication, 'list' | 'read'>;
+export type ApplicationInvocationMethods = Pick<InvocationsOfApplication, 'list' | 'read'>;
 
 const RETRY_AFTER = '2';
 
-export const invocationHandlers = (invocations: InvocationVerbs, ofApplication: ApplicationInvocationVerbs) => ({
+export const invocationHandlers = (invocations: InvocationMethods, ofApplication: ApplicationInvocationMethods) => ({
   discoverOperations: async ({
     caller,
     params,

@@ -3,9 +3,9 @@ import type { Outbox } from '../../domain/mail/outbox.ts';
 import type { HandlerInput } from './bind.ts';
 import { type HttpResponse, jsonResponse } from './http-response.ts';
 
-export type OutboxVerbs = Pick<Outbox, 'list'>;
+export type OutboxMethods = Pick<Outbox, 'list'>;
 
-export const mailHandlers = (outbox: OutboxVerbs) => ({
+export const mailHandlers = (outbox: OutboxMethods) => ({
   listMails: async ({ caller }: HandlerInput<'listMails'>): Promise<HttpResponse> => ({
     ...jsonResponse(await outbox.list(caller)),
     headers: { 'cache-control': 'no-store' },

@@ -4,12 +4,12 @@ import type { Members } from '../../domain/members/members.ts';
 import type { HandlerInput } from './bind.ts';
 import { type HttpResponse, jsonResponse, nothing } from './http-response.ts';
 
-export interface MemberVerbs {
+export interface MemberMethods {
   readonly members: Pick<Members, 'list' | 'change' | 'remove'>;
   readonly invitations: Pick<Invitations, 'create' | 'list' | 'revoke' | 'accept'>;
 }
 
-export const memberHandlers = ({ members, invitations }: MemberVerbs) => ({
+export const memberHandlers = ({ members, invitations }: MemberMethods) => ({
   listMembers: async ({ caller, params, query }: HandlerInput<'listMembers'>): Promise<HttpResponse> =>
     jsonResponse(await members.list(caller, params.appId, query)),
 

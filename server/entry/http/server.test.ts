@@ -13,12 +13,12 @@ import type { Issue, Warning } from '../../../contract/common.ts';
 import { BROWSER_LIMITS_DEFAULT } from '../../../contract/limits.ts';
 import { OPERATION_IDS, operation, pathsOf } from '../../../contract/operations.ts';
 import { serviceDocuments } from '../../domain/config/service-documents.ts';
-import type { ContextVerbs } from '../../domain/contexts/contexts.ts';
+import type { ContextMethods } from '../../domain/contexts/contexts.ts';
 import type { Events } from '../../domain/events/api.ts';
 import { fault, sessionNotRunning } from '../../domain/faults.ts';
 import { noForwarding } from '../../domain/fleet/forwarding.ts';
 import type { AccountCaller, AgentCaller } from '../../domain/identity/caller.ts';
-import type { IdentityVerbs } from '../../domain/identity/identity.ts';
+import type { IdentityMethods } from '../../domain/identity/identity.ts';
 import { WaitingBytes } from '../../domain/limits/waiting-bytes.ts';
 import type { Logs } from '../../domain/logs/api.ts';
 import type { Recordings } from '../../domain/recordings/api.ts';
@@ -86,7 +86,7 @@ after(() => rmSync(INCOMING, { recursive: true, force: true }));
 const never = (): never => assert.fail('this should not have been asked');
 const unasked = async (): Promise<never> => never();
 
-const CONTEXTS: ContextVerbs = {
+const CONTEXTS: ContextMethods = {
   create: unasked,
   list: unasked,
   read: unasked,
@@ -106,6 +106,15 @@ const SESSIONS: Sessions = {
   update: async () => VIEW,
   usage: async () => ({ browserMinutes: 4.5, proxyBytes: 0 }),
 };
+
+/** Sessions that add the request of each create to a list. */
+const recordingCreates = (requests: SessionRequest[]): Sessions => ({
+  ...SESSIONS,
+  create: async (_, request) => {
+    requests.push(request);
+    return { session: VIEW, warnings: [], waitedMs: 0 };
+  },
+});
 
 const LIMITS: HttpParts['limits'] = {
   read: unasked,
@@ -146,7 +155,7 @@ const LOGS: Logs = {
 
 async function* unfollowed(): AsyncGenerator<never, void> {}
 
-const callers: IdentityVerbs['callers'] = {
+const callers: IdentityMethods['callers'] = {
   authenticate: async ({ authorization }, expected) => {
     const known: Readonly<Record<string, AgentCaller | AccountCaller>> = {
       [`Bearer ${KEY}`]: agent('browsers:read', 'browsers:write', 'browsers:connect'),
@@ -159,7 +168,7 @@ const callers: IdentityVerbs['callers'] = {
   },
 };
 
-const IDENTITY: IdentityVerbs = {
+const IDENTITY: IdentityMethods = {
   callers,
   keyUses: { hold: () => ({ close: () => {} }) },
   applications: {
@@ -693,15 +702,7 @@ for (const prefix of ['/v1', '/v1/browsers/v1'])
 
 test('Stagehand can start and end a session, and its other fields are ignored', async () => {
   const requests: SessionRequest[] = [];
-  const starting = await serve({
-    sessions: {
-      ...SESSIONS,
-      create: async (_, request) => {
-        requests.push(request);
-        return { session: VIEW, warnings: [], waitedMs: 0 };
-      },
-    },
-  });
+  const starting = await serve({ sessions: recordingCreates(requests) });
   const body = { modelName: 'm', browserbaseSessionCreateParams: { keepAlive: true } };
   const { status, body: started } = await starting('POST', '/v1/sessions/start', { key: KEY, body });
   assert.deepEqual([status, started], [200, { success: true, data: { sessionId: ID, available: false } }]);
@@ -717,11 +718,7 @@ test('Stagehand cannot misspell or misplace a restriction of a session', async (
   const readIds: string[] = [];
   const starting = await serve({
     sessions: {
-      ...SESSIONS,
-      create: async (_, request) => {
-        requests.push(request);
-        return { session: VIEW, warnings: [], waitedMs: 0 };
-      },
+      ...recordingCreates(requests),
       read: async (_, id) => {
         readIds.push(id);
         return VIEW;
@@ -735,6 +732,7 @@ test('Stagehand cannot misspell or misplace a restriction of a session', async (
     [{ browserbaseSessionCreateParams: { networkPolicy } }, 'browserSettings.networkPolicy'],
     [{ browserbaseSessionCreateParams: { browserSettings: { allowDomains: [] } } }, 'browserSettings.allowedDomains'],
     [{ networkPolicy }, 'browserSettings.networkPolicy'],
+    [{ browserSettings: { networkPolicy } }, 'browserSettings'],
   ] as const) {
     const { status, body: error } = await start(body);
     assert.deepEqual([status, error.code], [400, 'invalid_request']);

@@ -3,9 +3,9 @@ import type { StoredCredentials } from '../../domain/stored-credentials/stored-c
 import type { HandlerInput } from './bind.ts';
 import { type HttpResponse, jsonResponse, nothing, tagged } from './http-response.ts';
 
-export type StoredCredentialVerbs = Pick<StoredCredentials, 'list' | 'read' | 'write' | 'rollBack' | 'delete'>;
+export type StoredCredentialMethods = Pick<StoredCredentials, 'list' | 'read' | 'write' | 'rollBack' | 'delete'>;
 
-export const storedCredentialHandlers = (credentials: StoredCredentialVerbs) => ({
+export const storedCredentialHandlers = (credentials: StoredCredentialMethods) => ({
   listStoredCredentials: async ({
     caller,
     params,

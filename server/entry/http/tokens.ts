@@ -1,9 +1,9 @@
 // HTTP handlers for personal access tokens.
-import type { IdentityVerbs } from '../../domain/identity/identity.ts';
+import type { IdentityMethods } from '../../domain/identity/identity.ts';
 import type { HandlerInput } from './bind.ts';
 import { type HttpResponse, jsonResponse, nothing } from './http-response.ts';
 
-export const tokenHandlers = (tokens: IdentityVerbs['tokens']) => ({
+export const tokenHandlers = (tokens: IdentityMethods['tokens']) => ({
   listTokens: async ({ caller, query }: HandlerInput<'listTokens'>): Promise<HttpResponse> =>
     jsonResponse(await tokens.list(caller, query)),
 

@@ -5,9 +5,9 @@ import type { HandlerInput } from './bind.ts';
 import { cached } from './config.ts';
 import { type HttpResponse, jsonResponse } from './http-response.ts';
 
-export type TopUpVerbs = Pick<TopUps, 'quote' | 'open' | 'list' | 'read' | 'cancel' | 'replaceAuto'>;
+export type TopUpMethods = Pick<TopUps, 'quote' | 'open' | 'list' | 'read' | 'cancel' | 'replaceAuto'>;
 
-export const topUpHandlers = (topUps: TopUpVerbs) => ({
+export const topUpHandlers = (topUps: TopUpMethods) => ({
   readQuote: async ({ caller, params }: HandlerInput<'readQuote'>): Promise<HttpResponse> =>
     jsonResponse(await topUps.quote(caller, params.appId)),
 

@@ -3,12 +3,12 @@ import type { Webhooks } from '../../domain/webhooks/webhooks.ts';
 import type { HandlerInput } from './bind.ts';
 import { type HttpResponse, jsonResponse, nothing, tagged } from './http-response.ts';
 
-export type WebhookVerbs = Pick<
+export type WebhookMethods = Pick<
   Webhooks,
   'create' | 'list' | 'read' | 'change' | 'remove' | 'rotateKey' | 'test' | 'deliveries' | 'readDelivery' | 'redeliver'
 >;
 
-export const webhookHandlers = (webhooks: WebhookVerbs) => ({
+export const webhookHandlers = (webhooks: WebhookMethods) => ({
   listWebhooks: async ({ caller, params, query }: HandlerInput<'listWebhooks'>): Promise<HttpResponse> =>
     jsonResponse(await webhooks.list(caller, params.appId, query)),
 

@@ -13,8 +13,8 @@ export const accounts = (db: Db): Accounts => ({
     (await selectAccounts(db).orderBy('createdAt').orderBy('id').limit(1).execute()).map(withoutNulls)[0],
 
   insert: async row => {
-    const inserted = db.insertInto('accounts').values(row);
-    const made = await inserted
+    const insertion = db.insertInto('accounts').values(row);
+    const made = await insertion
       .onConflict(on => on.column('email').doNothing())
       .returning('id')
       .execute();
@@ -31,8 +31,8 @@ export const accounts = (db: Db): Accounts => ({
   change: (id, change) => changeAccount(db, id, change),
 
   spendTotpStep: async (id, step) => {
-    const used = db.updateTable('accounts').set({ totpLastStep: step }).where('id', '=', id);
-    const later = used.where(eb => eb.or([eb('totpLastStep', 'is', null), eb('totpLastStep', '<', step)]));
+    const update = db.updateTable('accounts').set({ totpLastStep: step }).where('id', '=', id);
+    const later = update.where(eb => eb.or([eb('totpLastStep', 'is', null), eb('totpLastStep', '<', step)]));
     return (await later.returning('id').execute()).length > 0;
   },
 
@@ -47,14 +47,14 @@ export const accounts = (db: Db): Accounts => ({
     }),
 
   spendRecoveryCode: async (id, hash, now) => {
-    const used = db.updateTable('recoveryCodes').set({ usedAt: now }).where('accountId', '=', id);
-    const unused = used.where('hash', '=', hash).where('usedAt', 'is', null);
+    const update = db.updateTable('recoveryCodes').set({ usedAt: now }).where('accountId', '=', id);
+    const unused = update.where('hash', '=', hash).where('usedAt', 'is', null);
     return (await unused.returning('hash').execute()).length > 0;
   },
 
   countRecoveryCodes: async id => {
-    const unused = db.selectFrom('recoveryCodes').where('accountId', '=', id).where('usedAt', 'is', null);
-    return (await unused.select(countAll).executeTakeFirstOrThrow()).count;
+    const query = db.selectFrom('recoveryCodes').where('accountId', '=', id).where('usedAt', 'is', null);
+    return (await query.select(countAll).executeTakeFirstOrThrow()).count;
   },
 });
 

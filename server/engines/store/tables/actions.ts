@@ -16,24 +16,24 @@ export const actions = (db: Db): ActionRows => ({
   get: async (application, id) => (await one(db, application, id).execute()).map(rowOf)[0],
 
   forAccount: async (account, id) => {
-    const found = db
+    const query = db
       .selectFrom('actions')
       .innerJoin('members', 'members.applicationId', 'actions.applicationId')
       .selectAll('actions')
       .where('members.accountId', '=', account)
       .where('actions.id', '=', id);
-    return (await found.execute()).map(rowOf)[0];
+    return (await query.execute()).map(rowOf)[0];
   },
 
   list: async (application, { states, endUsers, before, limit }) => {
-    let listed = db.selectFrom('actions').selectAll().where('applicationId', '=', application);
-    if (states) listed = listed.where('state', 'in', states);
+    let query = db.selectFrom('actions').selectAll().where('applicationId', '=', application);
+    if (states) query = query.where('state', 'in', states);
     if (endUsers)
-      listed = listed.where(eb =>
+      query = query.where(eb =>
         eb.or(endUsers.map(one => eb.and([eb('providerId', '=', one.providerId), eb('subject', '=', one.subject)]))),
       );
-    if (before) listed = listed.where('id', '<', before);
-    return (await listed.orderBy('id', 'desc').limit(limit).execute()).map(rowOf);
+    if (before) query = query.where('id', '<', before);
+    return (await query.orderBy('id', 'desc').limit(limit).execute()).map(rowOf);
   },
 
   decide: async (application, id, { decision, ...change }, now) => {
@@ -51,24 +51,24 @@ export const actions = (db: Db): ActionRows => ({
   },
 
   cancelAll: async (application, operationId, why, now) => {
-    const cancelled = db
+    const update = db
       .updateTable('actions')
       .set(cancellation(why, now))
       .where('applicationId', '=', application)
       .where('operationId', '=', operationId)
       .where('state', 'in', OPEN_STATES);
-    return (await cancelled.returningAll().execute()).map(rowOf);
+    return (await update.returningAll().execute()).map(rowOf);
   },
 
   cancelAllFor: async (application, { providerId, subject }, why, now) => {
-    const cancelled = db
+    const update = db
       .updateTable('actions')
       .set(cancellation(why, now))
       .where('applicationId', '=', application)
       .where('providerId', '=', providerId)
       .where('subject', '=', subject)
       .where('state', 'in', OPEN_STATES);
-    return (await cancelled.returningAll().execute()).map(rowOf);
+    return (await update.returningAll().execute()).map(rowOf);
   },
 
   lock: async (application, id) => (await one(db, application, id).forUpdate().execute()).map(rowOf)[0],
@@ -83,18 +83,18 @@ export const actions = (db: Db): ActionRows => ({
   },
 
   expire: async (now, batch) => {
-    const due = db.selectFrom('actions').select('id').where('state', 'in', OPEN_STATES).where('expiresAt', '<=', now);
-    const expired = db
+    const query = db.selectFrom('actions').select('id').where('state', 'in', OPEN_STATES).where('expiresAt', '<=', now);
+    const update = db
       .updateTable('actions')
       .set({ state: 'expired', endedAt: now, sealedContent: null })
-      .where('id', 'in', due.orderBy('expiresAt').limit(batch).forUpdate().skipLocked())
+      .where('id', 'in', query.orderBy('expiresAt').limit(batch).forUpdate().skipLocked())
       .where('state', 'in', OPEN_STATES);
-    return (await expired.returningAll().execute()).map(rowOf);
+    return (await update.returningAll().execute()).map(rowOf);
   },
 
   due: async (now, host, batch) => {
-    const due = db.selectFrom('actions').selectAll().where('state', '=', 'approved').where('executeAt', '<=', now);
-    const here = due.where('expiresAt', '>', now).where(({ not, exists, selectFrom }) => {
+    const query = db.selectFrom('actions').selectAll().where('state', '=', 'approved').where('executeAt', '<=', now);
+    const here = query.where('expiresAt', '>', now).where(({ not, exists, selectFrom }) => {
       const running = selectFrom('sessions').select('sessions.id').where('sessions.status', '=', 'RUNNING');
       const elsewhere = running.where('sessions.hostId', '<>', host);
       return not(exists(elsewhere.whereRef('sessions.id', '=', 'actions.sessionId')));
@@ -103,19 +103,19 @@ export const actions = (db: Db): ActionRows => ({
   },
 
   postpone: async (id, executeAt, heldBack) => {
-    const postponed = db.updateTable('actions').set({ executeAt, heldBack }).where('id', '=', id);
-    await postponed.where('state', '=', 'approved').execute();
+    const update = db.updateTable('actions').set({ executeAt, heldBack }).where('id', '=', id);
+    await update.where('state', '=', 'approved').execute();
   },
 
   forgetContent: async (now, batch) => {
-    const due = db.selectFrom('actions').select('id').where('contentUntil', '<=', now).limit(batch);
-    const forgotten = db.updateTable('actions').set({ sealedContent: null, contentUntil: null }).where('id', 'in', due);
-    return (await forgotten.returning('id').execute()).length;
+    const query = db.selectFrom('actions').select('id').where('contentUntil', '<=', now).limit(batch);
+    const update = db.updateTable('actions').set({ sealedContent: null, contentUntil: null }).where('id', 'in', query);
+    return (await update.returning('id').execute()).length;
   },
 
   forget: async (endedBefore, batch) => {
-    const old = db.selectFrom('actions').select('id').where('endedAt', '<', endedBefore).limit(batch);
-    return (await db.deleteFrom('actions').where('id', 'in', old).returning('id').execute()).length;
+    const query = db.selectFrom('actions').select('id').where('endedAt', '<', endedBefore).limit(batch);
+    return (await db.deleteFrom('actions').where('id', 'in', query).returning('id').execute()).length;
   },
 });
 
@@ -136,8 +136,8 @@ async function insert(
 ): Promise<ActionInsertOutcome> {
   const { applicationId, keyId, idempotencyKey, likeness, providerId, subject, createdAt } = row;
   await lockApplication(trx, applicationId);
-  const earlier = trx.selectFrom('actions').selectAll().where('keyId', '=', keyId);
-  const [existing] = (await earlier.where('idempotencyKey', '=', idempotencyKey).execute()).map(rowOf);
+  const query = trx.selectFrom('actions').selectAll().where('keyId', '=', keyId);
+  const [existing] = (await query.where('idempotencyKey', '=', idempotencyKey).execute()).map(rowOf);
   if (existing) return { existing };
   const open = trx
     .selectFrom('actions')

@@ -59,8 +59,8 @@ const ofMember = (db: Db, account: AccountId) =>
 async function insert(trx: Db, row: ApplicationRow, owner: AccountId, limit: number, onlyFor: TokenId | undefined) {
   const { id, name, slug, billingAccountId, revision, createdAt, updatedAt } = row;
   await lockAccount(trx, billingAccountId);
-  const all = trx.selectFrom('applications').where('billingAccountId', '=', billingAccountId).select(countAll);
-  if ((await all.executeTakeFirstOrThrow()).count >= limit) return 'limit_reached';
+  const query = trx.selectFrom('applications').where('billingAccountId', '=', billingAccountId).select(countAll);
+  if ((await query.executeTakeFirstOrThrow()).count >= limit) return 'limit_reached';
   if (onlyFor && !(await isUnused(trx, onlyFor))) return 'token_used';
   const inserted = await trx
     .insertInto('applications')
@@ -72,11 +72,11 @@ async function insert(trx: Db, row: ApplicationRow, owner: AccountId, limit: num
   await trx.insertInto('members').values({ applicationId: id, accountId: owner, role: 'owner', createdAt }).execute();
   await trx.insertInto('applicationLimits').values({ applicationId: id, updatedAt: createdAt }).execute();
   if (onlyFor) {
-    const restricted = trx
+    const update = trx
       .updateTable('tokens')
       .set({ applicationIds: [id] })
       .where('id', '=', onlyFor);
-    await restricted.returning(announceRevocation.as('announced')).execute();
+    await update.returning(announceRevocation.as('announced')).execute();
   }
   return 'inserted';
 }
@@ -86,8 +86,8 @@ async function insert(trx: Db, row: ApplicationRow, owner: AccountId, limit: num
  * to create an application with the same token run one after the other.
  */
 async function isUnused(trx: Db, token: TokenId): Promise<boolean> {
-  const unused = trx.selectFrom('tokens').select('id').where('id', '=', token);
-  return (await unused.where(sql<boolean>`application_ids = '{}'`).execute()).length > 0;
+  const query = trx.selectFrom('tokens').select('id').where('id', '=', token);
+  return (await query.where(sql<boolean>`application_ids = '{}'`).execute()).length > 0;
 }
 
 /** Finds by id or slug, which are unique; otherwise by name, which may match several applications. */

@@ -13,18 +13,16 @@ export const audit = (db: Db): AuditRows => ({
   },
 
   list: async (application, { limit, before, action, actorId, after }) => {
-    let listed = db
+    let query = db
       .selectFrom('auditEntries')
       .selectAll()
       .where('chain', '=', application ?? NO_APPLICATION);
     if (before !== undefined)
-      listed = listed.where('number', '<', eb =>
-        eb.selectFrom('auditEntries').select('number').where('id', '=', before),
-      );
-    if (action !== undefined) listed = listed.where('action', '=', action);
-    if (actorId !== undefined) listed = listed.where('actorId', '=', actorId);
-    if (after !== undefined) listed = listed.where('at', '>', after);
-    return (await listed.orderBy('number', 'desc').limit(limit).execute()).map(auditRow);
+      query = query.where('number', '<', eb => eb.selectFrom('auditEntries').select('number').where('id', '=', before));
+    if (action !== undefined) query = query.where('action', '=', action);
+    if (actorId !== undefined) query = query.where('actorId', '=', actorId);
+    if (after !== undefined) query = query.where('at', '>', after);
+    return (await query.orderBy('number', 'desc').limit(limit).execute()).map(auditRow);
   },
 
   forget: async batch => {
@@ -51,13 +49,13 @@ export const audit = (db: Db): AuditRows => ({
   },
 
   entriesAfter: async (chain, number, limit) => {
-    const later = db.selectFrom('auditEntries').selectAll().where('chain', '=', chain).where('number', '>', number);
-    return (await later.orderBy('number').limit(limit).execute()).map(auditRow);
+    const query = db.selectFrom('auditEntries').selectAll().where('chain', '=', chain).where('number', '>', number);
+    return (await query.orderBy('number').limit(limit).execute()).map(auditRow);
   },
 
   sealsAfter: (chain, number, limit) => {
-    const later = db.selectFrom('auditSeals').selectAll().where('chain', '=', chain).where('number', '>', number);
-    return later.orderBy('number').limit(limit).execute();
+    const query = db.selectFrom('auditSeals').selectAll().where('chain', '=', chain).where('number', '>', number);
+    return query.orderBy('number').limit(limit).execute();
   },
 
   lastSeal: chain =>
@@ -70,8 +68,8 @@ export const audit = (db: Db): AuditRows => ({
       .executeTakeFirst(),
 
   insertSeal: async row => {
-    const inserted = db.insertInto('auditSeals').values(row);
-    const made = await inserted
+    const insertion = db.insertInto('auditSeals').values(row);
+    const made = await insertion
       .onConflict(on => on.doNothing())
       .returning('number')
       .execute();

@@ -38,8 +38,8 @@ export const certificates = (db: Db): CertificateRows => ({
   },
 
   remove: async (application, id) => {
-    const removed = db.deleteFrom('certificates').where('applicationId', '=', application).where('id', '=', id);
-    return (await removed.returning('id').execute()).length > 0;
+    const deletion = db.deleteFrom('certificates').where('applicationId', '=', application).where('id', '=', id);
+    return (await deletion.returning('id').execute()).length > 0;
   },
 });
 
@@ -52,8 +52,8 @@ async function insert(
   limit: number,
 ): Promise<'inserted' | 'limit_reached'> {
   await lockApplication(trx, row.applicationId);
-  const all = trx.selectFrom('certificates').where('applicationId', '=', row.applicationId).select(countAll);
-  if ((await all.executeTakeFirstOrThrow()).count >= limit) return 'limit_reached';
+  const query = trx.selectFrom('certificates').where('applicationId', '=', row.applicationId).select(countAll);
+  if ((await query.executeTakeFirstOrThrow()).count >= limit) return 'limit_reached';
   await trx
     .insertInto('certificates')
     .values({ ...row, ders })

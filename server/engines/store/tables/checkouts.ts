@@ -11,8 +11,8 @@ export const checkouts = (db: Db): CheckoutRows => ({
   insert: (row, openMax) =>
     inTransaction(db, async trx => {
       await lockApplication(trx, row.applicationId);
-      const open = trx.selectFrom('creditCheckouts').where('applicationId', '=', row.applicationId);
-      const counted = open.where('status', '=', 'open').where('expiresAt', '>', row.createdAt).select(countAll);
+      const query = trx.selectFrom('creditCheckouts').where('applicationId', '=', row.applicationId);
+      const counted = query.where('status', '=', 'open').where('expiresAt', '>', row.createdAt).select(countAll);
       if ((await counted.executeTakeFirstOrThrow()).count >= openMax) return 'limit_reached';
       await trx.insertInto('creditCheckouts').values(row).execute();
       return 'inserted';
@@ -21,25 +21,25 @@ export const checkouts = (db: Db): CheckoutRows => ({
   get: async id => (await db.selectFrom('creditCheckouts').selectAll().where('id', '=', id).execute()).map(rowOf)[0],
 
   list: async (application, { limit, before }) => {
-    const listed = db.selectFrom('creditCheckouts').selectAll().where('applicationId', '=', application);
-    const page = before ? listed.where('id', '<', before) : listed;
+    const query = db.selectFrom('creditCheckouts').selectAll().where('applicationId', '=', application);
+    const page = before ? query.where('id', '<', before) : query;
     return (await page.orderBy('id', 'desc').limit(limit).execute()).map(rowOf);
   },
 
   end: async (id, status, at) => {
-    const one = db.updateTable('creditCheckouts').set({ status, endedAt: at }).where('id', '=', id);
-    const open = one.where('status', '=', 'open').where('expiresAt', '>', at);
+    const update = db.updateTable('creditCheckouts').set({ status, endedAt: at }).where('id', '=', id);
+    const open = update.where('status', '=', 'open').where('expiresAt', '>', at);
     return (await open.returningAll().execute()).map(rowOf)[0];
   },
 
   expire: async (now, batch) => {
-    const due = db
+    const query = db
       .selectFrom('creditCheckouts')
       .select('id')
       .where('status', '=', 'open')
       .where('expiresAt', '<=', now);
-    const expired = db.updateTable('creditCheckouts').set({ status: 'expired', endedAt: now });
-    const rows = expired.where('id', 'in', due.limit(batch)).where('status', '=', 'open').returning('id');
+    const update = db.updateTable('creditCheckouts').set({ status: 'expired', endedAt: now });
+    const rows = update.where('id', 'in', query.limit(batch)).where('status', '=', 'open').returning('id');
     return (await rows.execute()).length;
   },
 });

@@ -22,29 +22,29 @@ export const configuredOperations = (db: Db): ConfiguredOperationRows => ({
     withContent(db, application, { at: 'publishedRevision', isPublished: true, ...(id === undefined ? {} : { id }) }),
 
   revision: async (application, id, revision) => {
-    const one = db
+    const query = db
       .selectFrom('operationRevisions')
       .selectAll()
       .where('applicationId', '=', application)
       .where('operationId', '=', id)
       .where('revision', '=', revision);
-    return (await one.execute()).map(withoutNulls)[0];
+    return (await query.execute()).map(withoutNulls)[0];
   },
 
   insert: (row, content, first, maxOperations, now) =>
     inTransaction(db, async trx => {
       const { applicationId, id, kind, status } = row;
       await lockApplication(trx, applicationId);
-      const living = trx
+      const livingOperations = trx
         .selectFrom('operations')
         .select(['id'])
         .where('applicationId', '=', applicationId)
         .where('status', '<>', 'deleted');
-      if ((await living.where('id', '=', id).execute()).length > 0) return undefined;
-      if ((await living.clearSelect().select(countAll).executeTakeFirstOrThrow()).count >= maxOperations)
+      if ((await livingOperations.where('id', '=', id).execute()).length > 0) return undefined;
+      if ((await livingOperations.clearSelect().select(countAll).executeTakeFirstOrThrow()).count >= maxOperations)
         return 'limit_reached';
       const toolName = id.replaceAll('.', '_');
-      const sameTool = living.where(sql<boolean>`replace(id, '.', '_') = ${toolName}`);
+      const sameTool = livingOperations.where(sql<boolean>`replace(id, '.', '_') = ${toolName}`);
       if ((await sameTool.execute()).length > 0) return 'name_taken';
       const inserted = await trx
         .insertInto('operations')
@@ -68,7 +68,7 @@ export const configuredOperations = (db: Db): ConfiguredOperationRows => ({
 
   change: (application, id, revision, content, { publish, kept, now }) =>
     inTransaction(db, async trx => {
-      const changed = trx
+      const update = trx
         .updateTable('operations')
         .set({ revision: revision + 1, updatedAt: now, ...(publish ? { publishedRevision: revision + 1 } : {}) })
         .where('applicationId', '=', application)
@@ -76,7 +76,7 @@ export const configuredOperations = (db: Db): ConfiguredOperationRows => ({
         .where('revision', '=', revision)
         .where('status', '<>', 'deleted')
         .returningAll();
-      const [row] = (await changed.execute()).map(rowOf);
+      const [row] = (await update.execute()).map(rowOf);
       if (!row) return undefined;
       await addRevision(trx, row, content, now);
       await forgetRevisions(trx, row, row.revision - kept);

@@ -18,28 +18,24 @@ export const consumerMemory = (db: Db): ConsumerMemory => ({
     )[0],
 
   list: async (consumer, { prefix, after, limit }) => {
-    let listed = db
-      .selectFrom('consumerMemory')
-      .selectAll()
-      .where('consumerId', '=', consumer)
-      .where(hasPrefix(prefix));
-    if (after !== undefined) listed = listed.where('key', '>', after);
-    return listed.orderBy('key').limit(limit).execute();
+    let query = db.selectFrom('consumerMemory').selectAll().where('consumerId', '=', consumer).where(hasPrefix(prefix));
+    if (after !== undefined) query = query.where('key', '>', after);
+    return query.orderBy('key').limit(limit).execute();
   },
 
   nextVersion: async consumer => {
-    const counted = db
+    const update = db
       .updateTable('consumers')
       .set(eb => ({ memoryVersion: eb('memoryVersion', '+', 1) }))
       .where('id', '=', consumer)
       .where('deletedAt', 'is', null)
       .where('linkedTo', 'is', null);
-    return (await counted.returning('memoryVersion').execute())[0]?.memoryVersion;
+    return (await update.returning('memoryVersion').execute())[0]?.memoryVersion;
   },
 
   put: async (row, ifVersion, limits) => {
-    const standing = db.selectFrom('consumerMemory').select('version').where('consumerId', '=', row.consumerId);
-    const version = (await standing.where('key', '=', row.key).execute())[0]?.version ?? 0;
+    const query = db.selectFrom('consumerMemory').select('version').where('consumerId', '=', row.consumerId);
+    const version = (await query.where('key', '=', row.key).execute())[0]?.version ?? 0;
     if (ifVersion !== undefined && ifVersion !== version) return { version };
     const others = db
       .selectFrom('consumerMemory')
@@ -58,31 +54,31 @@ export const consumerMemory = (db: Db): ConsumerMemory => ({
   },
 
   remove: async (consumer, selection) => {
-    const removed = db.deleteFrom('consumerMemory').where('consumerId', '=', consumer);
+    const deletion = db.deleteFrom('consumerMemory').where('consumerId', '=', consumer);
     const chosen =
-      'key' in selection ? removed.where('key', '=', selection.key) : removed.where(hasPrefix(selection.prefix));
+      'key' in selection ? deletion.where('key', '=', selection.key) : deletion.where(hasPrefix(selection.prefix));
     return (await chosen.returning('key').execute()).map(({ key }) => key);
   },
 
   getConsented: async (consumer, key, grantee, now) => {
-    const allowed = db
+    const query = db
       .selectFrom('consumerMemory')
       .selectAll()
       .where('consumerId', '=', consumer)
       .where('key', '=', key)
       .where(consentExists(consumer, key, grantee, 'read', now));
-    const [row] = await allowed.execute();
+    const [row] = await query.execute();
     return row ?? ((await isConsented(db, consumer, key, grantee, 'read', now)) ? undefined : 'denied');
   },
 
   isConsented: (consumer, key, grantee, access, now) => isConsented(db, consumer, key, grantee, access, now),
 
   insertConsent: async (row, limit, now) => {
-    const living = db.selectFrom('consumers').select('id').where('id', '=', row.consumerId);
-    const own = living.where('deletedAt', 'is', null).where('linkedTo', 'is', null);
-    if ((await own.forNoKeyUpdate().execute()).length === 0) return 'gone';
-    const standing = db.selectFrom('consumerConsents').where('consumerId', '=', row.consumerId).where(holds(now));
-    if ((await standing.select(countAll).executeTakeFirstOrThrow()).count >= limit) return 'limit_reached';
+    const consumer = db.selectFrom('consumers').select('id').where('id', '=', row.consumerId);
+    const unlinkedConsumer = consumer.where('deletedAt', 'is', null).where('linkedTo', 'is', null);
+    if ((await unlinkedConsumer.forNoKeyUpdate().execute()).length === 0) return 'gone';
+    const validConsents = db.selectFrom('consumerConsents').where('consumerId', '=', row.consumerId).where(holds(now));
+    if ((await validConsents.select(countAll).executeTakeFirstOrThrow()).count >= limit) return 'limit_reached';
     await db.insertInto('consumerConsents').values(row).execute();
     return 'inserted';
   },
@@ -101,13 +97,13 @@ export const consumerMemory = (db: Db): ConsumerMemory => ({
   revokeConsent: async (consumer, id, now) => {
     // Waits for writes that are in progress under the consent.
     await db.selectFrom('consumers').select('id').where('id', '=', consumer).forNoKeyUpdate().execute();
-    const revoked = db
+    const update = db
       .updateTable('consumerConsents')
       .set({ revokedAt: now })
       .where('consumerId', '=', consumer)
       .where('id', '=', id)
       .where(holds(now));
-    return (await revoked.returning('id').execute()).length > 0;
+    return (await update.returning('id').execute()).length > 0;
   },
 });
 
@@ -119,8 +115,8 @@ async function isConsented(
   access: ConsentRow['access'],
   now: Date,
 ): Promise<boolean> {
-  const asked = db.selectNoFrom(consentExists(consumer, key, grantee, access, now).as('isConsented'));
-  return (await asked.executeTakeFirstOrThrow()).isConsented;
+  const query = db.selectNoFrom(consentExists(consumer, key, grantee, access, now).as('isConsented'));
+  return (await query.executeTakeFirstOrThrow()).isConsented;
 }
 
 /** Whether a valid consent allows this access. Consent to write also allows reading. */

@@ -28,30 +28,30 @@ export const consumerProviders = (db: Db): ConsumerProviders => ({
   write: async (row, before, limit) => {
     const values = { ...row, metadata: JSON.stringify(row.metadata), secretSealed: row.secretSealed ?? null };
     if (before > 0) {
-      const replaced = db
+      const update = db
         .updateTable('consumerProviders')
         .set(values)
         .where('applicationId', '=', row.applicationId)
         .where('id', '=', row.id)
         .where('revision', '=', before);
-      return (await replaced.returning('id').execute()).length > 0 ? 'written' : 'changed';
+      return (await update.returning('id').execute()).length > 0 ? 'written' : 'changed';
     }
     await lockApplication(db, row.applicationId);
-    const all = db.selectFrom('consumerProviders').where('applicationId', '=', row.applicationId);
-    if ((await all.select(countAll).executeTakeFirstOrThrow()).count >= limit) return 'limit_reached';
-    const inserted = db
+    const query = db.selectFrom('consumerProviders').where('applicationId', '=', row.applicationId);
+    if ((await query.select(countAll).executeTakeFirstOrThrow()).count >= limit) return 'limit_reached';
+    const insertion = db
       .insertInto('consumerProviders')
       .values(values)
       .onConflict(on => on.doNothing());
-    return (await inserted.returning('id').execute()).length > 0 ? 'written' : 'changed';
+    return (await insertion.returning('id').execute()).length > 0 ? 'written' : 'changed';
   },
 
   remove: async (application, id, revision) => {
-    const removed = db
+    const deletion = db
       .deleteFrom('consumerProviders')
       .where('applicationId', '=', application)
       .where('id', '=', id)
       .where('revision', '=', revision);
-    return (await removed.returning('id').execute()).length > 0;
+    return (await deletion.returning('id').execute()).length > 0;
   },
 });

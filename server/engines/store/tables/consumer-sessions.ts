@@ -16,7 +16,7 @@ export const consumerSessions = (db: Db): ConsumerSessions => ({
   },
 
   byHash: async hash => {
-    const one = db
+    const query = db
       .selectFrom('consumerSessions')
       .innerJoin('consumers', 'consumers.id', 'consumerSessions.consumerId')
       .selectAll('consumerSessions')
@@ -24,7 +24,7 @@ export const consumerSessions = (db: Db): ConsumerSessions => ({
       .where('consumers.deletedAt', 'is', null)
       .where('consumers.linkedTo', 'is', null)
       .where('hash', '=', hash);
-    return (await one.execute()).map(withoutNulls)[0];
+    return (await query.execute()).map(withoutNulls)[0];
   },
 
   get: async (application, id) =>
@@ -38,7 +38,7 @@ export const consumerSessions = (db: Db): ConsumerSessions => ({
     ).map(withoutNulls)[0],
 
   living: async (consumer, now, limit) => {
-    const living = db
+    const query = db
       .selectFrom('consumerSessions')
       .selectAll()
       .where('consumerId', '=', consumer)
@@ -49,12 +49,12 @@ export const consumerSessions = (db: Db): ConsumerSessions => ({
           eb.and([eb('refreshHash', 'is not', null), eb('refreshExpiresAt', '>', now)]),
         ]),
       );
-    return (await living.orderBy('id', 'desc').limit(limit).execute()).map(withoutNulls);
+    return (await query.orderBy('id', 'desc').limit(limit).execute()).map(withoutNulls);
   },
 
   byRefresh: async hash => {
-    const present = db.selectFrom('consumerSessions').selectAll().where('refreshHash', '=', hash);
-    const [row] = (await present.execute()).map(withoutNulls);
+    const query = db.selectFrom('consumerSessions').selectAll().where('refreshHash', '=', hash);
+    const [row] = (await query.execute()).map(withoutNulls);
     if (row) return { row, isPresent: true };
     const earlier = db
       .selectFrom('consumerSessions')
@@ -67,7 +67,7 @@ export const consumerSessions = (db: Db): ConsumerSessions => ({
 
   refresh: (id, hash, tokens, now) =>
     db.transaction().execute(async trx => {
-      const present = trx
+      const query = trx
         .selectFrom('consumerSessions')
         .select(announceRevocation.as('announced'))
         .where('id', '=', id)
@@ -75,7 +75,7 @@ export const consumerSessions = (db: Db): ConsumerSessions => ({
         .where('revokedAt', 'is', null)
         .where('refreshExpiresAt', '>', now)
         .forUpdate();
-      if ((await present.execute()).length === 0) return false;
+      if ((await query.execute()).length === 0) return false;
       await trx.insertInto('consumerUsedRefreshes').values({ hash, sessionId: id, usedAt: now }).execute();
       await trx.updateTable('consumerSessions').set(tokens).where('id', '=', id).execute();
       return true;
@@ -83,44 +83,44 @@ export const consumerSessions = (db: Db): ConsumerSessions => ({
 
   prove: (id, proof, now) =>
     db.transaction().execute(async trx => {
-      const present = trx
+      const query = trx
         .selectFrom('consumerSessions')
         .select(announceRevocation.as('announced'))
         .where('id', '=', id)
         .where('revokedAt', 'is', null)
         .where('expiresAt', '>', now)
         .forUpdate();
-      if ((await present.execute()).length === 0) return false;
+      if ((await query.execute()).length === 0) return false;
       await trx.updateTable('consumerSessions').set(proof).where('id', '=', id).execute();
       return true;
     }),
 
   revoke: async (consumer, choice, now) => {
-    const valid = db
+    const update = db
       .updateTable('consumerSessions')
       .set({ revokedAt: now })
       .where('consumerId', '=', consumer)
       .where('revokedAt', 'is', null);
     const chosen =
       'only' in choice
-        ? valid.where('id', '=', choice.only)
-        : valid.where('id', 'is distinct from', choice.allBut ?? null);
+        ? update.where('id', '=', choice.only)
+        : update.where('id', 'is distinct from', choice.allBut ?? null);
     return hashes(await chosen.returning(['hash', announceRevocation.as('announced')]).execute());
   },
 
   announce: async consumer => {
-    const all = db.selectFrom('consumerSessions').select(['hash', announceRevocation.as('announced')]);
-    return hashes(await all.where('consumerId', '=', consumer).where('revokedAt', 'is', null).execute());
+    const query = db.selectFrom('consumerSessions').select(['hash', announceRevocation.as('announced')]);
+    return hashes(await query.where('consumerId', '=', consumer).where('revokedAt', 'is', null).execute());
   },
 
   touch: async (id, at, ip) => {
-    const used = db.updateTable('consumerSessions').set({ lastUsedAt: at, lastUsedIp: ip }).where('id', '=', id);
-    await used.where(eb => eb.or([eb('lastUsedAt', 'is', null), eb('lastUsedAt', '<', at)])).execute();
+    const update = db.updateTable('consumerSessions').set({ lastUsedAt: at, lastUsedIp: ip }).where('id', '=', id);
+    await update.where(eb => eb.or([eb('lastUsedAt', 'is', null), eb('lastUsedAt', '<', at)])).execute();
   },
 
   removeExpired: async before => {
-    const removed = db.deleteFrom('consumerSessions').where('refreshExpiresAt', '<', before);
-    return (await removed.returning('id').execute()).length;
+    const deletion = db.deleteFrom('consumerSessions').where('refreshExpiresAt', '<', before);
+    return (await deletion.returning('id').execute()).length;
   },
 });
 

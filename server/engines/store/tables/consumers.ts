@@ -22,28 +22,28 @@ export const identities = (db: Db): Identities => ({
 
   replace: async (row, before) => {
     if (before === 0) {
-      const inserted = db
+      const insertion = db
         .insertInto('applicationIdentities')
         .values(row)
         .onConflict(on => on.doNothing());
-      return (await inserted.returning('revision').execute()).length > 0;
+      return (await insertion.returning('revision').execute()).length > 0;
     }
-    const replaced = db
+    const update = db
       .updateTable('applicationIdentities')
       .set({ ...row, colour: row.colour ?? null })
       .where('applicationId', '=', row.applicationId)
       .where('revision', '=', before);
-    return (await replaced.returning('revision').execute()).length > 0;
+    return (await update.returning('revision').execute()).length > 0;
   },
 });
 
 export const consumers = (db: Db): Consumers => {
-  const living = () => db.selectFrom('consumers').selectAll().where('deletedAt', 'is', null);
-  const first = async (query: ReturnType<typeof living>): Promise<ConsumerRow | undefined> =>
+  const livingConsumers = () => db.selectFrom('consumers').selectAll().where('deletedAt', 'is', null);
+  const first = async (query: ReturnType<typeof livingConsumers>): Promise<ConsumerRow | undefined> =>
     (await query.execute()).map(withoutNulls)[0];
   /** Returns the consumer that this one is linked to, or this one itself. */
   const followed = async (row: ConsumerRow | undefined): Promise<ConsumerRow | undefined> =>
-    row?.linkedTo ? first(living().where('id', '=', row.linkedTo)) : row;
+    row?.linkedTo ? first(livingConsumers().where('id', '=', row.linkedTo)) : row;
   const namesOf: Consumers['namesOf'] = async (application, id) => {
     const query = db
       .selectFrom('consumers')
@@ -59,12 +59,12 @@ export const consumers = (db: Db): Consumers => {
   };
   return {
     insertOrFind: async row => {
-      const inserted = db
+      const insertion = db
         .insertInto('consumers')
         .values({ ...row, metadata: row.metadata && JSON.stringify(row.metadata) })
         .onConflict(on => on.doNothing());
-      if ((await inserted.returning('id').execute()).length > 0) return { row, isNew: true };
-      const same = living()
+      if ((await insertion.returning('id').execute()).length > 0) return { row, isNew: true };
+      const same = livingConsumers()
         .where('applicationId', '=', row.applicationId)
         .where('providerId', '=', row.providerId)
         .where(eb => eb.or([eb('subject', '=', row.subject), ...(row.email ? [eb('email', '=', row.email)] : [])]));
@@ -72,17 +72,20 @@ export const consumers = (db: Db): Consumers => {
       return found && { row: found, isNew: false };
     },
 
-    get: (application, id) => first(living().where('applicationId', '=', application).where('id', '=', id)),
+    get: (application, id) => first(livingConsumers().where('applicationId', '=', application).where('id', '=', id)),
 
     byEmail: (application, provider, email) =>
       first(
-        living().where('applicationId', '=', application).where('providerId', '=', provider).where('email', '=', email),
+        livingConsumers()
+          .where('applicationId', '=', application)
+          .where('providerId', '=', provider)
+          .where('email', '=', email),
       ),
 
     bySubject: async (application, provider, subject) =>
       followed(
         await first(
-          living()
+          livingConsumers()
             .where('applicationId', '=', application)
             .where('providerId', '=', provider)
             .where('subject', '=', subject),
@@ -92,11 +95,11 @@ export const consumers = (db: Db): Consumers => {
     namesOf,
 
     link: async (application, { from, to }) => {
-      const both = living().where('applicationId', '=', application).where('id', 'in', [from, to]);
+      const both = livingConsumers().where('applicationId', '=', application).where('id', 'in', [from, to]);
       const locked = await both.where('linkedTo', 'is', null).orderBy('id').forNoKeyUpdate().execute();
       if (from === to || locked.length < 2) return false;
-      const linked = db.updateTable('consumers').set({ linkedTo: to });
-      await linked.where(eb => eb.or([eb('id', '=', from), eb('linkedTo', '=', from)])).execute();
+      const update = db.updateTable('consumers').set({ linkedTo: to });
+      await update.where(eb => eb.or([eb('id', '=', from), eb('linkedTo', '=', from)])).execute();
       await db.updateTable('invocations').set({ consumerId: to }).where('consumerId', '=', from).execute();
       await db.updateTable('handoffs').set({ consumerId: to }).where('consumerId', '=', from).execute();
       await db.updateTable('consumerPasskeys').set({ consumerId: to }).where('consumerId', '=', from).execute();
@@ -110,14 +113,14 @@ export const consumers = (db: Db): Consumers => {
       const columns = columnsOf(change);
       // An UPDATE that sets no column is not valid SQL.
       if (Object.keys(columns).length === 0)
-        return first(living().where('applicationId', '=', application).where('id', '=', id));
-      const changed = db
+        return first(livingConsumers().where('applicationId', '=', application).where('id', '=', id));
+      const update = db
         .updateTable('consumers')
         .set(columns)
         .where('applicationId', '=', application)
         .where('id', '=', id)
         .where('deletedAt', 'is', null);
-      return (await changed.returningAll().execute()).map(withoutNulls)[0];
+      return (await update.returningAll().execute()).map(withoutNulls)[0];
     },
 
     count: async application =>
@@ -132,7 +135,7 @@ export const consumers = (db: Db): Consumers => {
       ).count,
 
     erase: async (application, id, now) => {
-      const erased = db
+      const update = db
         .updateTable('consumers')
         .set({ ...NO_PERSONAL_DATA, subject: sql`'deleted_' || id`, deletedAt: now })
         .where('applicationId', '=', application)
@@ -142,7 +145,7 @@ export const consumers = (db: Db): Consumers => {
       await db.selectFrom('consumers').select('id').where('id', '=', id).forNoKeyUpdate().execute();
       const names = await namesOf(application, id);
       if (names.length === 0) return [];
-      await erased.execute();
+      await update.execute();
       // Deletes what the consumer wrote to agents. Open hand-offs are cancelled by the hosts of their sessions.
       await db.updateTable('handoffs').set({ note: null, evidence: null }).where('consumerId', '=', id).execute();
       await db.deleteFrom('consumerPasskeys').where('consumerId', '=', id).execute();
@@ -173,13 +176,13 @@ export const consumerPasskeys = (db: Db): ConsumerPasskeys => ({
   insert: (row, limit) =>
     db.transaction().execute(async trx => {
       await trx.selectFrom('consumers').select('id').where('id', '=', row.consumerId).forNoKeyUpdate().execute();
-      const all = trx.selectFrom('consumerPasskeys').where('consumerId', '=', row.consumerId);
-      if ((await all.select(countAll).executeTakeFirstOrThrow()).count >= limit) return 'limit_reached';
-      const inserted = trx
+      const query = trx.selectFrom('consumerPasskeys').where('consumerId', '=', row.consumerId);
+      if ((await query.select(countAll).executeTakeFirstOrThrow()).count >= limit) return 'limit_reached';
+      const insertion = trx
         .insertInto('consumerPasskeys')
         .values(row)
         .onConflict(on => on.column('credentialId').doNothing());
-      return (await inserted.returning('id').execute()).length > 0 ? 'inserted' : 'exists';
+      return (await insertion.returning('id').execute()).length > 0 ? 'inserted' : 'exists';
     }),
 
   list: async consumer =>
@@ -200,17 +203,17 @@ export const consumerPasskeys = (db: Db): ConsumerPasskeys => ({
     ).map(withoutNulls)[0],
 
   remove: async (consumer, id) => {
-    const removed = db.deleteFrom('consumerPasskeys').where('consumerId', '=', consumer).where('id', '=', id);
-    return (await removed.returning('id').execute()).length > 0;
+    const deletion = db.deleteFrom('consumerPasskeys').where('consumerId', '=', consumer).where('id', '=', id);
+    return (await deletion.returning('id').execute()).length > 0;
   },
 
   used: async (id, counter, at) => {
-    const used = db
+    const update = db
       .updateTable('consumerPasskeys')
       .set({ counter, lastUsedAt: at })
       .where('id', '=', id)
       .where(eb => eb.or([eb('counter', '<', counter), eb.and([eb('counter', '=', 0), eb.val(counter === 0)])]));
-    return (await used.returning('id').execute()).length > 0;
+    return (await update.returning('id').execute()).length > 0;
   },
 });
 
@@ -233,40 +236,40 @@ export const consumerSignIns = (db: Db): ConsumerSignIns => ({
     ).map(withoutNulls)[0],
 
   takeByState: async (state, now) => {
-    const taken = db
+    const update = db
       .updateTable('consumerSignIns')
       .set({ upstreamUsedAt: now })
       .where('upstreamState', '=', state)
       .where('upstreamUsedAt', 'is', null)
       .where('expiresAt', '>', now);
-    return (await taken.returningAll().execute()).map(withoutNulls)[0];
+    return (await update.returningAll().execute()).map(withoutNulls)[0];
   },
 
   complete: async (id, now, proof) => {
-    const completed = db
+    const update = db
       .updateTable('consumerSignIns')
       .set(proof)
       .where('id', '=', id)
       .where('codeHash', 'is', null)
       .where('expiresAt', '>', now);
-    return (await completed.returning('id').execute()).length > 0;
+    return (await update.returning('id').execute()).length > 0;
   },
 
   byCode: async hash =>
     (await db.selectFrom('consumerSignIns').selectAll().where('codeHash', '=', hash).execute()).map(withoutNulls)[0],
 
   useCode: async (id, now, sessionId) => {
-    const used = db
+    const update = db
       .updateTable('consumerSignIns')
       .set({ codeUsedAt: now, sessionId })
       .where('id', '=', id)
       .where('codeUsedAt', 'is', null);
-    return (await used.returning('id').execute()).length > 0;
+    return (await update.returning('id').execute()).length > 0;
   },
 
   removeExpired: async before => {
-    const removed = db.deleteFrom('consumerSignIns').where('expiresAt', '<', before);
-    return (await removed.returning('id').execute()).length;
+    const deletion = db.deleteFrom('consumerSignIns').where('expiresAt', '<', before);
+    return (await deletion.returning('id').execute()).length;
   },
 });
 
@@ -276,7 +279,7 @@ export const consumerTickets = (db: Db): ConsumerTickets => ({
   },
 
   attempt: async (application, id, kind, now, triesMax) => {
-    const counted = db
+    const update = db
       .updateTable('consumerTickets')
       .set(eb => ({ tries: eb('tries', '+', 1) }))
       .where('applicationId', '=', application)
@@ -285,16 +288,16 @@ export const consumerTickets = (db: Db): ConsumerTickets => ({
       .where('usedAt', 'is', null)
       .where('expiresAt', '>', now)
       .where('tries', '<', triesMax);
-    return (await counted.returningAll().execute()).map(withoutNulls)[0];
+    return (await update.returningAll().execute()).map(withoutNulls)[0];
   },
 
   use: async (id, now) => {
-    const used = db
+    const update = db
       .updateTable('consumerTickets')
       .set({ usedAt: now })
       .where('id', '=', id)
       .where('usedAt', 'is', null);
-    return (await used.returning('id').execute()).length > 0;
+    return (await update.returning('id').execute()).length > 0;
   },
 
   countMailed: async (application, email, since) =>
@@ -310,7 +313,7 @@ export const consumerTickets = (db: Db): ConsumerTickets => ({
     ).count,
 
   removeExpired: async before => {
-    const removed = db.deleteFrom('consumerTickets').where('expiresAt', '<', before);
-    return (await removed.returning('id').execute()).length;
+    const deletion = db.deleteFrom('consumerTickets').where('expiresAt', '<', before);
+    return (await deletion.returning('id').execute()).length;
   },
 });

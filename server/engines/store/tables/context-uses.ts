@@ -33,8 +33,8 @@ export const contextUses = (db: Db, announcer: Announcer): ContextUses => ({
     (await db.selectFrom('contextUses').selectAll().where('sessionId', '=', session).execute()).map(contextUseRow)[0],
 
   markForSaving: async (session, now) => {
-    const ended = db.updateTable('contextUses').set({ savingSince: now, dueAt: now });
-    await ended.where('sessionId', '=', session).where('savingSince', 'is', null).execute();
+    const update = db.updateTable('contextUses').set({ savingSince: now, dueAt: now });
+    await update.where('sessionId', '=', session).where('savingSince', 'is', null).execute();
   },
 
   close: async session => {
@@ -51,8 +51,8 @@ export const contextUses = (db: Db, announcer: Announcer): ContextUses => ({
   },
 
   retry: async (session, dueAt) => {
-    const later = db.updateTable('contextUses').set(eb => ({ dueAt, tries: eb('tries', '+', 1) }));
-    await later.where('sessionId', '=', session).execute();
+    const update = db.updateTable('contextUses').set(eb => ({ dueAt, tries: eb('tries', '+', 1) }));
+    await update.where('sessionId', '=', session).execute();
   },
 
   fail: async event => {

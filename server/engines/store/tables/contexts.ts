@@ -47,14 +47,14 @@ export const contexts = (db: Db, announcer: Announcer): ContextRows => ({
     }),
 
   versions: async (application, id) => {
-    const kept = db
+    const query = db
       .selectFrom('contextVersions')
       .selectAll()
       .where('applicationId', '=', application)
       .where('contextId', '=', id)
       .where('state', '=', 'kept')
       .orderBy('version', 'desc');
-    return (await kept.execute()).map(versionRow);
+    return (await query.execute()).map(versionRow);
   },
 
   reserve: (application, context, version) =>
@@ -88,8 +88,8 @@ export const contexts = (db: Db, announcer: Announcer): ContextRows => ({
   },
 
   abandon: async (id, now) => {
-    const gone = db.updateTable('contextVersions').set({ state: 'gone', dueAt: now });
-    await gone.where('id', '=', id).where('state', '=', 'writing').execute();
+    const update = db.updateTable('contextVersions').set({ state: 'gone', dueAt: now });
+    await update.where('id', '=', id).where('state', '=', 'writing').execute();
   },
 
   removable: (now, batch) => db.transaction().execute(trx => removable(trx, now, batch)),
@@ -131,13 +131,13 @@ async function insert(trx: Db, row: NewContext, limit: number): Promise<'inserte
 }
 
 async function hasArchive(trx: Db, context: ContextId, archiveOf: VersionId): Promise<boolean> {
-  const found = trx
+  const query = trx
     .selectFrom('contextVersions')
     .select('id')
     .where('contextId', '=', context)
     .where('archiveOf', '=', archiveOf)
     .where('state', '=', 'kept');
-  return (await found.limit(1).execute()).length > 0;
+  return (await query.limit(1).execute()).length > 0;
 }
 
 // ---- a new version -------------------------------------------------------------------------------------------------
@@ -188,12 +188,12 @@ async function retire(
   { id, version }: ContextRow,
   { now, earlier: { max, until } }: KeepVersionRequest,
 ): Promise<VersionRow | undefined> {
-  const ofContext = trx.updateTable('contextVersions').where('contextId', '=', id).where('state', '=', 'kept');
-  await ofContext
+  const update = trx.updateTable('contextVersions').where('contextId', '=', id).where('state', '=', 'kept');
+  await update
     .set({ state: 'gone', dueAt: now })
     .where('version', '<=', version - max)
     .execute();
-  const [previous] = await ofContext.set({ dueAt: until }).where('version', '=', version).returningAll().execute();
+  const [previous] = await update.set({ dueAt: until }).where('version', '=', version).returningAll().execute();
   return previous && versionRow(previous);
 }
 

@@ -27,11 +27,11 @@ export const controls = (db: Db): ControlRows => ({
   },
 
   revokeLinks: async (application, session) => {
-    const revoked = await sql<{ linkEpoch: number }>`
+    const result = await sql<{ linkEpoch: number }>`
       insert into session_controls (session_id, application_id, link_epoch)
         select id, application_id, 1 from sessions where id = ${session} and application_id = ${application}
       on conflict (session_id) do update set link_epoch = session_controls.link_epoch + 1
       returning link_epoch`.execute(db);
-    return revoked.rows[0]?.linkEpoch;
+    return result.rows[0]?.linkEpoch;
   },
 });

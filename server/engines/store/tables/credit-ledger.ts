@@ -60,11 +60,11 @@ export async function lockHeld(
   trx: Db,
   purposeId: string,
 ): Promise<{ balance: BalanceRow; reservation: ReservationRow } | undefined> {
-  const held = trx.selectFrom('creditReservations').where('purposeId', '=', purposeId).where('status', '=', 'held');
-  const ofAccount = trx.selectFrom('creditBalances').selectAll().where('accountId', '=', held.select('accountId'));
+  const query = trx.selectFrom('creditReservations').where('purposeId', '=', purposeId).where('status', '=', 'held');
+  const ofAccount = trx.selectFrom('creditBalances').selectAll().where('accountId', '=', query.select('accountId'));
   const balance = await ofAccount.forUpdate().executeTakeFirst();
   // A separate statement, because only a new statement sees what was committed while the first one waited.
-  const row = balance && (await held.selectAll().forUpdate().executeTakeFirst());
+  const row = balance && (await query.selectAll().forUpdate().executeTakeFirst());
   return row && { balance, reservation: reservationRow(row) };
 }
 
@@ -149,8 +149,8 @@ async function change(
   { id }: ReservationRow,
   values: Partial<Omit<Selectable<Tables['creditReservations']>, 'id'>>,
 ): Promise<void> {
-  const changed = trx.updateTable('creditReservations').set(values).where('id', '=', id).where('status', '=', 'held');
-  if ((await changed.returning('id').execute()).length !== 1) throw new Error(`the reservation ${id} was settled`);
+  const update = trx.updateTable('creditReservations').set(values).where('id', '=', id).where('status', '=', 'held');
+  if ((await update.returning('id').execute()).length !== 1) throw new Error(`the reservation ${id} was settled`);
 }
 
 async function addEntry(

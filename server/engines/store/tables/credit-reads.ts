@@ -9,20 +9,20 @@ const EMPTY = { funding: 0, available: 0, reserved: 0, revenue: 0, promo: 0 };
 
 export const creditReads = (db: Db): CreditReads => ({
   unknown: async (now, batch) => {
-    const due = db.selectFrom('creditReservations').selectAll().where('status', '=', 'held');
-    const rows = await due.where('expiresAt', '<=', now).orderBy('expiresAt').limit(batch).execute();
+    const query = db.selectFrom('creditReservations').selectAll().where('status', '=', 'held');
+    const rows = await query.where('expiresAt', '<=', now).orderBy('expiresAt').limit(batch).execute();
     return rows.map(reservationRow);
   },
 
   balance: async account => {
     const books = ['funding', 'available', 'reserved', 'revenue', 'promo'] as const;
-    const one = db.selectFrom('creditBalances').select(books).where('accountId', '=', account);
-    return (await one.executeTakeFirst()) ?? EMPTY;
+    const query = db.selectFrom('creditBalances').select(books).where('accountId', '=', account);
+    return (await query.executeTakeFirst()) ?? EMPTY;
   },
 
   held: async (application, limit) => {
-    const held = db.selectFrom('creditReservations').selectAll().where('applicationId', '=', application);
-    const rows = await held.where('status', '=', 'held').orderBy('id', 'desc').limit(limit).execute();
+    const query = db.selectFrom('creditReservations').selectAll().where('applicationId', '=', application);
+    const rows = await query.where('status', '=', 'held').orderBy('id', 'desc').limit(limit).execute();
     return rows.map(reservationRow);
   },
 
@@ -37,11 +37,11 @@ export const creditReads = (db: Db): CreditReads => ({
   },
 
   entries: async (application, { type, after, before, limit }) => {
-    let listed = db.selectFrom('creditEntries').selectAll().where('applicationId', '=', application);
-    if (type) listed = listed.where('type', '=', type);
-    if (after) listed = listed.where('at', '>', after);
-    if (before) listed = listed.where('id', '<', before);
-    const rows = await listed.orderBy('id', 'desc').limit(limit).execute();
+    let query = db.selectFrom('creditEntries').selectAll().where('applicationId', '=', application);
+    if (type) query = query.where('type', '=', type);
+    if (after) query = query.where('at', '>', after);
+    if (before) query = query.where('id', '<', before);
+    const rows = await query.orderBy('id', 'desc').limit(limit).execute();
     return rows.map((row): EntryRow => withoutNulls(row));
   },
 

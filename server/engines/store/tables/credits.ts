@@ -12,14 +12,14 @@ import { recordExpression, SERVICE } from './events.ts';
 
 export const credits = (db: Db, announcer: Announcer): CreditRows => ({
   due: async (host, now, batch) => {
-    const due = db
+    const query = db
       .selectFrom('creditReservations')
       .selectAll()
       .where('hostId', '=', host)
       .where('status', '=', 'held')
       .where('purposeKind', '=', 'session')
       .where('dueAt', '<=', now);
-    return (await due.orderBy('dueAt').limit(batch).execute()).map(reservationRow);
+    return (await query.orderBy('dueAt').limit(batch).execute()).map(reservationRow);
   },
 
   meter: async ({ purposeId }, plan) => {
@@ -56,8 +56,8 @@ export const credits = (db: Db, announcer: Announcer): CreditRows => ({
         group by account_id, is_low, available`.execute(db);
     for (const { accountId, isLow, available, sessionId } of rows) {
       const told = await db.transaction().execute(async trx => {
-        const changed = trx.updateTable('creditBalances').set({ isLow: !isLow }).where('accountId', '=', accountId);
-        const [first] = await changed.where('isLow', '=', isLow).returning('accountId').execute();
+        const update = trx.updateTable('creditBalances').set({ isLow: !isLow }).where('accountId', '=', accountId);
+        const [first] = await update.where('isLow', '=', isLow).returning('accountId').execute();
         return first && !isLow ? append(trx, sessionId, 'credit.low', at, { available, threshold }) : [];
       });
       announcer.tell(told);

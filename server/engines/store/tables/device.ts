@@ -14,18 +14,19 @@ const announceChange = sql<string>`pg_notify(${sql.lit(CHANGE_CHANNEL)}, id::tex
 
 export const device = (db: Db): DeviceRows => ({
   insert: async (row, livingMax) => {
-    const living = db.selectFrom('deviceAuthorizations').where('expiresAt', '>', row.startedAt);
-    if ((await living.select(countAll).executeTakeFirstOrThrow()).count >= livingMax) return 'limit_reached';
-    const inserted = db.insertInto('deviceAuthorizations').values(row);
-    const made = inserted.onConflict(on => on.column('userCodeHash').doNothing()).returning('id');
+    const livingAuthorizations = db.selectFrom('deviceAuthorizations').where('expiresAt', '>', row.startedAt);
+    if ((await livingAuthorizations.select(countAll).executeTakeFirstOrThrow()).count >= livingMax)
+      return 'limit_reached';
+    const insertion = db.insertInto('deviceAuthorizations').values(row);
+    const made = insertion.onConflict(on => on.column('userCodeHash').doNothing()).returning('id');
     return (await made.execute()).length > 0 ? 'inserted' : 'code_taken';
   },
 
   byDeviceCode: async hash => (await byDeviceCode(db, hash).execute()).map(withoutNulls)[0],
 
   claim: async (userCode, account, now) => {
-    const claiming = db.updateTable('deviceAuthorizations').set({ status: 'claimed', accountId: account });
-    const claimed = claiming
+    const update = db.updateTable('deviceAuthorizations').set({ status: 'claimed', accountId: account });
+    const claimed = update
       .where('userCodeHash', '=', userCode)
       .where('status', '=', 'pending')
       .where('expiresAt', '>', now)
@@ -44,19 +45,19 @@ export const device = (db: Db): DeviceRows => ({
     (await claimedBy(db, userCode, account, now).execute()).map(withoutNulls)[0],
 
   decide: async (id, account, now, decision) => {
-    const decided = db
+    const update = db
       .updateTable('deviceAuthorizations')
       .set(decision)
       .where('id', '=', id)
       .where('status', '=', 'claimed')
       .where('accountId', '=', account)
       .where('expiresAt', '>', now);
-    return (await decided.returning(announceChange).execute()).length > 0;
+    return (await update.returning(announceChange).execute()).length > 0;
   },
 
   readState: async (id, now, since) => {
-    const read = db.updateTable('deviceAuthorizations').set({ stateReadAt: now }).where('id', '=', id);
-    const inTime = read.where(eb => eb.or([eb('stateReadAt', 'is', null), eb('stateReadAt', '<=', since)]));
+    const update = db.updateTable('deviceAuthorizations').set({ stateReadAt: now }).where('id', '=', id);
+    const inTime = update.where(eb => eb.or([eb('stateReadAt', 'is', null), eb('stateReadAt', '<=', since)]));
     return (await inTime.returning('id').execute()).length > 0;
   },
 
@@ -70,8 +71,8 @@ export const device = (db: Db): DeviceRows => ({
     }),
 
   removeExpired: async before => {
-    const removed = db.deleteFrom('deviceAuthorizations').where('expiresAt', '<', before);
-    return (await removed.returning('id').execute()).length;
+    const deletion = db.deleteFrom('deviceAuthorizations').where('expiresAt', '<', before);
+    return (await deletion.returning('id').execute()).length;
   },
 });
 
@@ -103,8 +104,8 @@ async function carryOut(
     await redeemed.where('status', '=', 'approved').returning(announceChange).executeTakeFirstOrThrow();
   }
   if (verdict.does === 'revoke') {
-    const revoked = trx.updateTable('tokens').set({ revokedAt: now }).where('id', '=', verdict.token);
-    await revoked.where(isAlive(now)).returning(announcedToken.as('announced')).execute();
+    const update = trx.updateTable('tokens').set({ revokedAt: now }).where('id', '=', verdict.token);
+    await update.where(isAlive(now)).returning(announcedToken.as('announced')).execute();
   }
   return 'done';
 }

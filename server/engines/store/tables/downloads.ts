@@ -65,7 +65,7 @@ export const downloads = (db: Db, announcer: Announcer): DownloadRows => ({
     (await db.selectFrom('downloads').selectAll().where('sessionId', '=', session).execute()).map(withoutNulls),
 
   leftBehind: async (host, batch) => {
-    const left = db
+    const query = db
       .selectFrom('downloads')
       .innerJoin('sessions', 'sessions.id', 'downloads.sessionId')
       .selectAll('downloads')
@@ -74,7 +74,7 @@ export const downloads = (db: Db, announcer: Announcer): DownloadRows => ({
       .where('sessions.endedAt', 'is not', null)
       .orderBy('downloads.id')
       .limit(batch);
-    return (await left.execute()).map(withoutNulls);
+    return (await query.execute()).map(withoutNulls);
   },
 
   // Both queries use one snapshot, so that a download that completes during the request is in both results or in
@@ -101,19 +101,19 @@ export const downloads = (db: Db, announcer: Announcer): DownloadRows => ({
       }),
 
   get: async (application, id) => {
-    const one = db.selectFrom('downloads').selectAll().where('applicationId', '=', application).where('id', '=', id);
-    return (await one.where('state', '=', 'complete').execute()).map(completeRow)[0];
+    const query = db.selectFrom('downloads').selectAll().where('applicationId', '=', application).where('id', '=', id);
+    return (await query.where('state', '=', 'complete').execute()).map(completeRow)[0];
   },
 
   remove: async (application, id) => {
-    const removed = db
+    const update = db
       .updateTable('downloads')
       .set({ state: 'removed', filename: '', mimeType: null, size: null, checksum: null })
       .where('applicationId', '=', application)
       .where('id', '=', id)
       .where('state', '=', 'complete')
       .returning('id');
-    return (await removed.execute()).length > 0;
+    return (await update.execute()).length > 0;
   },
 
   usedBytes: (application, session) => usedBytes(db, application, session),

@@ -113,7 +113,7 @@ export const events = (db: Db, announcer: Announcer): EventRows => ({
   },
 
   forget: async (endedBefore, batch) => {
-    const ended = db
+    const query = db
       .selectFrom('sessionEvents')
       .select('sessionId')
       .where('type', '=', 'session.ended')
@@ -121,7 +121,7 @@ export const events = (db: Db, announcer: Announcer): EventRows => ({
       .limit(batch);
     const forgotten = await db
       .with('gone', creator =>
-        creator.deleteFrom('sessionEvents').where('sessionId', 'in', ended).returning('sessionId'),
+        creator.deleteFrom('sessionEvents').where('sessionId', 'in', query).returning('sessionId'),
       )
       .selectFrom('gone')
       .select(({ fn }) => fn.count<number>('sessionId').distinct().as('sessions'))

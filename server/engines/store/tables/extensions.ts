@@ -19,21 +19,21 @@ export const extensions = (db: Db): ExtensionRows => ({
   insert: (row, limit) => db.transaction().execute(trx => insert(trx, row, limit)),
 
   get: async (application, id) => {
-    const one = db.selectFrom('extensions').selectAll().where('applicationId', '=', application).where('id', '=', id);
-    return (await one.execute()).map(withoutNulls)[0];
+    const query = db.selectFrom('extensions').selectAll().where('applicationId', '=', application).where('id', '=', id);
+    return (await query.execute()).map(withoutNulls)[0];
   },
 
   use: (application, ids, now) => db.transaction().execute(trx => use(trx, application, ids, now)),
 
   remove: async (application, id) => {
-    const removed = db.deleteFrom('extensions').where('applicationId', '=', application).where('id', '=', id);
-    return (await removed.returning('id').execute()).length > 0;
+    const deletion = db.deleteFrom('extensions').where('applicationId', '=', application).where('id', '=', id);
+    return (await deletion.returning('id').execute()).length > 0;
   },
 
   forget: async (usedBefore, batch) => {
-    const unused = db.selectFrom('extensions').select('id').where('usedAt', '<', usedBefore).limit(batch);
-    const forgotten = db.deleteFrom('extensions').where('id', 'in', unused).where('usedAt', '<', usedBefore);
-    return (await forgotten.returning('id').execute()).length;
+    const query = db.selectFrom('extensions').select('id').where('usedAt', '<', usedBefore).limit(batch);
+    const deletion = db.deleteFrom('extensions').where('id', 'in', query).where('usedAt', '<', usedBefore);
+    return (await deletion.returning('id').execute()).length;
   },
 
   dropFile: (usedBefore, remove) => db.transaction().execute(trx => dropFile(trx, usedBefore, remove)),
@@ -41,8 +41,8 @@ export const extensions = (db: Db): ExtensionRows => ({
 
 async function insert(trx: Db, row: ExtensionRow, limit: number): Promise<'inserted' | 'limit_reached'> {
   await lockApplication(trx, row.applicationId);
-  const all = trx.selectFrom('extensions').where('applicationId', '=', row.applicationId).select(countAll);
-  if ((await all.executeTakeFirstOrThrow()).count >= limit) return 'limit_reached';
+  const query = trx.selectFrom('extensions').where('applicationId', '=', row.applicationId).select(countAll);
+  if ((await query.executeTakeFirstOrThrow()).count >= limit) return 'limit_reached';
   await trx.insertInto('extensions').values(row).execute();
   return 'inserted';
 }

@@ -17,12 +17,12 @@ export const handoffs = (db: Db): HandoffRows => {
     .selectAll('handoffs')
     .select('sessions.pageUrl');
   const countOf = async (column: 'applicationId' | 'consumerId', id: ApplicationId | ConsumerId): Promise<number> => {
-    const open = db
+    const query = db
       .selectFrom('handoffs')
       .where(column, '=', id)
       .where('status', 'in', OPEN_STATUSES)
       .where('origin', '<>', 'viewer');
-    return (await open.select(countAll).executeTakeFirstOrThrow()).count;
+    return (await query.select(countAll).executeTakeFirstOrThrow()).count;
   };
   return {
     get: async (application, id) =>
@@ -67,7 +67,7 @@ export const handoffs = (db: Db): HandoffRows => {
     countOpenOfConsumer: consumer => countOf('consumerId', consumer),
 
     listWithoutConsumer: async () => {
-      const open = db
+      const query = db
         .selectFrom('handoffs')
         .leftJoin('consumers', 'consumers.id', 'handoffs.consumerId')
         .leftJoin('consumerSessions', 'consumerSessions.id', 'handoffs.holderSession')
@@ -81,7 +81,7 @@ export const handoffs = (db: Db): HandoffRows => {
             eb.and([eb('handoffs.status', '=', 'claimed'), eb('consumerSessions.revokedAt', 'is not', null)]),
           ]),
         );
-      return (await open.execute()).map(({ deletedAt, ...row }) => ({
+      return (await query.execute()).map(({ deletedAt, ...row }) => ({
         row: withoutNulls(row),
         isDeleted: deletedAt !== null,
       }));

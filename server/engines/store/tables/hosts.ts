@@ -42,21 +42,21 @@ export const hosts = (db: Db): Hosts => ({
     }),
 
   renew: async ({ id, incarnation }, leaseMs, warm) => {
-    const renewed = db
+    const update = db
       .updateTable('hosts')
       .set({ leaseUntil: timeAfter(leaseMs), warm })
       .where('id', '=', id)
       .where('incarnation', '=', incarnation)
       .where('state', '=', 'up')
       .returning('draining');
-    return (await renewed.execute())[0];
+    return (await update.execute())[0];
   },
 
   living: () => livingHosts(db),
 
   leave: async ({ id, incarnation }, state, leaseMs) => {
-    const left = db.updateTable('hosts').set({ state, leaseUntil: timeAfter(leaseMs), warm: 0 });
-    await left
+    const update = db.updateTable('hosts').set({ state, leaseUntil: timeAfter(leaseMs), warm: 0 });
+    await update
       .where('id', '=', id)
       .where('incarnation', '=', incarnation)
       .where('state', 'in', ['up', 'away'])
@@ -65,22 +65,22 @@ export const hosts = (db: Db): Hosts => ({
   },
 
   restarts: async (id, endedAt, leaseMs) => {
-    const left = db.updateTable('hosts').set({ state: 'away', leaseUntil: timeAfter(leaseMs), warm: 0 });
+    const update = db.updateTable('hosts').set({ state: 'away', leaseUntil: timeAfter(leaseMs), warm: 0 });
     // Leaves the row alone if the next process has already joined.
-    const formerRow = left.where('id', '=', id).where('startedAt', '<', endedAt);
+    const formerRow = update.where('id', '=', id).where('startedAt', '<', endedAt);
     await formerRow.where('state', 'in', ['up', 'away']).execute();
     await announceHosts(db);
   },
 
   lose: async leaseMs => {
-    const lost = db
+    const update = db
       .updateTable('hosts')
       .set({ state: 'lost', warm: 0 })
       .where('state', 'in', ['up', 'away'])
       .where('leaseUntil', '<', sql<Date>`now()`)
       .where(sql<boolean>`pg_postmaster_start_time() < ${timeAfter(-leaseMs)}`)
       .returning('id');
-    return (await lost.execute()).map(({ id }) => id);
+    return (await update.execute()).map(({ id }) => id);
   },
 
   orphans: async batch => {
@@ -140,7 +140,7 @@ export const hosts = (db: Db): Hosts => ({
   },
 
   remove: async id => {
-    const removed = db
+    const update = db
       .updateTable('hosts')
       .set({ state: 'removed' })
       .where('id', '=', id)
@@ -148,15 +148,15 @@ export const hosts = (db: Db): Hosts => ({
       .where(
         sql<boolean>`not exists (select from sessions where host_id = hosts.id and status in ('PENDING', 'RUNNING'))`,
       );
-    return (await removed.returning('id').execute()).length > 0;
+    return (await update.returning('id').execute()).length > 0;
   },
 });
 
 const isOver = (state: HostState | undefined): boolean => state === 'left' || state === 'lost';
 
 async function drain(db: Db, id: HostId, draining: boolean): Promise<boolean> {
-  const changed = db.updateTable('hosts').set({ draining }).where('id', '=', id).where('state', '<>', 'removed');
-  return (await changed.returning('id').execute()).length > 0;
+  const update = db.updateTable('hosts').set({ draining }).where('id', '=', id).where('state', '<>', 'removed');
+  return (await update.returning('id').execute()).length > 0;
 }
 
 /** Makes other hosts read the rows again at once. They also do so every few seconds. */

@@ -16,55 +16,55 @@ export const humanSessions = (db: Db): HumanSessions => ({
   },
 
   byHash: async hash => {
-    const one = db
+    const query = db
       .selectFrom('humanSessions')
       .innerJoin('accounts', 'accounts.id', 'humanSessions.accountId')
       .selectAll('humanSessions')
       .select(strongestAcr.as('strongestAcr'))
       .where('hash', '=', hash);
-    return (await one.execute()).map(withoutNulls)[0];
+    return (await query.execute()).map(withoutNulls)[0];
   },
 
   list: async (account, now) => {
-    const listed = db.selectFrom('humanSessions').selectAll().where('accountId', '=', account).where(isValid(now));
-    return (await listed.orderBy('id', 'desc').limit(LISTED_MAX).execute()).map(withoutNulls);
+    const query = db.selectFrom('humanSessions').selectAll().where('accountId', '=', account).where(isValid(now));
+    return (await query.orderBy('id', 'desc').limit(LISTED_MAX).execute()).map(withoutNulls);
   },
 
   renew: (account, id, now, proof) =>
     db.transaction().execute(async trx => {
-      const old = trx
+      const query = trx
         .selectFrom('humanSessions')
         .select(['hash', announceRevocation.as('announced')])
         .where('accountId', '=', account)
         .where('id', '=', id)
         .where(isValid(now))
         .forUpdate();
-      const [found] = await old.execute();
+      const [found] = await query.execute();
       if (found) await trx.updateTable('humanSessions').set(proof).where('id', '=', id).execute();
       return found?.hash;
     }),
 
   revoke: async (account, choice, now) => {
-    const valid = db
+    const update = db
       .updateTable('humanSessions')
       .set({ revokedAt: now })
       .where('accountId', '=', account)
       .where(isValid(now));
     const chosen =
       'only' in choice
-        ? valid.where('id', '=', choice.only)
-        : valid.where('id', 'is distinct from', choice.allBut ?? null);
+        ? update.where('id', '=', choice.only)
+        : update.where('id', 'is distinct from', choice.allBut ?? null);
     return hashes(await chosen.returning(['hash', announceRevocation.as('announced')]).execute());
   },
 
   announce: async account => {
-    const all = db.selectFrom('humanSessions').select(['hash', announceRevocation.as('announced')]);
-    return hashes(await all.where('accountId', '=', account).where('revokedAt', 'is', null).execute());
+    const query = db.selectFrom('humanSessions').select(['hash', announceRevocation.as('announced')]);
+    return hashes(await query.where('accountId', '=', account).where('revokedAt', 'is', null).execute());
   },
 
   touch: async (id, at, ip, idleExpiresAt) => {
-    const used = db.updateTable('humanSessions').set({ lastUsedAt: at, lastUsedIp: ip, idleExpiresAt });
-    await used
+    const update = db.updateTable('humanSessions').set({ lastUsedAt: at, lastUsedIp: ip, idleExpiresAt });
+    await update
       .where('id', '=', id)
       .where(eb => eb.or([eb('lastUsedAt', 'is', null), eb('lastUsedAt', '<', at)]))
       .execute();

@@ -22,8 +22,8 @@ export const idempotency = (db: Db): IdempotencyRows => ({
   },
 
   keep: async (run, stored) => {
-    const set = db.updateTable('idempotency').set({ kept: JSON.stringify(stored) });
-    await set.where(matchesRun(run)).execute();
+    const update = db.updateTable('idempotency').set({ kept: JSON.stringify(stored) });
+    await update.where(matchesRun(run)).execute();
   },
 
   release: async run => {
@@ -31,18 +31,18 @@ export const idempotency = (db: Db): IdempotencyRows => ({
   },
 
   sweep: async (now, batch) => {
-    const expired = db
+    const query = db
       .selectFrom('idempotency')
       .select(['owner', 'keyDigest'])
       .where('expiresAt', '<=', now)
       .orderBy('expiresAt')
       .limit(batch);
-    const swept = db
+    const deletion = db
       .deleteFrom('idempotency')
-      .where(({ eb, refTuple }) => eb(refTuple('owner', 'keyDigest'), 'in', expired.$asTuple('owner', 'keyDigest')))
+      .where(({ eb, refTuple }) => eb(refTuple('owner', 'keyDigest'), 'in', query.$asTuple('owner', 'keyDigest')))
       .where('expiresAt', '<=', now)
       .returning('keyDigest');
-    return (await swept.execute()).length;
+    return (await deletion.execute()).length;
   },
 });
 
@@ -50,7 +50,7 @@ export const idempotency = (db: Db): IdempotencyRows => ({
 async function insert(db: Db, row: IdempotencyRow): Promise<boolean> {
   const { owner, keyDigest, run, requestDigest, operation, hostId, createdAt, expiresAt } = row;
   const values = { run, requestDigest, operation, hostId, createdAt, expiresAt };
-  const begun = db
+  const insertion = db
     .insertInto('idempotency')
     .values({ owner, keyDigest, ...values })
     .onConflict(conflict =>
@@ -60,12 +60,12 @@ async function insert(db: Db, row: IdempotencyRow): Promise<boolean> {
         .where('idempotency.expiresAt', '<=', createdAt),
     )
     .returning(sql<number>`1`.as('one'));
-  return (await begun.execute()).length > 0;
+  return (await insertion.execute()).length > 0;
 }
 
 async function get(db: Db, { owner, keyDigest }: IdempotencyRow): Promise<IdempotencyRow | undefined> {
-  const one = db.selectFrom('idempotency').selectAll().where('owner', '=', owner).where('keyDigest', '=', keyDigest);
-  return (await one.execute()).map(withoutNulls)[0];
+  const query = db.selectFrom('idempotency').selectAll().where('owner', '=', owner).where('keyDigest', '=', keyDigest);
+  return (await query.execute()).map(withoutNulls)[0];
 }
 
 const matchesRun =

@@ -29,13 +29,13 @@ export const inbox = (db: Db): InboxRows => ({
   },
 
   applicationsOf: async account => {
-    const found = db.selectFrom('members').select('applicationId').where('accountId', '=', account);
-    return (await found.execute()).map(({ applicationId }) => applicationId);
+    const query = db.selectFrom('members').select('applicationId').where('accountId', '=', account);
+    return (await query.execute()).map(({ applicationId }) => applicationId);
   },
 
   settings: async account => {
-    const found = db.selectFrom('notificationSettings').select(['mails', 'mutedApplications']);
-    return (await found.where('accountId', '=', account).executeTakeFirst()) ?? DEFAULT_SETTINGS;
+    const query = db.selectFrom('notificationSettings').select(['mails', 'mutedApplications']);
+    return (await query.where('accountId', '=', account).executeTakeFirst()) ?? DEFAULT_SETTINGS;
   },
 
   changeSettings: (account, { mails, mutedApplications }) => {
@@ -80,8 +80,8 @@ export const inbox = (db: Db): InboxRows => ({
         .insertInto('toldItems')
         .values(items.map(({ id, applicationId }) => ({ accountId: account, applicationId, itemId: id, mailId: mail })))
         .execute();
-      const told = trx.updateTable('notificationSettings').set({ toldAt: conditions.now });
-      await told.where('accountId', '=', account).execute();
+      const update = trx.updateTable('notificationSettings').set({ toldAt: conditions.now });
+      await update.where('accountId', '=', account).execute();
       return { address, waiting: items.toSorted((one, other) => one.createdAt.getTime() - other.createdAt.getTime()) };
     }),
 });

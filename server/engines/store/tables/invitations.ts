@@ -22,22 +22,22 @@ export const invitations = (db: Db): Invitations => ({
     }),
 
   list: async (application, endedSince, { limit, before }) => {
-    const listed = db
+    const query = db
       .selectFrom('invitations')
       .selectAll()
       .where('applicationId', '=', application)
       .where(endedAt, '>', endedSince)
       .orderBy('id', 'desc')
       .limit(limit);
-    return (await (before ? listed.where('id', '<', before) : listed).execute()).map(withoutNulls);
+    return (await (before ? query.where('id', '<', before) : query).execute()).map(withoutNulls);
   },
 
   byHash: async hash =>
     (await db.selectFrom('invitations').selectAll().where('hash', '=', hash).execute()).map(withoutNulls)[0],
 
   revoke: async (application, id, now) => {
-    const revoked = db.updateTable('invitations').set({ revokedAt: now }).where('applicationId', '=', application);
-    return (await revoked.where('id', '=', id).where(isPending(now)).returning('id').execute()).length > 0;
+    const update = db.updateTable('invitations').set({ revokedAt: now }).where('applicationId', '=', application);
+    return (await update.where('id', '=', id).where(isPending(now)).returning('id').execute()).length > 0;
   },
 
   accept: (row, account, now, roleFor) => inTransaction(db, trx => accept(trx, row, account, now, roleFor)),
@@ -48,9 +48,9 @@ export const invitations = (db: Db): Invitations => ({
 
 async function invitingState(trx: Db, row: InvitationRow, countedSince: Date): Promise<InvitingState> {
   const role = await roleOf(trx, row.applicationId, row.invitedBy);
-  const all = trx.selectFrom('invitations').where('applicationId', '=', row.applicationId);
-  const { count } = await all.where(isPending(row.createdAt)).select(countAll).executeTakeFirstOrThrow();
-  const recent = await all.where('createdAt', '>', countedSince).select('createdAt').orderBy('createdAt').execute();
+  const query = trx.selectFrom('invitations').where('applicationId', '=', row.applicationId);
+  const { count } = await query.where(isPending(row.createdAt)).select(countAll).executeTakeFirstOrThrow();
+  const recent = await query.where('createdAt', '>', countedSince).select('createdAt').orderBy('createdAt').execute();
   return { ...(role ? { role } : {}), pending: count, recent: recent.map(({ createdAt }) => createdAt) };
 }
 
@@ -62,8 +62,8 @@ async function accept(
   roleFor: (currentRole: Role | undefined) => Role,
 ): Promise<Role | undefined> {
   await lockApplication(trx, applicationId);
-  const accepted = trx.updateTable('invitations').set({ acceptedAt: now, acceptedBy: accountId }).where('id', '=', id);
-  if ((await accepted.where(isPending(now)).returning('id').execute()).length === 0) return undefined;
+  const update = trx.updateTable('invitations').set({ acceptedAt: now, acceptedBy: accountId }).where('id', '=', id);
+  if ((await update.where(isPending(now)).returning('id').execute()).length === 0) return undefined;
   const role = roleFor(await roleOf(trx, applicationId, accountId));
   await trx
     .insertInto('members')

@@ -33,50 +33,54 @@ export const invocations = (db: Db, announcer: Announcer): InvocationRows => ({
   withdraw: (id, at) =>
     inTransaction(db, async trx => {
       await lockHeld(trx, id);
-      const one = trx.deleteFrom('invocations').where('id', '=', id).where('state', '=', 'accepted');
-      const [withdrawn] = await one.returning('id').execute();
+      const deletion = trx.deleteFrom('invocations').where('id', '=', id).where('state', '=', 'accepted');
+      const [withdrawn] = await deletion.returning('id').execute();
       if (withdrawn) await settle(trx, id, { cost: 0, at });
     }),
 
   get: async (application, id) => {
-    const one = db.selectFrom('invocations').selectAll().where('applicationId', '=', application).where('id', '=', id);
-    return (await one.execute()).map(rowOf)[0];
+    const query = db
+      .selectFrom('invocations')
+      .selectAll()
+      .where('applicationId', '=', application)
+      .where('id', '=', id);
+    return (await query.execute()).map(rowOf)[0];
   },
 
   list: async (application, { keyId, operationId, states, jobId, createdAfter, createdBefore, before, limit }) => {
-    let listed = db
+    let query = db
       .selectFrom('invocations')
       .selectAll()
       .where('applicationId', '=', application)
       .orderBy('id', 'desc')
       .limit(limit);
-    if (keyId !== undefined) listed = listed.where('keyId', '=', keyId);
-    if (operationId !== undefined) listed = listed.where('operationId', '=', operationId);
-    if (states !== undefined) listed = listed.where('state', 'in', states);
-    if (jobId !== undefined) listed = listed.where('jobId', '=', jobId);
+    if (keyId !== undefined) query = query.where('keyId', '=', keyId);
+    if (operationId !== undefined) query = query.where('operationId', '=', operationId);
+    if (states !== undefined) query = query.where('state', 'in', states);
+    if (jobId !== undefined) query = query.where('jobId', '=', jobId);
     // The bounds on the id limit the index scan to the requested period.
     if (createdAfter !== undefined)
-      listed = listed.where('id', '>=', idNear<InvocationId>(createdAfter, -1)).where('createdAt', '>=', createdAfter);
+      query = query.where('id', '>=', idNear<InvocationId>(createdAfter, -1)).where('createdAt', '>=', createdAfter);
     if (createdBefore !== undefined)
-      listed = listed.where('id', '<', idNear<InvocationId>(createdBefore, 1)).where('createdAt', '<', createdBefore);
-    if (before !== undefined) listed = listed.where('id', '<', before);
-    return (await listed.execute()).map(rowOf);
+      query = query.where('id', '<', idNear<InvocationId>(createdBefore, 1)).where('createdAt', '<', createdBefore);
+    if (before !== undefined) query = query.where('id', '<', before);
+    return (await query.execute()).map(rowOf);
   },
 
   ofConsumer: async (consumer, { before, limit }) => {
-    let listed = db
+    let query = db
       .selectFrom('invocations')
       .selectAll()
       .where('consumerId', '=', consumer)
       .where('receiptId', 'is not', null);
-    if (before) listed = listed.where('id', '<', before);
-    return (await listed.orderBy('id', 'desc').limit(limit).execute()).map(rowOf);
+    if (before) query = query.where('id', '<', before);
+    return (await query.orderBy('id', 'desc').limit(limit).execute()).map(rowOf);
   },
 
   callsSince: (key, operationId, since) => madeSince(db, key, operationId, since),
 
   dispatch: async (id, startedAt, session) => {
-    const dispatched = db
+    const update = db
       .updateTable('invocations')
       .set(eb => ({
         state: 'dispatched',
@@ -87,7 +91,7 @@ export const invocations = (db: Db, announcer: Announcer): InvocationRows => ({
       .where('id', '=', id)
       .where('state', 'in', OPEN_STATES)
       .returningAll();
-    return (await dispatched.execute()).map(rowOf)[0];
+    return (await update.execute()).map(rowOf)[0];
   },
 
   end: async (id, end) => {
@@ -97,16 +101,16 @@ export const invocations = (db: Db, announcer: Announcer): InvocationRows => ({
   },
 
   open: async (host, batch) => {
-    const open = db.selectFrom('invocations').selectAll().where('hostId', '=', host).where('state', 'in', OPEN_STATES);
-    return (await open.orderBy('id').limit(batch).execute()).map(rowOf);
+    const query = db.selectFrom('invocations').selectAll().where('hostId', '=', host).where('state', 'in', OPEN_STATES);
+    return (await query.orderBy('id').limit(batch).execute()).map(rowOf);
   },
 
   hasReceipt: async id =>
     (await db.selectFrom('invocations').select('id').where('receiptId', '=', id).execute()).length > 0,
 
   outputDue: async (now, batch) => {
-    const due = db.selectFrom('invocations').selectAll().where('outputUntil', '<=', now);
-    return (await due.orderBy('outputUntil').limit(batch).execute()).map(rowOf);
+    const query = db.selectFrom('invocations').selectAll().where('outputUntil', '<=', now);
+    return (await query.orderBy('outputUntil').limit(batch).execute()).map(rowOf);
   },
 
   forgetOutput: async id => {
@@ -114,14 +118,14 @@ export const invocations = (db: Db, announcer: Announcer): InvocationRows => ({
   },
 
   forgetInputs: async (now, batch) => {
-    const due = db.selectFrom('invocations').select('id').where('inputUntil', '<=', now).limit(batch);
-    const forgotten = db.updateTable('invocations').set({ sealedInput: null, inputUntil: null }).where('id', 'in', due);
-    return (await forgotten.returning('id').execute()).length;
+    const query = db.selectFrom('invocations').select('id').where('inputUntil', '<=', now).limit(batch);
+    const update = db.updateTable('invocations').set({ sealedInput: null, inputUntil: null }).where('id', 'in', query);
+    return (await update.returning('id').execute()).length;
   },
 
   forget: async (endedBefore, batch) => {
-    const old = db.selectFrom('invocations').select('id').where('endedAt', '<', endedBefore).limit(batch);
-    return (await db.deleteFrom('invocations').where('id', 'in', old).returning('id').execute()).length;
+    const query = db.selectFrom('invocations').select('id').where('endedAt', '<', endedBefore).limit(batch);
+    return (await db.deleteFrom('invocations').where('id', 'in', query).returning('id').execute()).length;
   },
 });
 
@@ -193,7 +197,7 @@ async function holdCredit(
 /** Ends an invocation with one statement. The balance is locked before the row, as in all other statements. */
 async function endOne(db: Db, id: InvocationRow['id'], ending: InvocationEnd): Promise<InvocationRow | undefined> {
   const { output, error, meters, captured, heldUntil: _, ...end } = ending;
-  const ended = db
+  const update = db
     .updateTable('invocations')
     .set({
       ...end,
@@ -208,7 +212,7 @@ async function endOne(db: Db, id: InvocationRow['id'], ending: InvocationEnd): P
     .where(creditSettled(id, ending))
     .returningAll()
     .returning(ENDED.as('eventId'));
-  return (await ended.execute()).map(({ eventId: _, ...row }) => rowOf(row))[0];
+  return (await update.execute()).map(({ eventId: _, ...row }) => rowOf(row))[0];
 }
 
 /** The event that reports the end of the invocation. It contains neither input nor output. */
@@ -243,12 +247,12 @@ const meteredIn = ({ browserSeconds, egressBytes }: JsonObject) => ({
 
 async function findExisting(trx: Db, row: InvocationRow): Promise<InvocationRow | undefined> {
   const { keyId, idempotencyKey = '' } = row;
-  const one = trx.selectFrom('invocations').selectAll().where('keyId', '=', keyId);
-  return (await one.where('idempotencyKey', '=', idempotencyKey).execute()).map(rowOf)[0];
+  const query = trx.selectFrom('invocations').selectAll().where('keyId', '=', keyId);
+  return (await query.where('idempotencyKey', '=', idempotencyKey).execute()).map(rowOf)[0];
 }
 
 async function madeSince(db: Db, key: InvocationRow['keyId'], operationId: string, since: Date): Promise<CallTotals> {
-  const made = db
+  const query = db
     .selectFrom('invocations')
     .where('keyId', '=', key)
     .where('operationId', '=', operationId)
@@ -256,7 +260,7 @@ async function madeSince(db: Db, key: InvocationRow['keyId'], operationId: strin
   // An ambiguous call counts with the amount reserved, because its credit has not been settled.
   const cost = sql<number>`coalesce(sum(case when state in ('accepted', 'dispatched', 'ambiguous')
     then reserved else captured end), 0)::bigint`;
-  return made.select([sql<number>`count(*)`.as('calls'), cost.as('cost')]).executeTakeFirstOrThrow();
+  return query.select([sql<number>`count(*)`.as('calls'), cost.as('cost')]).executeTakeFirstOrThrow();
 }
 
 const rowOf = (row: Selectable<Tables['invocations']>): InvocationRow => withoutNulls(row);

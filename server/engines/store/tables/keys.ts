@@ -11,26 +11,26 @@ export const keys = (db: Db): Keys => ({
   insert: (row, limit) => inTransaction(db, trx => insert(trx, row, limit)),
 
   list: async (application, now, { limit, before }) => {
-    const listed = db
+    const query = db
       .selectFrom('keys')
       .selectAll()
       .where('applicationId', '=', application)
       .where(isListed(now))
       .orderBy('id', 'desc')
       .limit(limit);
-    return (await (before ? listed.where('id', '<', before) : listed).execute()).map(withoutNulls);
+    return (await (before ? query.where('id', '<', before) : query).execute()).map(withoutNulls);
   },
 
   get: async (application, id) => {
-    const one = db.selectFrom('keys').selectAll().where('applicationId', '=', application).where('id', '=', id);
-    return (await one.execute()).map(withoutNulls)[0];
+    const query = db.selectFrom('keys').selectAll().where('applicationId', '=', application).where('id', '=', id);
+    return (await query.execute()).map(withoutNulls)[0];
   },
 
   byHash: async hash =>
     (await db.selectFrom('keys').selectAll().where('hash', '=', hash).execute()).map(withoutNulls)[0],
 
   change: async (application, id, revision, { name, grants, cidrAllow, expiresAt }) => {
-    const changed = db
+    const update = db
       .updateTable('keys')
       .set({
         revision: revision + 1,
@@ -45,21 +45,21 @@ export const keys = (db: Db): Keys => ({
       .where('revokedAt', 'is', null)
       .returningAll()
       .returning(announceRevocation.as('announced'));
-    const [row] = await changed.execute();
+    const [row] = await update.execute();
     if (!row) return undefined;
     const { announced: _, ...kept } = row;
     return withoutNulls(kept);
   },
 
   revoke: async (application, id, now, { keepConnections = false } = {}) => {
-    const revoked = db
+    const update = db
       .updateTable('keys')
       .set(eb => ({ revokedAt: now, revision: eb('revision', '+', 1) }))
       .where('applicationId', '=', application)
       .where('id', '=', id)
       .where(isAlive(now))
       .returning((keepConnections ? announcedKeepingConnections : announceRevocation).as('announced'));
-    return (await revoked.execute()).length > 0;
+    return (await update.execute()).length > 0;
   },
 
   rotate: (oldKey, successor, oldEnds, limit) =>
@@ -69,8 +69,8 @@ export const keys = (db: Db): Keys => ({
     }),
 
   touch: async (id, at, ip) => {
-    const used = db.updateTable('keys').set({ lastUsedAt: at, lastUsedIp: ip });
-    await used.where('id', '=', id).where(isLaterUse(at)).execute();
+    const update = db.updateTable('keys').set({ lastUsedAt: at, lastUsedIp: ip });
+    await update.where('id', '=', id).where(isLaterUse(at)).execute();
   },
 });
 
@@ -109,8 +109,8 @@ class LimitReached extends Error {}
 
 async function insert(trx: Db, row: KeyRow, limit: number): Promise<'inserted' | 'limit_reached'> {
   await lockApplication(trx, row.applicationId);
-  const all = trx.selectFrom('keys').where('applicationId', '=', row.applicationId).where(isAlive(row.createdAt));
-  if ((await all.select(countAll).executeTakeFirstOrThrow()).count >= limit) return 'limit_reached';
+  const query = trx.selectFrom('keys').where('applicationId', '=', row.applicationId).where(isAlive(row.createdAt));
+  if ((await query.select(countAll).executeTakeFirstOrThrow()).count >= limit) return 'limit_reached';
   await trx
     .insertInto('keys')
     .values({ ...row, grants: JSON.stringify(row.grants) })

@@ -67,7 +67,7 @@ export const logs = (db: Db): LogRows => ({
   },
 
   forget: async (endedBefore, batch) => {
-    const old = db
+    const query = db
       .selectFrom('logChunks')
       .innerJoin('sessions', 'sessions.id', 'logChunks.sessionId')
       .select('logChunks.sessionId')
@@ -76,7 +76,7 @@ export const logs = (db: Db): LogRows => ({
       .where('sessions.endedAt', '<', endedBefore)
       .limit(batch);
     const forgotten = await db
-      .with('gone', creator => creator.deleteFrom('logChunks').where('sessionId', 'in', old).returning('sessionId'))
+      .with('gone', creator => creator.deleteFrom('logChunks').where('sessionId', 'in', query).returning('sessionId'))
       .selectFrom('gone')
       .select(({ fn }) => fn.count<number>('sessionId').distinct().as('sessions'))
       .executeTakeFirstOrThrow();

@@ -11,24 +11,24 @@ export const mails = (db: Db): Mails => ({
   },
 
   count: async (recipient, since) => {
-    const written = db.selectFrom('mails').where('recipient', '=', recipient).where('createdAt', '>', since);
-    return (await written.select(countAll).executeTakeFirstOrThrow()).count;
+    const query = db.selectFrom('mails').where('recipient', '=', recipient).where('createdAt', '>', since);
+    return (await query.select(countAll).executeTakeFirstOrThrow()).count;
   },
 
   due: async (now, batch) => {
-    const due = db.selectFrom('mails').selectAll().where('dueAt', '<=', now).orderBy('dueAt').limit(batch);
-    return (await due.where(isStillRelevant).execute()).map(withoutNulls);
+    const query = db.selectFrom('mails').selectAll().where('dueAt', '<=', now).orderBy('dueAt').limit(batch);
+    return (await query.where(isStillRelevant).execute()).map(withoutNulls);
   },
 
   take: async (id, now, until) => {
-    const taken = db.updateTable('mails').set(eb => ({ dueAt: until, attempts: eb('attempts', '+', 1) }));
-    const due = taken.where('id', '=', id).where('dueAt', '<=', now).where(isStillRelevant);
+    const update = db.updateTable('mails').set(eb => ({ dueAt: until, attempts: eb('attempts', '+', 1) }));
+    const due = update.where('id', '=', id).where('dueAt', '<=', now).where(isStillRelevant);
     return (await due.returning('id').execute()).length > 0;
   },
 
   sent: async (id, now) => {
-    const sent = db.updateTable('mails').set({ sentAt: now, dueAt: null, failure: null, body: '' });
-    await sent.where('id', '=', id).execute();
+    const update = db.updateTable('mails').set({ sentAt: now, dueAt: null, failure: null, body: '' });
+    await update.where('id', '=', id).execute();
   },
 
   failed: async (id, failure, dueAt) => {
@@ -46,8 +46,8 @@ export const mails = (db: Db): Mails => ({
     (await db.deleteFrom('mails').where('createdAt', '<', before).returning('id').execute()).length,
 
   withdraw: async () => {
-    const stale = db.deleteFrom('mails').where('tellsOfWaiting', '=', true).where('sentAt', 'is', null);
-    return (await stale.where(sql<boolean>`not ${isStillRelevant}`).returning('id').execute()).length;
+    const deletion = db.deleteFrom('mails').where('tellsOfWaiting', '=', true).where('sentAt', 'is', null);
+    return (await deletion.where(sql<boolean>`not ${isStillRelevant}`).returning('id').execute()).length;
   },
 });
 

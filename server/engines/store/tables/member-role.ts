@@ -8,6 +8,6 @@ export const isMember = (application: ApplicationId, account: AccountId) =>
   sql<boolean>`application_id = ${application} and account_id = ${account}`;
 
 export async function roleOf(db: Db, application: ApplicationId, account: AccountId): Promise<Role | undefined> {
-  const one = db.selectFrom('members').select('role').where(isMember(application, account));
-  return (await one.executeTakeFirst())?.role;
+  const query = db.selectFrom('members').select('role').where(isMember(application, account));
+  return (await query.executeTakeFirst())?.role;
 }

@@ -49,7 +49,7 @@ async function changeMember(
   decide({ ...(byRole ? { by: byRole } : {}), ...(member ? { member } : {}), owners: count });
   if (role === undefined) await trx.deleteFrom('members').where(isMember(application, account)).execute();
   else await trx.updateTable('members').set({ role }).where(isMember(application, account)).execute();
-  const revoked = trx
+  const update = trx
     .updateTable('invitations')
     .set({ revokedAt: now })
     .where('applicationId', '=', application)
@@ -57,5 +57,5 @@ async function changeMember(
     .where(eb => eb.not(eb('role', '=', eb.fn.any(eb.val([...mayInviteTo])))))
     .where(isPending(now))
     .returning('id');
-  return (await revoked.execute()).map(({ id }) => id);
+  return (await update.execute()).map(({ id }) => id);
 }

@@ -8,7 +8,7 @@ export const outbox = (db: Db): OutboxRows => ({
   add: row => insertIntoOutbox(db, row),
 
   due: async (host, now, batch) => {
-    const due = db
+    const query = db
       .selectFrom('outbox')
       .selectAll()
       .where('hostId', '=', host)
@@ -16,38 +16,38 @@ export const outbox = (db: Db): OutboxRows => ({
       .orderBy('dueAt')
       .orderBy('id')
       .limit(batch);
-    return (await due.execute()).map(withoutNulls);
+    return (await query.execute()).map(withoutNulls);
   },
 
   putOff: async (id, dueAt) => {
-    const put = db.updateTable('outbox').set(eb => ({ dueAt, attempts: eb('attempts', '+', 1) }));
-    await put.where('id', '=', id).execute();
+    const update = db.updateTable('outbox').set(eb => ({ dueAt, attempts: eb('attempts', '+', 1) }));
+    await update.where('id', '=', id).execute();
   },
 
   remove: async id => (await db.deleteFrom('outbox').where('id', '=', id).returning('id').execute()).length > 0,
 
   byKey: async (application, key) => {
-    const one = db
+    const query = db
       .selectFrom('outbox')
       .selectAll()
       .where('applicationId', '=', application)
       .where('key', '=', key)
       .orderBy('id', 'desc')
       .limit(1);
-    return (await one.execute()).map(withoutNulls)[0];
+    return (await query.execute()).map(withoutNulls)[0];
   },
 
   waiting: async (application, keys) => {
     if (keys.length === 0) return new Set();
-    const some = db.selectFrom('outbox').select('key').where('applicationId', '=', application);
-    const found = await some.where(eb => eb('key', '=', eb.fn.any(eb.val([...keys])))).execute();
+    const query = db.selectFrom('outbox').select('key').where('applicationId', '=', application);
+    const found = await query.where(eb => eb('key', '=', eb.fn.any(eb.val([...keys])))).execute();
     return new Set(found.map(({ key }) => key));
   },
 
   removeKeys: async (application, keys) => {
     if (keys.length === 0) return [];
-    const removed = db.deleteFrom('outbox').where('applicationId', '=', application);
-    const rows = await removed
+    const deletion = db.deleteFrom('outbox').where('applicationId', '=', application);
+    const rows = await deletion
       .where(eb => eb('key', '=', eb.fn.any(eb.val([...keys]))))
       .returningAll()
       .execute();
@@ -55,8 +55,8 @@ export const outbox = (db: Db): OutboxRows => ({
   },
 
   under: async (application, prefix) => {
-    const some = db.selectFrom('outbox').select('key').where('applicationId', '=', application);
-    return (await some.where(eb => eb.fn<boolean>('starts_with', ['key', eb.val(prefix)])).execute()).map(
+    const query = db.selectFrom('outbox').select('key').where('applicationId', '=', application);
+    return (await query.where(eb => eb.fn<boolean>('starts_with', ['key', eb.val(prefix)])).execute()).map(
       ({ key }) => key,
     );
   },

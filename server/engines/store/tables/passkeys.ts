@@ -8,13 +8,13 @@ export const passkeys = (db: Db): Passkeys => ({
   insert: (row, limit) =>
     db.transaction().execute(async trx => {
       await lockAccount(trx, row.accountId);
-      const all = trx.selectFrom('passkeys').where('accountId', '=', row.accountId);
-      if ((await all.select(countAll).executeTakeFirstOrThrow()).count >= limit) return 'limit_reached';
-      const inserted = trx
+      const query = trx.selectFrom('passkeys').where('accountId', '=', row.accountId);
+      if ((await query.select(countAll).executeTakeFirstOrThrow()).count >= limit) return 'limit_reached';
+      const insertion = trx
         .insertInto('passkeys')
         .values(row)
         .onConflict(on => on.column('credentialId').doNothing());
-      return (await inserted.returning('id').execute()).length > 0 ? 'inserted' : 'exists';
+      return (await insertion.returning('id').execute()).length > 0 ? 'inserted' : 'exists';
     }),
 
   list: async account =>
@@ -28,16 +28,16 @@ export const passkeys = (db: Db): Passkeys => ({
     )[0],
 
   remove: async (account, id) => {
-    const removed = db.deleteFrom('passkeys').where('accountId', '=', account).where('id', '=', id);
-    return (await removed.returning('id').execute()).length > 0;
+    const deletion = db.deleteFrom('passkeys').where('accountId', '=', account).where('id', '=', id);
+    return (await deletion.returning('id').execute()).length > 0;
   },
 
   used: async (id, counter, at) => {
-    const used = db
+    const update = db
       .updateTable('passkeys')
       .set({ counter, lastUsedAt: at })
       .where('id', '=', id)
       .where(eb => eb.or([eb('counter', '<', counter), eb.and([eb('counter', '=', 0), eb.val(counter === 0)])]));
-    return (await used.returning('id').execute()).length > 0;
+    return (await update.returning('id').execute()).length > 0;
   },
 });

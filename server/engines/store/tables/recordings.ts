@@ -26,23 +26,27 @@ const SETTLED_EVENTS: Readonly<Record<RecordingFileRow['state'], SessionEventTyp
 
 export const recordings = (db: Db, announcer: Announcer): RecordingRows => ({
   began: async (session, page, startedAt) => {
-    const begun = db.insertInto('recordingPages').values({ sessionId: session, page, startedAt });
-    await begun.onConflict(oc => oc.doNothing()).execute();
+    const insertion = db.insertInto('recordingPages').values({ sessionId: session, page, startedAt });
+    await insertion.onConflict(oc => oc.doNothing()).execute();
   },
 
   pages: async session => {
-    const all = db.selectFrom('recordingPages').selectAll().where('sessionId', '=', session);
-    return all.orderBy('page').execute();
+    const query = db.selectFrom('recordingPages').selectAll().where('sessionId', '=', session);
+    return query.orderBy('page').execute();
   },
 
   stored: async (session, page) => {
-    const done = db.updateTable('recordingPages').set({ stored: true });
-    await done.where('sessionId', '=', session).where('page', '=', page).execute();
+    const update = db.updateTable('recordingPages').set({ stored: true });
+    await update.where('sessionId', '=', session).where('page', '=', page).execute();
   },
 
   runOf: async (session, page, checksum) => {
-    const one = db.selectFrom('recordingRuns').select('run').where('sessionId', '=', session).where('page', '=', page);
-    return (await one.where('checksum', '=', checksum).executeTakeFirst())?.run;
+    const query = db
+      .selectFrom('recordingRuns')
+      .select('run')
+      .where('sessionId', '=', session)
+      .where('page', '=', page);
+    return (await query.where('checksum', '=', checksum).executeTakeFirst())?.run;
   },
 
   addRun: async (session, page, checksum) => {
@@ -66,8 +70,8 @@ export const recordings = (db: Db, announcer: Announcer): RecordingRows => ({
   },
 
   segments: async (session, page) => {
-    const all = db.selectFrom('recordingSegments').selectAll().where('sessionId', '=', session);
-    return (await all.where('page', '=', page).orderBy('sequence').execute()).map(segmentRow);
+    const query = db.selectFrom('recordingSegments').selectAll().where('sessionId', '=', session);
+    return (await query.where('page', '=', page).orderBy('sequence').execute()).map(segmentRow);
   },
 
   addSpan: async (session, page, { kind, fromMs, toMs = OPEN_MS, why }) => {
@@ -80,16 +84,16 @@ export const recordings = (db: Db, announcer: Announcer): RecordingRows => ({
   },
 
   endSpans: async (session, page, atMs) => {
-    const open = db
+    const update = db
       .updateTable('recordingSpans')
       .set({ toMs: sql`greatest(from_ms + 1, ${atMs}::integer)` })
       .where('sessionId', '=', session);
-    await open.where('page', '=', page).where('toMs', '=', OPEN_MS).execute();
+    await update.where('page', '=', page).where('toMs', '=', OPEN_MS).execute();
   },
 
   spans: async session => {
-    const all = db.selectFrom('recordingSpans').selectAll().where('sessionId', '=', session);
-    const rows = await all.orderBy('page').orderBy('fromMs').execute();
+    const query = db.selectFrom('recordingSpans').selectAll().where('sessionId', '=', session);
+    const rows = await query.orderBy('page').orderBy('fromMs').execute();
     return rows.map(({ sessionId: _, toMs, ...row }) => ({
       ...withoutNulls(row),
       ...(toMs === OPEN_MS ? {} : { toMs }),
@@ -129,13 +133,13 @@ export const recordings = (db: Db, announcer: Announcer): RecordingRows => ({
   },
 
   files: async session => {
-    const all = db.selectFrom('recordingFiles').selectAll().where('sessionId', '=', session);
-    return (await all.orderBy('page').execute()).map(fileRow);
+    const query = db.selectFrom('recordingFiles').selectAll().where('sessionId', '=', session);
+    return (await query.orderBy('page').execute()).map(fileRow);
   },
 
   pending: async (host, batch) => {
-    const all = db.selectFrom('recordingFiles').selectAll().where('hostId', '=', host).where('state', '=', 'PENDING');
-    return (await all.orderBy('requestedAt').limit(batch).execute()).map(fileRow);
+    const query = db.selectFrom('recordingFiles').selectAll().where('hostId', '=', host).where('state', '=', 'PENDING');
+    return (await query.orderBy('requestedAt').limit(batch).execute()).map(fileRow);
   },
 
   settle: async ({ sessionId, page, assembly, state, size, completedAt, failure, attempts }, now) => {

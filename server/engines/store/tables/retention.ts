@@ -20,8 +20,8 @@ export const retention = (db: Db): RetentionRows => ({
     db.transaction().execute(async trx => {
       for (const table of ['downloads', 'uploads'] as const)
         await trx.deleteFrom(table).where('applicationId', '=', application).where('sessionId', '=', session).execute();
-      const gone = trx.updateTable('sessions').set({ filesDueAt: null });
-      await gone.where('applicationId', '=', application).where('id', '=', session).execute();
+      const update = trx.updateTable('sessions').set({ filesDueAt: null });
+      await update.where('applicationId', '=', application).where('id', '=', session).execute();
     }),
 
   forgetDue: (now, batch) => listExpired(db, 'forgetDueAt', now, batch),
@@ -30,8 +30,8 @@ export const retention = (db: Db): RetentionRows => ({
     db.transaction().execute(async trx => {
       // The idempotency rows that refer to the session are deleted together with the session.
       await trx.deleteFrom('idempotency').where('sessionId', '=', session).execute();
-      const forgotten = trx.deleteFrom('sessions').where('applicationId', '=', application).where('id', '=', session);
-      await forgotten.where('endedAt', 'is not', null).execute();
+      const deletion = trx.deleteFrom('sessions').where('applicationId', '=', application).where('id', '=', session);
+      await deletion.where('endedAt', 'is not', null).execute();
     }),
 });
 

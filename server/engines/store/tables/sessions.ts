@@ -36,12 +36,12 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
   countOf: (application, createdAfter, now) => countOf(db, application, createdAfter, now),
 
   recordResponse: async (id, delivered) => {
-    const recorded = db.updateTable('sessions').set({ answer: delivered ? null : 'lost' });
-    await recorded.where('id', '=', id).where('answer', '=', 'owed').execute();
+    const update = db.updateTable('sessions').set({ answer: delivered ? null : 'lost' });
+    await update.where('id', '=', id).where('answer', '=', 'owed').execute();
   },
 
   claimLostResponse: async (key, digest, since) => {
-    const oldest = db
+    const query = db
       .selectFrom('sessions')
       .select('id')
       .where('keyId', '=', key)
@@ -53,18 +53,18 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
       .limit(1)
       .forUpdate()
       .skipLocked();
-    const claimed = db.updateTable('sessions').set({ answer: 'owed' }).where('id', '=', oldest).returningAll();
-    return (await claimed.execute()).map(sessionRow)[0];
+    const update = db.updateTable('sessions').set({ answer: 'owed' }).where('id', '=', query).returningAll();
+    return (await update.execute()).map(sessionRow)[0];
   },
 
   markResponsesLost: async host => {
-    const lost = db.updateTable('sessions').set({ answer: 'lost' });
-    return (await lost.where('hostId', '=', host).where('answer', '=', 'owed').returning('id').execute()).length;
+    const update = db.updateTable('sessions').set({ answer: 'lost' });
+    return (await update.where('hostId', '=', host).where('answer', '=', 'owed').returning('id').execute()).length;
   },
 
   get: async (application, id) => {
-    const one = db.selectFrom('sessions').selectAll().where('applicationId', '=', application).where('id', '=', id);
-    return (await one.execute()).map(sessionRow)[0];
+    const query = db.selectFrom('sessions').selectAll().where('applicationId', '=', application).where('id', '=', id);
+    return (await query.execute()).map(sessionRow)[0];
   },
 
   byId: async id => (await db.selectFrom('sessions').selectAll().where('id', '=', id).execute()).map(sessionRow)[0],
@@ -83,12 +83,12 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
   },
 
   setBox: async (id, box, now) => {
-    const set = db.updateTable('sessions').set({ box: JSON.stringify(box), updatedAt: now });
-    await recorder.write(set.where('id', '=', id).where(isLiving).returningAll(), event.boxedEvent(id, box, now));
+    const update = db.updateTable('sessions').set({ box: JSON.stringify(box), updatedAt: now });
+    await recorder.write(update.where('id', '=', id).where(isLiving).returningAll(), event.boxedEvent(id, box, now));
   },
 
   run: async (id, startedAt, box) => {
-    const moved = db
+    const update = db
       .updateTable('sessions')
       .set({ status: 'RUNNING', startedAt, updatedAt: startedAt, ...(box ? { box: JSON.stringify(box) } : {}) })
       .where('id', '=', id)
@@ -96,12 +96,12 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
       .where(isUndecided)
       .returningAll();
     const events = [...(box ? [event.boxedEvent(id, box, startedAt)] : []), event.started(startedAt)];
-    return (await recorder.write(moved, ...events))[0];
+    return (await recorder.write(update, ...events))[0];
   },
 
   change: async (application, id, change, now) => {
     const { userMetadata, expiresAt } = change;
-    const changed = db
+    const update = db
       .updateTable('sessions')
       .set({
         updatedAt: now,
@@ -113,11 +113,11 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
       .where('status', '=', 'RUNNING')
       .where(isUndecided)
       .returningAll();
-    return (await recorder.write(changed, event.updatedEvent(change, now)))[0];
+    return (await recorder.write(update, event.updatedEvent(change, now)))[0];
   },
 
   decideEnd: async (id, end, now) => {
-    const decided = db
+    const update = db
       .updateTable('sessions')
       .set({
         endStatus: end.status,
@@ -129,12 +129,12 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
       .where('id', '=', id)
       .where(isUndecided)
       .returningAll();
-    const [first] = await recorder.write(decided, ...event.endEvents(end, now));
+    const [first] = await recorder.write(update, ...event.endEvents(end, now));
     return first ?? findLiving(db, id);
   },
 
   finish: async (id, endedAt, proxyBytes, retention) => {
-    const finished = db
+    const update = db
       .updateTable('sessions')
       .set(eb => ({
         status: eb.ref('endStatus').$notNull(),
@@ -153,16 +153,16 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
       .where('endStatus', 'is not', null)
       .where(settleCredit(id, endedAt))
       .returningAll();
-    const [moved] = await recorder.write(finished, event.endedEvent(endedAt));
+    const [moved] = await recorder.write(update, event.endedEvent(endedAt));
     return moved ?? findEnded(db, id);
   },
 
   countTraffic: async (id, { proxyBytes, egressBytes }) => {
-    const counted = db.updateTable('sessions').set({
+    const update = db.updateTable('sessions').set({
       proxyBytes: sql<number>`greatest(proxy_bytes, ${proxyBytes}::bigint)`,
       egressBytes: sql<number>`greatest(egress_bytes, ${egressBytes}::bigint)`,
     });
-    await counted.where('id', '=', id).where(isLiving).execute();
+    await update.where('id', '=', id).where(isLiving).execute();
   },
 
   setLastPages: async pages => {
@@ -175,31 +175,34 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
   },
 
   clientConnected: async (id, now, clients = 1) => {
-    const came = db.updateTable('sessions').set({ attached: true, connectBy: null, releaseAt: null, updatedAt: now });
-    await recorder.write(came.where('id', '=', id).where(isLiving).returningAll(), event.connectedEvent(clients, now));
+    const update = db.updateTable('sessions').set({ attached: true, connectBy: null, releaseAt: null, updatedAt: now });
+    await recorder.write(
+      update.where('id', '=', id).where(isLiving).returningAll(),
+      event.connectedEvent(clients, now),
+    );
   },
 
   clientDisconnected: async (id, now, clients, why) => {
     // Also sets what `clientConnected` sets, which may not have been written.
-    const left = db.updateTable('sessions').set({ attached: true, connectBy: null, releaseAt: null, updatedAt: now });
+    const update = db.updateTable('sessions').set({ attached: true, connectBy: null, releaseAt: null, updatedAt: now });
     await recorder.write(
-      left.where('id', '=', id).where(isLiving).returningAll(),
+      update.where('id', '=', id).where(isLiving).returningAll(),
       event.disconnected({ clients, why }, now),
     );
   },
 
   lastClientDisconnected: async (id, releaseAt, now, why) => {
-    const gone = db
+    const update = db
       .updateTable('sessions')
       .set({ attached: false, connectBy: null, releaseAt: releaseAt ?? null, updatedAt: now });
     await recorder.write(
-      gone.where('id', '=', id).where(isLiving).returningAll(),
+      update.where('id', '=', id).where(isLiving).returningAll(),
       event.disconnected({ clients: 0, why, releaseAt }, now),
     );
   },
 
   due: async (host, now, batch) => {
-    const due = db
+    const query = db
       .selectFrom('sessions')
       .selectAll()
       .where('hostId', '=', host)
@@ -208,18 +211,18 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
       .orderBy('dueAt')
       .orderBy('id')
       .limit(batch);
-    return (await due.execute()).map(sessionRow);
+    return (await query.execute()).map(sessionRow);
   },
 
   ofHost: async host => {
-    const living = db.selectFrom('sessions').selectAll().where('hostId', '=', host).where(isLiving).orderBy('id');
-    return (await living.execute()).map(sessionRow);
+    const query = db.selectFrom('sessions').selectAll().where('hostId', '=', host).where(isLiving).orderBy('id');
+    return (await query.execute()).map(sessionRow);
   },
 
   // greatest() ignores nulls. A timer that is not set therefore stays unset only because of the conditions in `case`.
   resumeTimers: async (host, notBefore) => {
     const atLeast = (column: string) => sql<Date>`greatest(${sql.ref(column)}, ${notBefore}::timestamptz)`;
-    const resumed = db
+    const update = db
       .updateTable('sessions')
       .set({
         connectBy: sql<Date | null>`case when connect_by is not null then ${atLeast('connectBy')} end`,
@@ -230,7 +233,7 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
       .where('hostId', '=', host)
       .where(isLiving)
       .returningAll();
-    await recorder.write(resumed, event.adoptedEvent(clock.now()));
+    await recorder.write(update, event.adoptedEvent(clock.now()));
   },
 
   countByStatus: async host => {
@@ -303,6 +306,6 @@ const settleCredit = (id: SessionId, endedAt: Date): RawBuilder<boolean> => sql`
  * then already ended when the update was tried.
  */
 async function findEnded(db: Db, id: SessionRow['id']): Promise<SessionRow | undefined> {
-  const one = db.selectFrom('sessions').selectAll().where('id', '=', id).where('status', 'not in', LIVING_STATUSES);
-  return (await one.execute()).map(sessionRow)[0];
+  const query = db.selectFrom('sessions').selectAll().where('id', '=', id).where('status', 'not in', LIVING_STATUSES);
+  return (await query.execute()).map(sessionRow)[0];
 }

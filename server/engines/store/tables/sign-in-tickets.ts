@@ -10,7 +10,7 @@ export const signInTickets = (db: Db): SignInTickets => ({
   },
 
   attempt: async (id, kind, now, triesMax) => {
-    const counted = db
+    const update = db
       .updateTable('signInTickets')
       .set(eb => ({ tries: eb('tries', '+', 1) }))
       .where('id', '=', id)
@@ -18,27 +18,31 @@ export const signInTickets = (db: Db): SignInTickets => ({
       .where('usedAt', 'is', null)
       .where('expiresAt', '>', now)
       .where('tries', '<', triesMax);
-    return (await counted.returningAll().execute()).map(withoutNulls)[0];
+    return (await update.returningAll().execute()).map(withoutNulls)[0];
   },
 
   byHash: async (hash, kind, now) =>
     (await usable(db, kind, now).where('hash', '=', hash).execute()).map(withoutNulls)[0],
 
   use: async (id, now) => {
-    const used = db.updateTable('signInTickets').set({ usedAt: now }).where('id', '=', id).where('usedAt', 'is', null);
-    return (await used.returning('id').execute()).length > 0;
+    const update = db
+      .updateTable('signInTickets')
+      .set({ usedAt: now })
+      .where('id', '=', id)
+      .where('usedAt', 'is', null);
+    return (await update.returning('id').execute()).length > 0;
   },
 
   count: async (kind, { email, accountId }, since) => {
-    let counted = db.selectFrom('signInTickets').where('kind', '=', kind).where('createdAt', '>', since);
-    if (email !== undefined) counted = counted.where('email', '=', email);
-    if (accountId !== undefined) counted = counted.where('accountId', '=', accountId);
-    return (await counted.select(countAll).executeTakeFirstOrThrow()).count;
+    let query = db.selectFrom('signInTickets').where('kind', '=', kind).where('createdAt', '>', since);
+    if (email !== undefined) query = query.where('email', '=', email);
+    if (accountId !== undefined) query = query.where('accountId', '=', accountId);
+    return (await query.select(countAll).executeTakeFirstOrThrow()).count;
   },
 
   removeExpired: async before => {
-    const removed = db.deleteFrom('signInTickets').where('expiresAt', '<', before);
-    return (await removed.returning('id').execute()).length;
+    const deletion = db.deleteFrom('signInTickets').where('expiresAt', '<', before);
+    return (await deletion.returning('id').execute()).length;
   },
 });
 

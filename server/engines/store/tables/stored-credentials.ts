@@ -20,22 +20,23 @@ export const storedCredentials = (db: Db): StoredCredentialRows => ({
   list: application => withVersion(db, application),
 
   nextVersion: async (application, id) => {
-    const one = db
+    const query = db
       .selectFrom('storedCredentials')
       .select('version')
       .where('applicationId', '=', application)
       .where('id', '=', id);
-    return ((await one.executeTakeFirst())?.version ?? 0) + 1;
+    return ((await query.executeTakeFirst())?.version ?? 0) + 1;
   },
 
   insert: (applicationId, id, version, content, maxCredentials, now) =>
     inTransaction(db, async trx => {
       await lockApplication(trx, applicationId);
-      const living = trx
+      const livingCredentials = trx
         .selectFrom('storedCredentials')
         .where('applicationId', '=', applicationId)
         .where('deletedAt', 'is', null);
-      if ((await living.select(countAll).executeTakeFirstOrThrow()).count >= maxCredentials) return 'limit_reached';
+      if ((await livingCredentials.select(countAll).executeTakeFirstOrThrow()).count >= maxCredentials)
+        return 'limit_reached';
       const inserted = await trx
         .insertInto('storedCredentials')
         .values({ applicationId, id, version, revision: version, createdAt: now, rotatedAt: now })
@@ -81,7 +82,7 @@ export const storedCredentials = (db: Db): StoredCredentialRows => ({
     }),
 
   previous: async (application, id, version, now) => {
-    const one = db
+    const query = db
       .selectFrom('storedCredentialVersions')
       .selectAll()
       .where('applicationId', '=', application)
@@ -90,7 +91,7 @@ export const storedCredentials = (db: Db): StoredCredentialRows => ({
       .where('destroyAt', '>', now)
       .orderBy('version', 'desc')
       .limit(1);
-    return (await one.execute()).map(withoutNulls)[0];
+    return (await query.execute()).map(withoutNulls)[0];
   },
 
   delete: (application, id, revision, now) =>
@@ -165,9 +166,9 @@ async function withVersion(db: Db, application: ApplicationId, id?: string): Pro
   if (id !== undefined) wanted = wanted.where('id', '=', id);
   const rows = (await wanted.execute()).map(withoutNulls);
   if (rows.length === 0) return [];
-  let kept = db.selectFrom('storedCredentialVersions').selectAll().where('applicationId', '=', application);
-  if (id !== undefined) kept = kept.where('credentialId', '=', id);
-  const versions = (await kept.orderBy('version', 'desc').execute()).map(withoutNulls);
+  let query = db.selectFrom('storedCredentialVersions').selectAll().where('applicationId', '=', application);
+  if (id !== undefined) query = query.where('credentialId', '=', id);
+  const versions = (await query.orderBy('version', 'desc').execute()).map(withoutNulls);
   return rows.flatMap(row => {
     const own = versions.filter(({ credentialId }) => credentialId === row.id);
     const current = own.find(({ version }) => version === row.version);

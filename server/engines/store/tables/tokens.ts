@@ -10,42 +10,42 @@ export const tokens = (db: Db): Tokens => ({
   insert: (row, limit) => inTransaction(db, trx => insertToken(trx, row, limit)),
 
   list: async (account, now, { limit, before, of }) => {
-    let listed = db
+    let query = db
       .selectFrom('tokens')
       .selectAll()
       .where('accountId', '=', account)
       .where(isListed(now))
       .orderBy('id', 'desc')
       .limit(limit);
-    if (before) listed = listed.where('id', '<', before);
-    if (of) listed = listed.where(eb => eb.or([eb('id', '=', of), eb('issuedBy', '=', of)]));
-    return (await listed.execute()).map(withoutNulls);
+    if (before) query = query.where('id', '<', before);
+    if (of) query = query.where(eb => eb.or([eb('id', '=', of), eb('issuedBy', '=', of)]));
+    return (await query.execute()).map(withoutNulls);
   },
 
   get: async (account, id) => {
-    const one = db.selectFrom('tokens').selectAll().where('accountId', '=', account).where('id', '=', id);
-    return (await one.execute()).map(withoutNulls)[0];
+    const query = db.selectFrom('tokens').selectAll().where('accountId', '=', account).where('id', '=', id);
+    return (await query.execute()).map(withoutNulls)[0];
   },
 
   byHash: async hash =>
     (await db.selectFrom('tokens').selectAll().where('hash', '=', hash).execute()).map(withoutNulls)[0],
 
   revoke: async (account, id, now) => {
-    const revoked = db
+    const update = db
       .updateTable('tokens')
       .set({ revokedAt: now })
       .where('accountId', '=', account)
       .where('id', '=', id)
       .where(isAlive(now))
       .returning(announceRevocation.as('announced'));
-    return (await revoked.execute()).length > 0;
+    return (await update.execute()).length > 0;
   },
 
   touch: async (id, at, ip) => {
-    const used = db.updateTable('tokens').set({ lastUsedAt: at, lastUsedIp: ip }).where('id', '=', id);
-    const first = await used.where('lastUsedAt', 'is', null).returning('id').execute();
+    const update = db.updateTable('tokens').set({ lastUsedAt: at, lastUsedIp: ip }).where('id', '=', id);
+    const first = await update.where('lastUsedAt', 'is', null).returning('id').execute();
     if (first.length > 0) return true;
-    await used.where(isLaterUse(at)).execute();
+    await update.where(isLaterUse(at)).execute();
     return false;
   },
 });
@@ -53,8 +53,8 @@ export const tokens = (db: Db): Tokens => ({
 /** Runs in the caller's transaction. */
 export async function insertToken(trx: Db, row: TokenRow, limit: number): Promise<'inserted' | 'limit_reached'> {
   await lockAccount(trx, row.accountId);
-  const all = trx.selectFrom('tokens').where('accountId', '=', row.accountId).where(isAlive(row.createdAt));
-  if ((await all.select(countAll).executeTakeFirstOrThrow()).count >= limit) return 'limit_reached';
+  const query = trx.selectFrom('tokens').where('accountId', '=', row.accountId).where(isAlive(row.createdAt));
+  if ((await query.select(countAll).executeTakeFirstOrThrow()).count >= limit) return 'limit_reached';
   await trx.insertInto('tokens').values(row).execute();
   return 'inserted';
 }

@@ -16,12 +16,12 @@ export const uploads = (db: Db): UploadRows => ({
         .execute();
       if (running.length === 0) return undefined;
       const { id, size, checksum, createdAt } = row;
-      const put = trx
+      const insertion = trx
         .insertInto('uploads')
         .values(row)
         .onConflict(conflict => conflict.columns(['sessionId', 'name']).doUpdateSet({ id, size, checksum, createdAt }))
         .returningAll();
-      return put.executeTakeFirst();
+      return insertion.executeTakeFirst();
     }),
 
   ofSession: async (application, session) =>

@@ -34,11 +34,11 @@ export const vault = (db: Db): DataKeyRows => ({
 
   change: work =>
     db.transaction().execute(async trx => {
-      const all = trx.selectFrom('vaultKeys').selectAll();
-      await all.where('owner', '=', INSTALLATION).forUpdate().execute();
+      const query = trx.selectFrom('vaultKeys').selectAll();
+      await query.where('owner', '=', INSTALLATION).forUpdate().execute();
       // A separate statement, because only a new statement sees what was committed while the previous one waited for
       // the lock.
-      for (const { owner, master, wrapped } of await work(await all.forUpdate().execute()))
+      for (const { owner, master, wrapped } of await work(await query.forUpdate().execute()))
         await trx.updateTable('vaultKeys').set({ master, wrapped }).where('owner', '=', owner).execute();
     }),
 });
