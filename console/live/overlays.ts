@@ -139,7 +139,15 @@ export class Overlays {
   // ---- files -----------------------------------------------------------------------------------------------------------
 
   #showFiles(mode: 'one' | 'many' | null): void {
-    if (!mode || parts.files.open) return;
+    const { files } = parts;
+    if (!mode) {
+      if (!files.open) return;
+      files.dataset.byPage = '';
+      files.close();
+      return;
+    }
+    if (files.open) return;
+    delete files.dataset.byPage;
     parts.filesInput.value = '';
     parts.filesInput.multiple = mode === 'many';
     parts.files.returnValue = '';
@@ -147,6 +155,7 @@ export class Overlays {
   }
 
   async #uploadChosenFiles(): Promise<void> {
+    if (parts.files.dataset.byPage !== undefined) return;
     const chosen = parts.files.returnValue === 'ok' ? [...(parts.filesInput.files ?? [])] : [];
     try {
       const names: string[] = [];

@@ -124,6 +124,7 @@ export const INVOCATION_OPERATIONS = {
       'capacity',
       'too_costly',
       'busy',
+      'service_stopping',
       'session_not_running',
       'unknown_context',
       'proxy_unreachable',

@@ -245,8 +245,15 @@ test('the logs can be filtered by level, status and page, and saved as files', (
     const session = await server.createSession({ keepAlive: true });
     await visit(session, `${pages.a}/checkout`, `${pages.b}/next`);
     await server.release(session.id);
+    // A list page of two entries: the console reads all pages of the log of an ended session.
+    await page.route('**/logs*', route => {
+      const url = new URL(route.request().url());
+      url.searchParams.set('limit', '2');
+      return route.continue({ url: url.href });
+    });
     await at(watched, session.id, 'tab=console');
     await page.getByText('the price has changed').waitFor();
+    await page.unroute('**/logs*');
     await page.getByLabel('Level').selectOption('Errors');
     await page.getByText('the card was refused').waitFor();
     assert.equal(await page.getByText('the price has changed').count(), 0);

@@ -93,6 +93,28 @@ test('a failed snippet shows the reason, and a snippet that does not end can be 
     await page.getByText('The session has ended').waitFor();
   }));
 
+test('a snippet that is stopped while its browser is starting does not run', () =>
+  playground(DESK, async ({ page }) => {
+    const stopped = Promise.withResolvers<void>();
+    const created = Promise.withResolvers<void>();
+    await page.route('**/v1/browsers/sessions', async route => {
+      const response = await route.fetch();
+      await stopped.promise;
+      await route.fulfill({ response });
+      created.resolve();
+    });
+    await page.getByLabel('Code of the snippet').fill("console.log('it ran');");
+    await page.getByRole('button', { name: 'Run' }).click();
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await page.getByText('The snippet was stopped.').waitFor();
+    stopped.resolve();
+    await created.promise;
+    await page.getByRole('button', { name: 'Release' }).click();
+    await page.getByText('The session has ended').waitFor();
+    assert.equal(await page.locator('iframe[title="Snippet runner"]').count(), 0);
+    assert.equal(await page.getByText('it ran', { exact: true }).count(), 0);
+  }));
+
 const REACHES = `
 const tries = {
   origin: () => origin,

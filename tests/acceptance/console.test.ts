@@ -15,6 +15,7 @@ const pages = await openPages();
 const server = await startServer({ pages, env: { BERTH_ENGINE: LIGHT_ENGINE } });
 
 const link = consoleLink(server);
+const token = await ownerToken(server);
 
 const BUNDLE_BYTES_MAX = 350 * 1024;
 
@@ -84,6 +85,27 @@ test('the printed link signs in, its token is removed from the address, and the 
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByRole('heading', { name: 'Sign in to Berth' }).waitFor();
     assert.doesNotMatch(await page.evaluate(() => JSON.stringify(sessionStorage)), /bpt_|bak_/);
+  }));
+
+/** The agent keys of consoles that are active now. */
+async function activeConsoleKeys(): Promise<readonly AgentKey[]> {
+  const path = `/v1/applications/${server.applicationId}/agent-keys?limit=100`;
+  const { body } = await server.api<{ data: AgentKey[] }>('GET', path, { key: token });
+  return body.data.filter(({ name, status }) => name === 'Console' && status === 'active');
+}
+
+test('requests that begin together have one agent key issued, which is revoked when the user signs out', () =>
+  signedIn(server, link, DESK, async ({ page }) => {
+    const session = await server.createSession({ keepAlive: true });
+    const before = await activeConsoleKeys();
+    await page.evaluate("sessionStorage.removeItem('berth.keys')");
+    await page.goto(`${server.url}/console/a/${server.applicationId}/sessions/${session.id}`);
+    await page.getByRole('tab', { name: 'Console' }).click();
+    await page.getByRole('tabpanel').waitFor();
+    assert.equal((await activeConsoleKeys()).length, before.length + 1);
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await eventually('the key to be revoked', activeConsoleKeys, ({ length }) => length === before.length);
+    await server.release(session.id);
   }));
 
 test('asks for confirmation before a link with another token replaces the current sign-in', () =>
@@ -361,7 +383,6 @@ test('changes the address ranges and grants of an agent key, and shows why a gra
     await dialog.getByRole('button', { name: 'Save' }).click();
     await dialog.waitFor({ state: 'detached' });
     await page.getByText('Grants: browser.screenshot').waitFor();
-    const token = await ownerToken(server);
     const path = `/v1/applications/${server.applicationId}/agent-keys/${made.id}`;
     const { body } = await server.api<{ cidrAllow: string[]; grants: object[] }>('GET', path, { key: token });
     assert.deepEqual(body.cidrAllow, ['127.0.0.0/8']);
@@ -390,7 +411,7 @@ test('issues a key with a grant that lists credentials, and keeps the credential
     const { body } = await server.api<{ data: AgentKey[] }>(
       'GET',
       `/v1/applications/${server.applicationId}/agent-keys?limit=100`,
-      { key: await ownerToken(server) },
+      { key: token },
     );
     const { scopes, grants } = body.data.find(({ name }) => name === 'steps') ?? assert.fail();
     assert.deepEqual(scopes, [...BROWSER_SCOPES, 'operations:invoke']);

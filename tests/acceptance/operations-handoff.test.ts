@@ -336,6 +336,24 @@ test('a call that waits for a person can be cancelled: nothing is started, and i
   await server.release(sessionId);
 });
 
+test('a call that waits for a person when the service stops is answered 503, and can be sent again', async () => {
+  const { id: sessionId } = await server.createSession({ keepAlive: true }, key);
+  const { key: asking } = await keyWith(server, { scopes: [...scopes, 'handoffs:write'], grants });
+  const handoff = await requestHandoff(server, asking, sessionId, { leaseSeconds: 900 });
+  const claimed = await claimHandoff(server, person, handoff.id);
+  const content = () =>
+    invoke(server, asking, 'browser.content', { sessionId }, { headers: { 'idempotency-key': 'while stopping' } });
+  const interrupted = content();
+  await running(asking, 1);
+  await server.restart('SIGTERM');
+  const { status, body, text } = await interrupted;
+  assert.deepEqual([status, Object(body).code], [503, 'service_stopping'], text);
+  assert.equal((await withLease(server, claimed, 'complete', { outcome: 'completed' })).status, 200);
+  const again = await content();
+  assert.deepEqual([again.status, again.body.status], [200, 'succeeded'], again.text);
+  await server.release(sessionId);
+});
+
 test('a receipt names a person only for the time of their control, also if the hand-off waits again', async () => {
   const { id: sessionId } = await server.createSession({ keepAlive: true }, key);
   const asked = await started('browser.handoff', { sessionId, instructions: 'Enter the code' });

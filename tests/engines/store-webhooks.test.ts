@@ -56,7 +56,7 @@ describe('webhooks in the store', () => {
     return id;
   }
 
-  it('a delivery that came to wait while its webhook was being disabled is not due until the webhook is enabled', async () => {
+  it('a delivery that is queued after its webhook was disabled is not due until the webhook is enabled', async () => {
     const webhook = await aWebhook();
     await store.webhooks.disable(webhook, 'failing', NOW);
     await aDelivery(webhook);
@@ -64,6 +64,20 @@ describe('webhooks in the store', () => {
     assert.deepEqual(await due(), []);
     await store.webhooks.change({ id: webhook, applicationId }, 2, { status: 'enabled' }, NOW);
     assert.deepEqual(await due(), [{ webhookId: webhook, applicationId }]);
+  });
+
+  it('a delivery that is redelivered while it is being sent is not sent by a second process', async () => {
+    const webhook = await aWebhook();
+    const delivery = await aDelivery(webhook);
+    const take = async (now: Date) => (await store.webhooks.take(webhook, now, addMs(now, RESERVED_MS)))?.id;
+    const redeliver = (now: Date) => store.webhooks.redeliver(applicationId, webhook, delivery, now, RESERVED_MS);
+    assert.equal(await take(NOW), delivery);
+    const during = addMs(NOW, 1_000);
+    assert.deepEqual((await redeliver(during))?.dueAt, addMs(NOW, RESERVED_MS));
+    assert.equal(await take(during), undefined);
+    await store.webhooks.delivered({ id: delivery, webhookId: webhook }, during, 200);
+    assert.deepEqual((await redeliver(during))?.dueAt, during);
+    assert.equal(await take(during), delivery);
   });
 
   it('gives the deliveries of a webhook to several processes one at a time and in the order of the events', async () => {

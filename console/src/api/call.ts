@@ -64,8 +64,8 @@ export async function sendRequest<Id extends OperationId>(id: Id, input: Input<I
   }
   const kind = credentialOf(id);
   if (kind === 'public' || id === 'stepUp') return requireSuccess(response);
-  if (kind === 'account' || kind === 'human') {
-    if (kind === 'account' || isPerson()) signOut('Your sign-in has expired or was ended. Sign in again.');
+  if (kind === 'account' || kind === 'agentKeyOrAccount' || kind === 'human') {
+    if (kind !== 'human' || isPerson()) signOut('Your sign-in has expired or was ended. Sign in again.');
     return requireSuccess(response);
   }
   // The key was revoked before it expired. The request had no effect, so it is sent again with a new key.

@@ -28,6 +28,8 @@ let signOutReasonText: string | undefined;
 /** A token from a link that was opened while the user was already signed in, with another token or as a person. */
 let offeredKey: string | undefined;
 const keys = storedKeys();
+/** Keys that are being issued, by application, so that concurrent calls share one. */
+const issuing = new Map<string, Promise<HeldKey>>();
 const watching = new Set<() => void>();
 
 export const signInState = (): 'signed_in' | 'signed_out' | 'unknown' =>
@@ -108,16 +110,26 @@ export function signIn(text: string): void {
 }
 
 export function signOut(reason?: string): void {
-  revokeKeys();
-  if (signedIn === 'person' && reason === undefined) void endSession();
+  const revoked = revokeKeys();
+  if (signedIn === 'person' && reason === undefined) endSessionAfter(revoked);
   signedIn = undefined;
   signOutReasonText = reason;
   tabStore.removeItem(STORAGE_KEY);
   notify();
 }
 
-const endSession = (): Promise<unknown> =>
-  fetch('/v1/account/sign-out', { method: 'POST', keepalive: true }).catch(() => undefined);
+/** Ends the session when the keys have been revoked, which requires its cookie, or before the page is left. */
+function endSessionAfter(revoked: Promise<unknown>): void {
+  let isSent = false;
+  const send = (): void => {
+    if (isSent) return;
+    isSent = true;
+    removeEventListener('pagehide', send);
+    void fetch('/v1/account/sign-out', { method: 'POST', keepalive: true }).catch(() => undefined);
+  };
+  addEventListener('pagehide', send);
+  void revoked.then(send);
+}
 
 const notify = (): void => {
   for (const listener of watching) listener();
@@ -126,33 +138,39 @@ const notify = (): void => {
 // ---- agent keys of this tab ------------------------------------------------------------------------------------------
 
 export async function agentKey(app: string): Promise<string> {
-  const held = await keys.get(app)?.catch(() => undefined);
+  const held = keys.get(app);
   if (held && held.untilMs - Date.now() > RENEW_BEFORE_MS) return held.key;
-  const issued = issueKey(app);
-  keys.set(app, issued);
-  issued.catch(() => keys.delete(app));
-  const { key } = await issued;
-  await storeKeys();
-  if (held) void revokeKey(app, held.id, false); // without closing connections: a live view may use it
+  const { key } = await (issuing.get(app) ?? renewKey(app, held));
   return key;
+}
+
+async function renewKey(app: string, former: HeldKey | undefined): Promise<HeldKey> {
+  const issued = issueKey(app);
+  issuing.set(app, issued);
+  try {
+    const key = await issued;
+    if (issuing.get(app) !== issued) return key; // signed out meanwhile
+    keys.set(app, key);
+    storeKeys();
+    if (former) void revokeKey(app, former.id, false); // without closing connections: a live view may use it
+    return key;
+  } finally {
+    if (issuing.get(app) === issued) issuing.delete(app);
+  }
 }
 
 export function forgetAgentKey(app: string): void {
   keys.delete(app);
-  void storeKeys();
+  storeKeys();
 }
 
 /** The keys that were stored before the page was reloaded. */
-function storedKeys(): Map<string, Promise<HeldKey>> {
-  const stored = JSON.parse(tabStore.getItem(STORED_KEYS) ?? '[]') as Array<[string, HeldKey]>; // storeKeys has written it
-  return new Map(stored.map(([app, storedKey]) => [app, Promise.resolve(storedKey)]));
+function storedKeys(): Map<string, HeldKey> {
+  return new Map(JSON.parse(tabStore.getItem(STORED_KEYS) ?? '[]') as Array<[string, HeldKey]>); // storeKeys has written it
 }
 
-async function storeKeys(): Promise<void> {
-  const issued = await Promise.all(
-    [...keys].map(([app, promisedKey]) => promisedKey.then(key => [[app, key] as const]).catch(() => [])),
-  );
-  if (signedIn !== undefined) tabStore.setItem(STORED_KEYS, JSON.stringify(issued.flat()));
+function storeKeys(): void {
+  if (signedIn !== undefined) tabStore.setItem(STORED_KEYS, JSON.stringify([...keys]));
 }
 
 async function issueKey(app: string): Promise<HeldKey> {
@@ -168,16 +186,24 @@ async function issueKey(app: string): Promise<HeldKey> {
   return { id, key, untilMs };
 }
 
-const revokeKey = (app: string, id: string, closeConnections: boolean): Promise<unknown> =>
+const revokeKey = (
+  app: string,
+  id: string,
+  closeConnections: boolean,
+  headers: Readonly<Record<string, string>> = accountHeaders(),
+): Promise<unknown> =>
   fetch(`/v1/applications/${encodeURIComponent(app)}/agent-keys/${id}?closeConnections=${closeConnections}`, {
     method: 'DELETE',
-    headers: accountHeaders(),
+    headers,
     keepalive: true,
   }).catch(() => undefined);
 
-/** Revokes the keys on sign-out. Keys of a closed tab expire within an hour. */
-function revokeKeys(): void {
-  for (const [app, issued] of keys) void issued.then(({ id }) => revokeKey(app, id, true)).catch(() => undefined);
+/** Revokes the keys on sign-out, also those that are still being issued. Keys of a closed tab expire within an hour. */
+function revokeKeys(): Promise<unknown> {
+  const headers = accountHeaders(); // Those of the user who signs out.
+  const all = [...[...keys].map(([app, key]) => [app, Promise.resolve(key)] as const), ...issuing];
   keys.clear();
+  issuing.clear();
   tabStore.removeItem(STORED_KEYS);
+  return Promise.allSettled(all.map(async ([app, key]) => revokeKey(app, (await key).id, true, headers)));
 }

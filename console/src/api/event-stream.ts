@@ -7,7 +7,8 @@ import { sendRequest } from './call.ts';
 const RETRY_FIRST_MS = 1_000;
 const RETRY_MAX_MS = 15_000;
 
-export type StreamState = 'connecting' | 'live' | 'broken' | 'over';
+/** `broken`: it is opened again. `refused`: it is not, because the service refused it. */
+export type StreamState = 'connecting' | 'live' | 'broken' | 'refused' | 'over';
 
 export interface ListenOptions {
   readonly app: string;
@@ -38,7 +39,7 @@ export async function listen(options: ListenOptions, signal: AbortSignal): Promi
       }
     } catch (error) {
       if (signal.aborted) return;
-      if (error instanceof ApiError && [401, 403, 404].includes(error.status)) return options.onState('broken');
+      if (error instanceof ApiError && [401, 403, 404].includes(error.status)) return options.onState('refused');
     }
     options.onState('broken');
     await pause(waitMs, signal);

@@ -1,5 +1,6 @@
 // The log of a session, updated while it runs.
 import { useQuery } from '@tanstack/react-query';
+import { useEffect, useRef } from 'react';
 import type { SessionLog } from '../../../contract/logs.ts';
 import { callWithHeaders } from './call.ts';
 import { queryClient } from './queries.ts';
@@ -20,22 +21,33 @@ interface CachedLogs extends SessionLogs {
 
 export function useSessionLogs(app: string, id: string, isOpen: boolean) {
   const queryKey = ['logs', app, id];
+  const wasOpen = useRef(isOpen);
+  useEffect(() => {
+    // The last entries are written when the session ends.
+    if (wasOpen.current && !isOpen) void queryClient.invalidateQueries({ queryKey: ['logs', app, id] });
+    wasOpen.current = isOpen;
+  }, [app, id, isOpen]);
   return useQuery({
     queryKey,
-    queryFn: async ({ signal }): Promise<CachedLogs> => {
-      const known = queryClient.getQueryData<CachedLogs>(queryKey);
-      if (known && known.logs.length >= LOGS_SHOWN_MAX) return known;
-      const query = known?.after === undefined ? {} : { after: known.after };
-      const { body, headers } = await callWithHeaders('listSessionLogs', { app, params: { id }, query, signal });
-      const after = headers.get('x-next-after') ?? known?.after;
-      const why = headers.get('x-logging');
-      return {
-        logs: [...(known?.logs ?? []), ...(body ?? [])],
-        ...(after === undefined ? {} : { after }),
-        ...(why ? { why } : {}),
-      };
+    queryFn: async ({ signal }) => {
+      let found = queryClient.getQueryData<CachedLogs>(queryKey) ?? { logs: [] };
+      for (let hasMore = true; hasMore && found.logs.length < LOGS_SHOWN_MAX; ) {
+        const next = await readNext(app, id, found, signal);
+        hasMore = !isOpen && next.after !== found.after; // While the session runs, the next poll reads further.
+        found = next;
+      }
+      return found;
     },
     refetchInterval: isOpen ? LOOK_MS : false,
     structuralSharing: false,
   });
+}
+
+/** Reads the next page of the log, and returns the known entries with those of the page. */
+async function readNext(app: string, id: string, known: CachedLogs, signal: AbortSignal): Promise<CachedLogs> {
+  const query = known.after === undefined ? {} : { after: known.after };
+  const { body, headers } = await callWithHeaders('listSessionLogs', { app, params: { id }, query, signal });
+  const after = headers.get('x-next-after') ?? known.after;
+  const why = headers.get('x-logging');
+  return { logs: [...known.logs, ...(body ?? [])], ...(after === undefined ? {} : { after }), ...(why ? { why } : {}) };
 }

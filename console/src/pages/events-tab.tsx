@@ -59,6 +59,8 @@ export function EventsTab({
 }) {
   if (events.length === 0 && state === 'broken')
     return <Failed error={new Error('The events could not be read. Trying again…')} />;
+  if (events.length === 0 && state === 'refused')
+    return <Failed error={new Error('The events could not be read. Reload the page to try again.')} />;
   if (events.length === 0 && state === 'over')
     return (
       <Empty icon="sessions" title="No events">

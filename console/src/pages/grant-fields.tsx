@@ -1,5 +1,6 @@
 // The fields of the grants of an agent key.
 import type { Grant } from '../../../contract/grants.ts';
+import { randomId } from '../api/random-id.ts';
 import { Button } from '../ui/button.tsx';
 import { CheckField, TextField } from '../ui/form.tsx';
 
@@ -20,7 +21,7 @@ export interface GrantDraft {
 }
 
 export const draftOf = (grant?: Grant): GrantDraft => ({
-  id: crypto.randomUUID(),
+  id: randomId(),
   operationId: grant?.operationId ?? '',
   readsOnly: grant?.effect === 'read',
   revision: grant?.revision?.toString() ?? '',

@@ -64,7 +64,7 @@ export function OperationEditor({
     work.mutate(false);
   };
   const isChanged = !base || isDirty(draft, base);
-  const fields = { app, draft, change, problems, locked: !mayWrite };
+  const fields = { app, draft, change, problems, locked: !mayWrite || work.isPending };
   return (
     <form
       ref={form}

@@ -133,15 +133,17 @@ async function play(
 ): Promise<void> {
   const { default: Hls } = await import('hls.js/light');
   if (!Hls.isSupported()) throw new Error('This browser cannot play the replay. Save the MP4 files instead.');
-  const authorization = `Bearer ${await agentKey(app)}`;
   if (signal.aborted) return;
   const hls = new Hls({
     // hls.js creates its worker from a string, which the content security policy forbids.
     enableWorker: false,
     startPosition: openAt === 'end' ? 0 : openAt,
-    xhrSetup: (request, requestUrl) => {
-      if (AUTHENTICATED_PATHS.test(new URL(requestUrl, location.href).pathname))
-        request.setRequestHeader('authorization', authorization);
+    // The key is read for each request, because the playlist of a running session is loaded for longer than a key lasts.
+    xhrSetup: async (request, requestUrl) => {
+      if (!AUTHENTICATED_PATHS.test(new URL(requestUrl, location.href).pathname)) return;
+      const key = await agentKey(app);
+      request.open('GET', requestUrl);
+      request.setRequestHeader('authorization', `Bearer ${key}`);
     },
   });
   signal.addEventListener('abort', () => hls.destroy());

@@ -32,14 +32,13 @@ export function PlaygroundPage({ app }: { readonly app: string }) {
   const open = session !== undefined && isOpen(session);
 
   const run = useMutation({
-    mutationFn: async () => {
-      runner.begin();
+    mutationFn: async (number: number) => {
       const running = open ? session : await call('createSession', { app, body: request ?? {} });
       client.setQueryData(sessionQuery(app, running.id).queryKey, running);
       setId(running.id);
-      runner.run({ connectUrl: reachableConnectUrl(running), code });
+      runner.run(number, { connectUrl: reachableConnectUrl(running), code });
     },
-    onError: error => runner.fail(error.message),
+    onError: (error, number) => runner.fail(number, error.message),
   });
   const release = useMutation({
     mutationFn: async () => {
@@ -50,7 +49,7 @@ export function PlaygroundPage({ app }: { readonly app: string }) {
   });
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    run.mutate();
+    run.mutate(runner.begin());
   };
   return (
     <Page

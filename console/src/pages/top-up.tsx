@@ -6,6 +6,7 @@ import type { Checkout, Quote } from '../../../contract/topups.ts';
 import { call } from '../api/call.ts';
 import { isPerson } from '../api/credentials.ts';
 import { checkoutsQuery, quoteQuery } from '../api/queries.ts';
+import { randomId } from '../api/random-id.ts';
 import { Button } from '../ui/button.tsx';
 import { Confirm } from '../ui/confirm.tsx';
 import { CopyButton } from '../ui/copy-button.tsx';
@@ -84,7 +85,7 @@ function Order({
 }) {
   const client = useQueryClient();
   /** However often the request is sent, there is only one order per key. */
-  const key = useRef(crypto.randomUUID());
+  const key = useRef(randomId());
   return (
     <Confirm
       title={`Order ${pack.credits} credits for ${moneyWords(pack.price)}?`}

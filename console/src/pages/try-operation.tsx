@@ -7,6 +7,7 @@ import type { Invocation, InvokeOperation } from '../../../contract/invocations.
 import { call } from '../api/call.ts';
 import { CONSOLE_KEY_NAME } from '../api/credentials.ts';
 import { invocationQuery } from '../api/queries.ts';
+import { randomId } from '../api/random-id.ts';
 import { lineOf, type PlacedProblem, parseJson } from '../json/places.ts';
 import { Button } from '../ui/button.tsx';
 import { CodeBlock } from '../ui/code-block.tsx';
@@ -160,11 +161,12 @@ async function callOnce(app: string, operationId: string, input: InvokeOperation
   try {
     return await call('invokeOperation', {
       params: { appId: app, operationId },
-      headers: { authorization: `Bearer ${key}`, 'idempotency-key': crypto.randomUUID() },
+      headers: { authorization: `Bearer ${key}`, 'idempotency-key': randomId() },
       body: { input },
     });
   } finally {
-    await call('revokeAgentKey', { params: { appId: app, keyId: id } });
+    // The key expires by itself. An error here must not hide the outcome of the call.
+    await call('revokeAgentKey', { params: { appId: app, keyId: id } }).catch(() => undefined);
   }
 }
 

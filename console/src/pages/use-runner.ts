@@ -17,9 +17,10 @@ export interface Runner {
   readonly isRunning: boolean;
   /** How the last run ended, in words. Empty until it has ended. */
   readonly ended: string;
-  begin(): void;
-  run(request: RunRequest): void;
-  fail(text: string): void;
+  /** Returns the number of the run. Calls of `run` and `fail` for an earlier run, or a stopped one, have no effect. */
+  begin(): number;
+  run(number: number, request: RunRequest): void;
+  fail(number: number, text: string): void;
   stop(): void;
 }
 
@@ -28,6 +29,7 @@ export function useRunner(): Runner {
   const [isRunning, setRunning] = useState(false);
   const [ended, setEnded] = useState('');
   const frame = useRef<HTMLIFrameElement>(undefined);
+  const currentRun = useRef(0);
   const remove = useCallback(() => {
     frame.current?.remove();
     frame.current = undefined;
@@ -37,6 +39,7 @@ export function useRunner(): Runner {
   const add = (line: Omit<Line, 'id'>): void =>
     setLines(previous => [...previous, { ...line, id: (previous.at(-1)?.id ?? 0) + 1 }].slice(-LINES_MAX));
   const end = (words: string): void => {
+    currentRun.current += 1;
     remove();
     setRunning(false);
     setEnded(words);
@@ -45,21 +48,30 @@ export function useRunner(): Runner {
     add({ level: 'error', text });
     end('The snippet failed.');
   };
+  const ifCurrent = (number: number, work: () => void): void => {
+    if (number === currentRun.current) work();
+  };
   return {
-    ...{ lines, isRunning, ended, fail },
+    ...{ lines, isRunning, ended },
     begin: () => {
       setLines([]);
       setEnded('');
       setRunning(true);
+      currentRun.current += 1;
+      return currentRun.current;
     },
-    run: request => {
-      remove();
-      frame.current = openFrame(request, message => {
-        if (message.kind === 'line') add(message);
-        else if (message.kind === 'failed') fail(message.text);
-        else end('The snippet is done.');
-      });
-    },
+    run: (number, request) =>
+      ifCurrent(number, () => {
+        remove();
+        frame.current = openFrame(request, message =>
+          ifCurrent(number, () => {
+            if (message.kind === 'line') add(message);
+            else if (message.kind === 'failed') fail(message.text);
+            else end('The snippet is done.');
+          }),
+        );
+      }),
+    fail: (number, text) => ifCurrent(number, () => fail(text)),
     stop: () => end('The snippet was stopped.'),
   };
 }

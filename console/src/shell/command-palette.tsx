@@ -76,7 +76,8 @@ function Finder({ app, close }: { readonly app: string | undefined; readonly clo
   };
   const press = (event: KeyboardEvent): void => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (step !== undefined) setAt((Math.min(at, commands.length - 1) + step + commands.length) % commands.length);
+    if (step !== undefined && commands.length > 0)
+      setAt((Math.min(at, commands.length - 1) + step + commands.length) % commands.length);
     else if (event.key === 'Enter' && !event.nativeEvent.isComposing) choose(current);
     else return;
     event.preventDefault();

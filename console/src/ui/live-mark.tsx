@@ -5,6 +5,7 @@ const STATE_LABELS: Readonly<Record<StreamState, { readonly text: string; readon
   connecting: { text: 'Connecting', dot: 'bg-line-strong' },
   live: { text: 'Live', dot: 'bg-good' },
   broken: { text: 'Not live. Reconnecting', dot: 'bg-warn' },
+  refused: { text: 'Not live. Reload the page', dot: 'bg-warn' },
   over: { text: 'Ended', dot: 'bg-line-strong' },
 };
 

@@ -27,6 +27,7 @@ import type { CallableOperation, Catalogue, HttpCallable } from '../configured-o
 import type { HttpOperations } from '../configured-operations/http-operations.ts';
 import { inputRetention } from '../configured-operations/retention.ts';
 import type { AgentMemory } from '../consumers/agent-memory.ts';
+import { fault } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import { statusOf } from '../identity/credential-rules.ts';
 import type { BrowserOperations } from './browser-operations.ts';
@@ -95,6 +96,12 @@ interface Ending {
   readonly recorded?: boolean;
   readonly upstream?: Partial<Upstream>;
 }
+
+/** The answer to a call that is stopped before its start. A call that has started is left to the next process. */
+const serviceStopping = () =>
+  fault('service_stopping', 'The service is stopping. Nothing was started.', {
+    advice: 'Send the request again in a few seconds, with the same Idempotency-Key if it had one.',
+  });
 
 class Cancelled extends Error {}
 class CostLimit extends Error {}
@@ -295,7 +302,7 @@ export class Executions {
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    const stop = (one: Running): void => one.abort.abort(new Error('the service is stopping'));
+    const stop = (one: Running): void => one.abort.abort(serviceStopping());
     const running = [...this.#running.values()];
     for (const one of running.filter(({ effect, isContinued }) => effect === 'read' || isContinued)) stop(one);
     const effects = running.filter(({ effect, isContinued }) => effect !== 'read' && !isContinued);

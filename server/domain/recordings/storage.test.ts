@@ -9,6 +9,7 @@ import { type RecordingKeys, RecordingStorage } from './storage.ts';
 
 test('stores the init segment of a run if an earlier try failed after its row was written', async () => {
   const stored: string[] = [];
+  const stats: string[] = [];
   const segments: SegmentRow[] = [];
   const runs = new Map<string, number>();
   let isDown = true;
@@ -17,7 +18,10 @@ test('stores the init segment of a run if an earlier try failed after its row wa
       if (isDown) throw new Error('the store is down');
       stored.push(key);
     },
-    stat: async (key: ArtifactKey) => (stored.includes(key) ? { size: 1 } : undefined),
+    stat: async (key: ArtifactKey) => {
+      stats.push(key);
+      return stored.includes(key) ? { size: 1 } : undefined;
+    },
   };
   const rows = {
     runOf: async (_: string, __: number, checksum: string) => runs.get(checksum),
@@ -47,6 +51,7 @@ test('stores the init segment of a run if an earlier try failed after its row wa
   await storage.keep({ session: 's', page: 0 }, segment(1));
   await storage.keep({ session: 's', page: 0 }, segment(2));
   assert.deepEqual(stored, ['0/init-0', '0/1', '0/2']);
+  assert.equal(stats.length, 2, 'the store is asked once for each attempt, and not for the second segment');
   assert.deepEqual(
     segments.map(({ run }) => run),
     [0, 0],

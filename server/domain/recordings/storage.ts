@@ -30,6 +30,8 @@ export class RecordingStorage implements RecordingSink {
   readonly #parts: RecordingStorageParts;
   /** The applications of the sessions that are being recorded. */
   readonly #applications = new Map<string, ApplicationId>();
+  /** The init segment that was last stored for each page that is being recorded, so that not every segment asks for it. */
+  readonly #storedInits = new Map<string, ArtifactKey>();
 
   constructor(parts: RecordingStorageParts) {
     this.#parts = parts;
@@ -83,6 +85,7 @@ export class RecordingStorage implements RecordingSink {
   async done({ session, page }: RecordedPage): Promise<void> {
     if (await this.#recordedBy(session)) await this.#parts.rows.stored(session as SessionId, page);
     this.#applications.delete(session);
+    this.#storedInits.delete(pageKey(session, page));
   }
 
   /** The application of a session that is being recorded. Cached, because this is called for each segment. */
@@ -100,10 +103,14 @@ export class RecordingStorage implements RecordingSink {
     const key = keys.init(app, session, page, run);
     // The row is written first, because it assigns the number. The artifact is missing if an earlier attempt failed
     // after that.
+    if (this.#storedInits.get(pageKey(session, page)) === key) return run;
     if (!(await artifacts.stat(key))) await artifacts.put(key, chunk(init), SEGMENT_TYPE);
+    this.#storedInits.set(pageKey(session, page), key);
     return run;
   }
 }
+
+const pageKey = (session: string, page: number): string => `${session}/${page}`;
 
 const SEGMENT_TYPE = { contentType: 'video/mp4' };
 

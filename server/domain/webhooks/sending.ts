@@ -20,7 +20,7 @@ const ATTEMPT_MS = 15_000;
  * attempt can take. It must not equal any pause in retries.ts, because the store tells a reserved delivery from one
  * that waits for a retry by the length of the interval.
  */
-const RESERVED_MS = 60_000;
+export const RESERVED_MS = 60_000;
 /** The response is read only so that the connection is closed cleanly. */
 const RESPONSE_BYTES_MAX = 64 * 1024;
 const LANES_MAX = 64;

@@ -33,6 +33,7 @@ import { cleanName } from '../identity/names.ts';
 import { revisionFrom } from '../identity/revisions.ts';
 import type { WebhookKeys } from './keys.ts';
 import { testDelivery } from './message.ts';
+import { RESERVED_MS } from './sending.ts';
 import { SEND_TASK } from './writing.ts';
 
 export interface WebhooksParts {
@@ -186,7 +187,7 @@ export class Webhooks {
     if (!isUuid(deliveryId)) throw notFound('Delivery', deliveryId);
     const { applicationId, id } = webhook;
     const row = await store.atomically(async trx => {
-      const row = await trx.webhooks.redeliver(applicationId, id, deliveryId as DeliveryId, clock.now());
+      const row = await trx.webhooks.redeliver(applicationId, id, deliveryId as DeliveryId, clock.now(), RESERVED_MS);
       if (!row) throw notFound('Delivery', deliveryId);
       assertEnabled(webhook);
       await this.#record(trx, 'webhook.redelivered', webhook, caller, { deliveryId });

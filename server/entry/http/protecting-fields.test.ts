@@ -26,6 +26,12 @@ test('ignores unknown fields unless they are similar to a protecting field or in
   assert.deepEqual(refusedFields(unknown, protectingFields, known), []);
 });
 
+test('suggests the parent of protecting fields for an unknown field that resembles it', () => {
+  assert.deepEqual(refusedFields(['browserSetings'], protectingFields, known), [
+    { path: 'browserSetings', suggestion: 'browserSettings' },
+  ]);
+});
+
 test('does not compare a name that is longer than any field name', () => {
   assert.deepEqual(refusedFields(['networkPolicy'.repeat(10_000)], protectingFields, known), []);
 });

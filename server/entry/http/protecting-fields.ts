@@ -16,7 +16,8 @@ export interface RefusedField {
 
 /**
  * `protecting` contains the protecting fields by path, each with other names that callers use for it. `knownNames`
- * contains the paths of all fields of the body. All paths are without indexes: `proxies.server`.
+ * contains the paths of all fields of the body. All paths are without indexes: `proxies.server`. An unknown field that
+ * resembles a parent of a protecting field is refused too, since the restrictions in it would be lost.
  */
 export function refusedFields(
   unknown: readonly string[],
@@ -24,12 +25,13 @@ export function refusedFields(
   knownNames: readonly string[],
 ): RefusedField[] {
   const fields = Object.keys(protecting);
+  const fieldsAndParents = [...new Set(fields.flatMap(pathAndParents))];
   return unknown.flatMap((path): RefusedField[] => {
     const plain = path.replaceAll(/\[\d+\]/g, '');
     const name = nameOf(plain);
     if (name.length > NAME_CHARACTERS_MAX) return [];
     const isInside = fields.some(field => plain.startsWith(`${field}.`));
-    const candidates = isInside ? knownNames.filter(field => parentOf(field) === parentOf(plain)) : fields;
+    const candidates = isInside ? knownNames.filter(field => parentOf(field) === parentOf(plain)) : fieldsAndParents;
     const right = correctionFor(name, candidates.map(nameOf));
     const suggestion = candidates.find(field => nameOf(field) === right || protecting[field]?.includes(name));
     if (suggestion === undefined) return isInside ? [{ path }] : [];
@@ -40,3 +42,5 @@ export function refusedFields(
 const nameOf = (path: string): string => path.slice(path.lastIndexOf('.') + 1);
 
 const parentOf = (path: string): string => path.slice(0, Math.max(0, path.lastIndexOf('.')));
+
+const pathAndParents = (path: string): string[] => (path === '' ? [] : [path, ...pathAndParents(parentOf(path))]);

@@ -103,11 +103,16 @@ export interface WebhookRows {
   /** Newest first. */
   deliveries(application: ApplicationId, id: WebhookId, filter: DeliveryFilter): Promise<DeliveryRow[]>;
   delivery(application: ApplicationId, id: WebhookId, delivery: DeliveryId): Promise<DeliveryRow | undefined>;
+  /**
+   * Makes the delivery due. If a process is sending it at the moment, its reservation, which is `reservedMs` long, stays,
+   * so that no other process sends it too.
+   */
   redeliver(
     application: ApplicationId,
     id: WebhookId,
     delivery: DeliveryId,
     now: Date,
+    reservedMs: number,
   ): Promise<DeliveryRow | undefined>;
   /** The number of waiting deliveries of the webhook. */
   waiting(id: WebhookId): Promise<number>;

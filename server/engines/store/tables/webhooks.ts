@@ -12,18 +12,18 @@ export const webhooks = (db: Db): WebhookRows => ({
   insert: (row, limit) => inTransaction(db, trx => insert(trx, row, limit)),
 
   list: async (application, { limit, before }) => {
-    const listed = db
+    const query = db
       .selectFrom('webhooks')
       .selectAll()
       .where('applicationId', '=', application)
       .orderBy('id', 'desc')
       .limit(limit);
-    return (await (before ? listed.where('id', '<', before) : listed).execute()).map(withoutNulls);
+    return (await (before ? query.where('id', '<', before) : query).execute()).map(withoutNulls);
   },
 
   get: async (application, id) => {
-    const one = db.selectFrom('webhooks').selectAll().where('applicationId', '=', application).where('id', '=', id);
-    return (await one.execute()).map(withoutNulls)[0];
+    const query = db.selectFrom('webhooks').selectAll().where('applicationId', '=', application).where('id', '=', id);
+    return (await query.execute()).map(withoutNulls)[0];
   },
 
   change: ({ applicationId, id }, revision, { status, ...change }, now) =>
@@ -34,21 +34,21 @@ export const webhooks = (db: Db): WebhookRows => ({
           : status === 'enabled'
             ? { status, disabledReason: null, disabledAt: null, failingSince: null }
             : {};
-      const changed = trx
+      const update = trx
         .updateTable('webhooks')
         .set({ ...change, ...state, revision: revision + 1 })
         .where('applicationId', '=', applicationId)
         .where('id', '=', id)
         .where('revision', '=', revision)
         .returningAll();
-      const [row] = (await changed.execute()).map(withoutNulls);
+      const [row] = (await update.execute()).map(withoutNulls);
       if (row && status === 'disabled') await giveUpWaitingDeliveries(trx, id);
       return row;
     }),
 
   remove: async (application, id) => {
-    const removed = db.deleteFrom('webhooks').where('applicationId', '=', application).where('id', '=', id);
-    return (await removed.returning('id').execute()).length > 0;
+    const deletion = db.deleteFrom('webhooks').where('applicationId', '=', application).where('id', '=', id);
+    return (await deletion.returning('id').execute()).length > 0;
   },
 
   insertDelivery: async row => {
@@ -65,20 +65,22 @@ export const webhooks = (db: Db): WebhookRows => ({
   delivery: async (application, id, delivery) =>
     (await ofWebhook(db, application, id).where('id', '=', delivery).execute()).map(withoutNulls)[0],
 
-  redeliver: async (application, id, delivery, now) => {
-    const again = db
+  redeliver: async (application, id, delivery, now, reservedMs) => {
+    const dueAt = sql<Date>`case when due_at > ${now} and ${isReserved('webhook_deliveries', reservedMs)}
+      then due_at else ${now}::timestamptz end`;
+    const update = db
       .updateTable('webhookDeliveries')
-      .set({ status: 'waiting', attempts: 0, dueAt: now })
+      .set({ status: 'waiting', attempts: 0, dueAt })
       .where('applicationId', '=', application)
       .where('webhookId', '=', id)
       .where('id', '=', delivery)
       .returningAll();
-    return (await again.execute()).map(withoutNulls)[0];
+    return (await update.execute()).map(withoutNulls)[0];
   },
 
   waiting: async id => {
-    const waiting = db.selectFrom('webhookDeliveries').where('webhookId', '=', id).where('dueAt', 'is not', null);
-    return (await waiting.select(countAll).executeTakeFirstOrThrow()).count;
+    const query = db.selectFrom('webhookDeliveries').where('webhookId', '=', id).where('dueAt', 'is not', null);
+    return (await query.select(countAll).executeTakeFirstOrThrow()).count;
   },
 
   byId: async id => (await db.selectFrom('webhooks').selectAll().where('id', '=', id).execute()).map(withoutNulls)[0],
@@ -87,20 +89,20 @@ export const webhooks = (db: Db): WebhookRows => ({
     const hasMore = sql<boolean>`exists (select from session_events
       where session_events.application_id = webhooks.application_id and session_events.id > webhooks.read_through)`;
     // In random order, so that webhooks that make no progress do not block the others.
-    const behind = db.selectFrom('webhooks').selectAll().where('status', '=', 'enabled').where(hasMore);
-    return (await behind.orderBy(sql`random()`).limit(batch).execute()).map(withoutNulls);
+    const query = db.selectFrom('webhooks').selectAll().where('status', '=', 'enabled').where(hasMore);
+    return (await query.orderBy(sql`random()`).limit(batch).execute()).map(withoutNulls);
   },
 
   write: ({ id, readThrough }, readThroughNumber, deliveries) =>
     inTransaction(db, async trx => {
-      const moved = trx
+      const update = trx
         .updateTable('webhooks')
         .set({ readThrough: readThroughNumber })
         .where('id', '=', id)
         .where('readThrough', '=', readThrough)
         .where('status', '=', 'enabled')
         .returning('id');
-      if ((await moved.execute()).length === 0) return false;
+      if ((await update.execute()).length === 0) return false;
       if (deliveries.length > 0)
         await trx
           .insertInto('webhookDeliveries')
@@ -113,12 +115,12 @@ export const webhooks = (db: Db): WebhookRows => ({
     }),
 
   due: async (now, batch) => {
-    const enabled = db.selectFrom('webhooks').select('id').where('status', '=', 'enabled');
+    const query = db.selectFrom('webhooks').select('id').where('status', '=', 'enabled');
     const due = db
       .selectFrom('webhookDeliveries')
       .select(['webhookId', 'applicationId'])
       .where('dueAt', '<=', now)
-      .where('webhookId', 'in', enabled)
+      .where('webhookId', 'in', query)
       .groupBy(['webhookId', 'applicationId'])
       .orderBy(({ fn }) => fn.min('dueAt'))
       .limit(batch);
@@ -139,12 +141,12 @@ export const webhooks = (db: Db): WebhookRows => ({
 
   failed: ({ id, webhookId }, now, { failure, answerStatus, dueAt }) =>
     inTransaction(db, async trx => {
-      const failing = trx
+      const update = trx
         .updateTable('webhooks')
         .set(eb => ({ failingSince: eb.fn.coalesce('failingSince', sql<Date>`${now}::timestamptz`) }))
         .where('id', '=', webhookId)
         .returning('failingSince');
-      const [row] = await failing.execute();
+      const [row] = await update.execute();
       await trx
         .updateTable('webhookDeliveries')
         .set({
@@ -159,46 +161,49 @@ export const webhooks = (db: Db): WebhookRows => ({
     }),
 
   release: async (delivery, now) => {
-    const released = db.updateTable('webhookDeliveries').set({ dueAt: now });
-    await released.where('id', '=', delivery).where('status', '=', 'waiting').execute();
+    const update = db.updateTable('webhookDeliveries').set({ dueAt: now });
+    await update.where('id', '=', delivery).where('status', '=', 'waiting').execute();
   },
 
   disable: (id, reason, now) => inTransaction(db, trx => disable(trx, id, reason, now)),
 
   forget: async (before, batch) => {
-    const old = db
+    const query = db
       .selectFrom('webhookDeliveries')
       .select('id')
       .where('createdAt', '<', before)
       .where('dueAt', 'is', null)
       .limit(batch);
-    return (await db.deleteFrom('webhookDeliveries').where('id', 'in', old).returning('id').execute()).length;
+    return (await db.deleteFrom('webhookDeliveries').where('id', 'in', query).returning('id').execute()).length;
   },
 });
 
 async function insert(trx: Db, row: WebhookRow, limit: number): Promise<'inserted' | 'limit_reached'> {
   await lockApplication(trx, row.applicationId);
-  const all = trx.selectFrom('webhooks').where('applicationId', '=', row.applicationId);
-  if ((await all.select(countAll).executeTakeFirstOrThrow()).count >= limit) return 'limit_reached';
+  const query = trx.selectFrom('webhooks').where('applicationId', '=', row.applicationId);
+  if ((await query.select(countAll).executeTakeFirstOrThrow()).count >= limit) return 'limit_reached';
   await trx.insertInto('webhooks').values(row).execute();
   return 'inserted';
 }
 
+/**
+ * Whether a process reserved the delivery in order to send it. Excludes a delivery that failed and is waiting for its
+ * next attempt: no pause after a failure has the length of a reservation.
+ */
+const isReserved = (table: string, reservedMs: number) =>
+  sql<boolean>`${sql.ref(`${table}.due_at`)} - ${sql.ref(`${table}.attempted_at`)} = ${reservedMs} * interval '1 millisecond'`;
+
 async function take(trx: Db, id: WebhookId, now: Date, until: Date): Promise<DeliveryRow | undefined> {
   // This is a separate statement, because only the next statement sees what another process reserved while this one
   // waited.
-  const enabled = trx.selectFrom('webhooks').select('id').where('id', '=', id).where('status', '=', 'enabled');
-  if ((await enabled.forNoKeyUpdate().execute()).length === 0) return undefined;
+  const query = trx.selectFrom('webhooks').select('id').where('id', '=', id).where('status', '=', 'enabled');
+  if ((await query.forNoKeyUpdate().execute()).length === 0) return undefined;
   const reserved = trx
     .selectFrom('webhookDeliveries as reserved')
     .select('reserved.id')
     .where('reserved.webhookId', '=', id)
     .where('reserved.dueAt', '>', now)
-    // Excludes a delivery that failed and is waiting for its next attempt. No pause after a failure has the length of a
-    // reservation.
-    .where(
-      sql<boolean>`reserved.due_at - reserved.attempted_at = ${until.getTime() - now.getTime()} * interval '1 millisecond'`,
-    );
+    .where(isReserved('reserved', until.getTime() - now.getTime()));
   const first = trx
     .selectFrom('webhookDeliveries')
     .select('id')
@@ -210,23 +215,23 @@ async function take(trx: Db, id: WebhookId, now: Date, until: Date): Promise<Del
     .limit(1)
     .forUpdate()
     .skipLocked();
-  const taken = trx
+  const update = trx
     .updateTable('webhookDeliveries')
     .set(eb => ({ dueAt: until, attemptedAt: now, attempts: eb('attempts', '+', 1) }))
     .where('id', 'in', first)
     .where('dueAt', '<=', now)
     .returningAll();
-  return (await taken.execute()).map(withoutNulls)[0];
+  return (await update.execute()).map(withoutNulls)[0];
 }
 
 async function disable(trx: Db, id: WebhookId, reason: DisabledReason, now: Date): Promise<void> {
-  const disabled = trx
+  const update = trx
     .updateTable('webhooks')
     .set(eb => ({ status: 'disabled', disabledReason: reason, disabledAt: now, revision: eb('revision', '+', 1) }))
     .where('id', '=', id)
     .where('status', '=', 'enabled')
     .returning('id');
-  if ((await disabled.execute()).length > 0) await giveUpWaitingDeliveries(trx, id);
+  if ((await update.execute()).length > 0) await giveUpWaitingDeliveries(trx, id);
 }
 
 async function giveUpWaitingDeliveries(trx: Db, id: WebhookId): Promise<void> {
