@@ -55,7 +55,7 @@ const SESSION: HumanSessionRow & { strongestAcr: 'phr' } = {
   strongestAcr: 'phr',
 };
 
-/** A store with one key and one token. It counts reads, and its responses can be delayed. */
+/** A store with one key, one token and one person. It counts reads, and its responses can be delayed. */
 async function setup({ key = KEY as KeyRow | undefined, wait = async () => {} } = {}) {
   const seen = {
     reads: 0,
@@ -63,6 +63,7 @@ async function setup({ key = KEY as KeyRow | undefined, wait = async () => {} } 
     notices: [] as string[],
     uses: 0,
     key,
+    person: SESSION,
     heard: (_: string) => {},
     gap: () => {},
     closed: false,
@@ -83,7 +84,7 @@ async function setup({ key = KEY as KeyRow | undefined, wait = async () => {} } 
       touch: async () => ++seen.uses === 1,
     } as unknown as Store['tokens'],
     humanSessions: {
-      byHash: async (hash: Buffer) => (hash.equals(PERSON.hash) ? SESSION : undefined),
+      byHash: async (hash: Buffer) => (hash.equals(PERSON.hash) ? seen.person : undefined),
       touch: async (_: HumanSessionId, _at: Date, _ip: string, idle: Date) =>
         void seen.touches.push(`idle ${idle.getTime()}`),
     } as unknown as Store['humanSessions'],
@@ -272,4 +273,15 @@ test('authenticates a person by a session cookie, but not by its value as a bear
   );
   clock.ms = 50 * SECOND_MS;
   assert.equal((await refusal(callers.authenticate({ cookie, ip: '::1' }, 'human'))).code, 'invalid_credentials');
+});
+
+test('accepts a person after the idle timeout that was cached if a use has extended it since', async () => {
+  const { callers, clock, seen } = await setup();
+  const presented = { cookie: PERSON.text.reveal(), ip: '::1' };
+  clock.ms = 40 * SECOND_MS;
+  await callers.authenticate(presented, 'human');
+  assert.equal(seen.touches.length, 1);
+  seen.person = { ...SESSION, idleExpiresAt: new Date(90 * SECOND_MS) }; // What the use has written.
+  clock.ms = 55 * SECOND_MS;
+  assert.equal((await callers.authenticate(presented, 'human')).accountId, 'account-1');
 });

@@ -151,12 +151,13 @@ export class Callers implements Closeable {
 
   /**
    * Finds a credential. Only active ones are cached, so that an expired one takes the same path, and the same time, as
-   * an unknown one.
+   * an unknown one. One that has expired in the cache is read again, because a use may have extended it.
    */
   async #find(credential: Credential): Promise<KnownCredential | undefined> {
     const name = credential.hash.toString('hex');
     const known = this.#cachedCallers.get(name);
-    if (known && this.#clock.monotonicMs() - known.readAtMs < CACHED_MS) return known;
+    const isFresh = known && this.#clock.monotonicMs() - known.readAtMs < CACHED_MS;
+    if (isFresh && isActive(known.row, this.#clock.now())) return known;
     const before = this.#revocations;
     const read = await this.#read(credential);
     if (read && isActive(read.row, this.#clock.now()) && before === this.#revocations) this.#cache(name, read);
