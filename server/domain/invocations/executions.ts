@@ -344,7 +344,7 @@ export class Executions {
     const over = new AbortController();
     void this.#watchCost(row, prepared, abort, over.signal);
     try {
-      const outcome = await this.#storeOutput(row, await abortable(signal, prepared.run(row, signal)));
+      const outcome = await this.#storeOutput(row, await abortable(signal, () => prepared.run(row, signal)));
       const upstream = outcome.upstream ? { upstream: outcome.upstream } : {};
       const ended = await this.#end({ row, end: this.#endOf(row, outcome, prepared), ...recorded, ...upstream });
       return ended && outcome.state === 'succeeded' && outcome.isNotKept ? { ...ended, output: outcome.output } : ended;
@@ -539,9 +539,13 @@ export const callerOf = ({ id, applicationId, scopes }: KeyRow): AgentCaller => 
   source: { ip: '' },
 });
 
-/** Rejects with the signal's reason as soon as it is aborted. */
-function abortable<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+/**
+ * Rejects with the signal's reason as soon as it is aborted. If it is aborted already, throws the reason and does not
+ * begin the work.
+ */
+function abortable<T>(signal: AbortSignal, begin: () => Promise<T>): Promise<T> {
   signal.throwIfAborted();
+  const work = begin();
   const { promise, reject } = Promise.withResolvers<never>();
   const stop = (): void => reject(signal.reason);
   signal.addEventListener('abort', stop, { once: true });

@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { TestClock } from '../../../tests/harness/test-clock.ts';
+import type { InvocationEnd, InvocationRow } from '../../engines/store/rows/invocations.ts';
+import { type ApplicationId, type HostId, type InvocationId, type KeyId, newId } from '../../kit/ids.ts';
+import { silentLog } from '../../kit/log.ts';
+import { builtInNamed } from '../configured-operations/callable.ts';
+import type { AgentCaller } from '../identity/caller.ts';
+import { Executions, type ExecutionsParts } from './executions.ts';
+
+const NOW = new Date();
+
+test('does not begin a read that is cancelled while its start is written', async () => {
+  const operation = builtInNamed('browser.content');
+  assert.ok(operation);
+  const caller: AgentCaller = {
+    ...{ kind: 'agentKey', applicationId: newId<ApplicationId>(NOW), keyId: newId<KeyId>(NOW) },
+    ...{ scopes: new Set(['operations:invoke']), source: { ip: '' } },
+  };
+  const row: InvocationRow = {
+    ...{ id: newId<InvocationId>(NOW), hostId: newId<HostId>(NOW), applicationId: caller.applicationId },
+    ...{ keyId: caller.keyId, operationId: operation.id, kind: 'managed', operationRevision: operation.revision },
+    ...{ operationDigest: operation.digest, effect: 'read', state: 'accepted', requestDigest: Buffer.alloc(32) },
+    ...{ inputDigest: 'sha256:', meters: {}, attempts: 0, price: 0, reserved: 0, captured: 0, createdAt: NOW },
+  };
+  const ended = Promise.withResolvers<InvocationEnd>();
+  let runs = 0;
+  const executions: Executions = new Executions({
+    ...{ clock: new TestClock(), log: silentLog, rates: { browserSecond: 0, egressMegabyte: 0 } },
+    ...{ issuer: 'https://berth.test', sign: async () => 'receipt', endUserOf: async () => undefined },
+    rows: {
+      dispatch: async () => {
+        assert.ok(executions.cancel(row.id));
+        return { ...row, state: 'dispatched' };
+      },
+      end: async (_: InvocationId, end: InvocationEnd) => {
+        ended.resolve(end);
+        return { ...row, ...end };
+      },
+    },
+    managed: {
+      prepare: async () => ({
+        run: async () => {
+          runs += 1;
+          return { state: 'succeeded', output: {} };
+        },
+        release: async () => {},
+      }),
+    },
+  } as unknown as ExecutionsParts);
+  await executions.start(caller, row, operation, {});
+  const { state, error } = await ended.promise;
+  assert.deepEqual([runs, state, error?.code], [0, 'failed', 'cancelled']);
+});
