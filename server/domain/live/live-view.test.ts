@@ -15,15 +15,24 @@ const sessionId = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d10' as SessionId;
 const applicationId = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d20' as ApplicationId;
 const LATE_MS = 20;
 
+const adopted = { status: 'RUNNING', settings: {} } as unknown as SessionRow;
+
+const claimedHandoff = (now: Date): HandoffRow => ({
+  ...{ id: 'handoff' as HandoffId, applicationId, sessionId, origin: 'api', status: 'claimed', instructions: 'x' },
+  ...{ reason: 'other', claimableBy: 'members', record: 'mask', leaseSeconds: 120, fence: 7, holder: 'somebody' },
+  ...{ requesterKind: 'account', createdAt: now, expiresAt: addMs(now, 600_000), claimTries: 0 },
+  ...{ leaseExpiresAt: addMs(now, 120_000), allowedOrigins: ['https://bank.test'] },
+});
+
+/** Returns a live view whose session has this open hand-off. */
+const viewWith = (clock: TestClock, findOpen: () => Promise<HandoffRow>): LiveView =>
+  new LiveView({
+    ...{ clock, log: silentLog, leases: { clock, log: silentLog }, rows: { of: async () => undefined } },
+    handoffs: { findOpen },
+  } as unknown as LiveViewParts);
+
 test('masks an adopted session before its pages are recorded, even if the masked hand-off is loaded late', async () => {
   const clock = new TestClock();
-  const now = clock.now();
-  const row: HandoffRow = {
-    ...{ id: 'handoff' as HandoffId, applicationId, sessionId, origin: 'api', status: 'claimed', instructions: 'x' },
-    ...{ reason: 'other', claimableBy: 'members', record: 'mask', leaseSeconds: 120, fence: 7, holder: 'somebody' },
-    ...{ requesterKind: 'account', createdAt: now, expiresAt: addMs(now, 600_000), claimTries: 0 },
-    ...{ leaseExpiresAt: addMs(now, 120_000), allowedOrigins: ['https://bank.test'] },
-  };
   const covers: string[] = [];
   let cover: Cover | undefined;
   const live = {
@@ -40,10 +49,7 @@ test('masks an adopted session before its pages are recorded, even if the masked
       },
     },
   } as unknown as LiveSession;
-  const view = new LiveView({
-    ...{ clock, log: silentLog, leases: { clock, log: silentLog }, rows: { of: async () => undefined } },
-    handoffs: { findOpen: () => later(LATE_MS, row) },
-  } as unknown as LiveViewParts);
+  const view = viewWith(clock, () => later(LATE_MS, claimedHandoff(clock.now())));
   const recorder: Watcher = {
     name: 'recorder',
     attend: async () => {
@@ -51,8 +57,28 @@ test('masks an adopted session before its pages are recorded, even if the masked
       return undefined;
     },
   };
-  const session = { status: 'RUNNING', settings: {} } as unknown as SessionRow;
-  await new Watchers([recorder, view], silentLog).attend(live, session, new AbortController().signal);
+  await new Watchers([recorder, view], silentLog).attend(live, adopted, new AbortController().signal);
   assert.deepEqual(covers, ['guard mask', 'recorder mask']);
   await view.leaseOf(sessionId)?.close(false);
+});
+
+test('keeps no lease of an adopted session that cannot be attended', async () => {
+  const clock = new TestClock();
+  let holds = 0;
+  const live = {
+    ...{ id: sessionId, applicationId, setCover: () => {}, onCover: () => ({ close: () => {} }) },
+    hold: () => {
+      holds += 1;
+      return {
+        close: () => {
+          holds -= 1;
+        },
+      };
+    },
+    browser: { restrictNavigations: () => Promise.reject(new Error('the browser does not respond')) },
+  } as unknown as LiveSession;
+  const view = viewWith(clock, async () => claimedHandoff(clock.now()));
+  await assert.rejects(view.attend(live, adopted), /does not respond/);
+  assert.equal(view.leaseOf(sessionId), undefined);
+  assert.equal(holds, 0);
 });

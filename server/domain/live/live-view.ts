@@ -4,7 +4,7 @@ import type { ControlRows } from '../../engines/store/rows/controls.ts';
 import type { CompleteDownload } from '../../engines/store/rows/downloads.ts';
 import type { EventRows, NamedEvent } from '../../engines/store/rows/events.ts';
 import type { HandoffRow, HandoffRows } from '../../engines/store/rows/handoffs.ts';
-import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
+import type { SessionEnd, SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
 import { addMs } from '../../kit/clock.ts';
 import { isFault, reason } from '../../kit/fault.ts';
 import type { KeyId, SessionId } from '../../kit/ids.ts';
@@ -92,17 +92,21 @@ export class LiveView implements Watcher {
           this.#parts.log.warn('live.cover_failed', { sessionId: liveSession.id, reason: reason(error) }),
         );
     });
-    if (row.status !== 'PENDING') await lease.adopt(await this.#parts.handoffs.findOpen(liveSession.id));
-    this.#epochs.set(liveSession.id, stored?.linkEpoch ?? 0);
-    return {
-      leave: async end => {
-        for (const leave of [...(this.#leaveListeners.get(liveSession.id) ?? [])]) leave(end !== undefined);
-        covering.close();
-        await lease.close(end !== undefined);
-        await this.#viewings.get(liveSession.id)?.viewing.close();
-        for (const all of this.#perSession) all.delete(liveSession.id);
-      },
+    const leave = async (end?: SessionEnd): Promise<void> => {
+      for (const listener of [...(this.#leaveListeners.get(liveSession.id) ?? [])]) listener(end !== undefined);
+      covering.close();
+      await lease.close(end !== undefined);
+      await this.#viewings.get(liveSession.id)?.viewing.close();
+      for (const all of this.#perSession) all.delete(liveSession.id);
     };
+    try {
+      if (row.status !== 'PENDING') await lease.adopt(await this.#parts.handoffs.findOpen(liveSession.id));
+    } catch (error) {
+      await leave(); // Nobody else does, because no attendance is returned.
+      throw error;
+    }
+    this.#epochs.set(liveSession.id, stored?.linkEpoch ?? 0);
+    return { leave };
   }
 
   leaseOf(session: SessionId): Lease | undefined {
