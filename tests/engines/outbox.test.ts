@@ -88,6 +88,20 @@ describe('the outbox', () => {
     await outbox.close();
   });
 
+  it('takes several files at once, all or none', async () => {
+    const outbox = open(disk);
+    const [first, second] = [newKey(), newKey()];
+    const taken = { key: first, staged: await stage(Buffer.from('a')) };
+    // PostgreSQL stores no text with this character.
+    await assert.rejects(outbox.post(app, taken, { key: second, staged: '\0' }));
+    assert.equal((await outbox.waiting(app, [first, second])).size, 0);
+    await outbox.post(app, taken, { key: second, staged: await stage(Buffer.from('b')) });
+    await emptied(outbox);
+    assert.deepEqual([String(await read(outbox, first)), String(await read(outbox, second))], ['a', 'b']);
+    assert.deepEqual(readdirSync(join(folder, 'staging')), []);
+    await outbox.close();
+  });
+
   it('returns a waiting file only to the application that owns it', async () => {
     const outbox = open(disk);
     const key = newKey();

@@ -44,9 +44,13 @@ export class Outbox implements Closeable {
     this.#parts = parts;
   }
 
-  /** Takes ownership of the staged file. From now on it can be opened under its key. */
-  async post(application: ApplicationId, outboxFile: OutboxFile): Promise<void> {
-    await this.#parts.rows.add(this.row(application, outboxFile));
+  /**
+   * Takes ownership of the staged files: of all or, if this fails, of none. From now on each can be opened under its
+   * key.
+   */
+  async post(application: ApplicationId, ...outboxFiles: readonly OutboxFile[]): Promise<void> {
+    if (outboxFiles.length === 0) return;
+    await this.#parts.rows.add(outboxFiles.map(outboxFile => this.row(application, outboxFile)));
     this.#parts.prompt();
   }
 

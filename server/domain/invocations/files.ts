@@ -1,7 +1,7 @@
 // Files that invocations produced. They are stored like downloads, and served by signed links.
 import { OUTPUT_DAYS } from '../../../contract/invocations.ts';
 import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
-import type { Staging } from '../../engines/artifacts/staging.ts';
+import type { StagedFile, Staging } from '../../engines/artifacts/staging.ts';
 import type { InvocationRow, InvocationRows } from '../../engines/store/rows/invocations.ts';
 import type { StoredBytes } from '../../engines/store/rows/retention.ts';
 import { type ApplicationId, type InvocationId, isUuid } from '../../kit/ids.ts';
@@ -59,19 +59,37 @@ export class InvocationFiles {
     { id, applicationId }: Pick<InvocationRow, 'id' | 'applicationId'>,
     files: readonly NewFile[],
   ): Promise<StoredFile[]> {
-    const { staging, outbox, keyOf, limits, stored } = this.#parts;
+    const { outbox, keyOf, limits, stored } = this.#parts;
     const { maxStoredBytes } = await limits.effective(applicationId);
     const bytes = files.reduce((sum, file) => sum + file.bytes.byteLength, 0);
     const used = await stored.ofApplication(applicationId);
     if (used + bytes > maxStoredBytes) throw storageFull(bytes, used, maxStoredBytes);
-    const kept: StoredFile[] = [];
-    for (const [index, file] of files.entries()) {
-      const { name, size, checksum } = await staging.write(singleChunk(file.bytes));
+    const staged = await this.#stage(files);
+    const posts = staged.map(({ name, mimeType }, index) => {
       const key = keyOf(applicationId, partOf(id, index));
-      await outbox.post(applicationId, { key, staged: name, contentType: file.mimeType });
-      kept.push({ mimeType: file.mimeType, size, checksum });
+      return { key, staged: name, contentType: mimeType };
+    });
+    await outbox.post(applicationId, ...posts);
+    return staged.map(({ mimeType, size, checksum }) => ({ mimeType, size, checksum }));
+  }
+
+  /**
+   * Stages all files, or none. No file is posted before all are staged, because files of a call that fails are in no
+   * output, so nothing would remove them.
+   */
+  async #stage(files: readonly NewFile[]): Promise<Array<StagedFile & StoredFile>> {
+    const { staging } = this.#parts;
+    const staged: Array<StagedFile & StoredFile> = [];
+    try {
+      for (const { bytes, mimeType } of files) {
+        const written = await staging.write(singleChunk(bytes));
+        staged.push({ ...written, mimeType });
+      }
+      return staged;
+    } catch (error) {
+      for (const { name } of staged) await staging.remove(name);
+      throw error;
     }
-    return kept;
   }
 
   /** Returns the output with new links to its files. */

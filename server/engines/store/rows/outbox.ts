@@ -16,7 +16,8 @@ export interface OutboxRow {
 }
 
 export interface OutboxRows {
-  add(row: OutboxRow): Promise<void>;
+  /** Adds all rows, at least one, or none of them if this fails. */
+  add(rows: readonly OutboxRow[]): Promise<void>;
   due(host: HostId, now: Date, batch: number): Promise<OutboxRow[]>;
   /** Call when a file could not be stored. Counts the attempt and sets the time of the next one. */
   putOff(id: string, dueAt: Date): Promise<void>;

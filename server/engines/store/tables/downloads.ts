@@ -31,7 +31,7 @@ export const downloads = (db: Db, announcer: Announcer): DownloadRows => ({
         .returning('id')
         .execute();
       if (completed.length === 0) return false;
-      await insertIntoOutbox(trx, storedFields);
+      await insertIntoOutbox(trx, [storedFields]);
       const event = { session: sessionId, type: 'download.completed', at: finishedAt, actor } as const;
       await recordAddressedEvents(trx, [{ ...event, detail: { downloadId, filename, mimeType, size } }]);
       return true;

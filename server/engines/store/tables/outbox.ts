@@ -5,7 +5,7 @@ import type { OutboxRow, OutboxRows } from '../rows/outbox.ts';
 import { withoutNulls } from './without-nulls.ts';
 
 export const outbox = (db: Db): OutboxRows => ({
-  add: row => insertIntoOutbox(db, row),
+  add: rows => insertIntoOutbox(db, rows),
 
   due: async (host, now, batch) => {
     const query = db
@@ -67,10 +67,10 @@ export const outbox = (db: Db): OutboxRows => ({
   },
 });
 
-export async function insertIntoOutbox(db: Db, row: OutboxRow): Promise<void> {
-  const { id, applicationId, hostId, key, staged, contentType, dueAt, createdAt } = row;
-  await db
-    .insertInto('outbox')
-    .values({ id, applicationId, hostId, key, staged, contentType: contentType ?? null, dueAt, createdAt })
-    .execute();
+/** Inserts all rows in one statement. */
+export async function insertIntoOutbox(db: Db, rows: readonly OutboxRow[]): Promise<void> {
+  const values = rows.map(({ id, applicationId, hostId, key, staged, contentType, dueAt, createdAt }) => ({
+    ...{ id, applicationId, hostId, key, staged, contentType: contentType ?? null, dueAt, createdAt },
+  }));
+  await db.insertInto('outbox').values(values).execute();
 }

@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { invocationKey } from '../../engines/artifacts/keys.ts';
+import { type ApplicationId, type InvocationId, newId } from '../../kit/ids.ts';
+import type { OutboxFile } from '../files/outbox.ts';
+import { InvocationFiles, type InvocationFilesParts } from './files.ts';
+
+const NOW = new Date();
+const row = { id: newId<InvocationId>(NOW), applicationId: newId<ApplicationId>(NOW) };
+const picture = { bytes: new Uint8Array(1), mimeType: 'image/png' };
+
+/** Also returns the files that each call of `post` got, and the staged files that were removed. */
+function setup({ filesUntilFull }: { readonly filesUntilFull: number }) {
+  const posted: string[][] = [];
+  const removed: string[] = [];
+  let writes = 0;
+  const files = new InvocationFiles({
+    limits: { effective: async () => ({ maxStoredBytes: 1_000 }) },
+    stored: { ofApplication: async () => 0 },
+    staging: {
+      write: async () => {
+        if (writes === filesUntilFull) throw new Error('no space left on the disk');
+        writes += 1;
+        return { name: `staged-${writes}`, size: 1, checksum: 'abc' };
+      },
+      remove: async (name: string) => void removed.push(name),
+    },
+    outbox: {
+      post: async (_: ApplicationId, ...posts: readonly OutboxFile[]) =>
+        void posted.push(posts.map(({ key, staged }) => `${key} ${staged}`)),
+    },
+    keyOf: invocationKey,
+  } as unknown as InvocationFilesParts);
+  return { files, posted, removed };
+}
+
+test('posts the files of a call together', async () => {
+  const { files, posted, removed } = setup({ filesUntilFull: 2 });
+  const kept = await files.keep(row, [picture, picture]);
+  assert.deepEqual(kept, [
+    { mimeType: 'image/png', size: 1, checksum: 'abc' },
+    { mimeType: 'image/png', size: 1, checksum: 'abc' },
+  ]);
+  const key = `${row.applicationId}/invocations/${row.id}`;
+  assert.deepEqual([posted, removed], [[[`${key} staged-1`, `${key}-1 staged-2`]], []]);
+});
+
+test('posts no file of a call if one of them cannot be staged, and removes those that were', async () => {
+  const { files, posted, removed } = setup({ filesUntilFull: 2 });
+  await assert.rejects(files.keep(row, [picture, picture, picture]), /no space left/);
+  assert.deepEqual([posted, removed], [[], ['staged-1', 'staged-2']]);
+});
