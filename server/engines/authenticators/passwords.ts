@@ -27,14 +27,13 @@ export class Passwords {
     waiting: WAITING_MAX,
     withinMs: WAIT_MS,
   });
-  #dummyHash: Promise<string> | undefined;
+  /** Takes as long to check as a hash of a password, and is the hash of no known password. */
+  readonly #dummyHash = phcOf(randomBytes(SALT_BYTES), randomBytes(PARAMETERS.tagLength));
 
   /** @throws PlacesFull if too many computations are waiting. */
   async hash(password: string): Promise<string> {
     const salt = randomBytes(SALT_BYTES);
-    const tag = await this.#derive(password, salt, PARAMETERS);
-    const { memory, passes, parallelism } = PARAMETERS;
-    return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${plain(salt)}$${plain(tag)}`;
+    return phcOf(salt, await this.#derive(password, salt, PARAMETERS));
   }
 
   /**
@@ -42,8 +41,7 @@ export class Passwords {
    * @throws PlacesFull if too many computations are waiting.
    */
   async matches(password: string, phc: string | undefined): Promise<boolean> {
-    this.#dummyHash ??= this.hash(randomBytes(SALT_BYTES).toString('hex'));
-    const [, memory, passes, parallelism, salt = '', tag = ''] = PHC.exec(phc ?? (await this.#dummyHash)) ?? [];
+    const [, memory, passes, parallelism, salt = '', tag = ''] = PHC.exec(phc ?? this.#dummyHash) ?? [];
     const expected = Buffer.from(tag, 'base64');
     const parameters = {
       memory: Number(memory),
@@ -67,6 +65,11 @@ const derive = (parameters: Parameters & { readonly message: Buffer; readonly no
   new Promise((resolve, reject) => {
     argon2('argon2id', parameters, (error, tag) => (error ? reject(error) : resolve(tag)));
   });
+
+function phcOf(salt: Buffer, tag: Buffer): string {
+  const { memory, passes, parallelism } = PARAMETERS;
+  return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${plain(salt)}$${plain(tag)}`;
+}
 
 /** Base64 without padding, as in PHC strings. */
 const plain = (bytes: Buffer): string => bytes.toString('base64').replace(/=+$/, '');

@@ -1,0 +1,18 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { PlacesFull } from '../../kit/places.ts';
+import { Passwords } from './passwords.ts';
+
+/** More than may run and wait at the same time. */
+const TOO_MANY = 40;
+
+test('a check without a hash works again after it was rejected because too many computations were waiting', async () => {
+  const passwords = new Passwords();
+  const hashing = Array.from({ length: TOO_MANY }, () => passwords.hash('a password').catch(() => undefined));
+  await assert.rejects(passwords.matches('a password', undefined), PlacesFull);
+  await Promise.all(hashing);
+  assert.equal(await passwords.matches('a password', undefined), false);
+  const phc = await passwords.hash('a password');
+  assert.equal(await passwords.matches('a password', phc), true);
+  assert.equal(await passwords.matches('another password', phc), false);
+});
