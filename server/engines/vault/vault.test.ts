@@ -88,6 +88,43 @@ test('does not open a wrapped data key that was moved to another application', a
   await assert.rejects((await Vault.open(parts)).open(B, sealed));
 });
 
+test('a data key whose row arrives after its destruction cannot be used afterwards', async () => {
+  const rows = memoryRows();
+  const parts = partsOf(rows, { dataDir: aFolder() });
+  const sealed = await (await Vault.open(parts)).seal(A, Buffer.from('a secret'));
+  const vault = await Vault.open(parts);
+  const held = Promise.withResolvers<void>();
+  const { get } = rows;
+  rows.get = async owner => {
+    const row = await get(owner);
+    await held.promise;
+    return row;
+  };
+  const opening = vault.open(A, sealed);
+  await vault.destroy(A.owner);
+  held.resolve();
+  assert.equal(text(await opening), 'a secret');
+  await assert.rejects(vault.open(A, sealed));
+});
+
+test('a data key that was fetched while it was destroyed cannot be used afterwards', async () => {
+  const rows = memoryRows();
+  const parts = partsOf(rows, { dataDir: aFolder() });
+  const sealed = await (await Vault.open(parts)).seal(A, Buffer.from('a secret'));
+  const vault = await Vault.open(parts);
+  const held = Promise.withResolvers<void>();
+  const { remove } = rows;
+  rows.remove = async owner => {
+    await held.promise;
+    await remove(owner);
+  };
+  const destroying = vault.destroy(A.owner);
+  assert.equal(text(await vault.open(A, sealed)), 'a secret');
+  held.resolve();
+  await destroying;
+  await assert.rejects(vault.open(A, sealed));
+});
+
 test('stores the master key in a file that only its owner can read, and refuses a file that others can read', async () => {
   const dataDir = aFolder();
   const parts = partsOf(memoryRows(), { dataDir });

@@ -39,6 +39,8 @@ export class Vault {
   #masterKeyById: ReadonlyMap<string, MasterKey>;
   /** Cached data keys by owner, in the order in which they were added. */
   readonly #keys = new Map<string, Key>();
+  /** The number of data keys that this process has destroyed. */
+  #destroyed = 0;
 
   private constructor(parts: VaultParts, initialKeys: readonly MasterKey[]) {
     this.#parts = parts;
@@ -83,13 +85,19 @@ export class Vault {
   async destroy(owner: string): Promise<void> {
     this.#keys.delete(owner);
     await this.#parts.rows.remove(owner);
+    // The key may have been fetched again before its row was removed.
+    this.#keys.delete(owner);
+    this.#destroyed += 1;
   }
 
   async #keyOf(owner: string): Promise<Key> {
     const known = this.#keys.get(owner);
     if (known) return known;
+    const destroyed = this.#destroyed;
     const row = (await this.#parts.rows.get(owner)) ?? (await this.#createKey(owner));
     const key = await this.#unwrap(row);
+    // This key may be among those that were destroyed since the row was read.
+    if (this.#destroyed !== destroyed) return key;
     this.#keys.set(owner, key);
     for (const oldest of this.#keys.keys()) {
       if (this.#keys.size <= CACHED_MAX) break;
