@@ -1,7 +1,7 @@
 // The file with the master key in the data folder: `master-key`, mode 0600, one key per line. While one key is being
 // replaced by another, the file contains both, and each row with a data key in the database records the master key that
 // wraps it. It is therefore safe to kill the process between any two steps.
-import { link, readFile, rename, rm, stat } from 'node:fs/promises';
+import { link, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isCode, syncFolder, writeSynced } from '../../kit/durable.ts';
 import { Fault } from '../../kit/fault.ts';
@@ -11,6 +11,8 @@ import { type MasterKey, type MasterKeySource, masterKey, masterKeyText, readMas
 
 /** The permission bits of all users other than the owner. */
 const FOREIGN_ACCESS = 0o077;
+/** The name of a file that has not been renamed to `master-key` yet. Copies that the operator made have other names. */
+const UNFINISHED = /^master-key\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 export class MasterKeyFile implements MasterKeySource {
   readonly #folder: string;
@@ -30,11 +32,12 @@ export class MasterKeyFile implements MasterKeySource {
     if (standing) return standing;
     if (!isFirst) throw missing(this.#path);
     // If two processes create the file at once, both use the same key: link(2) fails if the file exists.
+    // If `master-key` has been created and replaced meanwhile, the new file may have been removed as unfinished.
     const made = await this.#write([masterKey(newKey())]);
     await link(made, this.#path).catch(error => {
-      if (!isCode(error, 'EEXIST')) throw error;
+      if (!isCode(error, 'EEXIST') && !isCode(error, 'ENOENT')) throw error;
     });
-    await rm(made);
+    await rm(made, { force: true });
     await syncFolder(this.#folder);
     return this.read({ isFirst: false });
   }
@@ -62,9 +65,17 @@ export class MasterKeyFile implements MasterKeySource {
     }
   }
 
+  /** Only one process at a time calls this: its callers hold the lock of the rows. */
   async #replace(keys: readonly MasterKey[]): Promise<void> {
+    await this.#removeUnfinished();
     await rename(await this.#write(keys), this.#path);
     await syncFolder(this.#folder);
+  }
+
+  /** Removes the files of processes that were killed before they renamed them. They may contain former keys. */
+  async #removeUnfinished(): Promise<void> {
+    for (const name of await readdir(this.#folder))
+      if (UNFINISHED.test(name)) await rm(join(this.#folder, name), { force: true });
   }
 
   /** Writes the keys into a new file. Returns its path. */

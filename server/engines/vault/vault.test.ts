@@ -198,6 +198,17 @@ test('a rotation that is interrupted before or after its commit leaves a usable 
   assert.equal(await opens(), 'a secret');
 });
 
+test('a rotation removes files that a killed process left behind, and no copies of the operator', async () => {
+  const dataDir = aFolder();
+  const rows = memoryRows();
+  await Vault.open(partsOf(rows, { dataDir }));
+  const former = readFileSync(join(dataDir, 'master-key'));
+  for (const suffix of [crypto.randomUUID(), 'old', '2026-11-20'])
+    writeFileSync(join(dataDir, `master-key.${suffix}`), former, { mode: 0o600 });
+  await rotateMasterKey(partsOf(rows, { dataDir }));
+  assert.deepEqual(readdirSync(dataDir).sort(), ['master-key', 'master-key.2026-11-20', 'master-key.old']);
+});
+
 const KEYS = ['11'.repeat(32), Buffer.alloc(32, 2).toString('base64')] as const;
 const given = (...keys: string[]): MasterKeyOrigin => ({ given: new Secret(keys.join(',')) });
 
