@@ -1,6 +1,8 @@
 // Artifacts in an S3 bucket: the common suite with s3rver, and tests that only S3 needs.
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
 import { Readable } from 'node:stream';
 import { describe, it } from 'node:test';
 import { downloadKey } from '../../server/engines/artifacts/keys.ts';
@@ -11,7 +13,9 @@ import { Secret } from '../../server/kit/secret.ts';
 import { type S3Store, startS3 } from '../harness/s3.ts';
 import { describeArtifacts } from './artifacts-suite.ts';
 
-const open = ({ endpoint, bucket, accessKey, secretKey }: S3Store) =>
+type Bucket = Pick<S3Store, 'endpoint' | 'bucket' | 'accessKey' | 'secretKey'>;
+
+const open = ({ endpoint, bucket, accessKey, secretKey }: Bucket) =>
   openS3(
     { endpoint, bucket, region: 'us-east-1', pathStyle: true, keys: { accessKey, secretKey: new Secret(secretKey) } },
     systemClock,
@@ -66,6 +70,44 @@ describe('artifacts on S3', () => {
     } finally {
       await artifacts.close();
       await store.close();
+    }
+  });
+
+  it('aborts abandoned uploads in all pages of the list, even if another host has aborted one of them', async () => {
+    const [now, yesterday] = [systemClock.now(), addMs(systemClock.now(), -25 * 3_600_000)];
+    const upload = (id: string, initiated: Date): string =>
+      `<Upload><Key>of/${id}</Key><UploadId>${id}</UploadId><Initiated>${initiated.toISOString()}</Initiated></Upload>`;
+    const next =
+      '<IsTruncated>true</IsTruncated><NextKeyMarker>of/b</NextKeyMarker><NextUploadIdMarker>b</NextUploadIdMarker>';
+    const first = `${next}${upload('a', yesterday)}${upload('b', yesterday)}`;
+    const second = `<IsTruncated>false</IsTruncated>${upload('c', yesterday)}${upload('d', now)}`;
+    const aborted: string[] = [];
+    // s3rver cannot list uploads, so this server answers instead of a store.
+    const store = createServer((request, response) => {
+      const { searchParams } = new URL(request.url ?? '', 'http://store.test');
+      const id = searchParams.get('uploadId');
+      if (id !== null) {
+        aborted.push(id);
+        response.writeHead(id === 'a' ? 404 : 204, { 'content-type': 'application/xml' });
+        response.end(id === 'a' ? '<Error><Code>NoSuchUpload</Code><Message>It is gone.</Message></Error>' : undefined);
+      } else {
+        const isSecond = searchParams.get('key-marker') === 'of/b' && searchParams.get('upload-id-marker') === 'b';
+        response.writeHead(200, { 'content-type': 'application/xml' });
+        response.end(`<ListMultipartUploadsResult>${isSecond ? second : first}</ListMultipartUploadsResult>`);
+      }
+    });
+    await once(store.listen(0, '127.0.0.1'), 'listening');
+    const address = store.address();
+    assert.ok(address !== null && typeof address === 'object');
+    const endpoint = `http://127.0.0.1:${address.port}`;
+    const artifacts = open({ endpoint, bucket: 'berth', accessKey: 'key', secretKey: 'secret' });
+    try {
+      await artifacts.recover();
+      assert.deepEqual(aborted, ['a', 'b', 'c']);
+    } finally {
+      await artifacts.close();
+      store.closeAllConnections();
+      store.close();
     }
   });
 });

@@ -10,6 +10,7 @@ import {
   GetObjectCommand,
   HeadObjectCommand,
   ListMultipartUploadsCommand,
+  type ListMultipartUploadsCommandOutput,
   ListObjectsV2Command,
   S3Client,
   S3ServiceException,
@@ -149,15 +150,26 @@ class S3 implements Artifacts {
 
   /** Other running hosts may share the bucket, so only uploads that are a day old are removed. */
   async recover(): Promise<void> {
-    const { Uploads = [] } = await this.#client.send(new ListMultipartUploadsCommand({ Bucket: this.#bucket }));
     const before = this.#clock.now().getTime() - ABANDONED_MS;
-    for (const { Key, UploadId, Initiated } of Uploads)
-      if (Key && UploadId && Initiated && Initiated.getTime() < before)
-        await this.#client.send(new AbortMultipartUploadCommand({ Bucket: this.#bucket, Key, UploadId }));
+    let after: { readonly KeyMarker: string; readonly UploadIdMarker: string | undefined } | undefined;
+    do {
+      const command = new ListMultipartUploadsCommand({ Bucket: this.#bucket, ...after });
+      const page: ListMultipartUploadsCommandOutput = await this.#client.send(command);
+      for (const { Key, UploadId, Initiated } of page.Uploads ?? [])
+        if (Key && UploadId && Initiated && Initiated.getTime() < before) await this.#abort(Key, UploadId);
+      const { IsTruncated, NextKeyMarker: KeyMarker, NextUploadIdMarker: UploadIdMarker } = page;
+      after = IsTruncated && KeyMarker !== undefined ? { KeyMarker, UploadIdMarker } : undefined;
+    } while (after !== undefined);
   }
 
   close(): void {
     this.#client.destroy();
+  }
+
+  /** Does nothing if another host has aborted the upload. */
+  async #abort(Key: string, UploadId: string): Promise<void> {
+    const command = new AbortMultipartUploadCommand({ Bucket: this.#bucket, Key, UploadId });
+    await this.#client.send(command).catch(undefinedIfMissing);
   }
 
   #locate(key: ArtifactKey) {
