@@ -4,12 +4,13 @@ import { SealHeads } from '../domain/audit/seal-heads.ts';
 import { Sealer } from '../domain/audit/sealer.ts';
 import type { Applications } from '../domain/identity/applications.ts';
 import { Cursors } from '../domain/identity/cursors.ts';
+import { inBatches } from '../domain/in-batches.ts';
 import type { Runtime } from '../kit/runtime.ts';
 import type { Foundation } from './foundation.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
-const BATCH = 1_000;
+const FORGET_LIMITS = { batch: 1_000, batchesMax: 100 };
 
 export const openAudit = (
   { clock, log }: Runtime,
@@ -17,11 +18,12 @@ export const openAudit = (
   applications: Pick<Applications, 'require'>,
 ) => {
   const sealer = new Sealer({ store, keys, heads: new SealHeads(config.dataDir), clock, log });
+  const forget = async () => ({ removed: await inBatches(FORGET_LIMITS, store.audit.forget) });
   return {
     service: new AuditList({ store, applications, cursors: new Cursors(secret, clock) }),
     tasks: [
       { name: 'seal_audit', everyMs: MINUTE_MS, run: () => sealer.seal() },
-      { name: 'forget_audit', everyMs: HOUR_MS, run: async () => ({ removed: await store.audit.forget(BATCH) }) },
+      { name: 'forget_audit', everyMs: HOUR_MS, run: forget },
     ],
   };
 };

@@ -7,6 +7,7 @@ import { Handoffs } from '../domain/handoffs/handoffs.ts';
 import { HandoffRequests } from '../domain/handoffs/requests.ts';
 import type { Applications } from '../domain/identity/applications.ts';
 import { Cursors } from '../domain/identity/cursors.ts';
+import { inBatches } from '../domain/in-batches.ts';
 import type { Limits } from '../domain/limits/limits.ts';
 import type { LiveView } from '../domain/live/live-view.ts';
 import type { LiveSessions } from '../domain/sessions/live.ts';
@@ -20,7 +21,7 @@ const WITHDRAW_TASK = 'withdraw_handoffs';
 /** The task also runs at once when a session of a consumer ends. This interval covers missed notifications. */
 const WITHDRAW_EVERY_MS = 30_000;
 const FORGET_EVERY_MS = 3_600_000;
-const FORGET_BATCH = 10_000;
+const FORGET_LIMITS = { batch: 10_000, batchesMax: 20 };
 const DAY_MS = 24 * 3_600_000;
 
 export interface HandoffDeps {
@@ -68,9 +69,10 @@ export async function openHandoffs(
     return { withdrawn: await withdrawFromConsumers({ store, leaseOf }) };
   };
   const listening = await store.listen('credential_revoked', promptWithdrawing, promptWithdrawing);
-  const forget = async () => ({
-    removed: await store.handoffs.forget(addMs(clock.now(), -HANDOFF_DAYS * DAY_MS), FORGET_BATCH),
-  });
+  const forget = async () => {
+    const endedBefore = addMs(clock.now(), -HANDOFF_DAYS * DAY_MS);
+    return { removed: await inBatches(FORGET_LIMITS, batch => store.handoffs.forget(endedBefore, batch)) };
+  };
   return {
     service,
     requests,

@@ -5,6 +5,7 @@ import { actionReceipt, endUserReceipt } from '../domain/actions/action-receipt.
 import type { AgentMemory } from '../domain/consumers/agent-memory.ts';
 import type { Applications } from '../domain/identity/applications.ts';
 import { Cursors } from '../domain/identity/cursors.ts';
+import { inBatches } from '../domain/in-batches.ts';
 import { BrowserOperations } from '../domain/invocations/browser-operations.ts';
 import { CallHandoffs } from '../domain/invocations/call-handoffs.ts';
 import { Executions } from '../domain/invocations/executions.ts';
@@ -21,7 +22,7 @@ import { invocationKey } from '../engines/artifacts/keys.ts';
 import { CLEAN_STEPS } from '../engines/driver/clean-job.ts';
 import { DriveFailed } from '../engines/driver/command.ts';
 import { TO_MARKDOWN } from '../engines/driver/to-markdown.ts';
-import type { InvocationRow } from '../engines/store/rows/invocations.ts';
+import type { InvocationRow, InvocationRows } from '../engines/store/rows/invocations.ts';
 import type { Place, Vault } from '../engines/vault/vault.ts';
 import { normaliseCreate } from '../entry/http/normalise-create.ts';
 import { addMs } from '../kit/clock.ts';
@@ -38,7 +39,7 @@ import { validateIn } from './validate.ts';
 
 const RECOVER_MS = 5_000;
 const FORGET_MS = 600_000;
-const FORGET_BATCH = 100;
+const FORGET_LIMITS = { batch: 100, batchesMax: 20 };
 const DAY_MS = 24 * 3_600_000;
 
 /** Opened with the families, because signed links serve these files. */
@@ -106,20 +107,25 @@ export function openInvocations(runtime: Runtime, foundation: Foundation, deps: 
     validate,
   });
   const ofApplication = new InvocationsOfApplication({ rows, applications, files, openInput: inputs.open, cursors });
-  const forget = async () => ({
-    outputs: await files.forgetOld(clock.now(), FORGET_BATCH),
-    inputs: await rows.forgetInputs(clock.now(), FORGET_BATCH),
-    forgotten: await rows.forget(addMs(clock.now(), -INVOCATION_DAYS * DAY_MS), FORGET_BATCH),
-  });
   return {
     service,
     catalogue,
     ofApplication,
     tasks: [
       { name: 'recover_invocations', everyMs: RECOVER_MS, run: () => executions.recover() },
-      { name: 'forget_invocations', everyMs: FORGET_MS, run: forget },
+      { name: 'forget_invocations', everyMs: FORGET_MS, run: () => forgetDue(rows, files, clock.now()) },
     ],
     close: () => executions.close(),
+  };
+}
+
+/** Deletes outputs and inputs that are due, and invocations that ended long ago. */
+async function forgetDue(rows: InvocationRows, files: InvocationFiles, now: Date): Promise<Record<string, number>> {
+  const endedBefore = addMs(now, -INVOCATION_DAYS * DAY_MS);
+  return {
+    outputs: await inBatches(FORGET_LIMITS, batch => files.forgetOld(now, batch)),
+    inputs: await inBatches(FORGET_LIMITS, batch => rows.forgetInputs(now, batch)),
+    forgotten: await inBatches(FORGET_LIMITS, batch => rows.forget(endedBefore, batch)),
   };
 }
 

@@ -2,6 +2,7 @@
 import { DELIVERIES_KEPT_DAYS } from '../../contract/webhooks.ts';
 import type { Applications } from '../domain/identity/applications.ts';
 import { Cursors } from '../domain/identity/cursors.ts';
+import { inBatches } from '../domain/in-batches.ts';
 import { WebhookKeys } from '../domain/webhooks/keys.ts';
 import { DeliverySender } from '../domain/webhooks/sending.ts';
 import { Webhooks } from '../domain/webhooks/webhooks.ts';
@@ -19,7 +20,7 @@ const WRITE_EVERY_MS = 5_000;
 const WRITE_AFTER_MS = 100;
 const SEND_EVERY_MS = 2_000;
 const FORGET_EVERY_MS = 3_600_000;
-const FORGET_BATCH = 10_000;
+const FORGET_LIMITS = { batch: 10_000, batchesMax: 20 };
 const DAY_MS = 24 * 3_600_000;
 
 export async function openWebhooks(
@@ -45,9 +46,10 @@ export async function openWebhooks(
     return writing.run();
   };
   const listening = await store.listen('session_event', promptWriting, promptWriting);
-  const forget = async () => ({
-    removed: await store.webhooks.forget(addMs(clock.now(), -DELIVERIES_KEPT_DAYS * DAY_MS), FORGET_BATCH),
-  });
+  const forget = async () => {
+    const before = addMs(clock.now(), -DELIVERIES_KEPT_DAYS * DAY_MS);
+    return { removed: await inBatches(FORGET_LIMITS, batch => store.webhooks.forget(before, batch)) };
+  };
   return {
     service,
     tasks: [

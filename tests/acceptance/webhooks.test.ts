@@ -9,6 +9,7 @@ import { verifyWebhook } from '../../sdk/index.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { ownerToken } from '../harness/limits.ts';
 import { join } from '../harness/members.ts';
+import { rowsOf } from '../harness/other-person.ts';
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 import { eventsOf } from '../harness/session-events.ts';
@@ -27,6 +28,13 @@ const SECOND_MS = 1000;
 const HOUR_MS = 3_600_000;
 /** The same values as in server/domain/webhooks/retries.ts and the guide. */
 const PAUSES_MS = [5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400].map(seconds => seconds * SECOND_MS);
+
+/** More deliveries than one statement of the server deletes. */
+const BACKLOG_ROWS = 10_001;
+const BACKLOG = `
+  insert into webhook_deliveries (id, webhook_id, application_id, event_type, body, status, created_at, delivered_at)
+  select gen_random_uuid(), $1::uuid, $2::uuid, 'session.ended', '{}', 'delivered', $3::timestamptz, $3::timestamptz
+    from generate_series(1, $4::int)`;
 
 const receiver = await Receiver.open();
 const server = await startServer({ clock: 'test', env: { ...receiver.settings, BERTH_ENGINE: LIGHT_ENGINE } });
@@ -239,15 +247,28 @@ test('an application can have at most 20 webhooks, which are listed newest first
   );
 });
 
-test('deliveries are deleted after 30 days', async () => {
+test('deliveries are deleted after 30 days, and a long backlog of them in one run', async () => {
   const { body } = await server.api<WebhookPage>('GET', webhooksPath(server), { key: token });
-  const [webhook] = body.data;
+  const [webhook, other] = body.data;
   const sent = await testWebhook(server, token, webhook?.id ?? assert.fail('no webhook'));
   await deliveryWhen(server, token, sent, ({ status }) => status === 'delivered');
+  await rowsOf(server, BACKLOG, [other?.id, server.applicationId, server.now(), BACKLOG_ROWS]);
   await server.advance(30 * 24 * HOUR_MS);
   await server.hourly(
     'the delivery to be forgotten',
     () => deliveriesOf(server, token, sent.webhookId),
     all => all.every(({ id }) => id !== sent.id),
+  );
+  const left = 'select from webhook_deliveries where webhook_id = $1 limit 1';
+  await server.hourly(
+    'the backlog to be forgotten',
+    () => rowsOf(server, left, [other?.id]),
+    rows => rows.length === 0,
+  );
+  await eventually('the log to tell that one run removed all', () =>
+    server
+      .log()
+      .filter(line => line.includes('clock.forget_webhook_deliveries'))
+      .some(line => Number(/"removed":(\d+)/.exec(line)?.[1]) >= BACKLOG_ROWS),
   );
 });

@@ -10,6 +10,7 @@ import type { Runtime } from '../../kit/runtime.ts';
 import type { Task } from '../../kit/task.ts';
 import { BY_SERVICE } from '../audit/by-caller.ts';
 import { statusOf } from '../identity/credential-rules.ts';
+import { inBatches } from '../in-batches.ts';
 import { callerOf } from '../invocations/executions.ts';
 import type { ActionAudit } from './action-audit.ts';
 import type { AgentActions } from './agent-actions.ts';
@@ -19,6 +20,7 @@ const EXPIRE_MS = 5_000;
 const EXECUTE_MS = 5_000;
 const FORGET_MS = 600_000;
 const BATCH = 100;
+const FORGET_LIMITS = { batch: BATCH, batchesMax: 20 };
 const EXECUTE_BATCH = 20;
 /** Delay after a refused execution. The cause of the refusal may be a limit, or something that only a person can fix. */
 const RETRY_MS = 60_000;
@@ -81,8 +83,10 @@ async function executeOne({ store, keys, agent, clock, log }: TasksParts, row: A
 }
 
 async function forget({ store, clock }: TasksParts): Promise<{ contents: number; forgotten: number }> {
+  const now = clock.now();
+  const endedBefore = addMs(now, -ACTION_DAYS * DAY_MS);
   return {
-    contents: await store.actions.forgetContent(clock.now(), BATCH),
-    forgotten: await store.actions.forget(addMs(clock.now(), -ACTION_DAYS * DAY_MS), BATCH),
+    contents: await inBatches(FORGET_LIMITS, batch => store.actions.forgetContent(now, batch)),
+    forgotten: await inBatches(FORGET_LIMITS, batch => store.actions.forget(endedBefore, batch)),
   };
 }

@@ -1,0 +1,27 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { inBatches } from './in-batches.ts';
+
+/** Rows that are handled in statements of at most one batch. */
+function rowsDue(count: number) {
+  const seen = { left: count, statements: 0 };
+  const handle = async (batch: number): Promise<number> => {
+    const handled = Math.min(batch, seen.left);
+    seen.left -= handled;
+    seen.statements += 1;
+    return handled;
+  };
+  return { seen, handle };
+}
+
+test('repeats full batches until no row is left', async () => {
+  const { seen, handle } = rowsDue(25);
+  assert.equal(await inBatches({ batch: 10, batchesMax: 50 }, handle), 25);
+  assert.deepEqual(seen, { left: 0, statements: 3 });
+});
+
+test('leaves the rest of a long backlog to the next run', async () => {
+  const { seen, handle } = rowsDue(25);
+  assert.equal(await inBatches({ batch: 10, batchesMax: 2 }, handle), 20);
+  assert.deepEqual(seen, { left: 5, statements: 2 });
+});
