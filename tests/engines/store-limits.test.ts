@@ -212,6 +212,14 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
       assert.ok(asked <= 60, String(asked));
     });
 
+    it('admits concurrent requests of a credential up to its limit', async () => {
+      const perMinute = { reads: 100, writes: 100 };
+      const rows = store.requestRates;
+      const host = new FleetRates({ perMinute, rows, clock: systemClock, log: silentLog, isAlone: () => false });
+      const credential = { kind: 'agentKey', keyId: randomUUID() as KeyId } as const;
+      await Promise.all(Array.from({ length: 100 }, () => host.take(credential, true)));
+    });
+
     it('counts concurrent attempts exactly, allows an attempt to be taken back, and forgets attempts after the period', async () => {
       const name = { tally: 'codes', digest: createHash('sha256').update(randomUUID()).digest() };
       const limit = { max: 5, withinMs: 600_000 };

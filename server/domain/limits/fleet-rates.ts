@@ -1,6 +1,7 @@
 // Limits the requests of each credential across all hosts of a fleet. A host takes requests from the shared bucket in
-// shares, each a twentieth of the requests per minute, and admits requests from its share. The database is therefore
-// queried once for many requests, and usually before the share is used up. A host that is alone counts in memory.
+// shares, each a twentieth of the requests per minute, or more if more requests are waiting for tokens, and admits
+// requests from its share. The database is therefore queried once for many requests, and usually before the share is
+// used up. A host that is alone counts in memory.
 import type { RequestRateRows } from '../../engines/store/rows/request-rates.ts';
 import { reason } from '../../kit/fault.ts';
 import type { Runtime } from '../../kit/runtime.ts';
@@ -28,6 +29,8 @@ interface Share {
   takenMs: number;
   /** The time until which the shared bucket is empty. */
   emptyUntilMs: number;
+  /** The number of requests that are waiting for tokens. */
+  waiting: number;
   asking?: Promise<void>;
 }
 
@@ -52,18 +55,24 @@ export class FleetRates {
     const share = this.#shareOf(`${id} ${what}`);
     const perMinute = this.#parts.perMinute[what];
     const portion = Math.ceil(perMinute * SHARE);
-    const ask = (): Promise<void> => this.#requestTokens(share, { id, what, perMinute }, portion);
-    if (!this.#takeFrom(share)) {
+    const ask = (): Promise<void> =>
+      this.#requestTokens(share, { id, what, perMinute }, Math.max(portion, share.waiting));
+    // Requests that arrive while tokens are requested wait for the same response. It may have fewer tokens than there
+    // are waiting requests, although the shared bucket has more, so the others ask again. Ends because each response
+    // has tokens, or sets `emptyUntilMs`.
+    while (!this.#takeFrom(share)) {
       const waitMs = share.emptyUntilMs - this.#now();
       if (waitMs > 0) throw rateRefused(what, perMinute, waitMs);
+      share.waiting += 1;
       try {
         share.asking ??= ask();
         await share.asking;
       } catch (error) {
         this.#parts.log.warn('rates.not_shared', { reason: reason(error) });
         return this.#localRates.take(credential, isWrite);
+      } finally {
+        share.waiting -= 1;
       }
-      if (!this.#takeFrom(share)) throw rateRefused(what, perMinute, Math.max(1, share.emptyUntilMs - this.#now()));
     }
     const isLow = share.tokens < portion * REFILL_AT && this.#now() >= share.emptyUntilMs;
     if (isLow && !share.asking) {
@@ -93,7 +102,7 @@ export class FleetRates {
   }
 
   #shareOf(name: string): Share {
-    const share = this.#shares.get(name) ?? { tokens: 0, takenMs: 0, emptyUntilMs: 0 };
+    const share = this.#shares.get(name) ?? { tokens: 0, takenMs: 0, emptyUntilMs: 0, waiting: 0 };
     this.#shares.delete(name);
     this.#shares.set(name, share);
     const [oldest] = this.#shares.keys();

@@ -1,0 +1,67 @@
+// Tests how a host shares its tokens among requests that arrive at the same moment. The tests of the store cover the
+// shared bucket itself.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { HandClock } from '../../../tests/harness/hand-clock.ts';
+import { isFault } from '../../kit/fault.ts';
+import type { KeyId } from '../../kit/ids.ts';
+import { silentLog } from '../../kit/log.ts';
+import { FleetRates, type FleetRatesParts } from './fleet-rates.ts';
+
+const credential = { kind: 'agentKey', keyId: 'key' as KeyId } as const;
+/** A host takes shares of 6 writes. */
+const WRITES = 120;
+const WAIT_MS = 500;
+
+/** A host, and a full bucket that is not refilled. `asked` has the numbers of tokens that the host requested. */
+function hostWithFullBucket() {
+  const asked: number[] = [];
+  let left = WRITES;
+  const rows: FleetRatesParts['rows'] = {
+    take: async (_, tokens) => {
+      asked.push(tokens);
+      const granted = Math.min(tokens, left);
+      left -= granted;
+      return { granted, waitMs: granted > 0 ? 0 : WAIT_MS };
+    },
+    sweep: async () => {},
+  };
+  const perMinute = { reads: 600, writes: WRITES };
+  const rates = new FleetRates({ perMinute, rows, clock: new HandClock(), log: silentLog, isAlone: () => false });
+  return { rates, asked };
+}
+
+/** Returns the results of this number of concurrent writes. */
+const concurrentWrites = (rates: FleetRates, writes: number) =>
+  Promise.allSettled(Array.from({ length: writes }, () => rates.take(credential, true)));
+
+test('admits more concurrent requests than a share has tokens', async () => {
+  const { rates, asked } = hostWithFullBucket();
+  const results = await concurrentWrites(rates, 10);
+  assert.equal(results.filter(({ status }) => status === 'fulfilled').length, 10);
+  assert.equal(asked[0], 6);
+});
+
+test('admits concurrent requests up to the limit, refuses the others, and queries the database only a few times', async () => {
+  const { rates, asked } = hostWithFullBucket();
+  const results = await concurrentWrites(rates, WRITES + 10);
+  assert.equal(results.filter(({ status }) => status === 'fulfilled').length, WRITES);
+  const refusals = results.flatMap(one => (one.status === 'rejected' ? [one.reason] : []));
+  assert.equal(refusals.length, 10);
+  for (const refusal of refusals) {
+    assert.ok(isFault(refusal, 'rate_limited'));
+    assert.equal(refusal.details?.limit, WRITES);
+    assert.equal(refusal.details?.retryAfterSeconds, 1);
+  }
+  assert.ok(asked.length <= 4, String(asked));
+});
+
+test('counts concurrent requests in memory if the database does not respond', async () => {
+  const take = (): Promise<never> => Promise.reject(new Error('no database'));
+  const rates = new FleetRates({
+    ...{ perMinute: { reads: 600, writes: WRITES }, rows: { take, sweep: async () => {} } },
+    ...{ clock: new HandClock(), log: silentLog, isAlone: () => false },
+  });
+  const results = await concurrentWrites(rates, WRITES + 1);
+  assert.equal(results.filter(({ status }) => status === 'fulfilled').length, WRITES);
+});
