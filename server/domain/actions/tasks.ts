@@ -4,7 +4,7 @@ import type { ActionRow } from '../../engines/store/rows/actions.ts';
 import type { KeyRow } from '../../engines/store/rows/credentials.ts';
 import type { Store } from '../../engines/store/store.ts';
 import { addMs } from '../../kit/clock.ts';
-import { isFault } from '../../kit/fault.ts';
+import { isFault, reason } from '../../kit/fault.ts';
 import type { ApplicationId, KeyId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { Task } from '../../kit/task.ts';
@@ -22,7 +22,10 @@ const FORGET_MS = 600_000;
 const BATCH = 100;
 const FORGET_LIMITS = { batch: BATCH, batchesMax: 20 };
 const EXECUTE_BATCH = 20;
-/** Delay after a refused execution. The cause of the refusal may be a limit, or something that only a person can fix. */
+/**
+ * Delay after an execution that was refused or failed. The cause may be a limit, or something that only a person can
+ * fix.
+ */
 const RETRY_MS = 60_000;
 const DAY_MS = 24 * 3_600_000;
 
@@ -59,8 +62,8 @@ async function execute(parts: TasksParts): Promise<{ executed: number; heldBack:
 }
 
 /**
- * Executes the Action as the key that prepared it. Returns false if the execution was refused. In that case, nothing
- * was started.
+ * Executes the Action as the key that prepared it. Returns false if the execution was refused, in which case nothing
+ * was started, or if it failed, such as when the content of the Action cannot be opened.
  */
 async function executeOne({ store, keys, agent, clock, log }: TasksParts, row: ActionRow): Promise<boolean> {
   const { id, applicationId, keyId, digest } = row;
@@ -78,7 +81,10 @@ async function executeOne({ store, keys, agent, clock, log }: TasksParts, row: A
     return true;
   } catch (error) {
     if (isFault(error)) return heldBack(error.code);
-    throw error;
+    log.error('action.not_executed', { jobId: id, reason: reason(error) });
+    // Otherwise it would come first again in the next run, and the Actions behind it would never be executed. If its
+    // execution had started, it is no longer approved, and is not postponed.
+    return heldBack('internal');
   }
 }
 

@@ -9,53 +9,64 @@ import type { DownloadRow } from '../../engines/store/rows/downloads.ts';
 import type { OutboxRow } from '../../engines/store/rows/outbox.ts';
 import { systemClock } from '../../kit/clock.ts';
 import type { SessionId } from '../../kit/ids.ts';
+import { silentLog } from '../../kit/log.ts';
 import { Keeper, type KeeperParts } from './keeper.ts';
 import { type LeftBehindParts, takeLeftBehindFiles } from './left-behind.ts';
 
-const SESSION = '00000000-0000-4000-8000-000000000001' as SessionId;
+const BROKEN = '00000000-0000-4000-8000-000000000001' as SessionId;
+const OTHER = '00000000-0000-4000-8000-000000000003' as SessionId;
 const GUID = '00000000-0000-4000-8000-000000000002';
 
 const root = await mkdtemp(join(tmpdir(), 'berth-left-behind-'));
 after(() => rm(root, { recursive: true }));
 
-test('keeps a complete download although the database failed when its row was to be written', async () => {
+test('keeps a complete download although the database failed when its row was to be written, and stores those of other sessions meanwhile', async () => {
   const staging = await Staging.open(join(root, 'staging'));
   const salvage = await SalvagedFiles.open(join(root, 'salvage'));
-  await mkdir(join(root, 'box'));
-  await writeFile(join(root, 'box', GUID), 'an invoice');
-  await salvage.moveIn(SESSION, join(root, 'box'), [GUID]);
+  for (const session of [BROKEN, OTHER]) {
+    await mkdir(join(root, session));
+    await writeFile(join(root, session, GUID), `an invoice of ${session}`);
+    await salvage.moveIn(session, join(root, session), [GUID]);
+  }
 
   let isDown = true;
-  let state = 'running';
-  let staged = '';
-  const row = { sessionId: SESSION, guid: GUID, filename: 'invoice.txt' };
-  const ofSession = async () => [{ ...row, state } as unknown as DownloadRow];
+  const staged = new Map<SessionId, string>();
+  const rowOf = (sessionId: SessionId) => {
+    const state = staged.has(sessionId) ? 'complete' : 'running';
+    return { sessionId, guid: GUID, filename: 'invoice.txt', state } as unknown as DownloadRow;
+  };
+  const failedIn: SessionId[] = [];
   const rows = {
-    ofSession,
+    ofSession: async (session: SessionId) => [rowOf(session)],
     usedBytes: async () => ({ session: 0, application: 0 }),
-    complete: async (_: DownloadRow, outboxRow: OutboxRow) => {
-      if (isDown) throw new Error('the database is down');
-      state = 'complete';
-      staged = outboxRow.staged;
+    complete: async ({ sessionId }: DownloadRow, outboxRow: OutboxRow) => {
+      if (isDown && sessionId === BROKEN) throw new Error('the database is down');
+      staged.set(sessionId, outboxRow.staged);
       return true;
     },
-    leftBehind: async () => (state === 'running' ? ofSession() : []),
-    fail: async () => {
-      state = 'failed';
+    leftBehind: async () => [BROKEN, OTHER].map(rowOf).filter(({ state }) => state === 'running'),
+    fail: async (session: SessionId) => {
+      failedIn.push(session);
       return true;
     },
   };
   const keeper = new Keeper({
-    ...{ rows, staging, clock: systemClock, sessionBytesMax: 1_000, keyOf: () => 'key' },
+    ...{ rows, staging, clock: systemClock, log: silentLog, sessionBytesMax: 1_000, keyOf: () => 'key' },
     limits: { effective: async () => ({ maxStoredBytes: 1_000 }) },
     outbox: { row: (_: string, file: object) => file, prompt: () => {} },
   } as unknown as KeeperParts);
-  const sessions = { byId: async () => ({ id: SESSION, endedAt: new Date(0) }) };
+  const sessions = { byId: async (id: SessionId) => ({ id, endedAt: new Date(0) }) };
   const parts: LeftBehindParts = { keeper, salvage, sessions: sessions as unknown as LeftBehindParts['sessions'] };
-  await assert.rejects(takeLeftBehindFiles(parts), /the database is down/);
+  assert.deepEqual(await takeLeftBehindFiles(parts), { taken: 1, failed: 0 });
+  assert.deepEqual([...staged.keys()], [OTHER]);
+  assert.deepEqual(await readdir(join(root, 'salvage')), [BROKEN]);
   isDown = false;
   assert.deepEqual(await takeLeftBehindFiles(parts), { taken: 1, failed: 0 });
-  assert.equal(state, 'complete');
-  assert.equal(await readFile(staging.pathOf(staged), 'utf8'), 'an invoice');
+  for (const session of [BROKEN, OTHER])
+    assert.equal(
+      await readFile(staging.pathOf(staged.get(session) ?? assert.fail()), 'utf8'),
+      `an invoice of ${session}`,
+    );
   assert.deepEqual(await readdir(join(root, 'salvage')), []);
+  assert.deepEqual(failedIn, []);
 });

@@ -18,9 +18,15 @@ export interface LeftBehindParts {
 
 export async function takeLeftBehindFiles(parts: LeftBehindParts): Promise<{ taken: number; failed: number }> {
   const { keeper, salvage } = parts;
+  const { rows, host, clock, log } = keeper.parts;
   let taken = 0;
-  for (const id of await salvage.sessions()) taken += await takeFilesOf(parts, id);
-  const { rows, host, clock } = keeper.parts;
+  for (const id of await salvage.sessions())
+    try {
+      taken += await takeFilesOf(parts, id);
+    } catch (error) {
+      // The files of this session remain for the next run, and those of other sessions are stored.
+      log.error('downloads.not_taken', { sessionId: id, reason: reason(error) });
+    }
   let failed = 0;
   const waiting = new Set(await salvage.sessions());
   for (const { sessionId, guid } of await rows.leftBehind(host, BATCH))
