@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { DriveFailed } from '../../engines/driver/command.ts';
 import type { ApplicationId, KeyId } from '../../kit/ids.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import { BrowserTools, type BrowserToolsParts } from './browser-tools.ts';
@@ -7,7 +8,7 @@ import { BrowserTools, type BrowserToolsParts } from './browser-tools.ts';
 const sessionId = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d10';
 const caller: AgentCaller = {
   ...{ kind: 'agentKey', applicationId: 'application' as ApplicationId, keyId: 'key' as KeyId },
-  ...{ scopes: new Set(['browsers:connect']), source: { ip: '127.0.0.1' } },
+  ...{ scopes: new Set(['browsers:connect', 'browsers:write']), source: { ip: '127.0.0.1' } },
 };
 
 test('a tool works in a session as a guest, and holds the session until it is done', async () => {
@@ -31,4 +32,34 @@ test('a tool works in a session as a guest, and holds the session until it is do
   const { text } = await tools.call(caller, 'browser_snapshot', { sessionId }, { signal });
   assert.equal(text, 'done');
   assert.deepEqual(seen, ['held', `guest of ${sessionId}`, 'let go']);
+});
+
+test('a session that was opened is named in the result even if its first page cannot be opened', async () => {
+  const message = 'page.goto: net::ERR_NAME_NOT_RESOLVED at https://unknown.test/';
+  const tools = new BrowserTools({
+    requestOf: () => ({}),
+    sessions: {
+      create: async () => ({
+        session: { id: sessionId, expiresAt: '2026-11-20T11:00:00.000Z' },
+        warnings: [{ message: 'The width is rounded.' }],
+      }),
+    },
+    driver: { run: () => Promise.reject(new DriveFailed('command', message)) },
+    addressOf: () => 'ws://here.test',
+    holdSession: () => ({ close: () => {} }),
+    isDriveFailed: (error: unknown) => error instanceof DriveFailed,
+    live: { urls: async () => ({ debuggerUrl: 'https://live.test/' }) },
+  } as unknown as BrowserToolsParts);
+  const { signal } = new AbortController();
+  const opened = await tools.call(caller, 'browser_open', { url: 'https://unknown.test' }, { signal });
+  assert.deepEqual(opened, {
+    text: [
+      `Opened session ${sessionId}. It ends at 2026-11-20T11:00:00.000Z.`,
+      'Warning: The width is rounded.',
+      message,
+    ].join('\n\n'),
+    isError: true,
+    sessionId,
+    addresses: { liveViewUrl: 'https://live.test/' },
+  });
 });

@@ -96,9 +96,14 @@ export class BrowserTools {
       return await work();
     } catch (error) {
       if (isFault(error) && error.code !== 'internal') return refusedResult(error);
-      if (this.#parts.isDriveFailed(error)) return { text: error.message, isError: true };
-      throw error;
+      return this.#driveFailure(error);
     }
+  }
+
+  /** Returns the failure of a command as a result. Throws any other error. */
+  #driveFailure(error: unknown): ToolResult {
+    if (this.#parts.isDriveFailed(error)) return { text: error.message, isError: true };
+    throw error;
   }
 
   async #call(caller: AgentCaller, name: BrowserToolName, input: unknown, options: ToolOptions): Promise<ToolResult> {
@@ -124,7 +129,8 @@ export class BrowserTools {
     const id = session.id as SessionId;
     const command: Command =
       input.url === undefined ? { do: 'snapshot' } : await commandOf('browser_navigate', { url: input.url }, noFiles);
-    const shown = await this.#resultOf(caller, id, command);
+    // The session stays open although its first command failed, so its id must be returned.
+    const shown = await this.#resultOf(caller, id, command).catch(error => this.#driveFailure(error));
     const head = [
       `Opened session ${id}. It ends at ${session.expiresAt}.`,
       ...warnings.map(({ message }) => `Warning: ${message}`),
