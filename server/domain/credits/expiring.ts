@@ -3,7 +3,7 @@
 import type { Store } from '../../engines/store/store.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { Audit } from '../audit/audit.ts';
-import { BY_OPERATOR } from '../audit/by-caller.ts';
+import { BY_SERVICE } from '../audit/by-caller.ts';
 
 const BATCH = 100;
 
@@ -27,7 +27,7 @@ export async function expireHolds({ store, audit, clock }: ExpiringParts): Promi
         outcome: 'success',
         details: { amount },
       } as const;
-      await audit.record({ ...BY_OPERATOR, ...entry }, trx);
+      await audit.record({ ...BY_SERVICE, ...entry }, trx);
     });
   return due.length;
 }

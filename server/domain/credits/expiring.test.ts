@@ -1,0 +1,23 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { systemClock } from '../../kit/clock.ts';
+import type { AuditEvent } from '../audit/audit.ts';
+import { type ExpiringParts, expireHolds } from './expiring.ts';
+
+test('records credit that is given back by the clock as an act of the service, and not what was settled meanwhile', async () => {
+  const holdOf = (purposeId: string) => ({ purposeId, purposeKind: 'invocation', applicationId: 'shop', amount: 7 });
+  const trx = { credits: { expire: async (purposeId: string) => (purposeId === 'open' ? {} : undefined) } };
+  const store = {
+    credits: { unknown: async () => ['open', 'settled'].map(holdOf) },
+    atomically: (work: (transaction: unknown) => Promise<void>) => work(trx),
+  } as unknown as ExpiringParts['store']; // The methods that it calls.
+  const events: AuditEvent[] = [];
+  const audit = { record: async (event: AuditEvent) => void events.push(event) };
+  await expireHolds({ store, audit, clock: systemClock });
+  assert.deepEqual(events, [
+    {
+      ...{ actor: { kind: 'service' }, action: 'credit.expired', applicationId: 'shop', outcome: 'success' },
+      ...{ target: { kind: 'invocation', id: 'open' }, details: { amount: 7 } },
+    },
+  ]);
+});
