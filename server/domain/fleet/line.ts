@@ -83,6 +83,11 @@ export class Line implements Closeable {
     const asked = { applicationId: application, hostId: host, region };
     const joined = await rows.join({ ...asked, why: refused.why, refused: { ...refused } }, maxWaiting);
     if ('waiting' in joined) return { refused: refusal('line', maxWaiting, joined.waiting) };
+    if (this.#closing.signal.aborted) {
+      // `stop` was called during the query, and has rejected only the waiters of that time.
+      await rows.leave(joined.place).catch(error => this.#logFailure(error));
+      return { refused };
+    }
     const { promise, resolve, reject } = Promise.withResolvers<LineOutcome<T>>();
     const waiter: Waiter = {
       ...{ row: { ...asked, ...joined }, sinceMs, refused, isTrying: false, reject },
