@@ -13,7 +13,7 @@ const EXPIRE_MS = 600_000;
 const BATCH = 100;
 
 export interface CreditsDeps {
-  readonly applications: Pick<Applications, 'require'>;
+  readonly applications: Pick<Applications, 'require' | 'canAccess'>;
   readonly endSession: MeteringParts['end'];
   readonly isEndOwed: MeteringParts['isEndOwed'];
 }

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CheckoutRow } from '../../engines/store/rows/checkouts.ts';
-import { addMs, type Clock } from '../../kit/clock.ts';
+import { addMs, type Clock, systemClock } from '../../kit/clock.ts';
+import { isFault } from '../../kit/fault.ts';
 import { type AccountId, type ApplicationId, type CheckoutId, newId } from '../../kit/ids.ts';
+import { notFound } from '../faults.ts';
 import type { AccountCaller } from '../identity/caller.ts';
 import { TopUps, type TopUpsParts } from './topups.ts';
 
@@ -10,6 +12,13 @@ const START = new Date('2026-11-20T10:00:00.000Z');
 /** Not a multiple of a round interval, so that a reader with a long one comes much later. */
 const CREDITED_MS = 1_010;
 const TOLD_WITHIN_MS = 200;
+
+const row: CheckoutRow = {
+  ...{ id: newId<CheckoutId>(START), applicationId: newId<ApplicationId>(START), accountId: newId<AccountId>(START) },
+  ...{ openedBy: newId<AccountId>(START), provider: 'manual', packId: 'p50', amount: 50_000_000, bonus: 0 },
+  ...{ price: 4500, currency: 'EUR', reference: 'ABCDEFGH23', status: 'open' },
+  ...{ createdAt: START, expiresAt: addMs(START, 86_400_000) },
+};
 
 test('a caller who waits for a checkout is told of its end within 200 ms of the clock', async () => {
   let nowMs = 0;
@@ -20,19 +29,26 @@ test('a caller who waits for a checkout is told of its end within 200 ms of the 
       nowMs += ms;
     },
   };
-  const row: CheckoutRow = {
-    ...{ id: newId<CheckoutId>(START), applicationId: newId<ApplicationId>(START), accountId: newId<AccountId>(START) },
-    ...{ openedBy: newId<AccountId>(START), provider: 'manual', packId: 'p50', amount: 50_000_000, bonus: 0 },
-    ...{ price: 4500, currency: 'EUR', reference: 'ABCDEFGH23', status: 'open' },
-    ...{ createdAt: START, expiresAt: addMs(START, 86_400_000) },
-  };
   const get = async (): Promise<CheckoutRow> =>
     nowMs < CREDITED_MS ? row : { ...row, status: 'credited', endedAt: addMs(START, CREDITED_MS) };
   const topUps = new TopUps({
     ...{ clock, packs: [], paymentText: '', store: { checkouts: { get } } },
-    applications: { require: async () => ({ id: row.applicationId }) },
+    applications: { canAccess: async () => true, require: async () => ({ id: row.applicationId }) },
   } as unknown as TopUpsParts);
   const { status } = await topUps.read({} as AccountCaller, row.id, { wait: 50 }, new AbortController().signal);
   assert.equal(status, 'credited');
   assert.ok(nowMs - CREDITED_MS < TOLD_WITHIN_MS, `${nowMs - CREDITED_MS} ms later`);
+});
+
+test('a checkout of an application that the caller cannot access does not exist, but a failure of the database is reported as such', async () => {
+  const readWith = (applications: object) => {
+    const store = { checkouts: { get: async () => row } };
+    const topUps = new TopUps({ clock: systemClock, store, applications } as unknown as TopUpsParts);
+    return topUps.read({} as AccountCaller, row.id, {}, new AbortController().signal);
+  };
+  const refuse = () => Promise.reject(notFound('Application', row.applicationId));
+  const foreign = readWith({ canAccess: async () => false, require: refuse });
+  await assert.rejects(foreign, error => isFault(error, 'not_found') && error.message.startsWith('Checkout'));
+  const fail = () => Promise.reject(new Error('the database is down'));
+  await assert.rejects(readWith({ canAccess: fail, require: fail }), /the database is down/);
 });

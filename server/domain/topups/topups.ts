@@ -43,7 +43,7 @@ const REFERENCE_CHARACTERS = 10;
 
 export interface TopUpsParts {
   readonly store: Pick<Store, 'atomically' | 'checkouts'>;
-  readonly applications: Pick<Applications, 'require'>;
+  readonly applications: Pick<Applications, 'require' | 'canAccess'>;
   readonly audit: Pick<Audit, 'record'>;
   readonly cursors: Cursors;
   readonly secret: Secret;
@@ -152,9 +152,7 @@ export class TopUps {
   async #find(caller: AccountCaller, id: string): Promise<CheckoutRow> {
     const row = isUuid(id) ? await this.#parts.store.checkouts.get(id as CheckoutId) : undefined; // Checked by isUuid.
     if (!row) throw notFound('Checkout', id);
-    const { applications } = this.#parts;
-    const application = await applications.require(caller, row.applicationId, 'read').catch(() => undefined);
-    if (!application) throw notFound('Checkout', id);
+    if (!(await this.#parts.applications.canAccess(caller, row.applicationId))) throw notFound('Checkout', id);
     await this.#requireOwned(caller, row.applicationId);
     return row;
   }
