@@ -259,6 +259,9 @@ describe('session events', () => {
     );
     assert.equal(started.full, false);
     assert.ok(started.through >= (started.events.at(-1)?.id ?? Number.POSITIVE_INFINITY));
+    const ofNoType = await store.events.read(applicationId, { after: 0, types: [], limit: 10 });
+    assert.deepEqual(ofNoType.events, []);
+    assert.ok(ofNoType.through >= started.through);
   });
 
   it('include events of a transaction that commits late', async () => {

@@ -22,13 +22,13 @@ const eventAt = (id: number): SessionEventRow => ({
 });
 
 /** Runs the task once with this number of waiting deliveries, and a feed with enough events. */
-async function ran(waiting: number, isMoved = true) {
+async function ran(waiting: number, isMoved = true, eventTypes = webhook.eventTypes) {
   const filters: EventFilter[] = [];
   const prompted: string[] = [];
   let written: readonly DeliveryRow[] = [];
   const store = {
     webhooks: {
-      behind: async () => [webhook],
+      behind: async () => [{ ...webhook, eventTypes }],
       waiting: async () => waiting,
       write: async (_: unknown, __: number, rows: readonly DeliveryRow[]) => {
         written = rows;
@@ -73,4 +73,9 @@ test('reads no more events than the queue has room for, and no events if the que
 test('reports no written deliveries if another process has moved the position of the webhook', async () => {
   const { prompted, result } = await ran(0, false);
   assert.deepEqual([prompted, result.written], [[], 0]);
+});
+
+test('reads events of all types for a webhook that selects no types, and of no type for one that selects only unknown types', async () => {
+  assert.deepEqual((await ran(0, true, [])).filters, [{ after: 7, limit: 100 }]);
+  assert.deepEqual((await ran(0, true, ['session.unknown'])).filters, [{ after: 7, limit: 100, types: [] }]);
 });

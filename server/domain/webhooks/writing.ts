@@ -47,10 +47,9 @@ export class DeliveryWriter {
     const { webhooks, events } = this.#parts.store;
     const room = WAITING_DELIVERIES_MAX - (await webhooks.waiting(webhook.id));
     if (room <= 0) return { written: 0, isFull: false };
-    const types = typesOf(webhook);
     const found = await events.read(webhook.applicationId, {
       ...{ after: webhook.readThrough, limit: Math.min(room, EVENTS_AT_ONCE) },
-      ...(types.length === 0 ? {} : { types }),
+      ...(webhook.eventTypes.length === 0 ? {} : { types: typesOf(webhook) }),
     });
     const isWritten = await webhooks.write(webhook, found.through, this.#deliveries(webhook, found.events));
     return { written: isWritten ? found.events.length : 0, isFull: isWritten && found.full };
@@ -69,5 +68,6 @@ export class DeliveryWriter {
   }
 }
 
+/** May be empty: a later version of the server may have stored types that this version does not know. */
 const typesOf = ({ eventTypes }: WebhookRow): readonly SessionEventType[] =>
   EVENT_TYPES.filter(type => eventTypes.includes(type));

@@ -103,6 +103,7 @@ export interface EventFilter {
   /** Only events after this one; 0: all. */
   readonly after: number;
   readonly session?: SessionId;
+  /** Absent: all types. Empty: none. */
   readonly types?: readonly SessionEventType[];
   /** Only events of this time or later. */
   readonly from?: Date;
