@@ -7,28 +7,55 @@ import { silentLog } from '../../kit/log.ts';
 import { refusal } from '../limits/refusals.ts';
 import { Line, type LineParts } from './line.ts';
 
-test('a create that is joining the queue when the service stops is refused and leaves the queue', async () => {
-  const joining = Promise.withResolvers<Place>();
+/** A line of one host, whose rows are replaced by the given ones. `left` contains the places that were left. */
+function lineWith(rows: object) {
   const left: number[] = [];
+  const clock = new HandClock();
   const line = new Line({
-    ...{ host: 'host', clock: new HandClock(), log: silentLog },
+    ...{ host: 'host', clock, log: silentLog },
     rows: {
-      join: () => joining.promise,
+      join: async () => ({ turn: 1, place: 7 }),
       leave: async (place: number) => void left.push(place),
       list: async () => [],
       keep: async () => {},
       moved: async () => {},
+      ...rows,
     },
     fleet: { isAlone: false, look: async () => {}, roomByRegion: new Map() },
   } as unknown as LineParts); // The members that the line uses.
-  const refused = refusal('host', 1, 1);
-  const entered = line.enter({
-    ...{ application: 'shop' as ApplicationId, refused, waitMs: 50_000, maxWaiting: 10 },
-    ...{ attempt: async () => ({ refused }), signal: new AbortController().signal },
-  });
+  const enter = (signal = new AbortController().signal) =>
+    line.enter({
+      ...{ application: 'shop' as ApplicationId, refused: REFUSED, waitMs: 50_000, maxWaiting: 10 },
+      ...{ attempt: async () => ({ refused: REFUSED }), signal },
+    });
+  return { line, clock, left, enter };
+}
+
+const REFUSED = refusal('host', 1, 1);
+const nextTurn = () => new Promise<void>(resolve => setImmediate(resolve));
+
+test('a create that is joining the queue when the service stops is refused and leaves the queue', async () => {
+  const joining = Promise.withResolvers<Place>();
+  const { line, left, enter } = lineWith({ join: () => joining.promise });
+  const entered = enter();
   line.stop(() => new Error('the service is stopping'));
   joining.resolve({ turn: 1, place: 7 });
-  const isWaiting = new Promise(resolve => setImmediate(resolve)).then(() => 'waiting');
-  assert.deepEqual(await Promise.race([entered, isWaiting]), { refused });
+  assert.deepEqual(await Promise.race([entered, nextTurn().then(() => 'waiting')]), { refused: REFUSED });
   assert.deepEqual(left, [7]);
+});
+
+test('a create that leaves while its row is being kept does not leave the row behind', async () => {
+  const keeping = Promise.withResolvers<void>();
+  const caller = new AbortController();
+  const { line, clock, left, enter } = lineWith({ keep: () => keeping.promise });
+  const entered = enter(caller.signal);
+  await nextTurn();
+  await clock.advance(1_000);
+  caller.abort(new Error('gone'));
+  await assert.rejects(entered);
+  assert.deepEqual(left, [7]);
+  keeping.resolve();
+  await nextTurn();
+  assert.deepEqual(left, [7, 7]);
+  line.stop(() => new Error('the service is stopping'));
 });

@@ -198,6 +198,9 @@ export class Line implements Closeable {
       const idle = all.filter(({ isTrying }) => !isTrying).map(rowOf);
       const trying = all.filter(({ isTrying }) => isTrying).map(rowOf);
       await rows.keep(idle, trying).catch(error => this.#logFailure(error));
+      // The row of a waiter that left meanwhile may have been written again.
+      const left = idle.filter(({ place }) => !this.#waiters.has(place));
+      for (const { place } of left) await rows.leave(place).catch(error => this.#logFailure(error));
       await this.serve();
     }
     this.#keepLoop = undefined;

@@ -158,7 +158,8 @@ class S3 implements Artifacts {
       for (const { Key, UploadId, Initiated } of page.Uploads ?? [])
         if (Key && UploadId && Initiated && Initiated.getTime() < before) await this.#abort(Key, UploadId);
       const { IsTruncated, NextKeyMarker: KeyMarker, NextUploadIdMarker: UploadIdMarker } = page;
-      after = IsTruncated && KeyMarker !== undefined ? { KeyMarker, UploadIdMarker } : undefined;
+      const isSamePage = KeyMarker === after?.KeyMarker && UploadIdMarker === after?.UploadIdMarker;
+      after = IsTruncated && KeyMarker !== undefined && !isSamePage ? { KeyMarker, UploadIdMarker } : undefined;
     } while (after !== undefined);
   }
 
