@@ -65,7 +65,7 @@ export class Viewing implements Closeable {
   }
 
   async open(): Promise<void> {
-    this.#observing ??= this.#liveSession.browser.observe({ target: target => this.#addTarget(target) });
+    this.#observing ??= this.#observe();
     await this.#observing;
     await this.#readTabs();
   }
@@ -119,6 +119,15 @@ export class Viewing implements Closeable {
     return this.#liveSession.browser.newPage().catch(() => undefined);
   }
 
+  #observe(): Promise<Closeable> {
+    const observing = this.#liveSession.browser.observe({ target: target => this.#addTarget(target) });
+    // The next viewer tries again.
+    observing.catch(() => {
+      this.#observing = undefined;
+    });
+    return observing;
+  }
+
   #addTarget(target: ObservedTarget): void {
     if (target.kind === 'iframe') {
       this.#frames.add(target);
@@ -138,7 +147,8 @@ export class Viewing implements Closeable {
     });
     target.whenGone(() => {
       page.close();
-      this.#pages.delete(target.id);
+      // After an observation has failed, the page may have been found again by the next one.
+      if (this.#pages.get(target.id)?.target === target) this.#pages.delete(target.id);
       void this.#readTabs();
     });
     void this.#readTabs();

@@ -304,7 +304,14 @@ export class Browser implements Closeable {
     const observation = this.#observation ?? this.#openObservation();
     this.#observation = observation;
     const added = observation.add(observer);
-    await observation.opened;
+    try {
+      await observation.opened;
+    } catch (error) {
+      // An observation that has failed is of use to nobody: the next observer opens another one.
+      await added.close();
+      await this.#stopObservation(observation);
+      throw error;
+    }
     return {
       close: async () => {
         await added.close();

@@ -1,0 +1,111 @@
+// The browser's end of the two FIFOs, for tests in which Chromium must answer something that a real one cannot be made
+// to answer. It has one page, attaches to whatever it is asked to, and answers any other command with an empty result,
+// unless the script says otherwise.
+import { execFileSync } from 'node:child_process';
+import { closeSync, constants, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
+import { Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { BrowserPipes } from '../../server/engines/browser/browser.ts';
+
+const SERVER_ERROR = -32000;
+const CHANNEL_ID_CHARACTERS = 32;
+
+export interface ScriptedCommand {
+  readonly id: number;
+  readonly method: string;
+  readonly params: Readonly<Record<string, unknown>>;
+  readonly sessionId?: string;
+}
+
+export const infoOfPage = (targetId: string, url: string, attached = true): object => ({
+  targetId,
+  type: 'page',
+  title: '',
+  url,
+  attached,
+});
+
+export class ScriptedBrowser {
+  readonly pipes: BrowserPipes;
+  /** The commands so far. */
+  readonly commands: ScriptedCommand[] = [];
+  /** Returns the result of a command, or undefined for the usual result, or throws the error that the command gets. */
+  script: (command: ScriptedCommand) => object | undefined = () => undefined;
+  readonly #folder: string;
+  readonly #reading: Socket;
+  readonly #writing: number;
+  #received = '';
+  #channels = 0;
+
+  constructor() {
+    this.#folder = mkdtempSync(join(tmpdir(), 'berth-scripted-'));
+    const [fifoIn, fifoOut] = [join(this.#folder, 'in'), join(this.#folder, 'out')];
+    execFileSync('mkfifo', [fifoIn, fifoOut]);
+    this.pipes = { fifoIn, fifoOut, notes: this.#folder, folderInBox: this.#folder, uploadsInBox: this.#folder };
+    const flags = constants.O_RDWR | constants.O_NONBLOCK;
+    this.#writing = openSync(fifoOut, flags);
+    this.#reading = new Socket({ fd: openSync(fifoIn, flags), readable: true, writable: false });
+    this.#reading.on('data', chunk => this.#receive(String(chunk)));
+  }
+
+  /** Sends an event on a channel, or on the root of the pipe. */
+  event(method: string, params: object, sessionId: string | undefined): void {
+    this.#send({ method, params, sessionId });
+  }
+
+  /** The ids of the channels that were to be detached. */
+  get detached(): readonly unknown[] {
+    return this.#sent('Target.detachFromTarget').map(({ params }) => params.sessionId);
+  }
+
+  /** The ids of the channels on which this command was received. */
+  channelsWith(method: string): ReadonlyArray<string | undefined> {
+    return this.#sent(method).map(({ sessionId }) => sessionId);
+  }
+
+  close(): void {
+    this.#reading.destroy();
+    closeSync(this.#writing);
+    rmSync(this.#folder, { recursive: true });
+  }
+
+  #sent(method: string): readonly ScriptedCommand[] {
+    return this.commands.filter(command => command.method === method);
+  }
+
+  #receive(text: string): void {
+    const messages = (this.#received + text).split('\0');
+    this.#received = messages.pop() ?? '';
+    for (const message of messages) if (message !== '') this.#perform(JSON.parse(message));
+  }
+
+  #perform(command: ScriptedCommand): void {
+    this.commands.push(command);
+    const { id, sessionId } = command;
+    try {
+      this.#send({ id, result: this.script(command) ?? this.#usualResult(command), sessionId });
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      this.#send({ id, error: { code: SERVER_ERROR, message }, sessionId });
+    }
+  }
+
+  #usualResult({ method, params, sessionId }: ScriptedCommand): object {
+    if (method === 'Target.setDiscoverTargets')
+      this.event('Target.targetCreated', { targetInfo: infoOfPage('page', 'about:blank') }, sessionId);
+    if (method !== 'Target.attachToBrowserTarget' && method !== 'Target.attachToTarget') return {};
+    this.#channels++;
+    const attached = String(this.#channels).padStart(CHANNEL_ID_CHARACTERS, '0');
+    if (method === 'Target.attachToTarget') {
+      const targetInfo = infoOfPage(String(params.targetId), 'about:blank');
+      this.event('Target.attachedToTarget', { sessionId: attached, targetInfo }, sessionId);
+    }
+    return { sessionId: attached };
+  }
+
+  /** `id` or `method` must be first in a message, and `sessionId` last, as Chromium writes them. */
+  #send(message: object): void {
+    writeSync(this.#writing, `${JSON.stringify(message)}\0`);
+  }
+}
