@@ -38,3 +38,13 @@ test('observes again, on a channel of its own, after an observation could not be
   await observing.close();
   assert.deepEqual(scripted.detached, [failed, second]);
 });
+
+test('ends a restriction of navigations that could not be opened completely', { timeout: END_MS }, async context => {
+  const { browser, scripted } = await connect(context);
+  scripted.script = failing('Target.setDiscoverTargets');
+  const rule = { allows: () => false, onRefused: () => {} };
+  await assert.rejects(browser.restrictNavigations(rule), /no response/);
+  const restricting = scripted.channelsWith('Fetch.enable');
+  assert.equal(restricting.length, 1);
+  assert.deepEqual(scripted.detached, restricting);
+});

@@ -343,12 +343,17 @@ export class Browser implements Closeable {
   /** Guards navigations like `guardNavigations`, but only until the result is closed. */
   async restrictNavigations(rule: NavigationRule): Promise<Closeable> {
     const guard = new NavigationGuard(this.#mux, rule);
-    await guard.open(id => this.#appendNote(`+${id}`));
-    return {
-      close: async () => {
-        if (guard.channelId && !this.#mux.isClosed) await this.#detach(guard.channelId);
-      },
+    const close = async (): Promise<void> => {
+      if (guard.channelId && !this.#mux.isClosed) await this.#detach(guard.channelId);
     };
+    try {
+      await guard.open(id => this.#appendNote(`+${id}`));
+    } catch (error) {
+      // Otherwise the restriction would apply until the session ends.
+      await close();
+      throw error;
+    }
+    return { close };
   }
 
   /**
