@@ -28,12 +28,19 @@ const DOCUMENT_REQUESTS: JsonObject = { patterns: [{ urlPattern: '*', resourceTy
 /** A page that does not respond within this time is treated as not allowed. */
 const FRAME_TREE_MS = 2_000;
 
+interface PageCheck {
+  /** Whether any channel is attached to the page, as of the last event. */
+  isAttached: boolean;
+  /** Whether the page has changed since the check began, so that it must be checked again. */
+  isOutdated: boolean;
+}
+
 export class NavigationGuard implements ChannelOwner {
   readonly #mux: Mux;
   readonly #rule: NavigationRule;
   readonly #commandSender: CommandSender;
-  /** Pages that are being checked. */
-  readonly #checking = new Set<string>();
+  /** The checks that are running, by the target id of the page. */
+  readonly #checks = new Map<string, PageCheck>();
   #root: Channel | undefined;
 
   constructor(mux: Mux, rule: NavigationRule) {
@@ -116,11 +123,26 @@ export class NavigationGuard implements ChannelOwner {
   async #checkPage(params: JsonObject | undefined): Promise<void> {
     const info = objectAt(params, 'targetInfo');
     const targetId = textAt(info, 'targetId');
-    if (!targetId || !this.#root || textAt(info, 'type') !== 'page' || this.#checking.has(targetId)) return;
-    if (this.#refusedHost(textAt(info, 'url')) === undefined) return;
-    this.#checking.add(targetId);
-    await this.#clearIfRefused(this.#root, targetId).catch(() => {});
-    this.#checking.delete(targetId);
+    const root = this.#root;
+    if (!targetId || !root || textAt(info, 'type') !== 'page') return;
+    const isAttached = info?.attached === true;
+    const isRefused = this.#refusedHost(textAt(info, 'url')) !== undefined;
+    const running = this.#checks.get(targetId);
+    if (running) {
+      // The check itself attaches to the page and detaches. If no other channel is attached, both cause an event, which
+      // must not lead to another check.
+      if (isRefused && isAttached === running.isAttached) running.isOutdated = true;
+      running.isAttached = isAttached;
+      return;
+    }
+    if (!isRefused) return;
+    const check: PageCheck = { isAttached, isOutdated: true };
+    this.#checks.set(targetId, check);
+    while (check.isOutdated) {
+      check.isOutdated = false;
+      await this.#clearIfRefused(root, targetId).catch(() => {});
+    }
+    this.#checks.delete(targetId);
   }
 
   /**

@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { infoOfPage, ScriptedBrowser } from '../../../tests/harness/scripted-browser.ts';
+import { eventually } from '../../../tests/harness/until.ts';
+import { Mux } from './mux.ts';
+import { NavigationGuard } from './navigation-guard.ts';
+
+const END_MS = 90_000;
+const ALLOWED = 'https://allowed.test/';
+const REFUSED = 'https://refused.test/';
+
+interface Guarded {
+  readonly scripted: ScriptedBrowser;
+  /** The hosts that were refused. */
+  readonly refused: readonly string[];
+  /** Reports that a page has changed. */
+  change(targetId: string, url: string, attached?: boolean): void;
+}
+
+async function guarded(context: TestContext): Promise<Guarded> {
+  const scripted = new ScriptedBrowser();
+  context.after(() => scripted.close());
+  const mux = new Mux(scripted.pipes.fifoIn, scripted.pipes.fifoOut, error => assert.fail(String(error)));
+  context.after(() => mux.close());
+  const refused: string[] = [];
+  const guard = new NavigationGuard(mux, {
+    allows: hostname => hostname === 'allowed.test',
+    onRefused: hostname => void refused.push(hostname),
+  });
+  await guard.open(() => {});
+  return {
+    scripted,
+    refused,
+    change: (targetId, url, attached) => {
+      const targetInfo = infoOfPage(targetId, url, attached);
+      scripted.event('Target.targetInfoChanged', { targetInfo }, guard.channelId);
+    },
+  };
+}
+
+const frameTree = (url: string): object => ({ frameTree: { frame: { url } } });
+
+test('checks a page again if it has changed during the check', { timeout: END_MS }, async context => {
+  const { scripted, refused, change } = await guarded(context);
+  let shown = ALLOWED;
+  scripted.script = ({ method }) => {
+    if (method === 'Page.getFrameTree') return frameTree(shown);
+    if (method === 'Target.detachFromTarget' && shown === ALLOWED) {
+      shown = REFUSED;
+      change('page', REFUSED);
+    }
+    return undefined;
+  };
+  change('page', REFUSED);
+  await eventually('the page to be cleared', () => scripted.channelsWith('Page.navigate').length > 0);
+  assert.deepEqual(refused, ['refused.test']);
+});
+
+test('does not check a page again because the check has attached to it', { timeout: END_MS }, async context => {
+  const { scripted, change } = await guarded(context);
+  const attachedTo: unknown[] = [];
+  scripted.script = ({ method, params }) => {
+    if (method === 'Page.getFrameTree') return frameTree(ALLOWED);
+    if (method === 'Target.attachToTarget') {
+      attachedTo.push(params.targetId);
+      change(String(params.targetId), REFUSED, true);
+    }
+    if (method === 'Target.detachFromTarget') change(String(attachedTo.at(-1)), REFUSED, false);
+    return undefined;
+  };
+  for (const targetId of ['one', 'two']) {
+    change(targetId, REFUSED, false);
+    const isChecked = (): boolean => attachedTo.includes(targetId) && scripted.detached.length === attachedTo.length;
+    await eventually(`${targetId} to be checked`, isChecked);
+  }
+  assert.deepEqual(attachedTo, ['one', 'two']);
+});
