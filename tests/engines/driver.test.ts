@@ -4,9 +4,11 @@ import { after, test } from 'node:test';
 import { type CommandResult, DriveFailed } from '../../server/engines/driver/command.ts';
 import { Driver } from '../../server/engines/driver/driver.ts';
 import { silentLog } from '../../server/kit/log.ts';
+import { CdpClient } from '../harness/cdp.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
 
 const COMMAND_MS = 6_000;
 const pages = await openPages({ '/': '<!doctype html><title>Page</title><button>Go</button>' });
@@ -27,4 +29,48 @@ test('a command that hangs costs its session the connection, and no other sessio
   await driver.run(other, { do: 'click', ref, double: false, button: 'left', modifiers: [] });
   assert.match((await driver.run(hanging, { do: 'evaluate', code: '1 + 1' })).text ?? '', /^2$/);
   for (const { id } of sessions) await server.release(id);
+});
+
+test('a dialog that another client answers, or whose tab is closed, does not block later commands', async () => {
+  const { id, connectUrl } = await server.createSession({ keepAlive: true });
+  const target = { session: id, address: connectUrl };
+  const client = await CdpClient.connect(connectUrl);
+  const page = await client.attachToPage();
+  await client.send('Page.enable', {}, page);
+  await driver.run(target, { do: 'navigate', url: `${pages.url}/` });
+  const open = async (): Promise<void> => {
+    const { blockedBy } = await driver.run(target, { do: 'evaluate', code: "alert('Sure?')" });
+    assert.equal(blockedBy, 'A dialog is open (alert): "Sure?".');
+  };
+  const answer = () => client.send('Page.handleJavaScriptDialog', { accept: true }, page);
+  const isFree = async (): Promise<boolean> => {
+    try {
+      await driver.run(target, { do: 'snapshot' });
+      return true;
+    } catch {
+      return false;
+    }
+  };
+
+  await open();
+  await answer();
+  await eventually('commands to be possible after the answer', isFree);
+
+  await open();
+  await answer();
+  const { captured } = await driver.run(target, {
+    do: 'capture',
+    capture: { waitUntil: 'load', timeoutMs: COMMAND_MS / 2, acceptStatus: [], wanted: { kind: 'text' } },
+  });
+  assert.match(captured?.text ?? '', /Go/);
+
+  const { targetId } = await client.send('Target.createTarget', { url: 'about:blank' });
+  const tabs = async () => (await driver.run(target, { do: 'tabs', action: 'list' })).tabs.length;
+  await eventually('the tab to be listed', tabs, count => count === 2);
+  await driver.run(target, { do: 'tabs', action: 'select', index: 1 });
+  await open();
+  await client.send('Target.closeTarget', { targetId });
+  await eventually('commands to be possible after the end of the tab', isFree);
+  await client.close();
+  await server.release(id);
 });

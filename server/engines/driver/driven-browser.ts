@@ -125,7 +125,8 @@ export class DrivenBrowser implements CommandTarget {
   async #capture(command: Command, help: Helper): Promise<CommandResult> {
     this.#isCapturing = true;
     try {
-      await this.takeDialog()?.dismiss();
+      const dialog = this.takeDialog();
+      await dialog?.dismiss().catch(() => {}); // somebody else may have answered it just now
       return { ...(await perform(this, command, help)), tabs: [] };
     } finally {
       this.#isCapturing = false;
@@ -188,6 +189,10 @@ export class DrivenBrowser implements CommandTarget {
       this.#dialog = dialog;
       this.#dialogOpened.resolve();
     });
+    // Whoever has answered it: the driver, a person in the live view, or another client.
+    page.on('dialogclosed', dialog => {
+      if (this.#dialog === dialog) this.takeDialog();
+    });
     page.on('filechooser', chooser => {
       this.#chooser = chooser;
     });
@@ -207,6 +212,7 @@ export class DrivenBrowser implements CommandTarget {
     page.on('requestfailed', onSettled);
     page.on('close', () => {
       if (this.#page === page) this.#page = undefined;
+      if (this.#dialog?.page() === page) this.takeDialog();
     });
   }
 
