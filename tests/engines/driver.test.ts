@@ -74,3 +74,11 @@ test('a dialog that another client answers, or whose tab is closed, does not blo
   await client.close();
   await server.release(id);
 });
+
+test('a value that JSON cannot express is refused with the reason', async () => {
+  const { id, connectUrl } = await server.createSession({ keepAlive: true });
+  const target = { session: id, address: connectUrl };
+  for (const code of ['10n', '() => { const value = {}; value.self = value; return value; }'])
+    await assert.rejects(driver.run(target, { do: 'evaluate', code }), /cannot be expressed as JSON/);
+  await server.release(id);
+});

@@ -165,7 +165,7 @@ const PERFORMERS: Performers = {
     const value = await (ref === undefined
       ? inPage(await target.page(), code)
       : onElement(await locate(target, ref), code));
-    return { text: truncate(value === undefined ? 'undefined' : JSON.stringify(value, undefined, 1)) };
+    return { text: truncate(value === undefined ? 'undefined' : jsonOf(value)) };
   },
   console: async (target, { errorsOnly }) => {
     const messages = await (await target.page()).consoleMessages();
@@ -255,10 +255,21 @@ function checkLength(value: unknown, max: number): unknown {
   let length: number | undefined;
   try {
     length = JSON.stringify(value)?.length;
-  } catch {} // A value that JSON cannot express has other ways to the caller.
+  } catch {} // `jsonOf` reports that JSON cannot express the value.
   if (length !== undefined && length > max)
     throw new Error(`The value has ${length} characters as JSON. At most ${max} are possible; return less.`);
   return value;
+}
+
+function jsonOf(value: unknown): string {
+  try {
+    return JSON.stringify(value, undefined, 1);
+  } catch {
+    throw new DriveFailed(
+      'command',
+      'The value cannot be expressed as JSON, for example because it contains a BigInt or itself. Return another value, such as a string.',
+    );
+  }
 }
 
 async function onElement(locator: Locator, code: string): Promise<unknown> {
