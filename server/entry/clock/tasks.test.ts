@@ -27,6 +27,24 @@ function started(task: Partial<Task>, did = { done: 0 }) {
   };
 }
 
+/** A task that has begun its first run, which lasts until `end` is called. Later runs take a second. */
+async function blocked() {
+  const clock = new HandClock();
+  const tasks = new Tasks(clock, silentLog);
+  const first = Promise.withResolvers<void>();
+  const counts = { runs: 0, ended: 0, atOnce: 0 };
+  const run = async () => {
+    counts.runs++;
+    counts.atOnce = Math.max(counts.atOnce, counts.runs - counts.ended);
+    await (counts.runs === 1 ? first.promise : clock.sleep(SECOND_MS));
+    counts.ended++;
+    return { done: 0 };
+  };
+  tasks.start({ name: 'task', everyMs: 3_600 * SECOND_MS, run });
+  await clock.advance(SECOND_MS);
+  return { clock, tasks, counts, end: first.resolve };
+}
+
 test('runs a task less often after a minute without work, and at the normal rate when there is work again', async () => {
   const { tasks, did, runsIn } = started({ restMs: 10 * SECOND_MS });
   assert.equal(await runsIn(59), 59);
@@ -58,4 +76,28 @@ test('uses isAtRest to decide whether a task is at rest, and never slows down a 
   const restless = started({});
   assert.equal(await restless.runsIn(120), 120);
   for (const { tasks } of [own, restless]) await tasks.close();
+});
+
+test('a task that is prompted several times while it runs is run once more, and never twice at the same time', async () => {
+  const { clock, tasks, counts, end } = await blocked();
+  for (let prompts = 0; prompts < 3; prompts++) tasks.prompt('task');
+  await clock.advance(SECOND_MS);
+  assert.deepEqual(counts, { runs: 1, ended: 0, atOnce: 1 });
+  end();
+  await clock.advance(10 * SECOND_MS, SECOND_MS);
+  assert.deepEqual(counts, { runs: 2, ended: 2, atOnce: 1 });
+  tasks.prompt('task');
+  await clock.advance(10 * SECOND_MS, SECOND_MS);
+  assert.deepEqual(counts, { runs: 3, ended: 3, atOnce: 1 });
+  await tasks.close();
+});
+
+test('close waits for the current run, and a prompt from before does not start another run', async () => {
+  const { clock, tasks, counts, end } = await blocked();
+  tasks.prompt('task');
+  await clock.advance(SECOND_MS);
+  const closed = tasks.close();
+  end();
+  await closed;
+  assert.deepEqual(counts, { runs: 1, ended: 1, atOnce: 1 });
 });

@@ -17,7 +17,10 @@ export class Tasks implements Closeable {
   readonly #closing = new AbortController();
   readonly #loops: Promise<void>[] = [];
   readonly #tasks = new Map<string, Task>();
+  /** The current run of each task that is running. */
   readonly #running = new Map<Task, Promise<void>>();
+  /** The next run of each task, until it begins. Everyone who asks for a run before that shares it. */
+  readonly #next = new Map<Task, Promise<void>>();
   /** When each task last did something or was prompted. */
   readonly #activeMs = new Map<Task, number>();
 
@@ -72,11 +75,19 @@ export class Tasks implements Closeable {
   }
 
   /**
-   * If the task is running, waits for it and then runs it again, because the current run may already have done its
-   * check.
+   * If the task is running, waits for it and then runs it once more, because the current run may already have done its
+   * check. A task never runs twice at the same time.
    */
-  async #runOnce(task: Task): Promise<void> {
-    await this.#running.get(task);
+  #runOnce(task: Task): Promise<void> {
+    const next = this.#next.get(task) ?? this.#runAfter(task, this.#running.get(task));
+    this.#next.set(task, next);
+    return next;
+  }
+
+  async #runAfter(task: Task, current: Promise<void> | undefined): Promise<void> {
+    await current;
+    this.#next.delete(task);
+    if (this.#closing.signal.aborted) return;
     const run = this.#run(task);
     this.#running.set(task, run);
     await run;
