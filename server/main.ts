@@ -33,6 +33,7 @@ export async function serve(env: Environment, clock: Clock = systemClock): Promi
   const log = openLog(config.logLevel);
   logUnhandledRejections(log);
   disableCoreDumps(log);
+  let step: 'start' | 'stop' = 'start';
   try {
     if (config.processes > 1 && !config.process) {
       const signal = stopRequested.then(how => (how === 'leave' ? 'SIGTERM' : 'SIGINT') as StopSignal);
@@ -46,12 +47,13 @@ export async function serve(env: Environment, clock: Clock = systemClock): Promi
     else writeServerRecord(config.dataDir, addresses);
     if ((config.process?.number ?? 1) === 1) process.stderr.write(greeting(config, service));
     const how = await stopRequested;
+    step = 'stop';
     log.info('service.stopping', { how });
     await service.stop(how);
     if (!config.process) removeServerRecord(config.dataDir);
     return EXIT.fine;
   } catch (error) {
-    return fail(explain(error, config), EXIT.failed);
+    return fail(explain(error, step), EXIT.failed);
   } finally {
     cluster.worker?.disconnect(); // From the supervisor, which would keep this process alive.
   }
@@ -115,13 +117,8 @@ const consoleLink = (base: string, berth: string, { consoleToken }: Service['fir
     ? `${base}/console#token=${consoleToken.reveal()}\n            signs you in for ${CONSOLE_LINK_HOURS} hours; for another link: ${berth} console`
     : `${base}/console   (for a link that signs you in: ${berth} console)`;
 
-function explain(error: unknown, { listen }: Config): string {
-  if (error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')
-    return `${listen.host}:${listen.port} is in use by another program. Stop it, or choose another address in BERTH_LISTEN.`;
-  if (error instanceof Error && 'code' in error && (error.code === 'EACCES' || error.code === 'EADDRNOTAVAIL'))
-    return `${listen.host}:${listen.port} cannot be used as the listening address (${error.code}). Choose another address in BERTH_LISTEN.`;
-  return isFault(error) ? `${error.message} (${error.code})` : `Berth could not start: ${reason(error)}`;
-}
+const explain = (error: unknown, step: 'start' | 'stop'): string =>
+  isFault(error) ? `${error.message} (${error.code})` : `Berth could not ${step}: ${reason(error)}`;
 
 function fail(message: string, code: number): number {
   process.stderr.write(`${message}\n`);

@@ -10,6 +10,7 @@ import { egressPolicy } from '../engines/egress/policy.ts';
 import { thisMachine } from '../engines/egress/this-machine.ts';
 import type { Box } from '../engines/slots/slots.ts';
 import { systemClock } from '../kit/clock.ts';
+import { BadConfig } from '../kit/environment.ts';
 import { silentLog } from '../kit/log.ts';
 import { openSessionEgress } from './session-egress.ts';
 
@@ -58,4 +59,19 @@ test('a warm browser cannot reach any address, even an address that the operator
   );
   assert.equal(await statusOf(proxyPort, 'GET', `http://127.0.0.1:${port}/`), 200);
   assert.equal(hits, 1);
+});
+
+test('a certificate or key that cannot be read is reported by its setting', () => {
+  const readable = import.meta.filename;
+  for (const [setting, files] of [
+    ['BERTH_TLS_CERT', { BERTH_TLS_CERT: '/no/such/cert.pem', BERTH_TLS_KEY: readable }],
+    ['BERTH_TLS_KEY', { BERTH_TLS_CERT: readable, BERTH_TLS_KEY: '/no/such/key.pem' }],
+  ] as const) {
+    const config = readConfig({ BERTH_PUBLIC_URL: 'https://berth.test', ...files });
+    const runtime = { clock: systemClock, log: silentLog };
+    assert.throws(
+      () => openSessionEgress(runtime, config, new OutboundEndpoints(), { serve: () => {} }),
+      error => error instanceof BadConfig && error.message.startsWith(`${setting} is`),
+    );
+  }
 });

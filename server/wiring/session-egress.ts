@@ -1,8 +1,7 @@
 // The wiring of each browser's egress proxy, which refuses everything until the session's network is opened.
 // Connections to the session's own connect address are routed through the proxy back to this server.
-import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { Config } from '../config.ts';
+import type { CertificateFiles, Config } from '../config.ts';
 import type { BrowserHost } from '../domain/sessions/browser-host.ts';
 import type { OutboundEndpoints } from '../engines/egress/departures.ts';
 import { openEgress } from '../engines/egress/egress.ts';
@@ -12,6 +11,7 @@ import type { SelfRoute } from '../engines/egress/self-route.ts';
 import type { CdpEntry } from '../entry/cdp/upgrade.ts';
 import type { SessionId } from '../kit/ids.ts';
 import type { Runtime } from '../kit/runtime.ts';
+import { readOperatorFile } from './operator-file.ts';
 
 const PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 };
 
@@ -57,8 +57,7 @@ function ownRouteTo(
   // If this server does not have the certificate of its https address, the reverse proxy in front of it has the
   // certificate. Connections to that address are then treated like all others.
   if (protocol === 'https:' && !tls) return () => ({});
-  const certificate = protocol === 'https:' &&
-    tls && { cert: readFileSync(tls.certFile), key: readFileSync(tls.keyFile) };
+  const certificate = protocol === 'https:' && tls ? readCertificate(tls) : undefined;
   return owner => {
     const inside = createServer((_request, response) => response.writeHead(404).end());
     cdp.serve(inside, owner);
@@ -67,3 +66,8 @@ function ownRouteTo(
     return { self: certificate ? { ...self, tls: certificate } : self };
   };
 }
+
+const readCertificate = ({ certFile, keyFile }: CertificateFiles): NonNullable<SelfRoute['tls']> => ({
+  cert: readOperatorFile('BERTH_TLS_CERT', certFile),
+  key: readOperatorFile('BERTH_TLS_KEY', keyFile),
+});

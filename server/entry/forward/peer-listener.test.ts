@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, get } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { connect } from 'node:tls';
 import { makeAuthority } from '../../../tests/harness/authority.ts';
@@ -32,5 +33,16 @@ test('serves only over TLS, and presents a renewed certificate to new connection
     await assert.rejects(once(get({ host: NAME, port }), 'response'), /socket hang up|ECONNRESET/);
   } finally {
     await listener.close();
+  }
+});
+
+test('the error for an address in use names the setting of this listener', async () => {
+  const taken = createServer().listen(0, NAME);
+  await once(taken, 'listening');
+  const { port } = taken.address() as AddressInfo; // A TCP server that listens has one.
+  try {
+    await assert.rejects(listenForPeers(createServer(), { host: NAME, port }, undefined), /is in use.*BERTH_PEER_URL/);
+  } finally {
+    taken.close();
   }
 });

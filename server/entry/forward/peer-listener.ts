@@ -5,6 +5,7 @@ import type { Server } from 'node:http';
 import { createServer, type ListenOptions, type Server as NetServer, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { Fault } from '../../kit/fault.ts';
+import { listenFailure } from '../../kit/listen-failure.ts';
 import type { Closeable } from '../../kit/scope.ts';
 
 /** The path in a `sockaddr_un` can have at most 107 bytes. */
@@ -43,7 +44,7 @@ export async function listenForPeers(
   // Unlike the public address, this one is not shared by the processes.
   const options: ListenOptions = { ...('socket' in at ? { path: at.socket } : at), exclusive: true };
   await new Promise<void>((resolve, reject) => {
-    listener.once('error', reject);
+    listener.once('error', error => reject(failureAt(at, error)));
     listener.listen(options, resolve);
   });
   if ('socket' in at) await chmod(at.socket, 0o600);
@@ -54,6 +55,11 @@ export async function listenForPeers(
   };
   return { close, renew: newCertificate => secure?.setSecureContext({ ...TLS, ...newCertificate }) };
 }
+
+const failureAt = (at: PeerAddress, error: unknown): Error =>
+  'socket' in at
+    ? listenFailure(at.socket, error, 'Set BERTH_DATA_DIR to a folder in which this user can create sockets.')
+    : listenFailure(`${at.host}:${at.port}`, error, 'Choose another port in BERTH_PEER_URL.');
 
 /** Removes the socket of a process that was killed. The lock on the folder ensures that no such process is running. */
 async function removeStaleSocket(path: string): Promise<void> {

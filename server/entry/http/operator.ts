@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import type { Readiness } from '../../../contract/service.ts';
 import { reason } from '../../kit/fault.ts';
+import { listenFailure } from '../../kit/listen-failure.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import { withTimeout } from '../../kit/wait.ts';
 
@@ -93,9 +94,8 @@ function send({ method }: IncomingMessage, response: ServerResponse, { status, t
 function listen(server: Server, { host, port }: OperatorParts['listen']): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   server.once('error', error => {
-    const why = 'code' in error && error.code === 'EADDRINUSE' ? 'is in use by another program' : reason(error);
     const advice = 'Choose another address with BERTH_OPERATOR_LISTEN, or `off`.';
-    reject(new Error(`${host}:${port} ${why}. ${advice}`));
+    reject(listenFailure(`${host}:${port}`, error, advice));
   });
   server.listen({ host, port, exclusive: true }, resolve);
   return promise;

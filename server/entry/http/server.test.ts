@@ -914,11 +914,15 @@ test('responds with 304 for an unchanged document', async () => {
 
 // ---- opening and closing -------------------------------------------------------------------------------------------
 
-test('the error for an address in use names the address and the setting', async () => {
+test('the error for an address in use, or not of this machine, names the address and the setting', async () => {
   const port = Number(new URL(ask.url).port);
   await assert.rejects(
     serve({ listen: { host: '127.0.0.1', port } }),
-    new RegExp(`127\\.0\\.0\\.1:${port} is in use.*BERTH_LISTEN`),
+    new RegExp(`127\\.0\\.0\\.1:${port} is in use by another program\\. Choose .* BERTH_LISTEN\\.$`),
+  );
+  await assert.rejects(
+    serve({ listen: { host: '198.51.100.1', port: 0 } }),
+    /198\.51\.100\.1:0 cannot be used .*EADDRNOTAVAIL.*\. Choose .* BERTH_LISTEN\.$/,
   );
 });
 

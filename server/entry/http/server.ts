@@ -25,6 +25,7 @@ import type { Recordings } from '../../domain/recordings/api.ts';
 import type { Sessions } from '../../domain/sessions/api.ts';
 import type { Usage } from '../../domain/usage/usage.ts';
 import type { Clock } from '../../kit/clock.ts';
+import { listenFailure } from '../../kit/listen-failure.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import type { Workers } from '../../kit/worker-pool.ts';
@@ -455,14 +456,7 @@ async function listen(app: FastifyInstance, { host, port }: HttpParts['listen'])
     return await app.listen({ host, port });
   } catch (error) {
     await app.close();
-    if (error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')
-      throw new Error(
-        `${host}:${port} is in use by another program; free it, or choose another address with BERTH_LISTEN.`,
-        {
-          cause: error,
-        },
-      );
-    throw error;
+    throw listenFailure(`${host}:${port}`, error, 'Choose another address with BERTH_LISTEN.');
   }
 }
 
