@@ -2,6 +2,7 @@
 // Rows are committed after their files, so files are copied after the database. Stored files may be removed in the
 // meantime, so hard links to them are made before and after the backup of the database ends, and the files are copied
 // from these links.
+import { randomUUID } from 'node:crypto';
 import { constants, type Stats } from 'node:fs';
 import { link, lstat, mkdir, open, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { dirname, join, resolve, sep } from 'node:path';
@@ -10,9 +11,10 @@ import { type Config, readConfig } from './config.ts';
 import type { ManifestHead } from './engines/backups/format.ts';
 import { BackupWriter } from './engines/backups/writer.ts';
 import { type BaseBackup, startBaseBackup } from './engines/store/base-backup.ts';
+import { lockDataFolder } from './engines/store/data-folder.ts';
 import { type Clock, systemClock } from './kit/clock.ts';
 import { isCode } from './kit/durable.ts';
-import { Fault } from './kit/fault.ts';
+import { Fault, isFault } from './kit/fault.ts';
 import { silentLog } from './kit/log.ts';
 import { Scope } from './kit/scope.ts';
 import { version } from './version.ts';
@@ -30,6 +32,7 @@ export interface BackupResult {
 }
 
 const HOLD_PREFIX = '.backup-';
+const HOLD_LOCK_MS = 5_000;
 /** Linked in this order, because the outbox moves files from the first to the second. */
 const LINKED_FOLDERS = [join('staging', 'outbox'), join('artifacts', 'objects')];
 /** Folders of files from ended sessions that have not been moved to the artifacts yet. */
@@ -209,22 +212,27 @@ async function finishCluster(base: BaseBackup, writer: BackupWriter): Promise<vo
 
 // ---- files ---------------------------------------------------------------------------------------------------------
 
+/**
+ * Creates the folder of this backup, and locks it. The lock, unlike a process id, also shows in another container that
+ * the backup is still running.
+ */
 async function createHold(dataDir: string, scope: Scope): Promise<string> {
-  for (const name of await readdir(dataDir))
-    if (name.startsWith(HOLD_PREFIX) && !isAlive(Number(name.slice(HOLD_PREFIX.length))))
-      await rm(join(dataDir, name), { recursive: true, force: true });
-  const hold = join(dataDir, `${HOLD_PREFIX}${process.pid}`);
-  await mkdir(hold, { mode: 0o700 });
+  for (const name of await readdir(dataDir)) if (name.startsWith(HOLD_PREFIX)) await removeIfLeft(join(dataDir, name));
+  const hold = join(dataDir, `${HOLD_PREFIX}${randomUUID()}`);
+  scope.own(await lockDataFolder(hold, { waitMs: HOLD_LOCK_MS, role: 'command' }));
   scope.defer(() => rm(hold, { recursive: true, force: true }));
   return hold;
 }
 
-function isAlive(pid: number): boolean {
+/** Removes the folder of a backup that was killed. */
+async function removeIfLeft(hold: string): Promise<void> {
+  // A Fault: its backup is running, or another backup has just removed it.
+  const lock = await lockDataFolder(hold, { waitMs: 0, role: 'command' }).catch(ignoreFault);
+  if (!lock) return;
   try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return isCode(error, 'EPERM');
+    await rm(hold, { recursive: true, force: true });
+  } finally {
+    await lock.close();
   }
 }
 
@@ -326,4 +334,8 @@ async function ownerOf(dataDir: string): Promise<Meta> {
 
 function ignoreAbsent(error: unknown): undefined {
   if (!isCode(error, 'ENOENT') && !isCode(error, 'ENOTDIR')) throw error;
+}
+
+function ignoreFault(error: unknown): undefined {
+  if (!isFault(error)) throw error;
 }

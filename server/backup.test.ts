@@ -1,0 +1,38 @@
+// The folders in which backups keep files that are deleted meanwhile. Backups and restores are tested in
+// tests/acceptance/backup.test.ts.
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { backup } from './backup.ts';
+import { lockDataFolder } from './engines/store/data-folder.ts';
+
+/** Takes a backup of an installation whose database is elsewhere, and returns the hidden names in its data folder. */
+async function namesAfterBackup(t: TestContext, prepare: (dataDir: string) => Promise<void> | void): Promise<string[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-backup-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const dataDir = join(folder, 'data');
+  mkdirSync(dataDir);
+  await prepare(dataDir);
+  const env = { BERTH_DATA_DIR: dataDir, DATABASE_URL: 'postgres://berth:berth@127.0.0.1:1/berth' };
+  await backup(env, join(folder, 'backup.zip'));
+  return readdirSync(dataDir).filter(name => name.startsWith('.'));
+}
+
+test('removes the folder of a backup that was killed, also if that backup had the same process id', async t => {
+  const names = await namesAfterBackup(t, dataDir => {
+    const left = join(dataDir, `.backup-${process.pid}`);
+    mkdirSync(left);
+    writeFileSync(join(left, 'file'), 'linked');
+  });
+  assert.deepEqual(names, []);
+});
+
+test('keeps the folder of a backup that is still running', async t => {
+  const names = await namesAfterBackup(t, async dataDir => {
+    const lock = await lockDataFolder(join(dataDir, '.backup-running'), { waitMs: 0, role: 'command' });
+    t.after(() => lock.close());
+  });
+  assert.deepEqual(names, ['.backup-running']);
+});
