@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import type { Command } from 'commander';
+import { folderOwner } from '../server/engines/store/data-folder.ts';
 import { writeServerRecord } from '../server/server-record.ts';
 import { EXIT } from './exit-codes.ts';
 import { berthProgram } from './program.ts';
@@ -135,6 +136,16 @@ test('creates a token', async () => {
   const token: { id: string; token: string } = JSON.parse(printed);
   assert.deepEqual(Object.keys(token), ['id', 'token']);
   assert.match(token.token, /^bpt_/);
+});
+
+test('a command that fails after it has opened the database closes the database', async () => {
+  const secret = join(dataDir, 'secret');
+  writeFileSync(secret, 'cut off');
+  const { code, said } = await berth('keys', 'list');
+  rmSync(secret); // The next command creates another one.
+  assert.equal(code, EXIT.failed);
+  assert.match(said, /secret does not contain a secret/);
+  assert.equal(await folderOwner(dataDir), undefined);
 });
 
 test('exits with the usage error code for an invalid setting, and reports the setting', async () => {

@@ -51,8 +51,11 @@ async function external(config: Config): Promise<readonly Finding[]> {
   const cure = 'Check DATABASE_URL, and check that its server runs PostgreSQL 15 or later and accepts this user.';
   try {
     const store = await openDatabase(RUNTIME, config, { beside: true });
-    await store.ping();
-    await store.close();
+    try {
+      await store.ping();
+    } finally {
+      await store.close();
+    }
     return [finding('database', true, 'the server at DATABASE_URL responds'), auditLog(store.isConfined)];
   } catch (error) {
     return [finding('database', false, reason(error), cure)];

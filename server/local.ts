@@ -108,6 +108,15 @@ const PAGE = 200;
 export async function openLocal(env: Environment, log: Log = silentLog, clock: Clock = systemClock): Promise<Local> {
   const config = readConfig(env);
   const scope = new Scope();
+  try {
+    return await open(config, clock, log, scope);
+  } catch (error) {
+    await scope.close();
+    throw error;
+  }
+}
+
+async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promise<Local> {
   const store = scope.own(await openDatabase({ clock, log }, config, { beside: true }));
   const { runtime, secret } = commandRuntime(config, clock, log);
   const cursors = new Cursors(secret, clock);
