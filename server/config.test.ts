@@ -73,3 +73,12 @@ test('does not include secrets in an error', () => {
   const [complaint = ''] = complaintsOf({ BERTH_SECRET: 'too short' });
   assert.match(complaint, /^BERTH_SECRET is "\*\*\*"; expected at least 32 characters/);
 });
+
+test('refuses headers for the collector that are not percent-encoded, and does not show them', () => {
+  const headers = (value: string) =>
+    complaintsOf({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318', OTEL_EXPORTER_OTLP_HEADERS: value });
+  assert.deepEqual(headers('x-tenant=berth,authorization=Basic%20100%25'), []);
+  assert.deepEqual(headers('authorization=Basic 100%'), [
+    'OTEL_EXPORTER_OTLP_HEADERS is "***"; expected name=value, separated by commas, percent-encoded (% is %25).',
+  ]);
+});

@@ -498,12 +498,23 @@ function readOtlp(env: Environment): Config['otlp'] {
   const endpoint = env.text('OTEL_EXPORTER_OTLP_ENDPOINT');
   const headers = env.text('OTEL_EXPORTER_OTLP_HEADERS');
   if (endpoint === undefined) return undefined;
+  if (headers !== undefined && !isPercentEncoded(headers))
+    env.refuse('OTEL_EXPORTER_OTLP_HEADERS', '***', 'name=value, separated by commas, percent-encoded (% is %25)');
   const url = URL.canParse(endpoint) ? new URL(endpoint) : undefined;
   if (url && /^https?:$/.test(url.protocol))
     return { endpoint: url.href.replace(/\/+$/, ''), ...(headers ? { headers: new Secret(headers) } : {}) };
   const expected = 'an http or https URL without /v1/traces, for example http://127.0.0.1:4318';
   env.refuse('OTEL_EXPORTER_OTLP_ENDPOINT', endpoint, expected);
   return undefined;
+}
+
+function isPercentEncoded(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function readEgressAllow(text: string): EgressAllow | undefined {
