@@ -3,6 +3,7 @@
 // jobs; its thread is replaced. Idle threads end.
 import { readFileSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
+import { reason } from './fault.ts';
 import type { Closeable } from './scope.ts';
 import type { JobBegun, Order, Outcome, ThreadStarted } from './worker-thread.ts';
 
@@ -214,7 +215,12 @@ export class WorkerPool implements Workers, Closeable {
     clearTimeout(thread.timer);
     thread.timer = setTimeout(() => void this.#end(thread, timeoutMessage(job)), LOADING_MS_MAX);
     const order: Order = { id: ++this.#nextId, module: job.module, input };
-    thread.worker.postMessage(order, [...(options.moved ?? [])]);
+    try {
+      thread.worker.postMessage(order, [...(options.moved ?? [])]);
+    } catch (error) {
+      // The input cannot be cloned, or one of its buffers has already been moved.
+      this.#settle(thread, { id: order.id, failed: reason(error) });
+    }
   }
 
   #limit(thread: Thread): void {
