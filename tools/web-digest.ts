@@ -6,7 +6,7 @@ import { join } from 'node:path';
 const SOURCES = [
   'console/**/*',
   'docs/**/*.md',
-  'contract/*.ts',
+  'contract/**/*.ts',
   'sdk/*.ts',
   'tools/{build-web,build-console,web-digest}.ts',
   'tools/docs-site/**/*',

@@ -1,0 +1,21 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { test } from 'node:test';
+import { digestOfSources } from './web-digest.ts';
+
+test('the digest follows the contract, also the operations, and not its tests or generated files', t => {
+  const root = mkdtempSync(join(tmpdir(), 'berth-digest-'));
+  t.after(() => rmSync(root, { recursive: true }));
+  const digestWith = (file: string): string => {
+    mkdirSync(dirname(join(root, file)), { recursive: true });
+    writeFileSync(join(root, file), 'text');
+    return digestOfSources(root);
+  };
+  const first = digestWith('contract/sessions.ts');
+  const second = digestWith('contract/operations/sessions.ts');
+  assert.notEqual(second, first);
+  for (const other of ['contract/operations.test.ts', 'contract/generated/openapi.yaml', 'server/main.ts'])
+    assert.equal(digestWith(other), second, other);
+});
