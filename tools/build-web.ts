@@ -7,6 +7,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, s
 import { dirname, extname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
+import { removeOldBuilds } from './old-builds.ts';
 import { digestOfSources } from './web-digest.ts';
 
 const ROOT = dirname(import.meta.dirname);
@@ -27,7 +28,7 @@ export async function buildWeb(say: (text: string) => void = () => {}): Promise<
     await build(folder);
   }
   name(digest);
-  forgetOld(digest);
+  removeOldBuilds(WEB, digest, OLD_BUILDS_KEPT);
   return folder;
 }
 
@@ -70,15 +71,6 @@ function name(digest: string): void {
   const aside = `${file}-${randomUUID()}`;
   writeFileSync(aside, digest);
   renameSync(aside, file);
-}
-
-function forgetOld(digest: string): void {
-  const old = readdirSync(WEB)
-    .filter(one => /^[0-9a-f]{16}$/.test(one) && one !== digest)
-    // Another process may remove the same builds.
-    .map(one => ({ one, at: statSync(join(WEB, one), { throwIfNoEntry: false })?.mtimeMs ?? 0 }))
-    .sort((a, b) => b.at - a.at);
-  for (const { one } of old.slice(OLD_BUILDS_KEPT)) rmSync(join(WEB, one), { recursive: true, force: true });
 }
 
 if (import.meta.main) await buildWeb(text => process.stderr.write(`berth setup: ${text}\n`));

@@ -3,9 +3,10 @@
 // in node_modules. The code from each source file still has the path of that file, so it finds the files beside the
 // source, and its worker threads run from the source. A bundle is kept under the digest of its sources.
 import { createHash } from 'node:crypto';
-import { existsSync, globSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
+import { existsSync, globSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { removeOldBuilds } from './old-builds.ts';
 
 const ROOT = dirname(import.meta.dirname);
 const KEPT = join(ROOT, '.berth/bundles');
@@ -36,7 +37,7 @@ export async function bundleServer(): Promise<string> {
   const digest = digestOfSources();
   const folder = join(KEPT, digest);
   if (!existsSync(folder)) await bundle(folder);
-  removeOld(digest);
+  removeOldBuilds(KEPT, digest, OTHER_BUNDLES_KEPT);
   return folder;
 }
 
@@ -70,14 +71,6 @@ async function bundle(folder: string): Promise<void> {
     if (!existsSync(folder)) throw error;
     rmSync(aside, { recursive: true, force: true });
   }
-}
-
-function removeOld(current: string): void {
-  const others = readdirSync(KEPT)
-    .filter(name => !name.startsWith(current))
-    .map(name => ({ path: join(KEPT, name), at: statSync(join(KEPT, name)).mtimeMs }))
-    .toSorted((one, other) => other.at - one.at);
-  for (const { path } of others.slice(OTHER_BUNDLES_KEPT)) rmSync(path, { recursive: true, force: true });
 }
 
 /** Replaces the expressions by which a file finds its own location with the location of its source. */
