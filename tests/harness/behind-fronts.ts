@@ -80,29 +80,28 @@ export async function startBehindFronts<Server extends Startable>(
 /** Passes each new connection to the next port. A port that refuses it, because its host is restarting, is skipped. */
 async function openTurns(ports: readonly number[], scope: Scope): Promise<string> {
   const sockets = new Set<Socket>();
+  const keep = (socket: Socket): void => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  };
   let turn = 0;
   const join = (socket: Socket, triesLeft: number): void => {
     const through = connect(ports[turn++ % ports.length] ?? 0, '127.0.0.1');
+    keep(through);
+    socket.once('close', () => through.destroy());
     through.once('error', () => {
-      if (through.bytesRead === 0 && !through.readyState.startsWith('open') && triesLeft > 0)
-        join(socket, triesLeft - 1);
+      const hasServed = through.bytesRead > 0 || through.readyState.startsWith('open');
+      if (!hasServed && triesLeft > 0 && !socket.destroyed) join(socket, triesLeft - 1);
       else socket.destroy();
     });
     through.once('connect', () => {
-      for (const [one, other] of [
-        [socket, through],
-        [through, socket],
-      ] as const) {
-        sockets.add(one);
-        one.pipe(other);
-        one.once('close', () => {
-          sockets.delete(one);
-          other.destroy();
-        });
-      }
+      through.once('close', () => socket.destroy());
+      socket.pipe(through);
+      through.pipe(socket);
     });
   };
   const turns = createServer({ pauseOnConnect: true }, socket => {
+    keep(socket);
     socket.on('error', () => {});
     join(socket, ports.length);
   });

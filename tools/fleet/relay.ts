@@ -15,9 +15,12 @@ export async function relay(from: string, to: readonly string[]): Promise<Relay>
   let turn = 0;
   const offer = (client: Socket, left: number): void => {
     const through = connect({ ...endOf(to[turn++ % to.length] ?? ''), allowHalfOpen: true });
+    const end = (): void => void through.destroy();
+    client.once('close', end);
     const next = (): void => {
+      client.off('close', end);
       through.destroy();
-      if (left > 1) offer(client, left - 1);
+      if (left > 1 && !client.destroyed) offer(client, left - 1);
       else client.destroy();
     };
     through.once('error', next);
@@ -26,7 +29,6 @@ export async function relay(from: string, to: readonly string[]): Promise<Relay>
       through.setTimeout(0);
       through.off('error', next);
       through.on('error', () => client.destroy());
-      client.once('close', () => through.destroy());
       through.once('close', () => client.destroy());
       client.pipe(through).pipe(client);
     });

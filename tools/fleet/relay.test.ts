@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { test } from 'node:test';
+import { eventually } from '../../tests/harness/until.ts';
+import { relay } from './relay.ts';
+
+test('a client that is gone before the endpoint is connected leaves no connection to the endpoint', async t => {
+  const connections = new Set<Socket>();
+  const endpoint = createServer(socket => {
+    connections.add(socket);
+    socket.once('close', () => connections.delete(socket));
+    socket.on('error', () => {});
+    socket.pipe(socket);
+  });
+  endpoint.listen(0, '127.0.0.1');
+  await once(endpoint, 'listening');
+  const { port } = endpoint.address() as AddressInfo; // A TCP server that listens has one.
+  const { port: from, close } = await relay('127.0.0.1:0', [`127.0.0.1:${port}`]);
+  t.after(() => {
+    close();
+    endpoint.close();
+    for (const socket of connections) socket.destroy();
+  });
+  for (let clients = 0; clients < 20; clients++) {
+    const gone = connect(from, '127.0.0.1');
+    gone.once('connect', () => gone.resetAndDestroy());
+    await once(gone, 'close');
+  }
+  // The response of this client shows that the relay has taken over all clients before it.
+  const client = connect(from, '127.0.0.1');
+  client.write('hello');
+  assert.equal(String((await once(client, 'data'))[0]), 'hello');
+  await eventually(
+    'the connections of the other clients to end',
+    () => connections.size,
+    size => size === 1,
+  );
+  client.destroy();
+});
