@@ -67,6 +67,6 @@ export const inside = (namespace: string, command: readonly string[]): string[] 
 ];
 
 function ip(...args: readonly string[]): void {
-  const { status, stderr } = spawnSync('ip', args, { encoding: 'utf8' });
-  if (status !== 0) throw new Error(`ip ${args.join(' ')}: ${stderr.trim()}`);
+  const { status, stderr, error } = spawnSync('ip', args, { encoding: 'utf8' });
+  if (status !== 0) throw new Error(`ip ${args.join(' ')}: ${error?.message ?? stderr.trim()}`);
 }

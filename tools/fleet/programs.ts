@@ -22,6 +22,7 @@ export class Programs {
   readonly #options: ProgramsOptions;
   readonly #running: ChildProcess[] = [];
   #isEnding = false;
+  #notStarted: Error | undefined;
 
   constructor(options: ProgramsOptions = {}) {
     this.#options = options;
@@ -42,6 +43,12 @@ export class Programs {
       const at = this.#running.indexOf(child);
       if (at >= 0) onLost?.(name, code);
       if (at >= 0) this.#running.splice(at, 1);
+    });
+    child.on('error', error => {
+      if (child.pid !== undefined) return; // It runs, and could not be sent a signal.
+      const at = this.#running.indexOf(child);
+      if (at >= 0) this.#running.splice(at, 1);
+      this.#notStarted ??= new Error(`${name} could not be started: ${error.message}`);
     });
     return child;
   }
@@ -70,8 +77,10 @@ export class Programs {
     for (const child of [...this.#running].reverse()) await this.end(child);
   }
 
+  /** @throws Error if the program, or one before it, could not be started, or if it is not there in time. */
   async waitUntilReady(what: string, isThere: () => boolean): Promise<void> {
     for (let leftMs = STARTED_MS; !isThere(); leftMs -= LOOK_MS) {
+      if (this.#notStarted) throw this.#notStarted;
       if (leftMs <= 0 || this.#isEnding) throw new Error(`${what} did not start; FLEET_VERBOSE=1 shows why`);
       await setTimeout(LOOK_MS);
     }
