@@ -98,3 +98,18 @@ for (const [name, look] of Object.entries({ DESK_DARK, PHONE }))
     assert.deepEqual(watched.faults, []);
     await watched.close();
   });
+
+test('the search of the site works after its index could not be loaded at first', async () => {
+  const watched = await openWatched(DESK_DARK, server.url);
+  const { page } = watched;
+  await page.route('**/search*.json', route => route.fulfill({ status: 503, body: 'busy' }));
+  await page.goto(`${server.url}/docs`);
+  const search = page.getByRole('combobox', { name: 'Search the docs' });
+  const failed = page.waitForEvent('pageerror');
+  await search.focus();
+  await failed;
+  await page.unrouteAll({ behavior: 'wait' });
+  await search.fill('tls proxy');
+  await page.getByRole('option').first().waitFor();
+  await watched.close();
+});

@@ -53,7 +53,10 @@ let index;
 let chosen = -1;
 
 const load = async () => {
-  index ??= (await fetch(source)).json();
+  if (index) return index;
+  const response = await fetch(source);
+  if (!response.ok) throw new Error(`${source}: ${response.status}`);
+  index = await response.json();
   return index;
 };
 
