@@ -1,7 +1,7 @@
 // The version of this program and the commit that it was built from. In a release, package.json names both; in a
 // checkout, the commit is read from Git's files.
 import { existsSync, readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import about from '../package.json' with { type: 'json' };
 
 const ROOT = join(import.meta.dirname, '..');
@@ -46,7 +46,7 @@ function gitFolder(root: string): string {
 
 function commitOfRef(folder: string, ref: string): string | undefined {
   const common = join(folder, 'commondir');
-  const shared = existsSync(common) ? join(folder, readText(common)) : folder;
+  const shared = existsSync(common) ? resolve(folder, readText(common)) : folder;
   if (existsSync(join(shared, ref))) return readText(join(shared, ref));
   const packed = readText(join(shared, 'packed-refs')).split('\n');
   return packed.find(line => line.endsWith(` ${ref}`))?.split(' ', 1)[0];
