@@ -101,7 +101,9 @@ export function lookPages(): { pages: Readonly<Record<string, Page>>; seenBy: (w
         response.end(LOOK_PAGE);
       },
       '/looked': async (request, response) => {
-        const looked: unknown = JSON.parse(await text(request));
+        const body = await text(request).catch(() => undefined);
+        if (body === undefined) return void response.destroy(); // the browser ended during its request
+        const looked: unknown = JSON.parse(body);
         const asked = [headers.get(who(request.url)), headersOf(request)];
         const named = typeof looked === 'object' ? looked : {};
         seen.set(who(request.url), { ...named, headers: asked });

@@ -28,7 +28,8 @@ export class Receiver {
   private constructor(port: number) {
     this.port = port;
     this.#server = createServer(async (request, response) => {
-      const body = await text(request);
+      const body = await text(request).catch(() => undefined);
+      if (body === undefined) return void response.destroy(); // the sender was killed during its request
       const path = request.url ?? '';
       const received = { path, headers: request.headers, body, message: JSON.parse(body) };
       this.#received.push(received);
