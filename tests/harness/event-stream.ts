@@ -91,7 +91,9 @@ export class EventStream {
       this.#listeners.add(listen);
       listen();
     });
-    return soon(`${what}; came: ${this.types.join(', ')}`, found, EVENT_MS);
+    return soon(what, found, EVENT_MS).catch((error: Error) => {
+      throw new Error(`${error.message}; came: ${this.types.join(', ')}`, { cause: error });
+    });
   }
 
   #hear(piece: string): void {
