@@ -78,7 +78,10 @@ const commit = async (): Promise<void> => void (await bare.query('insert into be
 async function run({ kind, count }: Round): Promise<number> {
   let begun = 0;
   const lane = async (): Promise<void> => {
-    while (begun < count) await (kind === 'place' ? place(begun++) : commit().finally(() => (begun += 1)));
+    while (begun < count) {
+      const nth = begun++;
+      await (kind === 'place' ? place(nth) : commit());
+    }
   };
   const from = systemClock.monotonicMs();
   await Promise.all(Array.from({ length: AT_ONCE }, lane));
