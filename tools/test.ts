@@ -237,7 +237,7 @@ for (const part of PARTS.slice(0, values.unit ? 1 : PARTS.length)) {
   if (!slow && !watch && part.isBundled && chosen.length > 0) process.env[BUNDLE_VARIABLE] = await bundleServer();
   await runFiles(chosen, part.concurrency, tally);
 }
-if (slow && engine === undefined) {
+if (slow && engine === undefined && !values.unit) {
   const again = async (names: readonly string[], variable: string, value: string): Promise<void> => {
     process.env[variable] = value;
     const chosen = PARTS.flatMap(filesOf).filter(path => names.some(name => path.includes(name)));
