@@ -4,8 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { HandClock } from '../../../tests/harness/hand-clock.ts';
+import { eventually } from '../../../tests/harness/until.ts';
+import type { JsonObject } from '../../kit/json.ts';
 import { silentLog } from '../../kit/log.ts';
-import { Recorder, type RecorderOptions } from './recorder.ts';
+import type { BlackoutInput } from './blackout-job.ts';
+import type { TargetChannel } from './channel.ts';
+import { PAGES_AT_ONCE_MAX, Recorder, type RecorderOptions } from './recorder.ts';
 
 const folder = await mkdtemp(join(tmpdir(), 'berth-recorder-'));
 after(() => rm(folder, { recursive: true }));
@@ -22,5 +26,98 @@ test('does not wait for pages that had no description when the server was killed
   for (const session of await recorder.leftovers()) await recorder.finish(session);
   assert.equal(await recorder.settled('killed'), true);
   assert.deepEqual(await readdir(folder), ['unreadable'], 'what cannot be read now is kept');
+  await recorder.close();
+});
+
+/** The smallest picture whose size is known: 200 x 100 pixels. It cannot be decoded. */
+const PICTURE = 'ffd8ffc0001108006400c803012200021101031101ffda000c03010002110311003f001234ffd9';
+
+/** Where the out-of-process frame is in its page, and where its password field is in the frame. */
+const FRAME_QUAD = [30, 20, 130, 20, 130, 80, 30, 80];
+const FIELD_QUAD = [5, 7, 55, 7, 55, 27, 5, 27];
+
+/** A page without fields, or an out-of-process frame of a page that has one password field. */
+class FakeTarget implements TargetChannel {
+  readonly id: string;
+  readonly kind: string;
+  readonly url = 'https://page.test/';
+  readonly parent: TargetChannel | undefined;
+  readonly sent: string[] = [];
+  isGone = false;
+  readonly #listeners: Array<Parameters<TargetChannel['on']>[0]> = [];
+  readonly #gone: Array<() => void> = [];
+
+  constructor(id: string, parent?: TargetChannel) {
+    this.id = id;
+    this.kind = parent ? 'iframe' : 'page';
+    this.parent = parent;
+  }
+
+  async send(method: string): Promise<JsonObject> {
+    this.sent.push(method);
+    const isPage = this.kind === 'page';
+    if (method === 'Page.getFrameTree') return { frameTree: { frame: { id: this.id } } };
+    if (method === 'Page.createIsolatedWorld') return { executionContextId: 1 };
+    if (method === 'Runtime.evaluate') return { result: { value: isPage ? [] : [[0, 0, 0, 0]], objectId: 'field' } };
+    if (method === 'DOM.getFrameOwner') return { backendNodeId: 1 };
+    if (method === 'DOM.getContentQuads') return { quads: [isPage ? FRAME_QUAD : FIELD_QUAD] };
+    return {};
+  }
+
+  post(): void {}
+
+  on(listener: Parameters<TargetChannel['on']>[0]) {
+    this.#listeners.push(listener);
+    return { close: () => {} };
+  }
+
+  whenGone(listener: () => void): void {
+    this.#gone.push(listener);
+  }
+
+  paint(): void {
+    const params = { data: '', sessionId: 1, metadata: { timestamp: 1, monotonicTimestamp: 1 } };
+    for (const listener of this.#listeners) listener('Page.screencastFrame', params, Buffer.from(PICTURE, 'hex'));
+  }
+
+  end(): void {
+    this.isGone = true;
+    for (const listener of this.#gone) listener();
+  }
+}
+
+test('masks the field in a cross-site frame that appeared while its page waited to be recorded', async () => {
+  const painted: unknown[] = [];
+  const run = async (_: unknown, { rects }: BlackoutInput) => {
+    painted.push(rects);
+    return {};
+  };
+  const recorder = await Recorder.open({
+    ...{ folder: join(folder, 'masks'), clock: new HandClock(), log: silentLog },
+    sink: {} as unknown as RecorderOptions['sink'],
+    workers: { run } as unknown as RecorderOptions['workers'],
+    confine: {} as unknown as RecorderOptions['confine'],
+  });
+  const secrets = { forms: [] };
+  const recording = await recorder.record({ session: 'session', masks: 'password', secrets, short: () => {} });
+  const pages = Array.from({ length: PAGES_AT_ONCE_MAX + 2 }, (_, page) => new FakeTarget(`page-${page}`));
+  for (const [page, target] of pages.entries()) recording.target(target, page, { at: new Date(0) });
+  const [first, waiting, last] = [pages[0], pages.at(-2), pages.at(-1)];
+  assert.ok(first && waiting && last);
+  const frame = new FakeTarget('frame', waiting);
+  recording.frame(frame);
+
+  await recording.cover(true);
+  assert.ok(frame.sent.includes('Runtime.evaluate'), 'the field can be hidden while the page waits');
+
+  first.end();
+  await eventually('the page to be recorded', () => waiting.sent.includes('Page.startScreencast'));
+  waiting.paint();
+  await eventually('a picture to be masked', () => painted.length > 0);
+  assert.deepEqual(painted[0], [{ x: 34, y: 26, width: 52, height: 22 }], 'the field, with a margin of one pixel');
+
+  assert.ok(recording.maskOfTarget(last.id));
+  last.end();
+  assert.equal(recording.maskOfTarget(last.id), undefined, 'a page that ends while it waits leaves nothing behind');
   await recorder.close();
 });

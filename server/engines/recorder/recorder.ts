@@ -265,15 +265,23 @@ export class Recorder implements Closeable {
   }
 }
 
+/** A page that is recorded, or waits to be recorded. */
+interface ShownPage {
+  readonly target: TargetChannel;
+  readonly page: number;
+  readonly mask: PageMask;
+}
+
 export class SessionRecording {
   readonly #options: RecordingOptions & { readonly workers: Workers };
   readonly #optionsOf: (page: number) => PageRecordingOptions;
   readonly #pages = new Map<string, PageRecording>();
   readonly #numbers = new Map<number, PageRecording>();
+  /** The masks of the pages that are recorded, and of those that wait. */
   readonly #masks = new Map<string, PageMask>();
   /** The newest frame among the pages that have ended. */
   #last: Frame | undefined;
-  readonly #waitingPages: Array<{ readonly target: TargetChannel; readonly page: number; readonly at: Date }> = [];
+  readonly #waitingPages: Array<ShownPage & { readonly at: Date }> = [];
   readonly #clock: Clock;
   #watchedAtMs = Number.NEGATIVE_INFINITY;
   #isPaused = false;
@@ -317,18 +325,28 @@ export class SessionRecording {
    */
   target(target: TargetChannel, page: number, appearance: Appearance): void {
     if (this.#isPaused) return;
+    const { masks, session, secrets, workers } = this.#options;
+    const mask = new PageMask({ kind: masks, session, secrets, workers, isCovered: () => this.isCovered });
+    mask.add(target);
+    // Also for a page that must wait: its out-of-process frames are reported only once, and `frame` needs the mask.
+    this.#masks.set(target.id, mask);
+    this.#recordOrWait({ target, page, mask }, appearance);
+  }
+
+  #recordOrWait(shown: ShownPage, appearance: Appearance): void {
+    if (this.#isPaused) return;
+    const { target, page, mask } = shown;
     const known = this.#pages.get(target.id);
     if (!known && this.#pages.size >= PAGES_AT_ONCE_MAX) {
-      this.#waitingPages.push({ target, page, at: appearance.at });
+      this.#waitingPages.push({ ...shown, at: appearance.at });
+      target.whenGone(() => {
+        if (!this.#pages.has(target.id)) this.#masks.delete(target.id);
+      });
       return this.#options.short('too_many_at_once', target.id, page);
     }
     const recording = known ?? new PageRecording(this.#optionsOf(page), appearance);
     this.#pages.set(target.id, recording);
     this.#numbers.set(page, recording);
-    const { masks, session, secrets, workers } = this.#options;
-    const mask = new PageMask({ kind: masks, session, secrets, workers, isCovered: () => this.isCovered });
-    mask.add(target);
-    this.#masks.set(target.id, mask);
     recording.capture(target, mask.mask);
     target.whenGone(() => {
       if (!this.#isPaused) void this.#endPage(target.id, recording);
@@ -375,7 +393,9 @@ export class SessionRecording {
     return this.#options.secrets.forms.length > 0;
   }
 
-  /** Types into the marked element of a recorded page. Returns undefined if no page has the element. */
+  /**
+   * Types into the marked element of a page that is recorded or waits. Returns undefined if no page has the element.
+   */
   async type(typing: Typing): Promise<TypingOutcome | undefined> {
     for (const mask of [...this.#masks.values()]) {
       const outcome = await mask.type(typing);
@@ -455,7 +475,7 @@ export class SessionRecording {
     await recording.end();
     const next = this.#waitingPages.findIndex(({ target }) => !target.isGone);
     const [waiting] = next < 0 ? [] : this.#waitingPages.splice(next, 1);
-    if (waiting) this.target(waiting.target, waiting.page, { at: waiting.at, waited: 'too_many_at_once' });
+    if (waiting) this.#recordOrWait(waiting, { at: waiting.at, waited: 'too_many_at_once' });
   }
 }
 
