@@ -2,7 +2,7 @@
 // gateway refuses the same requests with a clearer message. The policies also apply if something bypasses the gateway.
 
 import { createHash } from 'node:crypto';
-import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Clock } from '../../kit/clock.ts';
 import type { JsonObject } from '../../kit/json.ts';
@@ -63,13 +63,22 @@ export class PolicyFolders {
   prepare(extraPolicies: JsonObject = {}): Promise<SharedFolder> {
     const text = `${JSON.stringify({ ...POLICIES, ...extraPolicies }, undefined, 2)}\n`;
     const name = createHash('sha256').update(text).digest('hex').slice(0, 32);
-    return this.#folders.use(name, folder => write(join(folder, FILE), text));
+    return this.#folders.use(name, folder => write(folder, text));
   }
 }
 
-async function write(file: string, text: string): Promise<void> {
-  if ((await readFile(file, 'utf8').catch(() => undefined)) === text) return;
-  await mkdir(dirname(file), { recursive: true, mode: 0o755 });
-  await writeFile(`${file}.new`, text, { mode: 0o644 });
-  await rename(`${file}.new`, file);
+/**
+ * Writes the file of policies. A file that the box's user cannot read would be ignored by Chromium without an error, so
+ * the permissions are set in any case: the umask may have removed them, also when an earlier server wrote the file.
+ */
+async function write(folder: string, text: string): Promise<void> {
+  const file = join(folder, FILE);
+  const managed = dirname(file);
+  if ((await readFile(file, 'utf8').catch(() => undefined)) !== text) {
+    await mkdir(managed, { recursive: true });
+    await writeFile(`${file}.new`, text);
+    await rename(`${file}.new`, file);
+  }
+  await chmod(file, 0o644);
+  for (const path of [managed, dirname(managed)]) await chmod(path, 0o755);
 }

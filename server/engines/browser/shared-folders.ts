@@ -1,6 +1,6 @@
 // Folders that are mounted into boxes and shared by all browsers that request the same name. When the number of unused
 // folders exceeds a limit, they are removed, least recently used first.
-import { mkdir, readdir, rm, stat, utimes } from 'node:fs/promises';
+import { chmod, mkdir, readdir, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../kit/clock.ts';
 import { TurnQueue } from '../../kit/turns.ts';
@@ -53,7 +53,9 @@ export class SharedFolders {
     };
     try {
       await this.#turns.take(name, async () => {
-        await mkdir(path, { recursive: true, mode: 0o755 });
+        await mkdir(path, { recursive: true });
+        // The umask may have removed permissions that the box's user needs.
+        await chmod(path, 0o755);
         await fill(path);
         const now = this.#options.clock.now();
         await utimes(path, now, now);

@@ -1,6 +1,6 @@
 // Form `root`: the box's user may lack access to a parent of a mounted path (a project under /root, a data folder with mode
 // 0700). Such folders and files are bind-mounted on fixed mount points, inside the box's own mount namespace.
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { STAGE, STAGED_SESSION, type StagedMount } from './chain.ts';
@@ -10,9 +10,11 @@ const OTHERS_MAY_READ = 0o004;
 const OTHERS_MAY_ENTER = 0o001;
 
 /** Called once at start. Only root can write to /run; the folders stay empty and serve only as mount points. */
-export function makeStage(): void {
-  mkdirSync(STAGE, { recursive: true, mode: 0o711 });
-  mkdirSync(STAGED_SESSION, { recursive: true, mode: 0o700 });
+export function makeStage(stage = STAGE, stagedSession = STAGED_SESSION): void {
+  mkdirSync(stage, { recursive: true, mode: 0o711 });
+  // The umask of this server, or of an earlier one, may have removed the permission that the box's user needs.
+  if ((statSync(stage).mode & OTHERS_MAY_ENTER) === 0) chmodSync(stage, 0o711);
+  mkdirSync(stagedSession, { recursive: true, mode: 0o700 });
 }
 
 export async function stageMounts(program: Program): Promise<readonly StagedMount[]> {
