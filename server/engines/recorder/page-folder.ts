@@ -150,6 +150,11 @@ export class PageFolder {
   async remove(): Promise<void> {
     await rm(this.path, { recursive: true, force: true });
     await rmdir(join(this.path, '..')).catch(() => {});
+    this.uncount();
+  }
+
+  /** No longer counts the files: they are deleted, or another object counts them from now on. */
+  uncount(): void {
     for (const sequence of [...this.#bytes.keys()]) this.#count(sequence, 0);
   }
 

@@ -84,7 +84,12 @@ export class PageJournal {
     listener: JournalListener,
   ): Promise<PageJournal> {
     const journal = new PageJournal(folder, note, clock, listener);
-    await journal.#resume();
+    try {
+      await journal.#resume();
+    } catch (error) {
+      await journal.leave();
+      throw error;
+    }
     return journal;
   }
 

@@ -112,7 +112,10 @@ export class PageRecording {
     });
   }
 
-  /** Resumes recording from the files that an earlier process left. Returns undefined if there is nothing to resume. */
+  /**
+   * Resumes recording from the files that an earlier process left. Returns undefined if there is nothing to resume. If
+   * it rejects, it can be called again.
+   */
   static async resume(
     options: PageRecordingOptions,
     aliveAt: Date,
@@ -122,7 +125,10 @@ export class PageRecording {
     if (!note) return undefined;
     const recording = new PageRecording(options, { at: note.startedAt });
     recording.#pipeline.do(() => sink.began(id, note.startedAt));
-    const journal = await PageJournal.resume(recording.#folder, note, clock, recording.#listener);
+    const journal = await PageJournal.resume(recording.#folder, note, clock, recording.#listener).catch(async error => {
+      await recording.#giveUp();
+      throw error;
+    });
     recording.#journal = journal;
     const gapStartMs = Math.max(journal.lastMs, aliveAt.getTime() - note.startedAt.getTime());
     recording.#pipeline.do(() => sink.endSpans(id, gapStartMs));
@@ -228,6 +234,13 @@ export class PageRecording {
     await (await this.#journalIfAny())?.leave();
     await this.#pipeline.close();
     this.#whenSettled.resolve();
+  }
+
+  /** Gives up a recording that could not be resumed. Nothing refers to it any more, and its files are kept. */
+  async #giveUp(): Promise<void> {
+    await this.leave();
+    this.#folder.uncount();
+    this.#options.unstored.delete(this);
   }
 
   async #journalIfAny(): Promise<PageJournal | undefined> {

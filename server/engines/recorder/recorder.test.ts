@@ -29,6 +29,32 @@ test('does not wait for pages that had no description when the server was killed
   await recorder.close();
 });
 
+test('tries a page that an earlier server left again if it could not be read, and stores the other pages', async () => {
+  const data = join(folder, 'left');
+  const unreadable = join(data, 'session/0/1.0.6000.mkv');
+  // A folder cannot be read as a file, not even by root.
+  await mkdir(unreadable, { recursive: true });
+  await mkdir(join(data, 'session/1'));
+  const note = JSON.stringify({ targetId: 'tab', startedAt: new Date(0), baseMs: 0 });
+  for (const page of ['0', '1']) await writeFile(join(data, 'session', page, 'page.json'), note);
+  const nothing = async (): Promise<void> => {};
+  const sink = { began: nothing, keep: nothing, span: nothing, endSpans: nothing, done: nothing };
+  const warnings: string[] = [];
+  const recorder = await Recorder.open({
+    ...{ folder: data, sink, clock: new HandClock() },
+    log: { ...silentLog, warn: event => void warnings.push(event) },
+    workers: {} as unknown as RecorderOptions['workers'],
+    confine: {} as unknown as RecorderOptions['confine'],
+  });
+  assert.equal(await recorder.settled('session'), false);
+  assert.deepEqual(warnings, ['recording.not_resumed']);
+  const left = (): Promise<string[]> => readdir(join(data, 'session'));
+  await eventually('the other page to be stored', left, names => names.join() === '0');
+  await rm(unreadable, { recursive: true });
+  await eventually('the page to be stored', () => recorder.settled('session'));
+  await recorder.close();
+});
+
 /** The smallest picture whose size is known: 200 x 100 pixels. It cannot be decoded. */
 const PICTURE = 'ffd8ffc0001108006400c803012200021101031101ffda000c03010002110311003f001234ffd9';
 

@@ -3,6 +3,7 @@
 import { type FileHandle, mkdir, open, readdir, readFile, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../kit/clock.ts';
+import { reason } from '../../kit/fault.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import type { SecretTexts } from '../../kit/secret-texts.ts';
@@ -70,7 +71,10 @@ export class Recorder implements Closeable {
   readonly #options: RecorderOptions;
   readonly #sessions = new Map<string, SessionRecording>();
   readonly #unstoredPages = new Set<PageRecording>();
-  /** Pages that an earlier server left and that have been resumed. The set prevents a page from being resumed twice. */
+  /**
+   * Pages that an earlier server left and that have been resumed, or are being resumed. The set prevents a page from
+   * being resumed twice.
+   */
   readonly #resumedPages = new Set<string>();
   readonly #closing = new AbortController();
   /** The last time that an earlier server wrote to the file `alive`. */
@@ -132,7 +136,7 @@ export class Recorder implements Closeable {
 
   /**
    * Call when the session has ended. Ends the recordings of its pages; the remaining segments are encoded later. Also
-   * handles a session that a killed server left.
+   * handles a session that a killed server left. The next call tries again what cannot be read of it now.
    */
   async finish(session: string): Promise<void> {
     const recording = this.#sessions.get(session);
@@ -142,14 +146,26 @@ export class Recorder implements Closeable {
       if (recording.isWatchedNow) this.#endedRecordings.ask(session);
       return;
     }
-    for (const page of await this.#pagesOf(session)) {
-      if (this.#isResumed(session, page)) continue;
-      this.#resumedPages.add(join(session, String(page)));
+    for (const page of await this.#pagesOf(session)) await this.#finishLeftPage(session, page);
+  }
+
+  /** Ends the recording of a page that a killed server left. */
+  async #finishLeftPage(session: string, page: number): Promise<void> {
+    if (this.#isResumed(session, page)) return;
+    const name = join(session, String(page));
+    this.#resumedPages.add(name);
+    let isResumed = false;
+    try {
       const resumed = await PageRecording.resume(this.#pageOptions(session, page), this.#lastAliveAt);
+      isResumed = resumed !== undefined;
       if (resumed) await resumed.recording.endAt(this.#lastAliveAt);
       // The server was killed while it made the folder, so nothing was recorded.
-      else await new PageFolder(join(this.#options.folder, session, String(page))).removeIfUndescribed();
+      else await new PageFolder(join(this.#options.folder, name)).removeIfUndescribed();
+    } catch (error) {
+      // The other pages, the other sessions and the start of the server do not depend on this page.
+      this.#options.log.warn('recording.not_resumed', { session, page, reason: reason(error) });
     }
+    if (!isResumed) this.#resumedPages.delete(name);
   }
 
   /**
