@@ -2,6 +2,7 @@
 // by cgroups and by folders, because any of these can be missing. Boxes of other data folders are not touched.
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { isCode } from '../../kit/durable.ts';
 import { reason } from '../../kit/fault.ts';
 import { pollUntil } from '../../kit/wait.ts';
 import type { BoxHost } from './box-host.ts';
@@ -70,9 +71,15 @@ const markedSessions = (host: BoxHost): readonly string[] =>
     .map(({ mark }) => mark.split('/'))
     .flatMap(([install, session]) => (install === host.install && session ? [session] : []));
 
-const cgroupSessions = (host: BoxHost): readonly string[] =>
-  host.cgroups.folders.flatMap(folder =>
-    readdirSync(folder, { withFileTypes: true })
-      .filter(entry => entry.isDirectory())
-      .map(entry => entry.name),
-  );
+const cgroupSessions = (host: BoxHost): readonly string[] => host.cgroups.folders.flatMap(foldersIn);
+
+function foldersIn(parent: string): readonly string[] {
+  try {
+    const entries = readdirSync(parent, { withFileTypes: true });
+    return entries.filter(entry => entry.isDirectory()).map(({ name }) => name);
+  } catch (error) {
+    // `berth doctor` may have removed the folder while it was empty.
+    if (isCode(error, 'ENOENT')) return [];
+    throw error;
+  }
+}
