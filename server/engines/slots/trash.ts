@@ -10,11 +10,15 @@ import { removeFolder } from './remove-folder.ts';
 export class Trash {
   readonly #folder: string;
   readonly #log: Log;
+  readonly #list: (folder: string) => Promise<readonly string[]>;
   #emptying: Promise<void> | undefined;
+  /** Whether a folder was taken after the trash was last listed. */
+  #hasNew = false;
 
-  constructor(dataDir: string, log: Log) {
+  constructor(dataDir: string, log: Log, list: (folder: string) => Promise<readonly string[]> = path => readdir(path)) {
     this.#folder = join(dataDir, 'trash');
     this.#log = log;
+    this.#list = list;
     if (existsSync(this.#folder)) this.#empty();
   }
 
@@ -26,6 +30,7 @@ export class Trash {
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
     // Session ids are unique, so the name is free in the trash.
     await rename(path, join(this.#folder, basename(path))).catch(() => removeFolder(path));
+    this.#hasNew = true;
     this.#empty();
   }
 
@@ -37,14 +42,18 @@ export class Trash {
   #empty(): void {
     this.#emptying ??= this.#removeAll().finally(() => {
       this.#emptying = undefined;
+      // The last list may have been read before the folder was moved, although it arrived afterwards.
+      if (this.#hasNew) this.#empty();
     });
   }
 
   /** Folders that could not be removed are tried again with the next folder, and at the next start. */
   async #removeAll(): Promise<void> {
     const failed = new Set<string>();
-    const next = async (): Promise<string | undefined> =>
-      (await readdir(this.#folder).catch(() => [])).find(name => !failed.has(name));
+    const next = async (): Promise<string | undefined> => {
+      this.#hasNew = false;
+      return (await this.#list(this.#folder).catch(() => [])).find(name => !failed.has(name));
+    };
     for (let name = await next(); name !== undefined; name = await next())
       try {
         await removeFolder(join(this.#folder, name));
