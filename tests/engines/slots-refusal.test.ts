@@ -26,8 +26,12 @@ describe('slots that cannot be opened', { concurrency: 1 }, () => {
   });
   after(() => removeDataDir(dataDir));
 
-  const open = (args: readonly string[], before: readonly string[] = []): Readonly<Record<string, unknown>> => {
-    const [command = '', ...rest] = [...before, process.execPath, OPENER, dataDir, ...args];
+  const open = (
+    args: readonly string[],
+    before: readonly string[] = [],
+    inDir = dataDir,
+  ): Readonly<Record<string, unknown>> => {
+    const [command = '', ...rest] = [...before, process.execPath, OPENER, inDir, ...args];
     const { stdout, stderr } = spawnSync(command, rest, { encoding: 'utf8', timeout: OPENED_WITHIN_MS });
     assert.match(stdout, /^\{/, stderr);
     const told: unknown = JSON.parse(stdout);
@@ -61,6 +65,17 @@ describe('slots that cannot be opened', { concurrency: 1 }, () => {
     const [expectedCode, expectedForm] =
       jailedForm() === 'root' ? ['isolation_unavailable', undefined] : [undefined, jailedForm()];
     assert.deepEqual({ code, form, warnings }, { code: expectedCode, form: expectedForm, warnings: [] });
+  });
+
+  test('reports a malformed install id as it is, whatever the isolation', async () => {
+    const otherDir = await makeDataDir();
+    after(() => removeDataDir(otherDir));
+    writeFileSync(join(otherDir, 'install-id'), 'short');
+    for (const isolation of ['slot', 'auto']) {
+      const { code, message } = open([isolation, 'loopback'], [], otherDir);
+      assert.equal(code, 'isolation_unavailable');
+      assert.match(String(message), /^Fault: \S+ does not contain eight hex digits\. Remove the file [^.]+\.$/);
+    }
   });
 
   test('reports a missing Chromium with its path and the command that installs it', () => {

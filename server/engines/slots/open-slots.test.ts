@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { HandClock } from '../../../tests/harness/hand-clock.ts';
 import { isFault } from '../../kit/fault.ts';
-import { assertEnoughUids } from './open-slots.ts';
+import { silentLog } from '../../kit/log.ts';
+import { assertEnoughUids, openSlots } from './open-slots.ts';
 
 test('refuses more slots than there are user ids, where each browser has its own', () => {
   assertEnoughUids(998, 'root');
@@ -9,5 +14,36 @@ test('refuses more slots than there are user ids, where each browser has its own
   assert.throws(
     () => assertEnoughUids(999, 'root'),
     error => isFault(error, 'isolation_unavailable') && /BERTH_SLOTS and BERTH_WARM/.test(error.message),
+  );
+});
+
+/** Returns the error of a start in this data folder. No browser is started, because the setup fails before. */
+async function startError(dataDir: string): Promise<string> {
+  const limits = { memoryBytes: 1, diskBytes: 1, pids: 1, cpus: 1 };
+  const opening = openSlots({
+    ...{ dataDir, size: 1, limits, chromiumPath: process.execPath, listenIsLoopback: true },
+    ...{ clock: new HandClock(), log: silentLog },
+    isolation: 'process',
+  });
+  return opening.then(
+    () => 'opened',
+    error => String(error instanceof Error ? error.message : error),
+  );
+}
+
+test('says once why boxes cannot be set up, and what to do', async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'berth-open-'));
+  after(() => rmSync(dataDir, { recursive: true }));
+  const file = join(dataDir, 'install-id');
+  writeFileSync(file, 'short');
+  assert.equal(
+    await startError(dataDir),
+    `${file} does not contain eight hex digits. Remove the file while no session is running; the next start creates a new one.`,
+  );
+  rmSync(file);
+  mkdirSync(file);
+  assert.match(
+    await startError(dataDir),
+    /on this machine: the setup of boxes failed: EISDIR[^.]*\. Run `berth doctor` and fix what it reports\.$/,
   );
 });

@@ -7,6 +7,7 @@ import type { Runtime } from '../../kit/runtime.ts';
 import { BoxHost, SLOTS_WITH_UID_MAX } from './box-host.ts';
 import { Cgroups, type Limits } from './cgroups.ts';
 import { ENGINES, explainMissingEngine, findBrowser } from './chromium.ts';
+import { cureFor } from './cures.ts';
 import { firstUid, readInstallId } from './install.ts';
 import { missingFeatures, UNPROTECTED } from './missing.ts';
 import { LOOPBACK_ONLY } from './network-link.ts';
@@ -48,14 +49,8 @@ export async function openSlots(options: OpenSlotsOptions, signal?: AbortSignal)
   const jailed = await tryForm(options, form, browsers, signal);
   if (jailed.slots) return jailed.slots;
   if (options.isolation === 'auto' && options.listenIsLoopback)
-    return openUnjailed(options, browsers, jailed.failed.why, signal);
-  throw new Fault(
-    'isolation_unavailable',
-    `Browsers cannot be jailed on this machine (form ${form}): ${jailed.failed.why}.`,
-    {
-      advice: `${jailed.failed.cure} Or set BERTH_ISOLATION=process to run browsers without a jail and without its protection.`,
-    },
-  );
+    return openUnjailed(options, browsers, jailed.why, signal);
+  throw jailed.fault;
 }
 
 export const jailedForm = (): Exclude<Form, 'process'> => (process.getuid?.() === 0 ? 'root' : 'rootless');
@@ -99,9 +94,10 @@ function findBrowsers(options: EngineOptions): Browsers {
   return { required: { engine, path }, ...(found[0] ? { other: found[0] } : {}) };
 }
 
-type Attempt =
-  | { readonly slots: Slots }
-  | { readonly slots?: never; readonly failed: Exclude<ProbeResult, { ok: true }> };
+/** `fault`: the error of the start if there is no other form. */
+type Attempt = { readonly slots: Slots } | { readonly slots?: never; readonly why: string; readonly fault: Fault };
+
+type FailedProbe = Exclude<ProbeResult, { ok: true }>;
 
 async function tryForm(
   options: OpenSlotsOptions,
@@ -110,13 +106,13 @@ async function tryForm(
   signal?: AbortSignal,
 ): Promise<Attempt> {
   const absent = absentTools(form === 'process' ? PROCESS_TOOLS : JAIL_TOOLS);
-  if (absent.length > 0) return { failed: missingToolsResult(absent) };
-  const host = boxHostOrFault(options, form);
-  if (host instanceof Fault) return { failed: { ok: false, why: host.message, cure: '' } };
+  if (absent.length > 0) return failedAttempt(options, form, missingToolsResult(absent));
+  const host = openBoxHost(options, form);
+  if (!(host instanceof BoxHost)) return host;
   const result = await probeOnce(options.dataDir, host, required, signal);
   if (!result.ok) {
     await host.close();
-    return { failed: result };
+    return failedAttempt(options, form, result);
   }
   const usable = new Map([[required.engine, required.path]]);
   if (other) {
@@ -134,6 +130,16 @@ async function tryForm(
   };
 }
 
+function failedAttempt(options: OpenSlotsOptions, form: Form, { why, cure }: FailedProbe): Attempt {
+  if (form === 'process') {
+    const what = `The browser (${requiredEngine(options)}) does not run on this machine: ${why}.`;
+    return { why, fault: new Fault('box_start_failed', what, { advice: cure }) };
+  }
+  const what = `Browsers cannot be jailed on this machine (form ${form}): ${why}.`;
+  const advice = `${cure} Or set BERTH_ISOLATION=process to run browsers without a jail and without its protection.`;
+  return { why, fault: new Fault('isolation_unavailable', what, { advice }) };
+}
+
 async function probeOnce(
   dataDir: string,
   host: BoxHost,
@@ -147,19 +153,20 @@ async function probeOnce(
   return result;
 }
 
-const missingToolsResult = (missingTools: readonly (keyof typeof TOOLS)[]): Exclude<ProbeResult, { ok: true }> => ({
+const missingToolsResult = (missingTools: readonly (keyof typeof TOOLS)[]): FailedProbe => ({
   ok: false,
   why: `${missingTools.join(', ')} not found`,
   cure: `Install the missing packages: \`apt-get install ${[...new Set(missingTools.map(tool => TOOLS[tool]))].join(' ')}\`.`,
 });
 
-function boxHostOrFault(options: OpenSlotsOptions, form: Form): BoxHost | Fault {
+function openBoxHost(options: OpenSlotsOptions, form: Form): BoxHost | Attempt {
   try {
     return createBoxHost(options, form);
   } catch (error) {
-    if (error instanceof Fault) return error;
+    // A Fault already says what to do.
+    if (error instanceof Fault) return { why: error.message, fault: error };
     const why = `the setup of boxes failed: ${reason(error)}`;
-    return new Fault('isolation_unavailable', why, { cause: error });
+    return failedAttempt(options, form, { ok: false, why, cure: cureFor(why) });
   }
 }
 
@@ -182,14 +189,7 @@ async function openUnjailed(
   signal?: AbortSignal,
 ): Promise<Slots> {
   const tried = await tryForm(options, 'process', browsers, signal);
-  if (!tried.slots)
-    throw new Fault(
-      'box_start_failed',
-      `The browser (${requiredEngine(options)}) does not run on this machine: ${tried.failed.why}.`,
-      {
-        advice: tried.failed.cure,
-      },
-    );
+  if (!tried.slots) throw tried.fault;
   options.log.warn('isolation.none', { why, notProtected: UNPROTECTED });
   return tried.slots;
 }
