@@ -1,7 +1,7 @@
 // How many sessions a machine can hold, by engine.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { capacityOf, describeCapacity } from './capacity.ts';
+import { adviceForMemory, capacityOf, describeCapacity } from './capacity.ts';
 
 const GIB = 1024 ** 3;
 
@@ -9,6 +9,11 @@ test('a machine can hold and start more sessions with headless-shell than with C
   const machine = { memoryBytes: 4 * GIB, processors: 2 };
   assert.deepEqual(capacityOf('chromium', machine), { idleSessions: 30, startsPerMinute: 96 });
   assert.deepEqual(capacityOf('headless-shell', machine), { idleSessions: 50, startsPerMinute: 151 });
+});
+
+test('the advice for little memory names the measured figure of the engine', () => {
+  assert.match(adviceForMemory('chromium'), /^An idle session with chromium takes about 101 MiB,/);
+  assert.match(adviceForMemory('headless-shell'), /^An idle session with headless-shell takes about 61 MiB,/);
 });
 
 test('a machine with too little memory holds no sessions', () =>

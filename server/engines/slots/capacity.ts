@@ -51,6 +51,10 @@ export function capacityOf(engine: Engine, { memoryBytes, processors }: Machine)
   };
 }
 
+/** What the operator of a machine with little memory can do. */
+export const adviceForMemory = (engine: Engine): string =>
+  `An idle session with ${engine} takes about ${FIGURES[engine].idleBytes / MIB} MiB, and a busy one several times as much: lower BERTH_SLOTS, or add memory.`;
+
 export function describeCapacity(engine: Engine, machine: Machine): string {
   const { idleSessions, startsPerMinute } = capacityOf(engine, machine);
   return `${engine}: about ${idleSessions} idle sessions in memory, ${startsPerMinute} cold sessions a minute`;

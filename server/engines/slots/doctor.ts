@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, statfsSync } from 'node:fs';
 import { freemem, totalmem } from 'node:os';
 import { reason } from '../../kit/fault.ts';
 import { openFilesHardLimit } from './box-host.ts';
-import { capacityOf, describeCapacity, thisMachine } from './capacity.ts';
+import { adviceForMemory, capacityOf, describeCapacity, thisMachine } from './capacity.ts';
 import { Cgroups, CONTROLLERS } from './cgroups.ts';
 import { ENGINES, explainMissingEngine, findBrowser, readChromiumVersion } from './chromium.ts';
 import { cureForUserNamespaces } from './cures.ts';
@@ -43,7 +43,7 @@ export async function examine(options: OpenSlotsOptions, signal?: AbortSignal): 
     tool('certutil', false, 'sessions with custom certificates', 'libnss3-tools'),
     fonts(),
     cgroups(options.dataDir),
-    memory(),
+    memory(required),
     capacity(options, engines),
     disk(options.dataDir),
     sharedMemory(),
@@ -131,16 +131,11 @@ function cgroups(dataDir: string): Finding {
   );
 }
 
-function memory(): Finding {
+function memory(engine: Engine): Finding {
   const [all, free] = [totalmem(), freemem()];
   const detail = `${gib(all)} total, ${gib(free)} free`;
   if (all >= MIN_MEMORY_BYTES) return passedFinding('memory', false, detail);
-  return failedFinding(
-    'memory',
-    false,
-    detail,
-    'A session takes 150 MiB when idle and often 500 MiB: lower BERTH_SLOTS, or add memory.',
-  );
+  return failedFinding('memory', false, detail, adviceForMemory(engine));
 }
 
 /** Reports the capacity for each engine that is installed. `size` includes warm browsers. */
