@@ -86,3 +86,22 @@ test('shows a page without a recording to the viewer in control, and blackens it
     await watching.close();
   }
 });
+
+test('blackens the screenshot of a page that waits to be recorded, also if the page does not name its fields', async () => {
+  const workers = new SlowWorkers();
+  const mask = { still: () => Promise.reject(new Error('the page does not respond')) };
+  const recording = { hubOfTarget: () => undefined, maskOfTarget: () => mask, hasSecrets: false, hasMasks: true };
+  const recorder = { sessionOf: () => recording } as unknown as Recorder;
+  const liveFrames = new LiveFrames(recorder, new HandClock(), workers as unknown as Workers);
+  const data = Buffer.from('password').toString('base64');
+  const send = async () => ({ data, cssVisualViewport: { clientWidth: 800, clientHeight: 600 } });
+  const seen: LiveFrame[] = [];
+  const watching = liveFrames.watch(SESSION, { ...openTab().tab, send }, frame => seen.push(frame));
+  await setImmediate();
+  await workers.finish();
+  assert.deepEqual(
+    seen.map(({ jpeg, unmasked, isUnknown }) => [jpeg.toString(), unmasked.toString(), isUnknown]),
+    [['black', 'password', true]],
+  );
+  await watching.close();
+});

@@ -90,7 +90,8 @@ export class LiveFrames {
       }),
     );
     if (!hub.newest) {
-      const mask = recording?.maskOfTarget(target.id);
+      // A picture that is black for everybody without control needs no mask, so that the page need not respond.
+      const mask = isUnknown ? undefined : recording?.maskOfTarget(target.id);
       void this.#screenshot(session, target, hub, { mask, isUnknown }, seen);
     }
     return {
