@@ -43,9 +43,15 @@ test('a job that throws fails with the message of its error, and the thread runs
 test('a job whose input cannot be cloned fails, also one that waited, and the thread runs the next job', async () => {
   const pool = new WorkerPool({ threads: 1 });
   const returning = jobOf('returning', 'return input;');
-  await assert.rejects(pool.run(returning, () => {}, { of }), why('failed'));
+  await assert.rejects(
+    pool.run(returning, () => {}, { of }),
+    why('failed'),
+  );
   const running = pool.run(double, 1, { of });
-  const waiting = assert.rejects(pool.run(returning, () => {}, { of }), why('failed'));
+  const waiting = assert.rejects(
+    pool.run(returning, () => {}, { of }),
+    why('failed'),
+  );
   assert.equal(await running, 2);
   await waiting;
   assert.equal(await pool.run(double, 3, { of }), 6);
