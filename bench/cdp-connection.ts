@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { WebSocket } from 'ws';
 import { withTimeout } from '../server/kit/wait.ts';
 
-const OPEN_MS = 40_000;
+const OPEN_TIMEOUT_MS = 40_000;
 const LOAD_TIMEOUT_MS = 20_000;
 
 export interface CdpResponse {
@@ -13,30 +13,30 @@ export interface CdpResponse {
 
 export class CdpConnection {
   readonly #socket: WebSocket;
-  readonly #responses = new Map<number, PromiseWithResolvers<Readonly<Record<string, unknown>>>>();
-  readonly #events = new Map<string, PromiseWithResolvers<void>>();
-  #id = 0;
+  readonly #pendingResponses = new Map<number, PromiseWithResolvers<Readonly<Record<string, unknown>>>>();
+  readonly #eventWaiters = new Map<string, PromiseWithResolvers<void>>();
+  #lastId = 0;
 
   private constructor(socket: WebSocket) {
     this.#socket = socket;
     socket.on('message', data => this.#receive(JSON.parse(String(data))));
     socket.on('error', () => {}); // 'close' follows
     socket.on('close', () => {
-      for (const response of this.#responses.values()) response.reject(new Error('the socket was closed'));
+      for (const response of this.#pendingResponses.values()) response.reject(new Error('the socket was closed'));
     });
   }
 
   static async open(url: string): Promise<CdpConnection> {
     const socket = new WebSocket(url, { perMessageDeflate: false, maxPayload: 0 });
-    await withTimeout(OPEN_MS, 'a CDP socket to open', signal => once(socket, 'open', { signal }));
+    await withTimeout(OPEN_TIMEOUT_MS, 'a CDP socket to open', signal => once(socket, 'open', { signal }));
     return new CdpConnection(socket);
   }
 
   /** No timer for each call, because it would be part of the measurement. The whole benchmark has a time limit. */
   send(method: string, params: object = {}, sessionId?: string): Promise<Readonly<Record<string, unknown>>> {
-    const id = ++this.#id;
+    const id = ++this.#lastId;
     const response = Promise.withResolvers<Readonly<Record<string, unknown>>>();
-    this.#responses.set(id, response);
+    this.#pendingResponses.set(id, response);
     this.#socket.send(JSON.stringify(sessionId ? { id, method, params, sessionId } : { id, method, params }));
     return response.promise;
   }
@@ -54,7 +54,7 @@ export class CdpConnection {
   async visit(url: string, page: string): Promise<void> {
     await this.send('Page.enable', {}, page);
     const loaded = Promise.withResolvers<void>();
-    this.#events.set('Page.loadEventFired', loaded);
+    this.#eventWaiters.set('Page.loadEventFired', loaded);
     await this.send('Page.navigate', { url }, page);
     await withTimeout(LOAD_TIMEOUT_MS, 'a page to load', () => loaded.promise);
     await this.send('Page.disable', {}, page);
@@ -75,9 +75,9 @@ export class CdpConnection {
   }
 
   #receive(message: CdpResponse & { readonly id?: number; readonly method?: string }): void {
-    if (message.id === undefined) return this.#events.get(message.method ?? '')?.resolve();
-    const response = this.#responses.get(message.id);
-    this.#responses.delete(message.id);
+    if (message.id === undefined) return this.#eventWaiters.get(message.method ?? '')?.resolve();
+    const response = this.#pendingResponses.get(message.id);
+    this.#pendingResponses.delete(message.id);
     if (message.error) response?.reject(new Error(message.error.message));
     else response?.resolve(message.result ?? {});
   }

@@ -38,8 +38,12 @@ interface Timings {
   readonly cells: number;
 }
 
-async function table(open: (url: string, site: string) => Promise<Driver>, side: Side, site: string): Promise<Timings> {
-  const begun = systemClock.monotonicMs();
+async function runTable(
+  open: (url: string, site: string) => Promise<Driver>,
+  side: Side,
+  site: string,
+): Promise<Timings> {
+  const startMs = systemClock.monotonicMs();
   let cells = 0;
   for (const cell of CELLS) {
     const browser = await side.start();
@@ -50,15 +54,15 @@ async function table(open: (url: string, site: string) => Promise<Driver>, side:
     await driver.close();
     await browser.end();
   }
-  return { whole: systemClock.monotonicMs() - begun, cells };
+  return { whole: systemClock.monotonicMs() - startMs, cells };
 }
 
 const row = (cells: readonly string[]): string => `| ${cells.join(' | ')} |\n`;
 const seconds = (ms: number): string => (ms / 1_000).toFixed(1);
 
-function line(what: string, { base, ours, ratio }: Comparison): string {
+function tableLine(label: string, { base, ours, ratio }: Comparison): string {
   const spread = `${ratio.median.toFixed(2)} (${ratio.min.toFixed(2)}–${ratio.max.toFixed(2)})`;
-  return row([what, seconds(base.median), seconds(ours.median), spread]);
+  return row([label, seconds(base.median), seconds(ours.median), spread]);
 }
 
 async function measure(rounds: number): Promise<void> {
@@ -84,23 +88,23 @@ async function measure(rounds: number): Promise<void> {
     process.stdout.write(row(['Table of clients, seconds', 'by hand', 'Berth', 'ratio (min–max)']));
     process.stdout.write(row(['---', '---:', '---:', '---:']));
     for (const [client, { open }] of Object.entries(CLIENTS)) {
-      const hand: Timings[] = [];
-      const ours = Object.keys(sides).map((): Timings[] => []);
+      const handTimings: Timings[] = [];
+      const sessionTimings = Object.keys(sides).map((): Timings[] => []);
       for (let round = 0; round < rounds; round++) {
-        hand.push(await table(open, byHand, pages.url));
+        handTimings.push(await runTable(open, byHand, pages.url));
         for (const [at, side] of Object.values(sides).entries()) {
           await untilRefilled(server);
-          ours[at]?.push(await table(open, side, pages.url));
+          sessionTimings[at]?.push(await runTable(open, side, pages.url));
         }
       }
       for (const [at, name] of Object.keys(sides).entries()) {
         const compare = (part: keyof Timings): Comparison =>
           comparison(
-            hand.map(one => one[part]),
-            (ours[at] ?? []).map(one => one[part]),
+            handTimings.map(one => one[part]),
+            (sessionTimings[at] ?? []).map(one => one[part]),
           );
-        process.stdout.write(line(`${client}, ${name}`, compare('whole')));
-        process.stdout.write(line(`${client}, ${name}: the cells alone`, compare('cells')));
+        process.stdout.write(tableLine(`${client}, ${name}`, compare('whole')));
+        process.stdout.write(tableLine(`${client}, ${name}: the cells alone`, compare('cells')));
       }
     }
   } finally {

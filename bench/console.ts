@@ -7,7 +7,7 @@ import { findChromium } from '../server/engines/slots/chromium.ts';
 import { WaitExpired, withTimeout } from '../server/kit/wait.ts';
 import { ACTION_SCOPES, ActionAgent } from '../tests/harness/actions.ts';
 import { cancelOrder, Owner } from '../tests/harness/configured.ts';
-import { consoleIsBuilt, consoleLink, DESK } from '../tests/harness/console.ts';
+import { consoleLink, DESK, ensureConsoleBuilt } from '../tests/harness/console.ts';
 import { ConsumerLab } from '../tests/harness/consumers.ts';
 import { freePort } from '../tests/harness/free-port.ts';
 import { requestHandoff } from '../tests/harness/handoffs.ts';
@@ -26,7 +26,7 @@ const ROUNDS = 11;
 const FIRST_PAINT_MS_MAX = 500;
 const IDS = /[0-9a-f]{8}-[0-9a-f-]{27}/g;
 
-await consoleIsBuilt();
+await ensureConsoleBuilt();
 const server = new TestServer({ env: { BERTH_SLOTS: '3' }, isMeasured: true }, await freePort());
 
 const WINDOW = { width: DESK.width, height: DESK.height };
@@ -42,7 +42,7 @@ interface Paint {
   readonly wholeMs: number;
 }
 
-async function paint(page: Page, address: string): Promise<Paint> {
+async function measurePaint(page: Page, address: string): Promise<Paint> {
   await page.goto(address, { waitUntil: 'commit' });
   await page.locator('main h1').waitFor();
   await page.getByText('Loading').first().waitFor({ state: 'detached' });
@@ -71,28 +71,28 @@ async function prepareDecisions(
   const endUser = { providerId: 'hosted', subject: kim.consumer.subject };
   const agent = new ActionAgent(server, key);
   const input = { orderId: 'A-1007' };
-  const [asked, owned] = [
+  const [consumerAction, ownerAction] = [
     await agent.prepared(ids.end_user, { input, endUser }),
     await agent.prepared(ids.owner, { input }),
   ];
-  const browsers = (await keyWith(server, { scopes: [...AGENT_KEY_SCOPES] })).key;
-  const handOver = async (more: object) => {
-    const session = await server.createSession({ keepAlive: true, timeout: 3_600 }, browsers);
-    return (await requestHandoff(server, browsers, session.id, { ...more, ttlSeconds: 3_600 })).id;
+  const browserKey = (await keyWith(server, { scopes: [...AGENT_KEY_SCOPES] })).key;
+  const createHandoff = async (options: object) => {
+    const session = await server.createSession({ keepAlive: true, timeout: 3_600 }, browserKey);
+    return (await requestHandoff(server, browserKey, session.id, { ...options, ttlSeconds: 3_600 })).id;
   };
-  const [ofConsumer, ofMember] = [await handOver({ claimableBy: { endUser } }), await handOver({})];
-  const own = `berth-consumer-${server.applicationId.replaceAll('-', '')}`;
-  const [name = '', value = ''] = person.cookie?.split('=') ?? [];
+  const [ofConsumer, ofMember] = [await createHandoff({ claimableBy: { endUser } }), await createHandoff({})];
+  const consumerCookie = `berth-consumer-${server.applicationId.replaceAll('-', '')}`;
+  const [memberCookie = '', memberSecret = ''] = person.cookie?.split('=') ?? [];
   await context.addCookies([
-    { name: own, value: kim.accessToken, url: origin },
-    { name, value, url: origin },
+    { name: consumerCookie, value: kim.accessToken, url: origin },
+    { name: memberCookie, value: memberSecret, url: origin },
   ]);
   const home = `/consumer/${server.applicationId}`;
   return {
     own: [home, `${home}/receipts`, `${home}/memory`, `${home}/account`],
     visited: [
-      ...[`${home}/approve/${asked.jobId}`, `${home}/handoffs/${ofConsumer}`],
-      ...[`${home}/consent/${id}?key=address.home&access=read`, `/approve/${owned.jobId}`],
+      ...[`${home}/approve/${consumerAction.jobId}`, `${home}/handoffs/${ofConsumer}`],
+      ...[`${home}/consent/${id}?key=address.home&access=read`, `/approve/${ownerAction.jobId}`],
       `/handoffs/${ofMember}?app=${server.applicationId}`,
     ],
   };
@@ -104,18 +104,18 @@ async function firstVisit(signedIn: BrowserContext, address: string): Promise<Pa
   const context = await browser?.newContext({ storageState: await signedIn.storageState(), viewport: WINDOW });
   if (!context) throw new Error('the browser has closed');
   try {
-    return await paint(await context.newPage(), address);
+    return await measurePaint(await context.newPage(), address);
   } finally {
     await context.close();
   }
 }
 
-async function row(name: string, visit: () => Promise<Paint>): Promise<void> {
+async function measureRow(name: string, visit: () => Promise<Paint>): Promise<void> {
   const paints: Paint[] = [];
   for (let round = 0; round < ROUNDS; round += 1) paints.push(await visit());
   const first = paints.map(({ firstMs }) => firstMs);
-  const shown = [median(first), Math.max(...first), median(paints.map(({ wholeMs }) => wholeMs))];
-  process.stdout.write(`| ${name} | ${shown.map(ms => `${ms.toFixed(0)} ms`).join(' | ')} |\n`);
+  const figures = [median(first), Math.max(...first), median(paints.map(({ wholeMs }) => wholeMs))];
+  process.stdout.write(`| ${name} | ${figures.map(ms => `${ms.toFixed(0)} ms`).join(' | ')} |\n`);
   if (median(first) <= FIRST_PAINT_MS_MAX) return;
   process.stderr.write(`bench: ${name} is painted after ${FIRST_PAINT_MS_MAX} ms\n`);
   process.exitCode = 1;
@@ -132,7 +132,7 @@ async function measure(): Promise<void> {
     await page.goto(consoleLink(server));
     await page.getByRole('heading', { name: 'Overview', exact: true }).waitFor();
     const app = `/a/${server.applicationId}`;
-    const places = [
+    const paths = [
       ...[app, `${app}/sessions`, `${app}/sessions?find=9990`, `${app}/sessions/${session.id}`, `${app}/sessions/new`],
       ...['inbox', 'playground', 'contexts', 'extensions', 'certificates', 'keys', 'limits', 'members', 'audit'].map(
         name => `${app}/${name}`,
@@ -142,15 +142,16 @@ async function measure(): Promise<void> {
     process.stdout.write(`Measured on: ${inWords(await thisMachine())}; ${ROUNDS} rounds, ${SESSIONS} sessions\n\n`);
     process.stdout.write('| Page | first paint p50 | worst | with its content p50 |\n| --- | ---: | ---: | ---: |\n');
     // Passkeys, and therefore approvals, need a host name instead of an IP address.
-    const local = server.url.replace('127.0.0.1', 'localhost');
-    const decisionPages = await prepareDecisions(page.context(), local);
+    const localUrl = server.url.replace('127.0.0.1', 'localhost');
+    const decisionPages = await prepareDecisions(page.context(), localUrl);
     const nameOf = (place: string): string =>
       place.replaceAll(server.applicationId, '{appId}').replace(session.id, '{id}').replace(IDS, '{id}');
-    for (const place of places) await row(nameOf(place), () => paint(page, `${server.url}/console${place}`));
+    for (const place of paths)
+      await measureRow(nameOf(place), () => measurePaint(page, `${server.url}/console${place}`));
     for (const place of [...decisionPages.own, ...decisionPages.visited])
-      await row(nameOf(place), () => paint(page, local + place));
+      await measureRow(nameOf(place), () => measurePaint(page, localUrl + place));
     for (const place of decisionPages.visited)
-      await row(`${nameOf(place)}, first visit`, () => firstVisit(page.context(), local + place));
+      await measureRow(`${nameOf(place)}, first visit`, () => firstVisit(page.context(), localUrl + place));
   } finally {
     await browser.close();
   }

@@ -35,14 +35,14 @@ export async function measureContexts(rounds: number): Promise<ContextFigures> {
   try {
     await server.start();
     await liftLimits(server);
-    const { id, sizeBytes } = await fill(server, `${site.url}/idle`);
+    const { id, sizeBytes } = await createFilledContext(server, `${site.url}/idle`);
     const profile = await fillByHand(folder, `${site.url}/idle`);
-    const start = await inTurns(
+    const start = await alternateSides(
       rounds,
       () => startSession(server, {}),
       () => startSession(server, { browserSettings: { context: { id } } }),
     );
-    const byHand = await inTurns(
+    const byHand = await alternateSides(
       rounds,
       () => startByHand(),
       () => startByHand(profile),
@@ -55,13 +55,17 @@ export async function measureContexts(rounds: number): Promise<ContextFigures> {
   }
 }
 
-async function inTurns(rounds: number, base: () => Promise<number>, ours: () => Promise<number>): Promise<Comparison> {
-  const [without, with_]: [number[], number[]] = [[], []];
+async function alternateSides(
+  rounds: number,
+  base: () => Promise<number>,
+  ours: () => Promise<number>,
+): Promise<Comparison> {
+  const [baseMs, contextMs]: [number[], number[]] = [[], []];
   for (let round = 0; round < rounds; round++) {
-    without.push(await base());
-    with_.push(await ours());
+    baseMs.push(await base());
+    contextMs.push(await ours());
   }
-  return comparison(without, with_);
+  return comparison(baseMs, contextMs);
 }
 
 export async function startSession(server: TestServer, body: object): Promise<number> {
@@ -75,10 +79,10 @@ export async function startSession(server: TestServer, body: object): Promise<nu
 
 async function startByHand(profile?: string): Promise<number> {
   let began = 0;
-  const spawned = (): void => {
+  const onSpawned = (): void => {
     began = performance.now();
   };
-  const browser = await ByHand.start(profile === undefined ? { spawned } : { profile, spawned });
+  const browser = await ByHand.start(profile === undefined ? { spawned: onSpawned } : { profile, spawned: onSpawned });
   await awaitFirstResponse(browser.url);
   const tookMs = performance.now() - began;
   await browser.close();
@@ -92,7 +96,7 @@ async function awaitFirstResponse(url: string): Promise<void> {
 }
 
 /** Creates a context with as much random data in the IndexedDB of one site as a webmail app stores. */
-export async function fill(
+export async function createFilledContext(
   server: TestServer,
   site: string,
   records = RECORDS,
@@ -102,10 +106,10 @@ export async function fill(
   const session = await server.createSession({ keepAlive: true, browserSettings });
   await storeRecords(session.connectUrl, site, records);
   await server.release(session.id);
-  const look = async () => (await server.api<Context>('GET', `/v1/browsers/contexts/${context.id}`)).body;
+  const readContext = async () => (await server.api<Context>('GET', `/v1/browsers/contexts/${context.id}`)).body;
   const { sizeBytes } = await eventually(
     'the context to be saved',
-    look,
+    readContext,
     ({ version }) => version === 1,
     SAVE_TIMEOUT_MS,
   );
@@ -117,10 +121,10 @@ async function fillByHand(folder: string, site: string): Promise<string> {
   const browser = await ByHand.start();
   await storeRecords(browser.url, site);
   const profile = join(folder, 'profile');
-  await browser.close(left => {
+  await browser.close(browserProfile => {
     for (const name of STORED_ENTRIES)
-      if (existsSync(join(left, 'Default', name)))
-        cpSync(join(left, 'Default', name), join(profile, 'Default', name), { recursive: true });
+      if (existsSync(join(browserProfile, 'Default', name)))
+        cpSync(join(browserProfile, 'Default', name), join(profile, 'Default', name), { recursive: true });
   });
   return profile;
 }

@@ -21,7 +21,7 @@ export interface CpuSeconds {
   readonly helpers: number;
 }
 
-export const USERS = ['chromium', 'server', 'postgres', 'helpers'] as const;
+export const PROCESS_KINDS = ['chromium', 'server', 'postgres', 'helpers'] as const;
 
 export const difference = (from: CpuSeconds, to: CpuSeconds): CpuSeconds => ({
   chromium: to.chromium - from.chromium,
@@ -30,7 +30,7 @@ export const difference = (from: CpuSeconds, to: CpuSeconds): CpuSeconds => ({
   helpers: to.helpers - from.helpers,
 });
 
-export const sumOf = (used: CpuSeconds): number => USERS.reduce((sum, user) => sum + used[user], 0);
+export const sumOf = (used: CpuSeconds): number => PROCESS_KINDS.reduce((sum, user) => sum + used[user], 0);
 
 /** One group of processes: those that are moved into it, and all that they start from then on. */
 export class CpuGroup {
@@ -66,32 +66,32 @@ export class CpuGroup {
 /** Counts the CPU seconds of one running server and its browsers. */
 export class ServerAccounts {
   readonly #pid: number;
-  readonly #boxes: readonly string[];
-  readonly #outside: CpuGroup;
-  readonly #postgres: CpuGroup;
+  readonly #boxFolders: readonly string[];
+  readonly #serverGroup: CpuGroup;
+  readonly #postgresGroup: CpuGroup;
 
   constructor(server: TestServer, name: string) {
     const install = `berth-${installIdOf(server.dataDir)}`;
     this.#pid = server.pid;
-    this.#boxes = foldersNamed(install);
-    if (this.#boxes.length === 0) throw new Error(`no group ${install} below ${ROOT}`);
-    this.#postgres = new CpuGroup(`${name}-postgres`, descendants(processesWithPath(join(server.dataDir, 'pg'))));
-    this.#outside = new CpuGroup(`${name}-server`, [server.pid]);
+    this.#boxFolders = foldersNamed(install);
+    if (this.#boxFolders.length === 0) throw new Error(`no group ${install} below ${ROOT}`);
+    this.#postgresGroup = new CpuGroup(`${name}-postgres`, descendants(processesWithPath(join(server.dataDir, 'pg'))));
+    this.#serverGroup = new CpuGroup(`${name}-server`, [server.pid]);
   }
 
   now(): CpuSeconds {
     const server = cpuSecondsOf([this.#pid]);
     return {
-      chromium: this.#boxes.reduce((sum, folder) => sum + secondsIn(folder), 0),
+      chromium: this.#boxFolders.reduce((sum, folder) => sum + secondsIn(folder), 0),
       server,
-      postgres: this.#postgres.seconds,
-      helpers: this.#outside.seconds - server,
+      postgres: this.#postgresGroup.seconds,
+      helpers: this.#serverGroup.seconds - server,
     };
   }
 
   async close(): Promise<void> {
-    await this.#outside.close();
-    await this.#postgres.close();
+    await this.#serverGroup.close();
+    await this.#postgresGroup.close();
   }
 }
 
@@ -101,13 +101,13 @@ export class ServerAccounts {
  */
 export async function measureChildren(name: string, work: (now: () => number) => Promise<void>): Promise<void> {
   const group = new CpuGroup(name, [process.pid]);
-  const own = (): number => {
+  const ownSeconds = (): number => {
     const { user, system } = process.cpuUsage();
     return (user + system) / 1e6;
   };
-  const before = own();
+  const ownSecondsBefore = ownSeconds();
   try {
-    await work(() => group.seconds - (own() - before));
+    await work(() => group.seconds - (ownSeconds() - ownSecondsBefore));
   } finally {
     await group.close();
   }

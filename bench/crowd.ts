@@ -4,7 +4,7 @@ import type { CreatedSession, TestServer } from '../tests/harness/server.ts';
 import { CdpConnection } from './cdp-connection.ts';
 import { memoryOfBoxes } from './memory.ts';
 
-const AT_ONCE = 4;
+const LANES = 4;
 const PAGE = 'data:text/html,<title>crowd</title><h1>A page</h1>';
 
 export interface CrowdFigure {
@@ -16,33 +16,33 @@ export interface CrowdFigure {
 }
 
 export async function measureCrowd(server: TestServer, sessions: number, settleMs: number): Promise<CrowdFigure> {
-  const held: Array<{ readonly session: CreatedSession; readonly connection: CdpConnection; readonly page: string }> =
+  const opened: Array<{ readonly session: CreatedSession; readonly connection: CdpConnection; readonly page: string }> =
     [];
   const began = systemClock.monotonicMs();
   try {
     const lane = async (): Promise<void> => {
-      for (let left = sessions; left > 0; left -= AT_ONCE) {
+      for (let remaining = sessions; remaining > 0; remaining -= LANES) {
         const session = await server.createSession({ keepAlive: true });
         const connection = await CdpConnection.open(session.connectUrl);
         const page = await connection.attachToPage();
-        held.push({ session, connection, page });
+        opened.push({ session, connection, page });
         await connection.visit(PAGE, page);
       }
     };
-    await Promise.all(Array.from({ length: AT_ONCE }, lane));
+    await Promise.all(Array.from({ length: LANES }, lane));
     const seconds = (systemClock.monotonicMs() - began) / 1000;
     await systemClock.sleep(settleMs);
-    for (const { connection, page } of held)
+    for (const { connection, page } of opened)
       if ((await connection.evaluate('document.title', page)) !== 'crowd') throw new Error('a session does not answer');
-    const { pssMib, privateMib } = memoryOfBoxes(server, new Set(held.map(({ session }) => session.id)));
+    const { pssMib, privateMib } = memoryOfBoxes(server, new Set(opened.map(({ session }) => session.id)));
     return {
-      sessions: held.length,
+      sessions: opened.length,
       seconds,
-      pssMibEach: pssMib / held.length,
-      privateMibEach: privateMib / held.length,
+      pssMibEach: pssMib / opened.length,
+      privateMibEach: privateMib / opened.length,
     };
   } finally {
-    for (const { connection } of held) connection.close();
-    await Promise.all(held.map(({ session }) => server.release(session.id)));
+    for (const { connection } of opened) connection.close();
+    await Promise.all(opened.map(({ session }) => server.release(session.id)));
   }
 }

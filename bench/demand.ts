@@ -60,24 +60,24 @@ export async function measureDemand(
     await settle();
     await systemClock.sleep(demand.restMs);
     const before = sumOf(accounts.now());
-    const used = async (): Promise<number> => {
+    const cpuSecondsUsed = async (): Promise<number> => {
       await settle();
       return sumOf(accounts.now()) - before;
     };
-    ours.push(await block(demand, () => sessionCycle(server), used));
+    ours.push(await block(demand, () => sessionCycle(server), cpuSecondsUsed));
   }
-  const of = (key: keyof Block): Comparison =>
+  const compareBlocks = (key: keyof Block): Comparison =>
     comparison(
       byHand.map(each => each[key]),
       ours.map(each => each[key]),
     );
   return {
     what: demand.what,
-    perMinute: of('perMinute'),
-    created: of('created'),
-    titled: of('titled'),
-    released: of('released'),
-    cpuSeconds: of('cpuSeconds'),
+    perMinute: compareBlocks('perMinute'),
+    created: compareBlocks('created'),
+    titled: compareBlocks('titled'),
+    released: compareBlocks('released'),
+    cpuSeconds: compareBlocks('cpuSeconds'),
   };
 }
 
@@ -87,18 +87,18 @@ async function block(
   cpuSeconds: () => Promise<number>,
 ): Promise<Block> {
   const began = systemClock.monotonicMs();
-  const done: Cycle[] = [];
-  let left = cycles;
+  const finished: Cycle[] = [];
+  let remaining = cycles;
   const lane = async (): Promise<void> => {
-    while (left-- > 0) done.push(await cycle());
+    while (remaining-- > 0) finished.push(await cycle());
   };
   await Promise.all(Array.from({ length: lanes }, lane));
   const tookMs = systemClock.monotonicMs() - began;
   return {
     perMinute: (cycles / tookMs) * MINUTE_MS,
-    created: median(done.map(each => each.created)),
-    titled: median(done.map(each => each['page title'])),
-    released: median(done.map(each => each.release)),
+    created: median(finished.map(each => each.created)),
+    titled: median(finished.map(each => each['page title'])),
+    released: median(finished.map(each => each.release)),
     cpuSeconds: (await cpuSeconds()) / cycles,
   };
 }

@@ -33,26 +33,26 @@ interface Side {
 
 export async function measureEgress(server: TestServer, rounds: number): Promise<readonly EgressFigure[]> {
   const site = await startSite();
-  const alone = await server.createSession({
+  const bareSession = await server.createSession({
     keepAlive: true,
     browserSettings: { recordSession: false, logSession: false },
   });
-  const whole = await server.createSession({ keepAlive: true });
-  const hand = await ByHand.start();
+  const defaultSession = await server.createSession({ keepAlive: true });
+  const handBrowser = await ByHand.start();
   const sides: Side[] = [];
   try {
-    const urls = [hand.url, alone.connectUrl, whole.connectUrl];
+    const urls = [handBrowser.url, bareSession.connectUrl, defaultSession.connectUrl];
     for (const url of urls) sides.push(await openSide(url, site.url));
     for (let round = -WARM_UP_ROUNDS; round < rounds; round++)
       // Each side is first and last equally often, so that other load on the machine does not favor one side.
-      for (const side of round % 2 === 0 ? sides : sides.toReversed()) await take(side, round >= 0);
+      for (const side of round % 2 === 0 ? sides : sides.toReversed()) await measureRound(side, round >= 0);
     const [base, ...ours] = sides;
     if (!base) throw new Error('nothing was measured');
     return ours.map((side, index) => figure(index === 0 ? WITHOUT_CAPTURE : WITH_DEFAULTS, base, side));
   } finally {
     for (const side of sides) side.connection.close();
-    await hand.close();
-    await release(server, [alone, whole]);
+    await handBrowser.close();
+    await release(server, [bareSession, defaultSession]);
     site.close();
   }
 }
@@ -71,10 +71,10 @@ const figure = (what: string, base: Side, ours: Side): EgressFigure => ({
   addedMs: summary(base.small.map((ms, index) => (ours.small[index] ?? Number.NaN) - ms)),
 });
 
-async function take(side: Side, counted: boolean): Promise<void> {
-  const largeMs = await ask(side, FETCH_LARGE);
-  const smallMs = await ask(side, FETCH_SMALL);
-  if (!counted) return;
+async function measureRound(side: Side, isCounted: boolean): Promise<void> {
+  const largeMs = await evaluateMs(side, FETCH_LARGE);
+  const smallMs = await evaluateMs(side, FETCH_SMALL);
+  if (!isCounted) return;
   side.large.push((LARGE_MIB * 1000) / largeMs);
   side.small.push(smallMs);
 }
@@ -104,7 +104,7 @@ async function openSide(url: string, site: string): Promise<Side> {
   return { connection, page, large: [], small: [] };
 }
 
-async function ask({ connection, page }: Side, expression: string): Promise<number> {
+async function evaluateMs({ connection, page }: Side, expression: string): Promise<number> {
   const evaluated = await connection.send(
     'Runtime.evaluate',
     { expression, awaitPromise: true, returnByValue: true },

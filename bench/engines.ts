@@ -59,10 +59,15 @@ interface Life {
 }
 
 async function measureLife(seconds: () => number): Promise<readonly Life[]> {
-  const seen = ENGINES.map(engine => ({ engine, cpu: [] as number[], title: [] as number[], release: [] as number[] }));
-  for (const { engine } of seen) await sessionCycle(server, { browserSettings: { engine } }); // reads everything from disk
+  const samples = ENGINES.map(engine => ({
+    engine,
+    cpu: [] as number[],
+    title: [] as number[],
+    release: [] as number[],
+  }));
+  for (const { engine } of samples) await sessionCycle(server, { browserSettings: { engine } }); // reads everything from disk
   for (let round = 0; round < rounds; round++)
-    for (const { engine, cpu, title, release } of seen) {
+    for (const { engine, cpu, title, release } of samples) {
       const before = seconds();
       const cycle = await sessionCycle(server, { browserSettings: { engine } });
       await systemClock.sleep(REAP_MS);
@@ -70,7 +75,7 @@ async function measureLife(seconds: () => number): Promise<readonly Life[]> {
       title.push(cycle['page title']);
       release.push(cycle.release);
     }
-  return seen.map(({ engine, cpu, title, release }) => ({
+  return samples.map(({ engine, cpu, title, release }) => ({
     engine,
     cpuSeconds: summary(cpu),
     titleMs: summary(title),
@@ -89,12 +94,12 @@ async function measureIdle(engine: Engine): Promise<Memory> {
     connection.close();
   }
   await systemClock.sleep(SETTLE_MS);
-  const all = memoryOf(descendants(boxesOf(server.dataDir).flatMap(({ pids }) => pids)));
+  const total = memoryOf(descendants(boxesOf(server.dataDir).flatMap(({ pids }) => pids)));
   for (const { id } of sessions) await server.release(id);
   return {
-    pssMib: all.pssMib / IDLE_SESSIONS,
-    privateMib: all.privateMib / IDLE_SESSIONS,
-    processes: all.processes / IDLE_SESSIONS,
+    pssMib: total.pssMib / IDLE_SESSIONS,
+    privateMib: total.privateMib / IDLE_SESSIONS,
+    processes: total.processes / IDLE_SESSIONS,
   };
 }
 

@@ -15,9 +15,9 @@ import { type Comparison, comparison } from './statistics.ts';
 
 const MIB = 1024 ** 2;
 const SIZE_MIB = 256;
-const FILES_BYTES = SIZE_MIB * MIB;
+const FILE_BYTES = SIZE_MIB * MIB;
 const DOWNLOAD_MS = 60_000;
-const megabyte = Buffer.alloc(MIB, 'berth');
+const MEGABYTE = Buffer.alloc(MIB, 'berth');
 
 export interface FilesFigure {
   readonly name: 'upload' | 'download';
@@ -28,23 +28,23 @@ export interface FilesFigure {
 export async function measureFiles(server: TestServer, rounds: number): Promise<readonly FilesFigure[]> {
   const session = await server.createSession({ keepAlive: true });
   const plain = await startPlainServer();
-  const seen = { up: [] as number[], plainUp: [] as number[], down: [] as number[], plainDown: [] as number[] };
+  const speeds = { up: [] as number[], plainUp: [] as number[], down: [] as number[], plainDown: [] as number[] };
   try {
     const link = await downloadOnce(server, session);
     const target = `${server.url}/v1/browsers/sessions/${session.id}/uploads`;
     for (let round = 0; round < rounds; round++) {
-      seen.plainUp.push(await speed(() => send(plain.url, {})));
-      seen.up.push(await speed(() => send(target, { authorization: `Bearer ${server.key}` })));
-      seen.plainDown.push(await speed(() => receive(plain.url)));
-      seen.down.push(await speed(() => receive(link)));
+      speeds.plainUp.push(await speed(() => send(plain.url, {})));
+      speeds.up.push(await speed(() => send(target, { authorization: `Bearer ${server.key}` })));
+      speeds.plainDown.push(await speed(() => receive(plain.url)));
+      speeds.down.push(await speed(() => receive(link)));
     }
   } finally {
     plain.close();
     await server.release(session.id);
   }
   return [
-    { name: 'upload', comparison: comparison(seen.plainUp, seen.up) },
-    { name: 'download', comparison: comparison(seen.plainDown, seen.down) },
+    { name: 'upload', comparison: comparison(speeds.plainUp, speeds.up) },
+    { name: 'download', comparison: comparison(speeds.plainDown, speeds.down) },
   ];
 }
 
@@ -56,8 +56,14 @@ async function downloadOnce(server: TestServer, { id, connectUrl }: CreatedSessi
     `Object.assign(document.createElement('a'), { download: 'bench.bin',
       href: URL.createObjectURL(new Blob(Array(${SIZE_MIB}).fill(new Uint8Array(${MIB}).fill(98)))) }).click()`,
   );
-  const look = async () => (await server.api<DownloadPage>('GET', `/v1/browsers/downloads?sessionId=${id}`)).body;
-  const { downloads } = await eventually('the download of the bench', look, ({ total }) => total === 1, DOWNLOAD_MS);
+  const readDownloads = async () =>
+    (await server.api<DownloadPage>('GET', `/v1/browsers/downloads?sessionId=${id}`)).body;
+  const { downloads } = await eventually(
+    'the download of the bench',
+    readDownloads,
+    ({ total }) => total === 1,
+    DOWNLOAD_MS,
+  );
   await browser.close();
   return String(downloads[0]?.downloadUrl);
 }
@@ -95,26 +101,26 @@ async function speed(work: () => Promise<void>): Promise<number> {
 async function send(url: string, headers: Record<string, string>): Promise<void> {
   const head = Buffer.from('--b\r\ncontent-disposition: form-data; name="file"; filename="bench.bin"\r\n\r\n');
   const tail = Buffer.from('\r\n--b--\r\n');
-  const length = head.length + FILES_BYTES + tail.length;
+  const length = head.length + FILE_BYTES + tail.length;
   const type = 'multipart/form-data; boundary=b';
-  const sent = request(url, {
+  const uploadRequest = request(url, {
     method: 'POST',
     headers: { ...headers, 'content-type': type, 'content-length': length },
   });
   const uploaded = new Promise<void>((resolve, reject) => {
-    sent.once('response', response => {
+    uploadRequest.once('response', response => {
       response
         .resume()
         .once('end', () => (response.statusCode === 200 ? resolve() : reject(new Error(`${response.statusCode}`))));
     });
-    sent.once('error', reject);
+    uploadRequest.once('error', reject);
   });
   const body = function* () {
     yield head;
-    for (let i = 0; i < SIZE_MIB; i++) yield megabyte;
+    for (let i = 0; i < SIZE_MIB; i++) yield MEGABYTE;
     yield tail;
   };
-  await pipeline(Readable.from(body()), sent);
+  await pipeline(Readable.from(body()), uploadRequest);
   await uploaded;
 }
 
@@ -122,5 +128,5 @@ async function receive(url: string): Promise<void> {
   const downloaded = await fetch(url);
   let bytes = 0;
   for await (const chunk of downloaded.body ?? []) bytes += chunk.length;
-  if (bytes < FILES_BYTES) throw new Error(`${url} gave ${bytes} bytes`);
+  if (bytes < FILE_BYTES) throw new Error(`${url} gave ${bytes} bytes`);
 }

@@ -3,7 +3,7 @@
 
 import { ByHand } from '../tests/harness/by-hand.ts';
 import type { TestServer } from '../tests/harness/server.ts';
-import { ownWindow, told } from './live-sides.ts';
+import { evaluateIn, ownWindow } from './live-sides.ts';
 import { type Summary, summary } from './statistics.ts';
 
 const NOTE_FIRST_SCREEN = `new MutationObserver((_, observer) => {
@@ -23,7 +23,7 @@ export async function measureFirstScreen(server: TestServer, visits: number): Pr
     await view.connection.send('Page.addScriptToEvaluateOnNewDocument', { source: NOTE_FIRST_SCREEN }, view.page);
     await view.connection.visit(link, view.page);
     times.push(
-      await told<number>(
+      await evaluateIn<number>(
         view,
         `new Promise(resolve => {
           const look = () => globalThis.standsAt ? resolve(standsAt) : setTimeout(look, 10);

@@ -35,7 +35,7 @@ const host = newId<HostId>(systemClock.now());
 await store.hosts.announce({ id: host, region: 'local', slots: 1000, startedAt: systemClock.now() });
 const callers: Array<Pick<NewSession, 'applicationId' | 'keyId'>> = [];
 while (callers.length < APPLICATIONS) callers.push(await createCaller());
-const bare = new pg.Pool({ connectionString: url, max: AT_ONCE });
+const bareRowPool = new pg.Pool({ connectionString: url, max: AT_ONCE });
 
 async function createCaller(): Promise<Pick<NewSession, 'applicationId' | 'keyId'>> {
   const now = systemClock.now();
@@ -73,19 +73,19 @@ async function place(nth: number): Promise<void> {
   assert.ok('placed' in placed);
 }
 
-const commit = async (): Promise<void> => void (await bare.query('insert into bench_bare default values'));
+const commit = async (): Promise<void> => void (await bareRowPool.query('insert into bench_bare default values'));
 
 async function run({ kind, count }: Round): Promise<number> {
-  let begun = 0;
+  let started = 0;
   const lane = async (): Promise<void> => {
-    while (begun < count) {
-      const nth = begun++;
+    while (started < count) {
+      const nth = started++;
       await (kind === 'place' ? place(nth) : commit());
     }
   };
-  const from = systemClock.monotonicMs();
+  const startMs = systemClock.monotonicMs();
   await Promise.all(Array.from({ length: AT_ONCE }, lane));
-  return systemClock.monotonicMs() - from;
+  return systemClock.monotonicMs() - startMs;
 }
 
 process.on('message', (round: Round) => {

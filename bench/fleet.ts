@@ -13,13 +13,13 @@ import { systemClock } from '../server/kit/clock.ts';
 import { Scope } from '../server/kit/scope.ts';
 import { withTimeout } from '../server/kit/wait.ts';
 import { startForeignServer, temporaryFolder } from '../tests/engines/store-fixtures.ts';
-import { at } from '../tests/harness/fleet.ts';
+import { addressAt } from '../tests/harness/fleet.ts';
 import { freePort } from '../tests/harness/free-port.ts';
 import { liftLimits } from '../tests/harness/limits.ts';
 import { startS3 } from '../tests/harness/s3.ts';
 import { TestServer } from '../tests/harness/server.ts';
 import { CdpConnection } from './cdp-connection.ts';
-import { fill, startSession } from './contexts.ts';
+import { createFilledContext, startSession } from './contexts.ts';
 import type { Round } from './fleet-placer.ts';
 import { openSite } from './log-site.ts';
 import { inWords, thisMachine } from './machine.ts';
@@ -45,7 +45,7 @@ const { values } = parseArgs({
     part: { type: 'string', multiple: true, default: [...PARTS] },
   },
 });
-const wanted = (part: (typeof PARTS)[number]): boolean => values.part.includes(part);
+const isSelected = (part: (typeof PARTS)[number]): boolean => values.part.includes(part);
 const FULL = {
   rounds: 11,
   creates: 101,
@@ -77,16 +77,16 @@ const database = await startForeignServer(scope);
 const PLACER_DATABASE = database.url.reveal();
 const HOSTS_DATABASE = PLACER_DATABASE.replace(/\/postgres$/, '/hosts');
 
-async function connected(connectionString: string): Promise<pg.Client> {
+async function connectClient(connectionString: string): Promise<pg.Client> {
   const client = new pg.Client({ connectionString });
   await client.connect();
   scope.defer(() => client.end());
   return client;
 }
 
-const placerClient = await connected(PLACER_DATABASE);
+const placerClient = await connectClient(PLACER_DATABASE);
 await placerClient.query('create database hosts');
-const client = await connected(HOSTS_DATABASE);
+const hostsClient = await connectClient(HOSTS_DATABASE);
 
 // ---- placements ----------------------------------------------------------------------------------------------------
 
@@ -96,7 +96,7 @@ interface CpuTimes {
   readonly postgres: number;
 }
 
-async function placements(): Promise<{ figure: Figure; note: string }> {
+async function measurePlacements(): Promise<{ figure: Figure; note: string }> {
   const children: ChildProcess[] = [];
   // The placers start one after the other, because the first one creates the tables.
   for (let host = 0; host < HOSTS; host += 1) {
@@ -108,28 +108,29 @@ async function placements(): Promise<{ figure: Figure; note: string }> {
   }
   await placerClient.query('create table bench_bare (id bigserial primary key, at timestamptz default now())');
   const pids = children.map(({ pid = 0 }) => pid);
-  const spent = (): CpuTimes => {
+  const readCpuTimes = (): CpuTimes => {
     const backends = descendants([database.pid]).filter(pid => pid !== database.pid);
     return { hosts: cpuSecondsOf(pids), postgres: cpuSecondsWithEnded([database.pid]) + cpuSecondsOf(backends) };
   };
-  const used: CpuTimes[] = [];
+  const placementCosts: CpuTimes[] = [];
   const perSecond = async (kind: Round['kind']): Promise<number> => {
-    const before = spent();
+    const before = readCpuTimes();
     const from = systemClock.monotonicMs();
     await Promise.all(
       children.map(async child => {
-        const answered = withTimeout(STEP_MS, 'a round to end', signal => once(child, 'message', { signal }));
+        const reply = withTimeout(STEP_MS, 'a round to end', signal => once(child, 'message', { signal }));
         child.send({ kind, count: PLACEMENTS } satisfies Round);
-        const [answer] = await answered;
+        const [answer] = await reply;
         if (typeof answer.ms !== 'number') throw new Error(String(answer.error));
       }),
     );
-    const perSecond = (HOSTS * PLACEMENTS * 1000) / (systemClock.monotonicMs() - from);
-    const after = spent();
-    if (kind === 'place') used.push({ hosts: after.hosts - before.hosts, postgres: after.postgres - before.postgres });
+    const rate = (HOSTS * PLACEMENTS * 1000) / (systemClock.monotonicMs() - from);
+    const after = readCpuTimes();
+    if (kind === 'place')
+      placementCosts.push({ hosts: after.hosts - before.hosts, postgres: after.postgres - before.postgres });
     await placerClient.query('delete from sessions');
     await placerClient.query('vacuum analyze sessions, session_events, hosts');
-    return perSecond;
+    return rate;
   };
   const [bare, placed]: [number[], number[]] = [[], []];
   for (const kind of ['bare', 'place'] as const) await perSecond(kind);
@@ -138,16 +139,17 @@ async function placements(): Promise<{ figure: Figure; note: string }> {
     placed.push(await perSecond('place'));
   }
   for (const child of children) child.disconnect();
-  const each = (of: keyof CpuTimes): string =>
-    ((1000 * used.slice(1).reduce((sum, round) => sum + round[of], 0)) / (placed.length * HOSTS * PLACEMENTS)).toFixed(
-      2,
-    );
+  const msPerPlacement = (of: keyof CpuTimes): string =>
+    (
+      (1000 * placementCosts.slice(1).reduce((sum, round) => sum + round[of], 0)) /
+      (placed.length * HOSTS * PLACEMENTS)
+    ).toFixed(2);
   return {
     figure: {
       ...{ what: 'Placements over three hosts, beside bare commits of one row', unit: 'per s' },
       ...{ comparison: comparison(bare, placed), asked: '≥ 1,000 per s', isMet: median(placed) >= 1000 },
     },
-    note: `A placement takes ${each('hosts')} ms of processor time in its host and ${each('postgres')} ms in PostgreSQL.`,
+    note: `A placement takes ${msPerPlacement('hosts')} ms of processor time in its host and ${msPerPlacement('postgres')} ms in PostgreSQL.`,
   };
 }
 
@@ -173,7 +175,7 @@ async function startHosts(): Promise<{ owner: TestServer; front: TestServer }> {
   return { owner, front };
 }
 
-async function timed(work: () => Promise<unknown>): Promise<number> {
+async function msOf(work: () => Promise<unknown>): Promise<number> {
   const from = systemClock.monotonicMs();
   await work();
   return systemClock.monotonicMs() - from;
@@ -184,21 +186,21 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
  * compiled, are not included in the result.
  */
 async function inTurns(turns: number, base: () => Promise<number>, ours: () => Promise<number>, uncounted = 1) {
-  const [bases, others]: [number[], number[]] = [[], []];
+  const [baseTimes, ourTimes]: [number[], number[]] = [[], []];
   for (let turn = 0; turn < uncounted; turn += 1) {
     await base();
     await ours();
   }
   for (let turn = 0; turn < turns; turn += 1)
     for (const isBase of turn % 2 === 0 ? [true, false] : [false, true])
-      (isBase ? bases : others).push(await (isBase ? base() : ours()));
-  return comparison(bases, others);
+      (isBase ? baseTimes : ourTimes).push(await (isBase ? base() : ours()));
+  return comparison(baseTimes, ourTimes);
 }
 
-async function creates(owner: TestServer, front: TestServer): Promise<Figure> {
+async function measureCreates(owner: TestServer, front: TestServer): Promise<Figure> {
   const create = (through: TestServer) => async (): Promise<number> => {
     const ids: string[] = [];
-    const ms = await timed(async () => ids.push((await through.createSession({ keepAlive: true })).id));
+    const ms = await msOf(async () => ids.push((await through.createSession({ keepAlive: true })).id));
     for (const id of ids) await owner.release(id);
     for (let leftMs = STEP_MS; leftMs > 0 && !(await isWarm(owner)); leftMs -= 100) await systemClock.sleep(100);
     return ms;
@@ -218,12 +220,12 @@ const isWarm = async (owner: TestServer): Promise<boolean> =>
   (await owner.operator<string>('/metrics')).text.includes('\nberth_warm_browsers 2\n');
 
 const list = (server: TestServer) => (): Promise<number> =>
-  timed(async () => {
+  msOf(async () => {
     const { status, text } = await server.api('GET', `${SESSIONS}?limit=${LIST_LIMIT}`);
     if (status !== 200) throw new Error(text);
   });
 
-async function lists(owner: TestServer): Promise<{ figure: Figure; rowBytes: number }> {
+async function measureLists(owner: TestServer): Promise<{ figure: Figure; rowBytes: number }> {
   const timesOf = async (): Promise<number[]> => {
     const times: number[] = [];
     for (let turn = 0; turn < extent.lists; turn += 1) times.push(await list(owner)());
@@ -231,10 +233,10 @@ async function lists(owner: TestServer): Promise<{ figure: Figure; rowBytes: num
   };
   await insertSessions(owner.applicationId, FEW_ROWS);
   const few = await timesOf();
-  await client.query('delete from sessions');
+  await hostsClient.query('delete from sessions');
   await insertSessions(owner.applicationId, extent.rows);
   const measured = comparison(few, await timesOf());
-  const { rows } = await client.query("select pg_total_relation_size('sessions')::float8 as bytes");
+  const { rows } = await hostsClient.query("select pg_total_relation_size('sessions')::float8 as bytes");
   return {
     figure: {
       ...{
@@ -257,29 +259,29 @@ const INSERT_SESSIONS = `
 
 async function insertSessions(application: string, rows: number): Promise<void> {
   for (let from = 1; from <= rows; from += BATCH)
-    await client.query(INSERT_SESSIONS, [application, from, Math.min(from + BATCH - 1, rows)]);
-  await client.query('vacuum analyze sessions');
+    await hostsClient.query(INSERT_SESSIONS, [application, from, Math.min(from + BATCH - 1, rows)]);
+  await hostsClient.query('vacuum analyze sessions');
 }
 
-async function hop(owner: TestServer, front: TestServer): Promise<{ trip: Figure; copied: number }> {
+async function measureHop(owner: TestServer, front: TestServer): Promise<{ trip: Figure; copied: number }> {
   const session = await owner.createSession({ keepAlive: true });
-  const [direct, passed] = await Promise.all(
-    [owner, front].map(server => CdpConnection.open(at(server, session.connectUrl))),
+  const [direct, viaFront] = await Promise.all(
+    [owner, front].map(server => CdpConnection.open(addressAt(server, session.connectUrl))),
   );
-  if (!direct || !passed) throw new Error('a session has two connections');
+  if (!direct || !viaFront) throw new Error('a session has two connections');
   const trips = (connection: CdpConnection) => async (): Promise<number> => {
     const times: number[] = [];
     for (let call = 0; call < extent.calls; call += 1)
-      times.push(await timed(() => connection.send('Browser.getVersion')));
+      times.push(await msOf(() => connection.send('Browser.getVersion')));
     return median(times);
   };
-  const measured = await inTurns(extent.blocks, trips(direct), trips(passed));
-  const page = await passed.attachToPage();
-  await passed.evaluate(`globalThis.megabyte = 'x'.repeat(${1024 ** 2}); 0`, page);
+  const measured = await inTurns(extent.blocks, trips(direct), trips(viaFront));
+  const page = await viaFront.attachToPage();
+  await viaFront.evaluate(`globalThis.megabyte = 'x'.repeat(${1024 ** 2}); 0`, page);
   const before = bytesCopiedBy(front.pid);
-  for (let megabyte = 0; megabyte < extent.megabytes; megabyte += 1) await passed.evaluate('megabyte', page);
-  const moved = bytesCopiedBy(front.pid) - before;
-  for (const connection of [direct, passed]) connection.close();
+  for (let megabyte = 0; megabyte < extent.megabytes; megabyte += 1) await viaFront.evaluate('megabyte', page);
+  const bytesCopied = bytesCopiedBy(front.pid) - before;
+  for (const connection of [direct, viaFront]) connection.close();
   await owner.release(session.id);
   const costMs = measured.ours.median - measured.base.median;
   return {
@@ -287,7 +289,7 @@ async function hop(owner: TestServer, front: TestServer): Promise<{ trip: Figure
       ...{ what: `Round trip of CDP through a front, beside a direct one, p50 (${costMs.toFixed(3)} ms more)` },
       ...{ unit: 'ms', comparison: measured, asked: '≤ 0.15 ms more', isMet: costMs <= 0.15 },
     },
-    copied: moved / 2 / (extent.megabytes * 1024 ** 2),
+    copied: bytesCopied / 2 / (extent.megabytes * 1024 ** 2),
   };
 }
 
@@ -295,22 +297,22 @@ async function hop(owner: TestServer, front: TestServer): Promise<{ trip: Figure
  * Measures how much faster a session would start if its host kept the archive of the context: one server stores
  * archives on disk, the other one in a bucket.
  */
-async function contexts(): Promise<Figure> {
+async function measureContexts(): Promise<Figure> {
   const site = await openSite();
   scope.defer(() => site.close());
   const store = await startS3();
   scope.defer(() => store.close());
-  const started = async (own: Readonly<Record<string, string>>) => {
+  const startWithContext = async (own: Readonly<Record<string, string>>) => {
     const env = { BERTH_SLOTS: '2', BERTH_WARM: '0', BERTH_EGRESS_ALLOW: '127.0.0.1/32', ...own };
     const server = new TestServer({ env, isMeasured: true }, await freePort());
     await server.start();
     scope.defer(() => server.close());
     await liftLimits(server);
-    const { id, sizeBytes } = await fill(server, `${site.url}/idle`, CONTEXT_RECORDS);
+    const { id, sizeBytes } = await createFilledContext(server, `${site.url}/idle`, CONTEXT_RECORDS);
     const start = () => startSession(server, { browserSettings: { context: { id } } });
     return { start, sizeBytes };
   };
-  const [disk, bucket] = [await started({}), await started(store.env)];
+  const [disk, bucket] = [await startWithContext({}), await startWithContext(store.env)];
   const measured = await inTurns(extent.contexts, disk.start, bucket.start);
   const extraMs = measured.ours.median - measured.base.median;
   const size = `${(bucket.sizeBytes / 1e6).toFixed(1)} MB`;
@@ -336,26 +338,26 @@ async function measure(): Promise<void> {
   process.stdout.write(`Measured on: ${inWords(await thisMachine())}\n\n`);
   process.stdout.write('| | baseline | median | ratio (min–max) | asked for |\n| --- | ---: | ---: | ---: | --- |\n');
   const notes: string[] = [];
-  if (wanted('placements')) {
-    const { figure, note } = await placements();
+  if (isSelected('placements')) {
+    const { figure, note } = await measurePlacements();
     process.stdout.write(row(figure));
     notes.push(note);
   }
-  if (wanted('creates') || wanted('hop') || wanted('list')) {
+  if (isSelected('creates') || isSelected('hop') || isSelected('list')) {
     const { owner, front } = await startHosts();
-    if (wanted('creates')) process.stdout.write(row(await creates(owner, front)));
-    if (wanted('hop')) {
-      const { trip, copied } = await hop(owner, front);
+    if (isSelected('creates')) process.stdout.write(row(await measureCreates(owner, front)));
+    if (isSelected('hop')) {
+      const { trip, copied } = await measureHop(owner, front);
       process.stdout.write(row(trip));
       notes.push(`A front reads and writes ${copied.toFixed(2)} bytes for each byte of a result.`);
     }
-    if (wanted('list')) {
-      const { figure, rowBytes } = await lists(owner);
+    if (isSelected('list')) {
+      const { figure, rowBytes } = await measureLists(owner);
       process.stdout.write(row(figure));
       notes.push(`A row of a session takes ${rowBytes.toFixed(0)} bytes with its indexes.`);
     }
   }
-  if (wanted('contexts')) process.stdout.write(row(await contexts()));
+  if (isSelected('contexts')) process.stdout.write(row(await measureContexts()));
   process.stdout.write(`\nLoad at the end ${(loadavg()[0] ?? 0).toFixed(2)}. ${notes.join(' ')}\n`);
 }
 

@@ -51,7 +51,7 @@ export const MEASURES: readonly Measure[] = [
     name: `Runtime.evaluate, ${IN_FLIGHT} in flight`,
     unit: 'per s',
     target: 0.95,
-    block: side => inFlight(2_000, side),
+    block: side => evaluationsPerSecond(2_000, side),
   },
   {
     name: '1 MB result, p50',
@@ -125,10 +125,10 @@ async function typicalMs(count: number, work: () => Promise<unknown>): Promise<n
 }
 
 /** Commands per second while `IN_FLIGHT` commands are always pending. */
-async function inFlight(count: number, side: Side): Promise<number> {
-  let begun = 0;
+async function evaluationsPerSecond(count: number, side: Side): Promise<number> {
+  let started = 0;
   const lane = async (): Promise<void> => {
-    while (begun++ < count) await evaluate(side);
+    while (started++ < count) await evaluate(side);
   };
   const start = systemClock.monotonicMs();
   await Promise.all(Array.from({ length: IN_FLIGHT }, lane));

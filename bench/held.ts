@@ -50,7 +50,7 @@ export async function measureHeldSessions(
   extent: { readonly maxSessions: number; readonly idleMs: number },
 ): Promise<HeldFigures> {
   const held: HeldSession[] = [];
-  const idle = [await serverFigure(server, accounts, 0, extent.idleMs)];
+  const serverFigures = [await serverFigure(server, accounts, 0, extent.idleMs)];
   let why = 'the limit of this bench';
   try {
     while (held.length < extent.maxSessions) {
@@ -59,8 +59,9 @@ export async function measureHeldSessions(
         break;
       }
       try {
-        held.push(await withTimeout(RESPONSE_MS * 3, 'a session with a page', () => hold(server)));
-        if (held.length === IDLE_SESSIONS) idle.push(await serverFigure(server, accounts, held.length, extent.idleMs));
+        held.push(await withTimeout(RESPONSE_MS * 3, 'a session with a page', () => openSession(server)));
+        if (held.length === IDLE_SESSIONS)
+          serverFigures.push(await serverFigure(server, accounts, held.length, extent.idleMs));
       } catch (error) {
         if (held.length === 0) throw error;
         why = error instanceof Error ? error.message : String(error);
@@ -68,13 +69,13 @@ export async function measureHeldSessions(
       }
     }
     const responsive = await Promise.all(held.map(isResponsive));
-    const mib = memoryOfBoxes(server, new Set(held.map(({ session }) => session.id)));
+    const boxMemory = memoryOfBoxes(server, new Set(held.map(({ session }) => session.id)));
     return {
-      server: idle,
+      server: serverFigures,
       sessions: responsive.filter(Boolean).length,
       why,
-      privateMibEach: mib.privateMib / held.length,
-      pssMibEach: mib.pssMib / held.length,
+      privateMibEach: boxMemory.privateMib / held.length,
+      pssMibEach: boxMemory.pssMib / held.length,
     };
   } finally {
     for (const { connection } of held) connection.close();
@@ -83,7 +84,7 @@ export async function measureHeldSessions(
   }
 }
 
-async function hold(server: TestServer): Promise<HeldSession> {
+async function openSession(server: TestServer): Promise<HeldSession> {
   const session = await server.createSession({ keepAlive: true });
   const connection = await CdpConnection.open(session.connectUrl);
   const page = await connection.attachToPage();
@@ -106,8 +107,8 @@ async function serverFigure(
   sessions: number,
   idleMs: number,
 ): Promise<ServerFigure> {
-  const outside = (): number => sumOf({ ...accounts.now(), chromium: 0 });
-  const [before, beganMs] = [outside(), systemClock.monotonicMs()];
+  const serverCpuSeconds = (): number => sumOf({ ...accounts.now(), chromium: 0 });
+  const [before, beganMs] = [serverCpuSeconds(), systemClock.monotonicMs()];
   await systemClock.sleep(idleMs);
   const minutes = (systemClock.monotonicMs() - beganMs) / MINUTE_MS;
   return {
@@ -115,7 +116,7 @@ async function serverFigure(
     nodeRssMib: residentMib(server.pid),
     nodePssMib: memoryOf([server.pid]).pssMib,
     postgresPssMib: memoryOf(descendants(processesWithPath(join(server.dataDir, 'pg')))).pssMib,
-    cpuSecondsPerMinute: (outside() - before) / minutes,
+    cpuSecondsPerMinute: (serverCpuSeconds() - before) / minutes,
   };
 }
 

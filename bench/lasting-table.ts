@@ -1,5 +1,5 @@
 // Formats the figures of `npm run bench:lasting` as Markdown.
-import { sumOf, USERS } from './cpu-groups.ts';
+import { PROCESS_KINDS, sumOf } from './cpu-groups.ts';
 import type { DemandFigure } from './demand.ts';
 import type { HeldFigures } from './held.ts';
 import type { LifeFigure } from './life.ts';
@@ -36,12 +36,12 @@ const demandTable = (figures: readonly DemandFigure[]): string =>
 
 const lifeTable = (figures: readonly LifeFigure[]): string =>
   table(
-    ['CPU s of a session without a warm browser', 'by hand', 'Berth', ...USERS],
+    ['CPU s of a session without a warm browser', 'by hand', 'Berth', ...PROCESS_KINDS],
     figures.map(({ step, ours, byHand }) => [
       step,
       byHand.toFixed(3),
       sumOf(ours).toFixed(3),
-      ...USERS.map(user => ours[user].toFixed(3)),
+      ...PROCESS_KINDS.map(user => ours[user].toFixed(3)),
     ]),
   );
 

@@ -40,7 +40,7 @@ const { values } = parseArgs({
 });
 const extent = values.quick ? QUICK : FULL;
 const rounds = Number(values.rounds ?? (values.quick ? 1 : 11));
-const wanted = (part: Part): boolean => values.part.includes(part);
+const isSelected = (part: Part): boolean => values.part.includes(part);
 
 async function measureEngine(engine: string): Promise<EngineFigures> {
   const { cycles, coldCycles, restMs } = extent;
@@ -52,20 +52,20 @@ async function measureEngine(engine: string): Promise<EngineFigures> {
     process.stderr.write(`${lastingTables([{ engine, demands: [figure] }])}\n\n`); // A later part may fail.
     return figure;
   };
-  if (wanted('back to back') || wanted('four at once'))
+  if (isSelected('back to back') || isSelected('four at once'))
     await withServer(engine, undefined, async (server, accounts) => {
-      if (wanted('back to back')) demands.push(await measure(server, accounts, 'back to back', 1));
-      if (wanted('four at once')) demands.push(await measure(server, accounts, 'four at once', 4));
+      if (isSelected('back to back')) demands.push(await measure(server, accounts, 'back to back', 1));
+      if (isSelected('four at once')) demands.push(await measure(server, accounts, 'four at once', 4));
     });
-  if (wanted('burst'))
+  if (isSelected('burst'))
     await withServer(engine, BURST_WARM, async (server, accounts) => {
       demands.push(await measure(server, accounts, 'burst', BURST));
     });
   const figures: { life?: readonly LifeFigure[]; held?: HeldFigures } = {};
   await withServer(engine, 0, async (server, accounts) => {
-    if (wanted('cold')) demands.push(await measure(server, accounts, 'cold', 1, false));
-    if (wanted('life')) figures.life = await measureLife(server, accounts, extent.lives, extent.idleMs);
-    if (wanted('held'))
+    if (isSelected('cold')) demands.push(await measure(server, accounts, 'cold', 1, false));
+    if (isSelected('life')) figures.life = await measureLife(server, accounts, extent.lives, extent.idleMs);
+    if (isSelected('held'))
       figures.held = await measureHeldSessions(server, accounts, { maxSessions: extent.held, idleMs: extent.serverMs });
   });
   return { engine, demands, ...figures };

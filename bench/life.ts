@@ -3,7 +3,7 @@ import { systemClock } from '../server/kit/clock.ts';
 import { ByHand } from '../tests/harness/by-hand.ts';
 import type { TestServer } from '../tests/harness/server.ts';
 import { CdpConnection } from './cdp-connection.ts';
-import { type CpuSeconds, difference, measureChildren, type ServerAccounts, USERS } from './cpu-groups.ts';
+import { type CpuSeconds, difference, measureChildren, PROCESS_KINDS, type ServerAccounts } from './cpu-groups.ts';
 import { median } from './statistics.ts';
 
 const PAGE = 'data:text/html,<title>life</title><h1>A page</h1>';
@@ -38,13 +38,13 @@ export async function measureLife(
         const browser = await ByHand.start();
         return { url: browser.url, end: () => browser.close() };
       };
-      byHand.push(between(await live(start, seconds, idleMs), (from, to) => to - from));
+      byHand.push(differencesOf(await runLife(start, seconds, idleMs), (from, to) => to - from));
     });
     const start = async (): Promise<Life> => {
       const session = await server.createSession();
       return { url: session.connectUrl, end: () => server.release(session.id) };
     };
-    ours.push(between(await live(start, () => accounts.now(), idleMs), difference));
+    ours.push(differencesOf(await runLife(start, () => accounts.now(), idleMs), difference));
   }
   return STEPS.map((step, index) => ({
     step,
@@ -54,31 +54,33 @@ export async function measureLife(
 }
 
 /** Returns the CPU time used before the first step and after each step. */
-async function live<T>(start: () => Promise<Life>, used: () => T, idleMs: number): Promise<readonly T[]> {
-  const seen = [used()];
+async function runLife<T>(start: () => Promise<Life>, readCpuTime: () => T, idleMs: number): Promise<readonly T[]> {
+  const readings = [readCpuTime()];
   const life = await start();
-  seen.push(used());
+  readings.push(readCpuTime());
   const connection = await CdpConnection.open(life.url);
   const page = await connection.attachToPage();
   await connection.visit(PAGE, page);
   await connection.evaluate('document.title', page);
-  seen.push(used());
+  readings.push(readCpuTime());
   await systemClock.sleep(idleMs);
-  seen.push(used());
+  readings.push(readCpuTime());
   connection.close();
   await life.end();
-  seen.push(used());
+  readings.push(readCpuTime());
   await systemClock.sleep(AFTERWARDS_MS);
-  return [...seen, used()];
+  return [...readings, readCpuTime()];
 }
 
-const between = <T, D>(seen: readonly T[], subtract: (from: T, to: T) => D): D[] =>
-  seen.slice(1).flatMap((to, index) => {
-    const from = seen[index];
+const differencesOf = <T, D>(readings: readonly T[], subtract: (from: T, to: T) => D): D[] =>
+  readings.slice(1).flatMap((to, index) => {
+    const from = readings[index];
     return from === undefined ? [] : [subtract(from, to)];
   });
 
 function mediansOf(all: readonly CpuSeconds[]): CpuSeconds {
-  const [chromium = 0, server = 0, postgres = 0, helpers = 0] = USERS.map(user => median(all.map(used => used[user])));
+  const [chromium = 0, server = 0, postgres = 0, helpers = 0] = PROCESS_KINDS.map(user =>
+    median(all.map(used => used[user])),
+  );
   return { chromium, server, postgres, helpers };
 }

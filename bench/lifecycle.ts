@@ -39,7 +39,7 @@ export interface LifecycleFigure {
   readonly comparison: Comparison;
 }
 
-interface Started {
+interface StartedBrowser {
   readonly url: string;
   end(): Promise<unknown>;
 }
@@ -80,16 +80,16 @@ export async function measureLifecycle(server: TestServer, rounds: number): Prom
  * block that caused it.
  */
 export async function untilRefilled(server: TestServer): Promise<void> {
-  let before = -1;
+  let previousWaiting = -1;
   const counts = async () => {
     const { text } = await server.operator('/metrics');
     const count = (name: string): number => Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1]);
     const [waiting, boxes] = [count('berth_warm_browsers'), count('berth_boxes')];
     const unstored = count('berth_recordings_unstored');
-    const isStill = waiting > 0 && waiting === boxes && waiting === before && unstored === 0;
-    before = waiting;
-    if (!isStill) await systemClock.sleep(SETTLED_MS);
-    return { isStill, waiting, boxes, unstored };
+    const isSettled = waiting > 0 && waiting === boxes && waiting === previousWaiting && unstored === 0;
+    previousWaiting = waiting;
+    if (!isSettled) await systemClock.sleep(SETTLED_MS);
+    return { isStill: isSettled, waiting, boxes, unstored };
   };
   await eventually('the warm browsers', counts, ({ isStill }) => isStill, REFILL_TIMEOUT_MS);
 }
@@ -109,7 +109,7 @@ export const byHandCycle = (): Promise<Cycle> =>
     return { url: browser.url, end: () => browser.close() };
   });
 
-async function cycle(start: () => Promise<Started>): Promise<Cycle> {
+async function cycle(start: () => Promise<StartedBrowser>): Promise<Cycle> {
   const began = systemClock.monotonicMs();
   const since = (from: number): number => systemClock.monotonicMs() - from;
   const { url, end } = await start();
@@ -123,7 +123,7 @@ async function cycle(start: () => Promise<Started>): Promise<Cycle> {
   if (title !== TITLE) throw new Error(`the title is ${JSON.stringify(title)}`);
   const titled = since(began);
   connection.close();
-  const ending = systemClock.monotonicMs();
+  const releaseStartMs = systemClock.monotonicMs();
   await end();
-  return { created, 'CDP answers': responded, 'page title': titled, release: since(ending) };
+  return { created, 'CDP answers': responded, 'page title': titled, release: since(releaseStartMs) };
 }

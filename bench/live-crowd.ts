@@ -11,8 +11,8 @@ import { MOVING_PAGES } from './moving-pages.ts';
 import { cpuSecondsOf, pidsOutsideBoxes } from './processes.ts';
 
 const SETTLE_MS = 3_000;
-const CROWDS = [0, 1, 10, 50] as const;
-const CROWD_MAX = 50;
+const VIEWER_COUNTS = [0, 1, 10, 50] as const;
+const RELAY_VIEWERS = 50;
 
 export interface CrowdCost {
   readonly page: string;
@@ -33,20 +33,20 @@ export async function measureLiveCrowd(server: TestServer, seconds: number): Pro
   const costs: CrowdCost[] = [];
   for (const page of ['agent', 'moving'] as const) {
     const address = MOVING_PAGES[page];
-    costs.push(await measureRelay(page, address, seconds), ...(await ours(server, page, address, seconds)));
+    costs.push(await measureRelay(page, address, seconds), ...(await measureLiveView(server, page, address, seconds)));
   }
   return costs;
 }
 
 async function measureRelay(page: string, address: string, seconds: number): Promise<CrowdCost> {
-  process.stderr.write(`bench: ${CROWD_MAX} at the relay, ${page}\n`);
+  process.stderr.write(`bench: ${RELAY_VIEWERS} at the relay, ${page}\n`);
   const browser = await ByHand.start();
   const source = await ownWindow(browser);
   await source.connection.visit(address, source.page);
   const relay = await startRelay(browser.url, source.targetId);
-  const crowd = await openRelayViewers(relay.url, CROWD_MAX);
+  const crowd = await openRelayViewers(relay.url, RELAY_VIEWERS);
   try {
-    return { page, way: 'relay by hand', ...(await costOf(crowd, CROWD_MAX, () => [relay.pid], seconds)) };
+    return { page, way: 'relay by hand', ...(await costOf(crowd, RELAY_VIEWERS, () => [relay.pid], seconds)) };
   } finally {
     await crowd.leave();
     relay.end();
@@ -55,13 +55,18 @@ async function measureRelay(page: string, address: string, seconds: number): Pro
   }
 }
 
-async function ours(server: TestServer, page: string, address: string, seconds: number): Promise<CrowdCost[]> {
+async function measureLiveView(
+  server: TestServer,
+  page: string,
+  address: string,
+  seconds: number,
+): Promise<CrowdCost[]> {
   const session = await server.createSession({ keepAlive: true });
   const connection = await CdpConnection.open(session.connectUrl);
   await connection.visit(address, await connection.attachToPage());
   const { body } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${session.id}/debug`);
   const costs: CrowdCost[] = [];
-  for (const viewers of CROWDS) {
+  for (const viewers of VIEWER_COUNTS) {
     process.stderr.write(`bench: ${viewers} at the live view, ${page}\n`);
     const crowd = await openLiveViewers(body.debuggerUrl, viewers);
     costs.push({ page, way: 'Berth', ...(await costOf(crowd, viewers, () => pidsOutsideBoxes(server), seconds)) });
@@ -78,8 +83,8 @@ async function costOf(crowd: Crowd, viewers: number, pids: () => readonly number
   await systemClock.sleep(seconds * 1000);
   const elapsedSeconds = (systemClock.monotonicMs() - before.ms) / 1000;
   const rates = crowd.frameCounts().map((count, index) => (count - (before.frameCounts[index] ?? 0)) / elapsedSeconds);
-  const middle = rates.toSorted((one, other) => one - other)[rates.length >> 1] ?? 0;
-  return { viewers, cpu: (cpuSecondsOf(pids()) - before.cpu) / elapsedSeconds, framesPerSecond: middle };
+  const medianRate = rates.toSorted((one, other) => one - other)[rates.length >> 1] ?? 0;
+  return { viewers, cpu: (cpuSecondsOf(pids()) - before.cpu) / elapsedSeconds, framesPerSecond: medianRate };
 }
 
 async function openLiveViewers(url: string, count: number): Promise<Crowd> {

@@ -3,7 +3,7 @@
 import { systemClock } from '../server/kit/clock.ts';
 import { ByHand } from '../tests/harness/by-hand.ts';
 import type { TestServer } from '../tests/harness/server.ts';
-import { type LiveSide, liveSide, rawSide, told } from './live-sides.ts';
+import { evaluateIn, type LiveSide, liveSide, rawSide } from './live-sides.ts';
 
 const FLOOD_SECONDS = 5;
 /** Intervals vary, so that samples are not in step with periodic work. */
@@ -27,29 +27,29 @@ export interface LatencyFigure {
 type Sample = (side: LiveSide, n: number) => Promise<number>;
 
 const change: Sample = async ({ source, view }, n) => {
-  const [atMs, white] = await told<[number, boolean]>(source, `turnAfter(${pauseOf(n)})`);
-  return (await told<number>(view, `shownAt(${white}, ${atMs})`)) - atMs;
+  const [atMs, white] = await evaluateIn<[number, boolean]>(source, `turnAfter(${pauseOf(n)})`);
+  return (await evaluateIn<number>(view, `shownAt(${white}, ${atMs})`)) - atMs;
 };
 
 const press: Sample = async ({ view }, n) => {
   await systemClock.sleep(pauseOf(n));
-  const { x, y } = await told<{ x: number; y: number }>(
+  const { x, y } = await evaluateIn<{ x: number; y: number }>(
     view,
     `(({ left, top }) => ({ x: left + 60, y: top + 60 }))(document.getElementById('canvas').getBoundingClientRect())`,
   );
-  const white = await told<boolean>(view, 'isWhite()');
+  const white = await evaluateIn<boolean>(view, 'isWhite()');
   const event = { x, y, button: 'left', clickCount: 1 };
   const pressed = { type: 'mousePressed', buttons: 1, ...event };
   await view.connection.send('Input.dispatchMouseEvent', pressed, view.page);
-  const atMs = await told<number>(view, 'pressedAt');
-  const shownMs = await told<number>(view, `shownAt(${!white}, ${atMs})`);
+  const atMs = await evaluateIn<number>(view, 'pressedAt');
+  const shownMs = await evaluateIn<number>(view, `shownAt(${!white}, ${atMs})`);
   const released = { type: 'mouseReleased', buttons: 0, ...event };
   await view.connection.send('Input.dispatchMouseEvent', released, view.page);
   return shownMs - atMs;
 };
 
 const pressBehindFlood: Sample = async (side, n) => {
-  await told(side.view, `flood(${FLOOD_SECONDS})`);
+  await evaluateIn(side.view, `flood(${FLOOD_SECONDS})`);
   return press(side, n);
 };
 
@@ -61,14 +61,24 @@ export async function measureLatency(
   const [browser, viewer] = [await ByHand.start(), await ByHand.start()];
   const sides = { raw: await rawSide(browser, viewer), ours: await liveSide(server, viewer) };
   try {
-    const of = async (what: string, target: string, sample: Sample, count: number): Promise<LatencyFigure> => {
+    const measureSamples = async (
+      what: string,
+      target: string,
+      sample: Sample,
+      count: number,
+    ): Promise<LatencyFigure> => {
       process.stderr.write(`bench: ${what}\n`);
       return { what, target, ...(await inTurns(sides, sample, count)) };
     };
     return [
-      await of('page change → canvas', 'p50 ≤ 60, p95 ≤ 150', change, samples),
-      await of('press → canvas', 'p50 ≤ 60, p95 ≤ 150', press, samples),
-      await of(`press behind ${FLOOD_SECONDS} s of a flood of moves → canvas`, '≤ 250', pressBehindFlood, floods),
+      await measureSamples('page change → canvas', 'p50 ≤ 60, p95 ≤ 150', change, samples),
+      await measureSamples('press → canvas', 'p50 ≤ 60, p95 ≤ 150', press, samples),
+      await measureSamples(
+        `press behind ${FLOOD_SECONDS} s of a flood of moves → canvas`,
+        '≤ 250',
+        pressBehindFlood,
+        floods,
+      ),
     ];
   } finally {
     await sides.ours.close();

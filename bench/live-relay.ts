@@ -23,31 +23,31 @@ const PAGE = `<!doctype html><style>body{margin:0}</style><canvas id="canvas" wi
 const [url = '', targetId = ''] = process.argv.slice(2);
 const browser = new WebSocket(url, { perMessageDeflate: false, maxPayload: 0 });
 await once(browser, 'open');
-let commands = 0;
-const say = (method: string, params: object, sessionId?: string): void =>
-  browser.send(JSON.stringify({ id: ++commands, method, params, ...(sessionId ? { sessionId } : {}) }));
+let lastCommandId = 0;
+const sendCommand = (method: string, params: object, sessionId?: string): void =>
+  browser.send(JSON.stringify({ id: ++lastCommandId, method, params, ...(sessionId ? { sessionId } : {}) }));
 
 const http = createServer((_request, response) => response.setHeader('content-type', 'text/html').end(PAGE));
 const sockets = new WebSocketServer({ server: http, perMessageDeflate: false });
-let channel: string | undefined;
-let newest: Buffer | undefined;
+let pageSession: string | undefined;
+let newestFrame: Buffer | undefined;
 
 browser.on('message', data => {
   const { method, params, sessionId } = JSON.parse(String(data));
   if (method === 'Target.attachedToTarget') {
-    channel = params.sessionId;
-    say('Page.startScreencast', { format: 'jpeg', quality: 80 }, channel);
+    pageSession = params.sessionId;
+    sendCommand('Page.startScreencast', { format: 'jpeg', quality: 80 }, pageSession);
   } else if (method === 'Page.screencastFrame') {
-    say('Page.screencastFrameAck', { sessionId: params.sessionId }, sessionId);
-    newest = Buffer.from(params.data, 'base64');
-    for (const socket of sockets.clients) socket.send(newest);
+    sendCommand('Page.screencastFrameAck', { sessionId: params.sessionId }, sessionId);
+    newestFrame = Buffer.from(params.data, 'base64');
+    for (const socket of sockets.clients) socket.send(newestFrame);
   }
 });
 sockets.on('connection', socket => {
-  if (newest) socket.send(newest);
-  socket.on('message', data => say('Input.dispatchMouseEvent', JSON.parse(String(data)), channel));
+  if (newestFrame) socket.send(newestFrame);
+  socket.on('message', data => sendCommand('Input.dispatchMouseEvent', JSON.parse(String(data)), pageSession));
 });
-say('Target.attachToTarget', { targetId, flatten: true });
+sendCommand('Target.attachToTarget', { targetId, flatten: true });
 
 http.listen(0, '127.0.0.1', () => {
   const address = http.address();

@@ -68,13 +68,13 @@ export interface LiveSide {
   close(): Promise<void>;
 }
 
-export const sourceAddress = `data:text/html,${encodeURIComponent(CHANGING_PAGE)}`;
+export const SOURCE_ADDRESS = `data:text/html,${encodeURIComponent(CHANGING_PAGE)}`;
 
 /** Evaluates the expression, and awaits its promise. */
-export async function told<T>({ connection, page }: AttachedPage, expression: string): Promise<T> {
-  const asked = { expression, returnByValue: true, awaitPromise: true };
+export async function evaluateIn<T>({ connection, page }: AttachedPage, expression: string): Promise<T> {
+  const params = { expression, returnByValue: true, awaitPromise: true };
   const { result } = await withTimeout(EVALUATE_TIMEOUT_MS, `an answer to ${expression.slice(0, 60)}`, () =>
-    connection.send('Runtime.evaluate', asked, page),
+    connection.send('Runtime.evaluate', params, page),
   );
   return Object(result).value;
 }
@@ -83,14 +83,14 @@ export async function liveSide(server: TestServer, viewer: ByHand): Promise<Live
   const session = await server.createSession({ keepAlive: true });
   const connection = await CdpConnection.open(session.connectUrl);
   const source = { connection, page: await connection.attachToPage() };
-  await connection.visit(sourceAddress, source.page);
+  await connection.visit(SOURCE_ADDRESS, source.page);
   const { body } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${session.id}/debug`);
   const view = await openView(viewer, body.debuggerUrl);
   const close = async (): Promise<void> => {
     for (const side of [view, source]) side.connection.close();
     await server.release(session.id);
   };
-  await told(
+  await evaluateIn(
     view,
     `new Promise(resolve => {
       const button = document.getElementById('control');
@@ -104,7 +104,7 @@ export async function liveSide(server: TestServer, viewer: ByHand): Promise<Live
 
 export async function rawSide(browser: ByHand, viewer: ByHand): Promise<LiveSide> {
   const source = await ownWindow(browser);
-  await source.connection.visit(sourceAddress, source.page);
+  await source.connection.visit(SOURCE_ADDRESS, source.page);
   const relay = await startRelay(browser.url, source.targetId);
   const view = await openView(viewer, relay.url);
   const close = async (): Promise<void> => {
@@ -123,8 +123,8 @@ export async function startRelay(url: string, targetId: string): Promise<{ url: 
 /** A background tab is not painted, so each page has its own window. */
 export async function ownWindow({ url }: ByHand): Promise<AttachedPage & { readonly targetId: string }> {
   const connection = await CdpConnection.open(url);
-  const made = { url: 'about:blank', newWindow: true, width: 1280, height: 720 };
-  const { targetId } = await connection.send('Target.createTarget', made);
+  const windowOptions = { url: 'about:blank', newWindow: true, width: 1280, height: 720 };
+  const { targetId } = await connection.send('Target.createTarget', windowOptions);
   const { sessionId } = await connection.send('Target.attachToTarget', { targetId, flatten: true });
   const page = String(sessionId);
   const size = { width: 1280, height: 720, deviceScaleFactor: 1, mobile: false };
@@ -137,7 +137,7 @@ async function openView(viewer: ByHand, address: string): Promise<AttachedPage> 
   await view.connection.send('Page.enable', {}, view.page);
   await view.connection.send('Page.addScriptToEvaluateOnNewDocument', { source: RECORD_DRAWS }, view.page);
   await view.connection.visit(address, view.page);
-  await told(
+  await evaluateIn(
     view,
     'new Promise(resolve => { const look = () => isShown() ? resolve() : setTimeout(look, 20); look(); })',
   );

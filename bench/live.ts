@@ -16,7 +16,7 @@ const FULL = { samples: 40, floods: 3, seconds: 10, visits: 5 };
 const QUICK = { samples: 10, floods: 1, seconds: 5, visits: 1 };
 
 const row = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
-const shown = ({ p50, p95 }: Latency): string => `${p50.toFixed(0)}, ${p95.toFixed(0)}`;
+const formatLatency = ({ p50, p95 }: Latency): string => `${p50.toFixed(0)}, ${p95.toFixed(0)}`;
 
 const firstScreenText = ({ median, max }: Summary): string => `${median.toFixed(0)} ms (at most ${max.toFixed(0)})`;
 
@@ -24,7 +24,9 @@ const latencyTable = (figures: readonly LatencyFigure[]): string =>
   [
     row(['Live view, ms: p50, p95', 'relay by hand', 'Berth', 'asked for']),
     row(['---', '---:', '---:', '---:']),
-    ...figures.map(({ what, raw, ours, target }) => row([`${what} (${ours.count})`, shown(raw), shown(ours), target])),
+    ...figures.map(({ what, raw, ours, target }) =>
+      row([`${what} (${ours.count})`, formatLatency(raw), formatLatency(ours), target]),
+    ),
   ].join('\n');
 
 const crowdTable = (costs: readonly CrowdCost[]): string =>

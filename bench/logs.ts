@@ -24,7 +24,7 @@ export interface WorkFigure {
   readonly server: { readonly off: Summary; readonly on: Summary };
 }
 
-interface Watched extends Side {
+interface SessionSide extends Side {
   readonly id: string;
 }
 
@@ -54,7 +54,7 @@ export async function measureLogs(
 /**
  * Opens a session with an unusual locale, so that it starts cold and its processes can be found by the session's name.
  */
-async function open(server: TestServer, logSession: boolean): Promise<Watched> {
+async function open(server: TestServer, logSession: boolean): Promise<SessionSide> {
   const browserSettings = { logSession, recordSession: false, locale: logSession ? 'de-AT' : 'de-CH' };
   const { id, connectUrl } = await server.createSession({ keepAlive: true, browserSettings });
   return { id, ...(await prepare(connectUrl)) };
@@ -62,7 +62,7 @@ async function open(server: TestServer, logSession: boolean): Promise<Watched> {
 
 async function measureWork(
   server: TestServer,
-  sides: readonly Watched[],
+  sides: readonly SessionSide[],
   site: Site,
   page: string,
   turns: number,
@@ -82,6 +82,9 @@ async function measureWork(
       await side.connection.visit('about:blank', side.page);
     }
   const [off, on] = perMinute;
-  const both = (part: 'chromium' | 'server') => ({ off: summary(off?.[part] ?? []), on: summary(on?.[part] ?? []) });
-  return { page, chromium: both('chromium'), server: both('server') };
+  const offAndOn = (part: 'chromium' | 'server') => ({
+    off: summary(off?.[part] ?? []),
+    on: summary(on?.[part] ?? []),
+  });
+  return { page, chromium: offAndOn('chromium'), server: offAndOn('server') };
 }

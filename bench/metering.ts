@@ -29,14 +29,14 @@ interface Figures {
   readonly released: { readonly off: number; readonly on: number; readonly difference: number };
 }
 
-const started: TestServer[] = [];
+const startedServers: TestServer[] = [];
 
 async function start(env: Record<string, string>): Promise<TestServer> {
   const server = new TestServer(
     { env: { BERTH_WARM: '2', BERTH_SLOTS: '6', ...env }, isMeasured: true },
     await freePort(),
   );
-  started.push(server);
+  startedServers.push(server);
   await server.start();
   await liftLimits(server);
   return server;
@@ -48,13 +48,13 @@ interface Times {
 }
 
 /** A create that finds a warm browser, and its release. */
-async function once(server: TestServer): Promise<Times> {
+async function createAndRelease(server: TestServer): Promise<Times> {
   await untilRefilled(server);
-  const begun = systemClock.monotonicMs();
+  const startMs = systemClock.monotonicMs();
   const { id } = await server.createSession({ keepAlive: true });
-  const created = systemClock.monotonicMs();
+  const createdMs = systemClock.monotonicMs();
   await server.release(id);
-  return { createMs: created - begun, releaseMs: systemClock.monotonicMs() - created };
+  return { createMs: createdMs - startMs, releaseMs: systemClock.monotonicMs() - createdMs };
 }
 
 async function measure(off: TestServer, on: TestServer, rounds: number): Promise<Figures> {
@@ -62,21 +62,21 @@ async function measure(off: TestServer, on: TestServer, rounds: number): Promise
   for (let round = -WARM_UP_ROUNDS; round < rounds; round += 1) {
     // The sides take turns in being first.
     const isOffFirst = round % 2 === 0;
-    const first = await once(isOffFirst ? off : on);
-    const second = await once(isOffFirst ? on : off);
+    const first = await createAndRelease(isOffFirst ? off : on);
+    const second = await createAndRelease(isOffFirst ? on : off);
     if (round < 0) continue;
     times.off.push(isOffFirst ? first : second);
     times.on.push(isOffFirst ? second : first);
   }
-  const of = (side: 'off' | 'on', what: keyof Times): number[] => times[side].map(one => one[what]);
+  const timesOf = (side: 'off' | 'on', what: keyof Times): number[] => times[side].map(one => one[what]);
   const differences = (what: keyof Times): number[] =>
-    of('on', what).map((ms, at) => ms - (of('off', what)[at] ?? Number.NaN));
+    timesOf('on', what).map((ms, at) => ms - (timesOf('off', what)[at] ?? Number.NaN));
   return {
-    off: summary(of('off', 'createMs')),
-    on: summary(of('on', 'createMs')),
+    off: summary(timesOf('off', 'createMs')),
+    on: summary(timesOf('on', 'createMs')),
     difference: summary(differences('createMs')),
     released: {
-      ...{ off: median(of('off', 'releaseMs')), on: median(of('on', 'releaseMs')) },
+      ...{ off: median(timesOf('off', 'releaseMs')), on: median(timesOf('on', 'releaseMs')) },
       difference: median(differences('releaseMs')),
     },
   };
@@ -101,12 +101,12 @@ const { values } = parseArgs({ options: { quick: { type: 'boolean' }, json: { ty
 const machine = await thisMachine();
 try {
   const [off, on] = [await start({}), await start(RATES)];
-  const granted = await on.berth('credits', 'grant', '-', CREDITS, '--reason', 'bench');
-  if (granted.code !== 0) throw new Error(granted.stderr);
+  const grantResult = await on.berth('credits', 'grant', '-', CREDITS, '--reason', 'bench');
+  if (grantResult.code !== 0) throw new Error(grantResult.stderr);
   const figures = await measure(off, on, values.quick ? QUICK_ROUNDS : ROUNDS);
   process.stdout.write(
     values.json ? `${JSON.stringify({ machine, ...figures })}\n` : `${inWords(machine)}\n\n${figuresTable(figures)}`,
   );
 } finally {
-  for (const server of started) await server.close();
+  for (const server of startedServers) await server.close();
 }

@@ -2,7 +2,7 @@
 // The calls are repeated while a neighbour is measured.
 import type { DownloadPage } from '../contract/files.ts';
 import { systemClock } from '../server/kit/clock.ts';
-import { createContext, persistent, reachesVersion } from '../tests/harness/contexts.ts';
+import { createContext, persistentBody, waitForVersion } from '../tests/harness/contexts.ts';
 import type { CreatedSession, TestServer } from '../tests/harness/server.ts';
 import { eventually } from '../tests/harness/until.ts';
 import { upload } from '../tests/harness/upload.ts';
@@ -16,7 +16,7 @@ const DOWNLOADS = 40;
 /** The pause after each download. With a shorter one, Chromium drops messages. */
 const DOWNLOAD_INTERVAL_MS = 250;
 const DOWNLOADS_TIMEOUT_MS = 120_000;
-const PICTURE = { width: 3840, height: 2160, deviceScaleFactor: 1, mobile: false };
+const LARGE_VIEWPORT = { width: 3840, height: 2160, deviceScaleFactor: 1, mobile: false };
 const FORM =
   'data:text/html,<input type=password value=secret><p id=n></p><script>setInterval(()=>{n.textContent=Math.random()},100)</script>';
 const UNREAD_BYTES = 8_000_000;
@@ -37,7 +37,7 @@ export interface Offender {
 
 export async function openOffender(server: TestServer, key: string): Promise<Offender> {
   const sites = await Promise.all(Array.from({ length: SITES }, () => openSite()));
-  const context = await storedContext(server, sites);
+  const contextId = await createFullContext(server, sites);
   const session = await server.createSession({ keepAlive: true }, key);
   const connection = await CdpConnection.open(session.connectUrl);
   const page = await connection.attachToPage();
@@ -63,7 +63,7 @@ export async function openOffender(server: TestServer, key: string): Promise<Off
              fetch('/x?u=/' + '?u=/'.repeat(200) + i).catch(() => 0); } 1`),
     },
     { name: 'long messages', run: () => say(`'${'x'.repeat(4_000_000)}'.repeat(2)`) },
-    { name: 'exports of storage', run: () => server.api('GET', `/v1/browsers/contexts/${context}/storage-state`) },
+    { name: 'exports of storage', run: () => server.api('GET', `/v1/browsers/contexts/${contextId}/storage-state`) },
     {
       name: 'archives of downloads',
       run: () =>
@@ -80,7 +80,7 @@ export async function openOffender(server: TestServer, key: string): Promise<Off
     {
       name: 'masks of 3840x2160',
       run: async () => {
-        await recordedConnection.send('Emulation.setDeviceMetricsOverride', PICTURE, recordedPage);
+        await recordedConnection.send('Emulation.setDeviceMetricsOverride', LARGE_VIEWPORT, recordedPage);
         await recordedConnection.send('Page.navigate', { url: FORM }, recordedPage);
         await systemClock.sleep(RECORDING_MS);
         await recordedConnection.send('Page.navigate', { url: 'about:blank' }, recordedPage);
@@ -89,8 +89,8 @@ export async function openOffender(server: TestServer, key: string): Promise<Off
     {
       name: 'new locales',
       run: async () => {
-        const made = await server.createSession({ browserSettings: { locale: `en-x-bench${locale++ % 10}` } }, key);
-        await server.api('POST', `/v1/browsers/sessions/${made.id}`, { key, body: { status: 'REQUEST_RELEASE' } });
+        const created = await server.createSession({ browserSettings: { locale: `en-x-bench${locale++ % 10}` } }, key);
+        await server.api('POST', `/v1/browsers/sessions/${created.id}`, { key, body: { status: 'REQUEST_RELEASE' } });
       },
     },
   ];
@@ -105,9 +105,9 @@ export async function openOffender(server: TestServer, key: string): Promise<Off
 }
 
 /** Creates a context of the first application, in which several sites have stored almost as much as they may. */
-async function storedContext(server: TestServer, sites: readonly Site[]): Promise<string> {
+async function createFullContext(server: TestServer, sites: readonly Site[]): Promise<string> {
   const { id } = await createContext(server);
-  const session = await server.createSession(persistent(id));
+  const session = await server.createSession(persistentBody(id));
   const connection = await CdpConnection.open(session.connectUrl);
   const page = await connection.attachToPage();
   for (const { url } of sites) {
@@ -115,7 +115,7 @@ async function storedContext(server: TestServer, sites: readonly Site[]): Promis
     await connection.evaluate(`localStorage.setItem('stored', '\\x01'.repeat(${STORED_CHARS}))`, page);
   }
   connection.close();
-  await reachesVersion(server, id, 1);
+  await waitForVersion(server, id, 1);
   return id;
 }
 
@@ -127,13 +127,18 @@ async function download(
   say: (text: string) => Promise<unknown>,
 ): Promise<void> {
   const path = `/v1/browsers/downloads?sessionId=${session.id}&limit=1`;
-  const look = async () => (await server.api<DownloadPage>('GET', path, { key })).body;
+  const readDownloads = async () => (await server.api<DownloadPage>('GET', path, { key })).body;
   const click = `Object.assign(document.createElement('a'), { download: 'report.txt', href: 'data:text/plain,x' }).click()`;
   for (let at = 0; at < DOWNLOADS; at++) {
     await say(click);
     await systemClock.sleep(DOWNLOAD_INTERVAL_MS);
   }
-  await eventually('the downloads of the bench', look, ({ total }) => total >= DOWNLOADS, DOWNLOADS_TIMEOUT_MS);
+  await eventually(
+    'the downloads of the bench',
+    readDownloads,
+    ({ total }) => total >= DOWNLOADS,
+    DOWNLOADS_TIMEOUT_MS,
+  );
 }
 
 const manyBeginMarkers = () => upload('ca.pem', '-----BEGIN CERTIFICATE-----\n'.repeat(30_000));
@@ -143,9 +148,9 @@ async function leaveUnread(url: string): Promise<void> {
   const connection = await CdpConnection.open(url);
   const page = await connection.attachToPage();
   connection.pause();
-  const asked = { expression: `'x'.repeat(${UNREAD_BYTES})`, returnByValue: true };
+  const params = { expression: `'x'.repeat(${UNREAD_BYTES})`, returnByValue: true };
   for (let count = 0; count < UNREAD_RESPONSES; count++)
-    connection.send('Runtime.evaluate', asked, page).catch(() => {});
+    connection.send('Runtime.evaluate', params, page).catch(() => {});
   await systemClock.sleep(UNREAD_MS);
   connection.close();
 }

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
 import { systemClock } from '../server/kit/clock.ts';
 import { WaitExpired, withTimeout } from '../server/kit/wait.ts';
-import { otherApplication } from '../tests/harness/contexts.ts';
+import { otherApplicationKey } from '../tests/harness/contexts.ts';
 import { freePort } from '../tests/harness/free-port.ts';
 import { liftLimits } from '../tests/harness/limits.ts';
 import { TestServer } from '../tests/harness/server.ts';
@@ -50,9 +50,9 @@ class Probe {
 
   /** Response times since the last call. */
   async take(): Promise<Latencies> {
-    const answered = withTimeout(PROBE_MS, 'the probe to answer', signal => once(this.#child, 'message', { signal }));
+    const reply = withTimeout(PROBE_MS, 'the probe to answer', signal => once(this.#child, 'message', { signal }));
     this.#child.send('take');
-    const [tookMs]: readonly unknown[] = await answered;
+    const [tookMs]: readonly unknown[] = await reply;
     return latenciesOf(Array.isArray(tookMs) ? tookMs.filter(value => typeof value === 'number') : []);
   }
 
@@ -69,19 +69,19 @@ function latenciesOf(tookMs: readonly number[]): Latencies {
 
 /** Repeats the misbehaviour until the time is over. Refusals by the server are expected. */
 async function repeatFor({ run }: Misbehaviour, ms: number): Promise<number> {
-  const until = systemClock.monotonicMs() + ms;
-  let refused = 0;
-  while (systemClock.monotonicMs() < until)
+  const endMs = systemClock.monotonicMs() + ms;
+  let refusals = 0;
+  while (systemClock.monotonicMs() < endMs)
     await run().catch(async () => {
-      refused++;
+      refusals++;
       await systemClock.sleep(100);
     });
-  return refused;
+  return refusals;
 }
 
 const row = (cells: readonly string[]): string => `| ${cells.join(' | ')} |\n`;
 
-const shown = (name: string, { p50, p99, max, count }: Latencies, quiet: Latencies): string =>
+const latencyRow = (name: string, { p50, p99, max, count }: Latencies, quiet: Latencies): string =>
   row([name, ...[p50, p99, max].map(ms => ms.toFixed(1)), (p99 / quiet.p99).toFixed(1), String(count)]);
 
 async function measure(server: TestServer, { quick, only }: NeighbourOptions): Promise<string> {
@@ -90,13 +90,13 @@ async function measure(server: TestServer, { quick, only }: NeighbourOptions): P
   await server.start();
   await liftLimits(server);
   const session = await server.createSession({ keepAlive: true });
-  const offender = await openOffender(server, await otherApplication(server));
+  const offender = await openOffender(server, await otherApplicationKey(server));
   const probe = await Probe.start(session.connectUrl);
   // This process is also the offender's client, which would normally run on another machine. It therefore uses only
   // idle processor time.
   await promisify(execFile)('chrt', ['--idle', '--all-tasks', '--pid', '0', String(process.pid)]);
   await systemClock.sleep(quietMs / 3);
-  const booted = server.log().length;
+  const firstLine = server.log().length;
   await probe.take();
   await systemClock.sleep(quietMs);
   const quiet = await probe.take();
@@ -108,24 +108,28 @@ async function measure(server: TestServer, { quick, only }: NeighbourOptions): P
     `p99 / quiet, at most ${TARGET}`,
     'answers',
   ]);
-  const table = [head, row(['---', ...Array(5).fill('---:')]), shown('nothing', quiet, quiet)];
+  const table = [head, row(['---', ...Array(5).fill('---:')]), latencyRow('nothing', quiet, quiet)];
   for (const misbehaviour of offender.misbehaviours.filter(({ name }) => (only ?? name) === name)) {
     process.stderr.write(`neighbour: ${misbehaviour.name}\n`);
     await probe.take();
-    const refused = await repeatFor(misbehaviour, eachMs);
+    const refusals = await repeatFor(misbehaviour, eachMs);
     table.push(
-      shown(refused > 0 ? `${misbehaviour.name} (${refused} refused)` : misbehaviour.name, await probe.take(), quiet),
+      latencyRow(
+        refusals > 0 ? `${misbehaviour.name} (${refusals} refused)` : misbehaviour.name,
+        await probe.take(),
+        quiet,
+      ),
     );
   }
   if (only === undefined) {
     process.stderr.write('neighbour: all at once\n');
     await probe.take();
     await Promise.all(offender.misbehaviours.map(misbehaviour => repeatFor(misbehaviour, 2 * eachMs)));
-    table.push(shown('all of it at once', await probe.take(), quiet));
+    table.push(latencyRow('all of it at once', await probe.take(), quiet));
   }
   probe.end();
   await offender.close();
-  return `${table.join('')}\n${longestTurn(server.log().slice(booted))}\n\n${inWords(machine)}\n`;
+  return `${table.join('')}\n${longestTurn(server.log().slice(firstLine))}\n\n${inWords(machine)}\n`;
 }
 
 /**

@@ -47,11 +47,11 @@ async function screenshotByHand(): Promise<number> {
   await connection.send('Emulation.setDeviceMetricsOverride', metrics, page);
   await connection.visit(url, page);
   const { data } = await connection.send('Page.captureScreenshot', { format: 'png' }, page);
-  const took = systemClock.monotonicMs() - begun;
+  const tookMs = systemClock.monotonicMs() - begun;
   if (typeof data !== 'string' || data === '') throw new Error('there is no image');
   connection.close();
   await browser.close();
-  return took;
+  return tookMs;
 }
 
 /** An invocation with a receipt, and the download of the image. */
@@ -129,12 +129,12 @@ async function measureInvokes(rounds: number): Promise<Comparison> {
     if (status !== 200 || body.status !== 'succeeded') throw new Error(text);
   };
   for (let round = 0; round < rounds / 5; round += 1) await ours();
-  const [alone, invoked]: [number[], number[]] = [[], []];
+  const [directMs, invokedMs]: [number[], number[]] = [[], []];
   for (let round = 0; round < rounds; round += 1) {
-    alone.push(await msOf(callDirectly));
-    invoked.push(await msOf(ours));
+    directMs.push(await msOf(callDirectly));
+    invokedMs.push(await msOf(ours));
   }
-  return comparison(alone, invoked);
+  return comparison(directMs, invokedMs);
 }
 
 const row = (cells: readonly string[]): string => `| ${cells.join(' | ')} |\n`;
@@ -148,14 +148,16 @@ async function measure(rounds: typeof ROUNDS): Promise<void> {
   const screenshots = await measureScreenshots(key, rounds.screenshots);
   const calls = await measureCalls(rounds.calls);
   const invokes = await measureInvokes(rounds.invokes);
-  const added = calls.ours.median - calls.base.median;
+  const addedMs = calls.ours.median - calls.base.median;
   process.stdout.write(`Measured on: ${inWords(await thisMachine())}.\n\n`);
   process.stdout.write(row(['ms, median', 'by hand', 'Berth', 'compared', 'asked for']));
   process.stdout.write(row(['---', '---:', '---:', '---:', '---:']));
   const [hand, ours] = [screenshots.base.median.toFixed(0), screenshots.ours.median.toFixed(0)];
   process.stdout.write(row(['screenshot of an address', hand, ours, `ratio ${spread(screenshots.ratio)}`, '≤ 0.5']));
   const [cdp, mcp] = [calls.base.median.toFixed(2), calls.ours.median.toFixed(2)];
-  process.stdout.write(row(['tool call over MCP beside CDP', cdp, mcp, `${added.toFixed(2)} ms more`, '≤ 5 ms more']));
+  process.stdout.write(
+    row(['tool call over MCP beside CDP', cdp, mcp, `${addedMs.toFixed(2)} ms more`, '≤ 5 ms more']),
+  );
   const [alone, invoked] = [invokes.base.median, invokes.ours.median];
   const more = `${(invoked - alone).toFixed(2)} ms more`;
   process.stdout.write(row(['http invoke on loopback', alone.toFixed(2), invoked.toFixed(2), more, '≤ 8 ms more']));

@@ -83,8 +83,11 @@ async function storedBytesPerMinute(id: string): Promise<number> {
   const sizes = await Promise.all(
     urls.map(async url => Number((await fetch(url, { method: 'HEAD' })).headers.get('content-length'))),
   );
-  const shown = [...playlist.matchAll(/#EXTINF:([\d.]+)/g)].reduce((sum, [, length]) => sum + Number(length), 0);
-  return (sizes.reduce((sum, size) => sum + size, 0) / shown) * 60;
+  const playedSeconds = [...playlist.matchAll(/#EXTINF:([\d.]+)/g)].reduce(
+    (sum, [, length]) => sum + Number(length),
+    0,
+  );
+  return (sizes.reduce((sum, size) => sum + size, 0) / playedSeconds) * 60;
 }
 
 /** Takes a frame whenever the page changes, and encodes the newest one 25 times per second. */
@@ -97,16 +100,16 @@ async function recordAtConstantRate(client: CdpClient, channel: string) {
     ['-v', 'error', ...input, '-c:v', 'libx264', '-preset', 'veryfast', '-pix_fmt', 'yuv420p', '-threads', '1', file],
     { stdio: ['pipe', 'ignore', 'ignore'] },
   );
-  let newest: Buffer | undefined;
-  let seen = 0;
+  let newestFrame: Buffer | undefined;
+  let eventsRead = 0;
   const timer = setInterval(() => {
-    for (; seen < client.events.length; seen++) {
-      const { method, params } = client.events[seen] ?? {};
+    for (; eventsRead < client.events.length; eventsRead++) {
+      const { method, params } = client.events[eventsRead] ?? {};
       if (method !== 'Page.screencastFrame') continue;
-      newest = Buffer.from(String(params?.data), 'base64');
+      newestFrame = Buffer.from(String(params?.data), 'base64');
       void client.ask('Page.screencastFrameAck', { sessionId: params?.sessionId }, channel).catch(() => {});
     }
-    if (newest) ffmpeg.stdin.write(newest);
+    if (newestFrame) ffmpeg.stdin.write(newestFrame);
   }, 1000 / CONSTANT_FPS);
   await client.send('Page.startScreencast', { format: 'jpeg', quality: 80 }, channel);
   return {
@@ -125,14 +128,14 @@ async function recordAtConstantRate(client: CdpClient, channel: string) {
 async function playlistMs(): Promise<number> {
   const { id } = await server.createSession({ keepAlive: true });
   while ((await replaysOf(server, id)).length === 0) await systemClock.sleep(500);
-  const took: number[] = [];
+  const tookMs: number[] = [];
   for (let turn = 0; turn < PLAYLISTS; turn++) {
     const before = systemClock.monotonicMs();
     await playlistOf(server, id, '0');
-    took.push(systemClock.monotonicMs() - before);
+    tookMs.push(systemClock.monotonicMs() - before);
   }
   await server.release(id);
-  return took.sort((a, b) => a - b)[PLAYLISTS / 2] ?? 0;
+  return tookMs.sort((a, b) => a - b)[PLAYLISTS / 2] ?? 0;
 }
 
 /** Joins six hundred segments of 200 KiB, and syncs the file to disk. */

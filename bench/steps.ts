@@ -10,7 +10,7 @@ import { type Summary, summary } from './statistics.ts';
 
 const EXPORT_MS = 7_000;
 /** Time outside of the spans: HTTP, the credential, reading the row, the response. */
-const REST = 'the rest: HTTP, credential, limits, answer';
+const REST_LABEL = 'the rest: HTTP, credential, limits, answer';
 
 export interface StepFigure {
   readonly operation: string;
@@ -50,7 +50,7 @@ function stepsOf(operation: string, spans: readonly ReceivedSpan[]): StepFigure[
         .map(({ name }) => name),
     ),
   ];
-  const figure = (step: string, ms: (whole: ReceivedSpan) => number): StepFigure => ({
+  const figure = (step: string, ms: (root: ReceivedSpan) => number): StepFigure => ({
     operation,
     step,
     ms: summary(rootSpans.map(ms)),
@@ -58,7 +58,7 @@ function stepsOf(operation: string, spans: readonly ReceivedSpan[]): StepFigure[
   const sum = (parts: readonly ReceivedSpan[]): number => parts.reduce((total, part) => total + msOf(part), 0);
   return [
     ...names.map(name => figure(name, whole => sum(partsOf(whole).filter(part => part.name === name)))),
-    figure(REST, whole => msOf(whole) - sum(partsOf(whole))),
+    figure(REST_LABEL, whole => msOf(whole) - sum(partsOf(whole))),
     figure('whole', msOf),
   ];
 }

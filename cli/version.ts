@@ -11,7 +11,7 @@ const COMMIT_CHARS = 12;
 /** Such as `1.2.3 (0a1b2c3d4e5f)`. Without the commit if neither a release nor a checkout names it. */
 export function versionText(root = ROOT): string {
   const commit = commitOfRelease(about) ?? commitOfCheckout(root);
-  return commit === undefined ? about.version : `${about.version} (${abbreviated(commit)})`;
+  return commit === undefined ? about.version : `${about.version} (${abbreviate(commit)})`;
 }
 
 /** Written by `tools/release`. If there were uncommitted changes, the commit has a suffix, as in `0a1b…-changed`. */
@@ -19,7 +19,7 @@ function commitOfRelease(manifest: object): string | undefined {
   return 'commit' in manifest && typeof manifest.commit === 'string' ? manifest.commit : undefined;
 }
 
-function abbreviated(commit: string): string {
+function abbreviate(commit: string): string {
   const [id = '', ...rest] = commit.split('-');
   return [id.slice(0, COMMIT_CHARS), ...rest].join('-');
 }
@@ -45,11 +45,11 @@ function gitFolder(root: string): string {
 }
 
 function commitOfRef(folder: string, ref: string): string | undefined {
-  const common = join(folder, 'commondir');
-  const shared = existsSync(common) ? resolve(folder, readText(common)) : folder;
-  if (existsSync(join(shared, ref))) return readText(join(shared, ref));
-  const packed = readText(join(shared, 'packed-refs')).split('\n');
-  return packed.find(line => line.endsWith(` ${ref}`))?.split(' ', 1)[0];
+  const commonDirFile = join(folder, 'commondir');
+  const commonFolder = existsSync(commonDirFile) ? resolve(folder, readText(commonDirFile)) : folder;
+  if (existsSync(join(commonFolder, ref))) return readText(join(commonFolder, ref));
+  const packedRefs = readText(join(commonFolder, 'packed-refs')).split('\n');
+  return packedRefs.find(line => line.endsWith(` ${ref}`))?.split(' ', 1)[0];
 }
 
 const readText = (file: string): string => readFileSync(file, 'utf8').trim();

@@ -45,7 +45,7 @@ const Digest = Type.String({
 });
 
 /** The digest in a request. Any digest other than that of the Action is refused with `digest_mismatch`. */
-const GivenDigest = Type.String({ minLength: 1, maxLength: 128, description: 'The `digest` of the Action.' });
+const RequestDigest = Type.String({ minLength: 1, maxLength: 128, description: 'The `digest` of the Action.' });
 
 export const EndUser = Type.Object(
   {
@@ -239,7 +239,7 @@ export const ActionQuery = Type.Object({
 });
 export type ActionQuery = Static<typeof ActionQuery>;
 
-export const ExecuteAction = Type.Object({ digest: GivenDigest }, { additionalProperties: false });
+export const ExecuteAction = Type.Object({ digest: RequestDigest }, { additionalProperties: false });
 export type ExecuteAction = Static<typeof ExecuteAction>;
 
 const Field = Type.Object({ label: Type.String(), value: Type.String() });
@@ -294,7 +294,7 @@ export type ActionListQuery = Static<typeof ActionListQuery>;
 export const DecideAction = Type.Object(
   {
     decision: Type.Enum(['approve', 'refuse']),
-    digest: GivenDigest,
+    digest: RequestDigest,
     proof: Type.Optional(PasskeyResponse),
     message: Type.Optional(
       Type.String({

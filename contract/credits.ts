@@ -112,15 +112,15 @@ export type CreditEntryQuery = Static<typeof CreditEntryQuery>;
 export const CreditEntryPage = Page(CreditEntry);
 export type CreditEntryPage = Static<typeof CreditEntryPage>;
 
-export const USAGE_BY = ['day', 'operation', 'key'] as const;
-export type UsageBy = (typeof USAGE_BY)[number];
+export const USAGE_GROUPINGS = ['day', 'operation', 'key'] as const;
+export type UsageGrouping = (typeof USAGE_GROUPINGS)[number];
 
 export const CreditUsageQuery = Type.Object({
   from: Type.Optional(
     Time(`Start of the period; its UTC day is the first. Defaults to ${CREDIT_USAGE_DEFAULT_DAYS} days before \`to\`.`),
   ),
   to: Type.Optional(Time('End of the period; its UTC day is the last. Defaults to now.')),
-  by: Type.Optional(Type.Enum([...USAGE_BY], { default: 'day', description: 'What each row stands for.' })),
+  by: Type.Optional(Type.Enum([...USAGE_GROUPINGS], { default: 'day', description: 'What each row stands for.' })),
 });
 export type CreditUsageQuery = Static<typeof CreditUsageQuery>;
 
@@ -128,7 +128,7 @@ export const CreditUsage = Type.Object(
   {
     from: Time('When the first day begins.'),
     to: Time('When the last day ends. May be in the future.'),
-    by: Type.Enum([...USAGE_BY]),
+    by: Type.Enum([...USAGE_GROUPINGS]),
     data: Type.Array(
       Type.Object({
         of: Type.String({

@@ -43,8 +43,8 @@ const Status = Type.Enum([...HANDOFF_STATUSES], {
 const Reason = Type.Enum([...HANDOFF_REASONS], { description: 'What the page requires the person to do.' });
 const RECORD_DESCRIPTION =
   '`mask`: while a person has control, frames are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.';
-const Seconds = (minimum: number, maximum: number, standard: number, description: string) =>
-  Type.Optional(Type.Integer({ minimum, maximum, default: standard, description }));
+const Seconds = (minimum: number, maximum: number, defaultSeconds: number, description: string) =>
+  Type.Optional(Type.Integer({ minimum, maximum, default: defaultSeconds, description }));
 
 /** The fields of a hand-off request, apart from the session. */
 export const HandoffTerms = Type.Object(

@@ -28,7 +28,7 @@ const Seconds = (description: string, fallback: number) =>
 const Count = (description: string, fallback: number, maximum: number) =>
   Type.Integer({ minimum: 0, maximum, default: fallback, description });
 
-const MEMBERS = {
+const LIMIT_FIELDS = {
   maxConcurrent: Count(
     'Maximum number of sessions that run at the same time, including those that are starting. With 0, every create is refused.',
     BROWSER_LIMITS_DEFAULT.maxConcurrent,
@@ -66,10 +66,10 @@ const MEMBERS = {
   ),
 };
 
-export const BrowserLimits = Type.Object(MEMBERS, { description: 'Limits of browser sessions.' });
+export const BrowserLimits = Type.Object(LIMIT_FIELDS, { description: 'Limits of browser sessions.' });
 export type BrowserLimits = Static<typeof BrowserLimits>;
 
-const PartialBrowserLimits = Type.Partial(Type.Object(MEMBERS));
+const PartialBrowserLimits = Type.Partial(Type.Object(LIMIT_FIELDS));
 export type PartialBrowserLimits = Static<typeof PartialBrowserLimits>;
 
 export const ReplaceLimits = Type.Object(

@@ -14,10 +14,10 @@ const Modifiers = Type.Integer({ minimum: 0, maximum: 15 });
 const Text = Type.String({ maxLength: TEXT_CHARACTERS_MAX });
 const ShortText = Type.String({ maxLength: 64 });
 
-const message = <const Name extends string, T extends Record<string, TSchema>>(type: Name, members: T) =>
-  Type.Object({ type: Type.Literal(type), ...members }, { additionalProperties: false });
-const driveMessage = <const Name extends string, T extends Record<string, TSchema>>(type: Name, members: T) =>
-  message(type, { fence: Fence, page: Page, ...members });
+const message = <const Name extends string, T extends Record<string, TSchema>>(type: Name, fields: T) =>
+  Type.Object({ type: Type.Literal(type), ...fields }, { additionalProperties: false });
+const driveMessage = <const Name extends string, T extends Record<string, TSchema>>(type: Name, fields: T) =>
+  message(type, { fence: Fence, page: Page, ...fields });
 
 /** Messages that any viewer may send. */
 export const WatchMessage = Type.Union([

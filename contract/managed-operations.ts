@@ -100,7 +100,7 @@ const Downloads = Type.Array(Download, {
   description: 'The files that the browser downloaded, in the order in which the downloads began.',
 });
 
-const PAGE = {
+const PAGE_OUTPUT = {
   url: Type.String({ description: 'Address of the page at the end, after redirects.' }),
   title: Type.String(),
   status: Type.Optional(Type.Integer({ description: 'HTTP status of the page. Absent with `sessionId`.' })),
@@ -144,7 +144,7 @@ const ExtractedFields = Type.Record(
   },
 );
 
-const PICTURE = {
+const SCREENSHOT_OPTIONS = {
   fullPage: Type.Optional(
     Type.Boolean({ default: false, description: 'Capture the whole page instead of the visible part.' }),
   ),
@@ -220,18 +220,18 @@ export const STEP_FIELDS = {
 
 export type StepName = keyof typeof STEP_FIELDS;
 
-const stepNames = Object.keys(STEP_FIELDS) as StepName[]; // TypeScript widens the keys
+const STEP_NAMES = Object.keys(STEP_FIELDS) as StepName[]; // TypeScript widens the keys
 
-const describeStepFields = (word: StepName): string => {
-  const { needs, can }: { readonly needs: readonly string[]; readonly can: readonly string[] } = STEP_FIELDS[word];
+const describeStepFields = (stepName: StepName): string => {
+  const { needs, can }: { readonly needs: readonly string[]; readonly can: readonly string[] } = STEP_FIELDS[stepName];
   const names = [...needs.map(name => `\`${name}\``), ...can.map(name => `\`${name}\` (optional)`)];
-  return `\`${word}\`: ${names.join(', ')}`;
+  return `\`${stepName}\`: ${names.join(', ')}`;
 };
 
 export const Step = Type.Object(
   {
-    do: Type.Enum(stepNames, {
-      description: `What the step does, and its fields. ${stepNames.map(describeStepFields).join('. ')}.`,
+    do: Type.Enum(STEP_NAMES, {
+      description: `What the step does, and its fields. ${STEP_NAMES.map(describeStepFields).join('. ')}.`,
     }),
     url: Type.Optional(
       Type.String({ pattern: '^https?://', maxLength: 8192, description: 'Address to open, for `goto`.' }),
@@ -310,7 +310,7 @@ export const Step = Type.Object(
         description: 'The files that `upload` chooses in the file input. An empty list clears the choice.',
       }),
     ),
-    ...PICTURE,
+    ...SCREENSHOT_OPTIONS,
     ...PDF_OPTIONS,
     as: Type.Optional(
       Type.Enum(['text', 'html', 'links'], { default: 'text', description: 'What `content` returns.' }),
@@ -352,11 +352,11 @@ export const MANAGED_OPERATIONS = {
     revision: 1,
     timeoutMs: OPERATION_TIMEOUT_MS_DEFAULT,
     input: Input({
-      ...PICTURE,
+      ...SCREENSHOT_OPTIONS,
       selector: Type.Optional(Selector('CSS selector: only the first element that matches.')),
     }),
     output: Type.Object({
-      ...{ artifact: Artifact, ...PAGE },
+      ...{ artifact: Artifact, ...PAGE_OUTPUT },
       width: Type.Integer({ description: 'Width in pixels.' }),
       height: Type.Integer({ description: 'Height in pixels.' }),
     }),
@@ -370,7 +370,7 @@ export const MANAGED_OPERATIONS = {
     timeoutMs: OPERATION_TIMEOUT_MS_DEFAULT,
     input: Input(PDF_OPTIONS),
     output: Type.Object({
-      ...{ artifact: Artifact, ...PAGE },
+      ...{ artifact: Artifact, ...PAGE_OUTPUT },
       pages: Type.Optional(Type.Integer({ description: 'Number of pages in the file.' })),
     }),
     example: { url: 'https://example.com', paper: 'A4' },
@@ -400,7 +400,7 @@ export const MANAGED_OPERATIONS = {
       ),
     }),
     output: Type.Object({
-      ...{ content: Type.String(), ...PAGE },
+      ...{ content: Type.String(), ...PAGE_OUTPUT },
       truncated: Type.Boolean({ description: 'Whether the content was truncated at `maxBytes`.' }),
     }),
     example: { url: 'https://example.com', as: 'markdown' },
@@ -417,7 +417,7 @@ export const MANAGED_OPERATIONS = {
     }),
     output: Type.Object({
       fields: ExtractedFields,
-      ...PAGE,
+      ...PAGE_OUTPUT,
     }),
     example: { url: 'https://example.com', fields: { heading: { selector: 'h1' } } },
   },
@@ -433,7 +433,7 @@ export const MANAGED_OPERATIONS = {
         Selector('CSS selector of the element to click. If absent, `url` is the address of the file itself.'),
       ),
     }),
-    output: Type.Object({ downloads: Downloads, ...PAGE }),
+    output: Type.Object({ downloads: Downloads, ...PAGE_OUTPUT }),
     example: { url: 'https://example.com/reports', selector: 'a.report' },
   },
   'browser.handoff': {
@@ -480,7 +480,7 @@ export const MANAGED_OPERATIONS = {
     output: Type.Object({
       results: Type.Array(
         Type.Object({
-          do: Type.Enum(stepNames),
+          do: Type.Enum(STEP_NAMES),
           content: Type.Optional(Type.String({ description: 'For `content`, the content of the page.' })),
           truncated: Type.Optional(Type.Boolean({ description: 'Whether the content was truncated at `maxBytes`.' })),
           fields: Type.Optional(ExtractedFields),
@@ -500,7 +500,7 @@ export const MANAGED_OPERATIONS = {
       ),
       artifacts: Type.Array(Artifact, { description: 'The files, in the order of the steps that produced them.' }),
       downloads: Type.Optional(Downloads),
-      ...PAGE,
+      ...PAGE_OUTPUT,
     }),
     example: {
       url: 'https://example.com',

@@ -6,7 +6,7 @@ import { MemoryItem, MemoryKey, MemoryValue, PutMemory } from './consumer-memory
 import type { ManagedOperation } from './managed-operation.ts';
 
 const TIMEOUT_MS = 10_000;
-const { value: _, ...WRITTEN } = MemoryItem.properties;
+const { value: _, ...ITEM_WITHOUT_VALUE } = MemoryItem.properties;
 
 export const MEMORY_OPERATIONS = {
   'memory.get': {
@@ -34,7 +34,7 @@ export const MEMORY_OPERATIONS = {
       { endUser: EndUser, key: MemoryKey, value: MemoryValue, ifVersion: PutMemory.properties.ifVersion },
       { additionalProperties: false },
     ),
-    output: Type.Object({ item: Type.Object(WRITTEN, { description: 'The item, without its value.' }) }),
+    output: Type.Object({ item: Type.Object(ITEM_WITHOUT_VALUE, { description: 'The item, without its value.' }) }),
     example: { endUser: { providerId: 'hosted', subject: 'u_81' }, key: 'size.shoes', value: 42 },
   },
 } as const satisfies Readonly<Record<string, ManagedOperation>>;

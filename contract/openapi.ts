@@ -116,10 +116,10 @@ const COMMON_HEADERS = {
   'x-ratelimit-reset': header('Seconds until the limit allows more.'),
 } as const satisfies Readonly<Record<string, JsonMap>>;
 
-const common = (...names: ReadonlyArray<keyof typeof COMMON_HEADERS>): JsonMap =>
+const commonHeaders = (...names: ReadonlyArray<keyof typeof COMMON_HEADERS>): JsonMap =>
   Object.fromEntries(names.map(name => [name, { $ref: `#/components/headers/${name}` }]));
 
-const REQUEST_ID = common('x-request-id');
+const REQUEST_ID = commonHeaders('x-request-id');
 
 export function openApiDocument(version = '0.1.0'): JsonMap {
   return {
@@ -170,20 +170,22 @@ export function openApiDocument(version = '0.1.0'): JsonMap {
         signingKey: { type: 'apiKey', in: 'query', name: 'signingKey', description: "The session's signing key." },
       },
       headers: COMMON_HEADERS,
-      schemas: Object.fromEntries(Object.entries(NAMED_SCHEMAS).map(([name, schema]) => [name, plain(schema, name)])),
+      schemas: Object.fromEntries(
+        Object.entries(NAMED_SCHEMAS).map(([name, schema]) => [name, toPlainJson(schema, name)]),
+      ),
     },
   };
 }
 
 function paths(): JsonMap {
-  const found: Record<string, JsonMap> = {};
+  const pathItems: Record<string, JsonMap> = {};
   for (const id of OPERATION_IDS)
     for (const { path, mount } of pathsOf(id, true)) {
       if (path.startsWith('/v1/browsers/v1/')) continue; // The compatibility mount has the same operations, so it is not described again.
-      found[path] ??= {};
-      found[path][operation(id).method.toLowerCase()] = describe(id, mount);
+      pathItems[path] ??= {};
+      pathItems[path][operation(id).method.toLowerCase()] = describe(id, mount);
     }
-  return found;
+  return pathItems;
 }
 
 function describe(id: OperationId, mount: 'native' | 'compat'): JsonMap {
@@ -204,13 +206,13 @@ function describe(id: OperationId, mount: 'native' | 'compat'): JsonMap {
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(it.body ? { requestBody: requestBody(it.body, it) } : {}),
     ...(it.upload ? { requestBody: fileBody(it.upload) } : {}),
-    responses: { ...responsesOf(id), ...failures(id) },
+    responses: { ...responsesOf(id), ...errorResponses(id) },
     ...(it.isWrite ? { 'x-write': true } : {}),
   };
 }
 
 function requestBody(body: TSchema, { bodyExample: example, oauth }: Operation): JsonMap {
-  const content = { schema: plain(body), ...(example === undefined ? {} : { example }) };
+  const content = { schema: toPlainJson(body), ...(example === undefined ? {} : { example }) };
   return {
     required: requiredNames(body).length > 0,
     content: { 'application/json': content, ...(oauth ? { 'application/x-www-form-urlencoded': content } : {}) },
@@ -230,13 +232,13 @@ const fileBody = ({ description }: Upload): JsonMap => ({
   },
 });
 
-type Place = 'path' | 'query' | 'header' | 'optional header';
+type ParameterPlace = 'path' | 'query' | 'header' | 'optional header';
 
-function parametersOf(place: Place, schema: TSchema | undefined): JsonMap[] {
+function parametersOf(place: ParameterPlace, schema: TSchema | undefined): JsonMap[] {
   if (!schema) return [];
   const required = new Set(requiredNames(schema));
   return Object.entries(propertiesOf(schema)).map(([name, property]) => {
-    const { description, ...rest } = plain(property) as JsonMap;
+    const { description, ...rest } = toPlainJson(property) as JsonMap;
     return {
       name: place.endsWith('header') ? headerName(name) : name,
       in: place === 'optional header' ? 'header' : place,
@@ -258,8 +260,8 @@ function responsesOf(id: OperationId): JsonMap {
         description: spec.description,
         headers: {
           ...REQUEST_ID,
-          ...describedResponses(spec.headers ?? {}),
-          ...describedResponses(requestHandlingHeaders(id)),
+          ...describedHeaders(spec.headers ?? {}),
+          ...describedHeaders(requestHandlingHeaders(id)),
         },
         ...content(id, spec),
       },
@@ -278,7 +280,9 @@ function content(
     ...(streamDescription
       ? { 'text/event-stream': { schema: { type: 'string', description: streamDescription } } }
       : {}),
-    ...Object.fromEntries(Object.entries(alternativeTypes).map(([type, other]) => [type, { schema: plain(other) }])),
+    ...Object.fromEntries(
+      Object.entries(alternativeTypes).map(([type, other]) => [type, { schema: toPlainJson(other) }]),
+    ),
     ...(mayBeFile ? text(ANY_TYPE) : {}),
   };
   return Object.keys(types).length > 0 ? { content: types } : {};
@@ -287,8 +291,8 @@ function content(
 /** Returns the schema with secrets made optional, because a replayed response contains none. */
 function withOptionalSecrets(id: OperationId, schema: TSchema): JsonValue {
   const secret = new Set(operation(id).secretFields ?? []);
-  if (requiredNames(schema).every(name => !secret.has(name))) return plain(schema);
-  return { ...Object(plain(schema)), required: requiredNames(schema).filter(name => !secret.has(name)) };
+  if (requiredNames(schema).every(name => !secret.has(name))) return toPlainJson(schema);
+  return { ...Object(toPlainJson(schema)), required: requiredNames(schema).filter(name => !secret.has(name)) };
 }
 
 const REGISTERED_ORIGIN_HEADERS = {
@@ -312,24 +316,24 @@ function requestHandlingHeaders(id: OperationId): Readonly<Record<string, string
   };
 }
 
-const describedResponses = (descriptions: Readonly<Record<string, string>>): JsonMap =>
+const describedHeaders = (descriptions: Readonly<Record<string, string>>): JsonMap =>
   Object.fromEntries(
     Object.entries(descriptions).map(([name, description]) => [name, { description, schema: { type: 'string' } }]),
   );
 
 function failureSchema(id: OperationId, codes: readonly ErrorCode[]) {
   const { oauth, jsonRpcError } = operation(id);
-  const ours = {
+  const apiError = {
     allOf: [
       { $ref: `#/components/schemas/${oauth ? 'OAuthError' : 'Error'}` },
       { properties: { code: { enum: codes } } },
     ],
   };
-  return jsonRpcError ? { anyOf: [ours, jsonRpcError] } : ours;
+  return jsonRpcError ? { anyOf: [apiError, jsonRpcError] } : apiError;
 }
 
 /** Returns the error responses grouped by status, because OpenAPI has one entry for each status. */
-function failures(id: OperationId): JsonMap {
+function errorResponses(id: OperationId): JsonMap {
   const byStatus = Map.groupBy(errorsOf(id), code => catalogueEntry(code).status);
   return Object.fromEntries(
     [...byStatus].map(([status, these]) => [
@@ -351,13 +355,13 @@ function failureHeaders(id: OperationId, status: number, codes: readonly ErrorCo
   const hasRetryAfter = codes.some(code => catalogueEntry(code).retryAfterSeconds !== undefined);
   return {
     ...REQUEST_ID,
-    ...describedResponses(requestHandlingHeaders(id)),
-    ...(operation(id).isWrite ? common('x-should-retry') : {}),
-    ...(status === 401 ? common('www-authenticate') : {}),
-    ...(status === 416 ? common('content-range') : {}),
-    ...(status === 426 ? common('upgrade') : {}),
-    ...(hasRetryAfter || status === 429 ? common('retry-after') : {}),
-    ...(status === 429 ? common('x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset') : {}),
+    ...describedHeaders(requestHandlingHeaders(id)),
+    ...(operation(id).isWrite ? commonHeaders('x-should-retry') : {}),
+    ...(status === 401 ? commonHeaders('www-authenticate') : {}),
+    ...(status === 416 ? commonHeaders('content-range') : {}),
+    ...(status === 426 ? commonHeaders('upgrade') : {}),
+    ...(hasRetryAfter || status === 429 ? commonHeaders('retry-after') : {}),
+    ...(status === 429 ? commonHeaders('x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset') : {}),
   };
 }
 
@@ -369,11 +373,11 @@ export const propertiesOf = (schema: TSchema): Readonly<Record<string, TSchema>>
 export const requiredNames = (schema: TSchema): readonly string[] =>
   'required' in schema ? (schema.required as string[]) : [];
 
-/** Returns the schema as JSON. Named schemas are replaced by references, except the one named `asItself`. */
-function plain(value: unknown, asItself?: string): JsonValue {
-  if (Array.isArray(value)) return value.map(item => plain(item));
+/** Returns the schema as JSON. Named schemas are replaced by references, except the one named `inlineName`. */
+function toPlainJson(value: unknown, inlineName?: string): JsonValue {
+  if (Array.isArray(value)) return value.map(item => toPlainJson(item));
   if (typeof value !== 'object' || value === null) return value;
   const name = NAMES.get(value);
-  if (name && name !== asItself) return { $ref: `#/components/schemas/${name}` };
-  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, plain(inner)]));
+  if (name && name !== inlineName) return { $ref: `#/components/schemas/${name}` };
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, toPlainJson(inner)]));
 }

@@ -148,9 +148,9 @@ export function errorsOf(id: OperationId): readonly ErrorCode[] {
   if (operation(id).allowsRegisteredOrigins) codes.add('origin_not_allowed');
   if (operation(id).stepUp) codes.add('insufficient_user_authentication');
   if (scopes || credential === 'connect') codes.add('permission_denied');
-  const isPassedOn =
+  const isForwarded =
     id in OWNER_SUBJECTS || PLACED_OPERATIONS.has(id) || id in BODY_SUBJECTS || credential === 'connect';
-  if (isPassedOn) codes.add('host_unreachable');
+  if (isForwarded) codes.add('host_unreachable');
   codes.add('internal');
   return [...codes].sort((a, b) => ERRORS[a].status - ERRORS[b].status || a.localeCompare(b));
 }
@@ -215,10 +215,13 @@ const NATIVE_PREFIX = '/v1/browsers/';
 export const COMPAT_PREFIXES = ['/v1/', '/v1/browsers/v1/'] as const;
 
 /** Returns all paths of an operation, the native path first. */
-export function pathsOf(id: OperationId, compat: boolean): ReadonlyArray<{ path: string; mount: 'native' | 'compat' }> {
+export function pathsOf(
+  id: OperationId,
+  includesCompat: boolean,
+): ReadonlyArray<{ path: string; mount: 'native' | 'compat' }> {
   const { path, mount } = operation(id);
   const native = mount === 'compat' ? [] : [{ path, mount: 'native' as const }];
-  if (mount === 'native' || !compat) return native;
+  if (mount === 'native' || !includesCompat) return native;
   const tail = path.slice(mount === 'compat' ? COMPAT_PREFIXES[0].length : NATIVE_PREFIX.length);
   return [...native, ...COMPAT_PREFIXES.map(prefix => ({ path: `${prefix}${tail}`, mount: 'compat' as const }))];
 }

@@ -9,7 +9,7 @@ export const USAGE_KEYS_MAX = 100;
 export const USAGE_KEPT_DAYS = 400;
 export const USAGE_DEFAULT_DAYS = 7;
 
-const SUMS = {
+const SUMMED_FIELDS = {
   created: Type.Integer({ description: 'Sessions that were created.' }),
   ended: Type.Integer({ description: 'Sessions that ended.' }),
   failed: Type.Integer({ description: 'Sessions that ended with the status `ERROR`.' }),
@@ -21,7 +21,7 @@ const SUMS = {
   bytesSent: Type.Integer({ description: 'Bytes sent by the sessions that ended, over their whole life.' }),
 };
 
-const START_TIMES = {
+const STEP_FIELDS = {
   startMsP50: Type.Optional(
     Type.Number({
       description:
@@ -35,13 +35,13 @@ const START_TIMES = {
   }),
 };
 
-export const UsageStep = Type.Object({ from: Time('When the step begins.'), ...SUMS, ...START_TIMES });
+export const UsageStep = Type.Object({ from: Time('When the step begins.'), ...SUMMED_FIELDS, ...STEP_FIELDS });
 export type UsageStep = Static<typeof UsageStep>;
 
 export const KeyUsage = Type.Object({
   keyId: Uuid('Id of the agent key.'),
   name: Type.Optional(Type.String({ description: 'Name of the key. Absent if it was deleted.' })),
-  ...SUMS,
+  ...SUMMED_FIELDS,
 });
 export type KeyUsage = Static<typeof KeyUsage>;
 
@@ -50,7 +50,7 @@ export const ApplicationUsage = Type.Object(
     from: Time('When the first step begins.'),
     to: Time('When the last step ends. May be in the future.'),
     step: Type.Enum(['1h', '6h', '1d']),
-    total: Type.Object({ ...SUMS, ...START_TIMES }, { description: 'Totals of all steps.' }),
+    total: Type.Object({ ...SUMMED_FIELDS, ...STEP_FIELDS }, { description: 'Totals of all steps.' }),
     steps: Type.Array(UsageStep, { description: 'All steps in order, including those without a session.' }),
     keys: Type.Array(KeyUsage, {
       description: `Usage by the agent key that created the sessions, at most ${USAGE_KEYS_MAX} keys, those with the most browser time first.`,

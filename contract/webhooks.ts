@@ -96,7 +96,7 @@ export const WebhookParams = Type.Object({
 
 export const DELIVERY_STATES = ['waiting', 'delivered', 'dead'] as const;
 
-const deliveryFields = {
+const DELIVERY_FIELDS = {
   id: Uuid('Id of the delivery. Sent as `webhook-id`, the same for every attempt.'),
   webhookId: Uuid('Id of the webhook.'),
   eventType: Type.String({ description: `Type of the event, or \`${WEBHOOK_TEST}\`.` }),
@@ -114,7 +114,7 @@ const deliveryFields = {
   failure: Type.Optional(Type.String({ description: 'Why the last attempt failed.' })),
 };
 
-export const WebhookDelivery = Type.Object(deliveryFields, {
+export const WebhookDelivery = Type.Object(DELIVERY_FIELDS, {
   description: 'One event for one webhook. Kept for 30 days.',
 });
 export type WebhookDelivery = Static<typeof WebhookDelivery>;
@@ -124,7 +124,7 @@ export type WebhookDeliveryPage = Static<typeof WebhookDeliveryPage>;
 
 export const WebhookDeliveryWithMessage = Type.Object(
   {
-    ...deliveryFields,
+    ...DELIVERY_FIELDS,
     message: AnyObject('What is sent: `type`, `timestamp` and `data`. For an event, `data` is the event.'),
   },
   { description: 'A delivery with its message.' },

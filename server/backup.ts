@@ -13,7 +13,7 @@ import { BackupWriter } from './engines/backups/writer.ts';
 import { type BaseBackup, startBaseBackup } from './engines/store/base-backup.ts';
 import { lockDataFolder } from './engines/store/data-folder.ts';
 import { type Clock, systemClock } from './kit/clock.ts';
-import { isCode } from './kit/durable.ts';
+import { hasCode } from './kit/durable.ts';
 import { Fault, isFault } from './kit/fault.ts';
 import { silentLog } from './kit/log.ts';
 import { Scope } from './kit/scope.ts';
@@ -31,7 +31,7 @@ export interface BackupResult {
   readonly notCopied: readonly string[];
 }
 
-const HOLD_PREFIX = '.backup-';
+const SNAPSHOT_PREFIX = '.backup-';
 const HOLD_LOCK_MS = 5_000;
 /** Linked in this order, because the outbox moves files from the first to the second. */
 const LINKED_FOLDERS = [join('staging', 'outbox'), join('artifacts', 'objects')];
@@ -114,21 +114,21 @@ async function copyAll(
   writer: BackupWriter,
   scope: Scope,
 ): Promise<number> {
-  const hold = await createHold(dataDir, scope);
+  const snapshotDir = await createSnapshotDir(dataDir, scope);
   if (base) await copyCluster(base, writer);
   const linkedAtStart = new Set<string>();
   for (const folder of LINKED_FOLDERS)
-    for (const path of await linkFolder(dataDir, hold, folder)) linkedAtStart.add(path);
+    for (const path of await linkFolder(dataDir, snapshotDir, folder)) linkedAtStart.add(path);
   // The copied heads of the seals may be older than the database, but never newer. The master key must be the one that
   // the rows were sealed with.
-  const small = await identityOf(dataDir);
+  const identityFiles = await identityOf(dataDir);
   if (base) await finishCluster(base, writer);
-  if ((await identityOf(dataDir)).get('master-key') !== small.get('master-key')) throw masterKeyReplaced();
+  if ((await identityOf(dataDir)).get('master-key') !== identityFiles.get('master-key')) throw masterKeyReplaced();
   for (const folder of LINKED_FOLDERS)
-    for (const path of await linkFolder(dataDir, hold, folder)) linkedAtStart.delete(path);
-  for (const folder of LINKED_FOLDERS) await copyTree(writer, hold, dataDir, folder);
+    for (const path of await linkFolder(dataDir, snapshotDir, folder)) linkedAtStart.delete(path);
+  for (const folder of LINKED_FOLDERS) await copyTree(writer, snapshotDir, dataDir, folder);
   for (const folder of UNMOVED_FOLDERS) await copyTree(writer, dataDir, dataDir, folder);
-  for (const [name, text] of small) {
+  for (const [name, text] of identityFiles) {
     const found = await metaOf(join(dataDir, name));
     const bytes = Buffer.from(text);
     if (found)
@@ -176,10 +176,10 @@ const CONTROL = join('global', 'pg_control');
  */
 async function addControlFile(writer: BackupWriter, cluster: string): Promise<void> {
   const file = join(cluster, CONTROL);
-  for (let reads = 0, before = await readFile(file); reads < STABLE_READ_ATTEMPTS_MAX; reads += 1) {
+  for (let reads = 0, previousBytes = await readFile(file); reads < STABLE_READ_ATTEMPTS_MAX; reads += 1) {
     const bytes = await readFile(file);
     const found = await metaOf(file);
-    if (found && bytes.equals(before))
+    if (found && bytes.equals(previousBytes))
       return writer.add({
         path: join('pg', CONTROL),
         ...found.meta,
@@ -187,7 +187,7 @@ async function addControlFile(writer: BackupWriter, cluster: string): Promise<vo
         compress: true,
         bytes: [bytes],
       });
-    before = bytes;
+    previousBytes = bytes;
   }
   throw new Fault('backup_interrupted', `${file} changed each time it was read.`, {
     advice: 'Take the backup again.',
@@ -216,21 +216,22 @@ async function finishCluster(base: BaseBackup, writer: BackupWriter): Promise<vo
  * Creates the folder of this backup, and locks it. The lock, unlike a process id, also shows in another container that
  * the backup is still running.
  */
-async function createHold(dataDir: string, scope: Scope): Promise<string> {
-  for (const name of await readdir(dataDir)) if (name.startsWith(HOLD_PREFIX)) await removeIfLeft(join(dataDir, name));
-  const hold = join(dataDir, `${HOLD_PREFIX}${randomUUID()}`);
-  scope.own(await lockDataFolder(hold, { waitMs: HOLD_LOCK_MS, role: 'command' }));
-  scope.defer(() => rm(hold, { recursive: true, force: true }));
-  return hold;
+async function createSnapshotDir(dataDir: string, scope: Scope): Promise<string> {
+  for (const name of await readdir(dataDir))
+    if (name.startsWith(SNAPSHOT_PREFIX)) await removeIfLeft(join(dataDir, name));
+  const snapshotDir = join(dataDir, `${SNAPSHOT_PREFIX}${randomUUID()}`);
+  scope.own(await lockDataFolder(snapshotDir, { waitMs: HOLD_LOCK_MS, role: 'command' }));
+  scope.defer(() => rm(snapshotDir, { recursive: true, force: true }));
+  return snapshotDir;
 }
 
 /** Removes the folder of a backup that was killed. */
-async function removeIfLeft(hold: string): Promise<void> {
+async function removeIfLeft(snapshotDir: string): Promise<void> {
   // A Fault: its backup is running, or another backup has just removed it.
-  const lock = await lockDataFolder(hold, { waitMs: 0, role: 'command' }).catch(ignoreFault);
+  const lock = await lockDataFolder(snapshotDir, { waitMs: 0, role: 'command' }).catch(ignoreFault);
   if (!lock) return;
   try {
-    await rm(hold, { recursive: true, force: true });
+    await rm(snapshotDir, { recursive: true, force: true });
   } finally {
     await lock.close();
   }
@@ -253,8 +254,8 @@ async function tryLink(from: string, to: string): Promise<boolean> {
     await link(from, to);
     return true;
   } catch (error) {
-    if (isCode(error, 'ENOENT')) return false;
-    if (isCode(error, 'EEXIST')) return true;
+    if (hasCode(error, 'ENOENT')) return false;
+    if (hasCode(error, 'EEXIST')) return true;
     throw error;
   }
 }
@@ -276,8 +277,8 @@ async function copyTree(writer: BackupWriter, root: string, dataDir: string, fol
  */
 async function addFolder(writer: BackupWriter, dataDir: string, path: string): Promise<void> {
   for (let at = join(dataDir, path); ; at = dirname(at)) {
-    const found = await metaOf(at);
-    if (found) return writer.addFolder({ path, ...found.meta });
+    const stats = await metaOf(at);
+    if (stats) return writer.addFolder({ path, ...stats.meta });
   }
 }
 
@@ -287,8 +288,8 @@ async function addFile(writer: BackupWriter, from: string, path: string, compres
   if (!file) return;
   try {
     const found = await file.stat();
-    const end = { start: 0, end: found.size - 1, autoClose: false, highWaterMark: COPY_BYTES };
-    const bytes = found.size === 0 ? [] : file.createReadStream(end);
+    const streamOptions = { start: 0, end: found.size - 1, autoClose: false, highWaterMark: COPY_BYTES };
+    const bytes = found.size === 0 ? [] : file.createReadStream(streamOptions);
     await writer.add({ path, ...metaIn(found), expectedBytes: found.size, compress, bytes: Readable.from(bytes) });
   } finally {
     await file.close();
@@ -333,7 +334,7 @@ async function ownerOf(dataDir: string): Promise<Meta> {
 }
 
 function ignoreAbsent(error: unknown): undefined {
-  if (!isCode(error, 'ENOENT') && !isCode(error, 'ENOTDIR')) throw error;
+  if (!hasCode(error, 'ENOENT') && !hasCode(error, 'ENOTDIR')) throw error;
 }
 
 function ignoreFault(error: unknown): undefined {

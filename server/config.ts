@@ -300,9 +300,16 @@ function configOfProcess(config: Config, position: ProcessPosition): Config {
   const shareOfTotal = (amount: number): number => Math.floor(amount / of) + (number <= amount % of ? 1 : 0);
   const dataDir = processFolder(sharedDir, number);
   const peerUrl = peerUrlOf(config, number) ?? `unix:${join(dataDir, 'peer.sock')}`;
-  const own = { ...config, process: position, dataDir, slots: shareOfTotal(slots), warm: shareOfTotal(warm), peerUrl };
-  if (!operatorListen || operatorListen.port === 0) return own;
-  return { ...own, operatorListen: { ...operatorListen, port: operatorListen.port + number - 1 } };
+  const ownConfig = {
+    ...config,
+    process: position,
+    dataDir,
+    slots: shareOfTotal(slots),
+    warm: shareOfTotal(warm),
+    peerUrl,
+  };
+  if (!operatorListen || operatorListen.port === 0) return ownConfig;
+  return { ...ownConfig, operatorListen: { ...operatorListen, port: operatorListen.port + number - 1 } };
 }
 
 /**
@@ -330,13 +337,13 @@ function readEach<T>(env: Environment, name: string, expected: string, read: (it
   });
 }
 
-function readListen(env: Environment, name: string, standard: string): Config['listen'] | undefined {
-  const text = env.text(name) ?? standard;
+function readListen(env: Environment, name: string, defaultAddress: string): Config['listen'] | undefined {
+  const text = env.text(name) ?? defaultAddress;
   const match = /^(?:\[([0-9a-fA-F:]+)\]|([^:\s]+)):(\d{1,5})$/.exec(text);
   const host = match?.[1] ?? match?.[2];
   const port = Number(match?.[3]);
   if (host && port <= 65535) return { host, port };
-  env.refuse(name, text, `HOST:PORT, for example ${standard} or [::1]:${standard.split(':')[1]}`);
+  env.refuse(name, text, `HOST:PORT, for example ${defaultAddress} or [::1]:${defaultAddress.split(':')[1]}`);
   return undefined;
 }
 
@@ -354,8 +361,8 @@ function readPublicUrl(env: Environment, listen: Config['listen']): string {
 }
 
 function localUrl(listen: Config['listen']): string {
-  const wildcard = listen.host === '0.0.0.0' || listen.host === '::';
-  const host = wildcard ? '127.0.0.1' : isIP(listen.host) === 6 ? `[${listen.host}]` : listen.host;
+  const isWildcard = listen.host === '0.0.0.0' || listen.host === '::';
+  const host = isWildcard ? '127.0.0.1' : isIP(listen.host) === 6 ? `[${listen.host}]` : listen.host;
   return `http://${host}:${listen.port}`;
 }
 
@@ -363,8 +370,9 @@ function readOrigin(env: Environment, name: string): string | undefined {
   const text = env.text(name);
   if (text === undefined) return undefined;
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  const plain = url && /^https?:$/.test(url.protocol) && url.search === '' && url.hash === '' && url.username === '';
-  if (plain) return url.href.replace(/\/+$/, '');
+  const isPlainUrl =
+    url && /^https?:$/.test(url.protocol) && url.search === '' && url.hash === '' && url.username === '';
+  if (isPlainUrl) return url.href.replace(/\/+$/, '');
   env.refuse(name, text, 'an http or https URL, for example https://browsers.example');
   return '';
 }
@@ -424,14 +432,14 @@ function readSecret(env: Environment): Secret | undefined {
 const MASTER_KEYS = /^([0-9a-f]{64}|[a-z0-9+/_-]{43}=?)(\s*,\s*([0-9a-f]{64}|[a-z0-9+/_-]{43}=?))*$/i;
 
 function readMasterKey(env: Environment): Config['masterKey'] {
-  const given = env.text('BERTH_MASTER_KEY');
+  const keyText = env.text('BERTH_MASTER_KEY');
   const command = env.text('BERTH_MASTER_KEY_COMMAND');
-  if (given !== undefined && command !== undefined)
+  if (keyText !== undefined && command !== undefined)
     env.refuse('BERTH_MASTER_KEY_COMMAND', command, 'no value, because BERTH_MASTER_KEY is set');
-  if (given === undefined) return command === undefined ? undefined : { command };
-  if (!MASTER_KEYS.test(given))
+  if (keyText === undefined) return command === undefined ? undefined : { command };
+  if (!MASTER_KEYS.test(keyText))
     env.refuse('BERTH_MASTER_KEY', '***', '64 hexadecimal digits, or base64 of 32 bytes: `openssl rand -hex 32`');
-  return { given: new Secret(given) };
+  return { given: new Secret(keyText) };
 }
 
 function readTls(env: Environment, prefix: 'BERTH_TLS' | 'BERTH_TLS_PEER'): CertificateFiles | undefined {
@@ -448,16 +456,16 @@ function readTls(env: Environment, prefix: 'BERTH_TLS' | 'BERTH_TLS_PEER'): Cert
  * With TLS, other hosts must reach this one at a separate port, because the listener at BERTH_LISTEN does not use TLS.
  */
 function readPeerTls(env: Environment, listen: Config['listen'], peerUrl: string | undefined): Config['peerTls'] {
-  const shown = readTls(env, 'BERTH_TLS_PEER');
+  const certificateFiles = readTls(env, 'BERTH_TLS_PEER');
   const caFile = readPath(env, 'BERTH_TLS_PEER_CA');
   const isOtherPort = peerUrl?.startsWith('https:') && Number(new URL(peerUrl).port || HTTPS_PORT) !== listen.port;
-  if (shown && !isOtherPort)
+  if (certificateFiles && !isOtherPort)
     env.refuse(
       'BERTH_PEER_URL',
       peerUrl ?? '',
       'an https address of this host with a port other than that of BERTH_LISTEN',
     );
-  return { ...shown, ...(caFile === undefined ? {} : { caFile }) };
+  return { ...certificateFiles, ...(caFile === undefined ? {} : { caFile }) };
 }
 
 const HTTPS_PORT = 443;
@@ -546,7 +554,7 @@ function readEgressHost(text: string): [string, string] | undefined {
 
 function readRegions(env: Environment): Config['regions'] {
   const [first = DEFAULT_REGION, ...others] = env.list('BERTH_REGION');
-  const bad = [first, ...others].filter(word => !/^[a-z0-9][a-z0-9-]{0,62}$/.test(word));
-  for (const word of bad) env.refuse('BERTH_REGION', word, 'names of lower-case letters, digits and dashes');
+  const invalidNames = [first, ...others].filter(word => !/^[a-z0-9][a-z0-9-]{0,62}$/.test(word));
+  for (const word of invalidNames) env.refuse('BERTH_REGION', word, 'names of lower-case letters, digits and dashes');
   return [first, ...others];
 }

@@ -15,15 +15,15 @@ const RUNTIME = { clock: systemClock, log: silentLog };
 const NODE_VERSION_MIN = [24, 15] as const;
 
 export async function examine(env: Readonly<Record<string, string | undefined>>): Promise<readonly Finding[]> {
-  const config = settings(env);
-  if (!('dataDir' in config)) return [node(), config];
+  const config = readSettings(env);
+  if (!('dataDir' in config)) return [nodeFinding(), config];
   const machine = await examineMachine(slotOptions(config, RUNTIME)).catch((error: unknown) => [
     finding('machine', false, reason(error), 'Fix the reported problem, and run the check again.'),
   ]);
-  return [node(), finding('settings', true, 'can be read'), ...(await database(config)), ...machine];
+  return [nodeFinding(), finding('settings', true, 'can be read'), ...(await databaseFindings(config)), ...machine];
 }
 
-function settings(env: Readonly<Record<string, string | undefined>>): Config | Finding {
+function readSettings(env: Readonly<Record<string, string | undefined>>): Config | Finding {
   try {
     return readConfig(env);
   } catch (error) {
@@ -32,7 +32,7 @@ function settings(env: Readonly<Record<string, string | undefined>>): Config | F
   }
 }
 
-function node(): Finding {
+function nodeFinding(): Finding {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
   const isSupported = major > NODE_VERSION_MIN[0] || (major === NODE_VERSION_MIN[0] && minor >= NODE_VERSION_MIN[1]);
   return finding(
@@ -43,11 +43,11 @@ function node(): Finding {
   );
 }
 
-async function database(config: Config): Promise<readonly Finding[]> {
-  return config.databaseUrl ? external(config) : [await embedded(config.dataDir)];
+async function databaseFindings(config: Config): Promise<readonly Finding[]> {
+  return config.databaseUrl ? externalDatabaseFindings(config) : [await embeddedDatabaseFinding(config.dataDir)];
 }
 
-async function external(config: Config): Promise<readonly Finding[]> {
+async function externalDatabaseFindings(config: Config): Promise<readonly Finding[]> {
   const cure = 'Check DATABASE_URL, and check that its server runs PostgreSQL 15 or later and accepts this user.';
   try {
     const store = await openDatabase(RUNTIME, config, { beside: true });
@@ -56,13 +56,13 @@ async function external(config: Config): Promise<readonly Finding[]> {
     } finally {
       await store.close();
     }
-    return [finding('database', true, 'the server at DATABASE_URL responds'), auditLog(store.isConfined)];
+    return [finding('database', true, 'the server at DATABASE_URL responds'), auditLogFinding(store.isConfined)];
   } catch (error) {
     return [finding('database', false, reason(error), cure)];
   }
 }
 
-const auditLog = (isConfined: boolean): Finding => ({
+const auditLogFinding = (isConfined: boolean): Finding => ({
   name: 'audit log',
   ok: isConfined,
   required: false,
@@ -72,16 +72,16 @@ const auditLog = (isConfined: boolean): Finding => ({
   cure: isConfined ? '' : 'Grant that user CREATEROLE, so that Berth can create a role with fewer rights.',
 });
 
-async function embedded(dataDir: string): Promise<Finding> {
+async function embeddedDatabaseFinding(dataDir: string): Promise<Finding> {
   try {
     const { binaries, clusterMajor, owner } = await dataFolderStatus(dataDir);
-    const used = owner === undefined || owner === 'unknown' ? '' : `, in use by process ${owner.pid}`;
-    if (binaries) return finding('database', true, `PostgreSQL ${binaries.version} at ${binaries.folder}${used}`);
-    const made = `the data folder was created by PostgreSQL ${clusterMajor}, which is not installed`;
+    const usage = owner === undefined || owner === 'unknown' ? '' : `, in use by process ${owner.pid}`;
+    if (binaries) return finding('database', true, `PostgreSQL ${binaries.version} at ${binaries.folder}${usage}`);
+    const mismatch = `the data folder was created by PostgreSQL ${clusterMajor}, which is not installed`;
     return finding(
       'database',
       false,
-      made,
+      mismatch,
       `Install PostgreSQL ${clusterMajor}, or set BERTH_DATA_DIR to another folder.`,
     );
   } catch (error) {

@@ -91,15 +91,15 @@ function secretOf(dataDir: string): Secret {
 function readOrCreate(file: string, generate: () => string): string {
   const existing = read(file);
   if (existing !== undefined) return existing;
-  const fresh = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`;
-  writeFileSync(fresh, `${generate()}\n`, { mode: 0o600, flag: 'wx' });
-  giveToFolderOwner(fresh, dirname(file));
+  const temporaryFile = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`;
+  writeFileSync(temporaryFile, `${generate()}\n`, { mode: 0o600, flag: 'wx' });
+  giveToFolderOwner(temporaryFile, dirname(file));
   try {
-    linkSync(fresh, file);
+    linkSync(temporaryFile, file);
   } catch (error) {
     if (!hasCode(error, 'EEXIST')) throw error;
   } finally {
-    rmSync(fresh);
+    rmSync(temporaryFile);
   }
   return readFileSync(file, 'utf8').trim();
 }

@@ -22,7 +22,7 @@ import { dueTimesOf } from './wiring/retention.ts';
 import { commandRuntime, openDatabase } from './wiring/runtime.ts';
 import { slotOptions } from './wiring/slots.ts';
 
-const END = {
+const OPERATOR_END = {
   status: 'COMPLETED',
   reason: 'operator',
   detail: 'ended by `berth stop`',
@@ -55,16 +55,16 @@ export async function endLeftovers(
   const store = await openDatabase({ clock, log }, config);
   try {
     assertNoServer(config.dataDir);
-    const all: Leftovers[] = [];
+    const results: Leftovers[] = [];
     for (const number of [1, ...numbersWithFolder(config.sharedDir)])
-      all.push(await endLeftoversOf(number, { config, store, clock, log, end: END }));
-    return { swept: all.flatMap(({ swept }) => swept), ended: all.flatMap(({ ended }) => ended) };
+      results.push(await endLeftoversOf(number, { config, store, clock, log, end: OPERATOR_END }));
+    return { swept: results.flatMap(({ swept }) => swept), ended: results.flatMap(({ ended }) => ended) };
   } finally {
     await store.close();
   }
 }
 
-interface Ending extends Pick<Runtime, 'clock' | 'log'> {
+interface EndLeftoversDeps extends Pick<Runtime, 'clock' | 'log'> {
   readonly config: Config;
   readonly store: Store;
   readonly end: SessionEnd;
@@ -74,12 +74,15 @@ interface Ending extends Pick<Runtime, 'clock' | 'log'> {
  * Ends the leftovers of one of several processes, or of the only process, which has the number 1. That process must not
  * be running.
  */
-async function endLeftoversOf(number: number, { config, store, clock, log, end }: Ending): Promise<Leftovers> {
-  const own = { ...config, dataDir: processFolder(config.sharedDir, number) };
-  const { runtime } = commandRuntime(own, clock, log);
+async function endLeftoversOf(
+  number: number,
+  { config, store, clock, log, end }: EndLeftoversDeps,
+): Promise<Leftovers> {
+  const ownConfig = { ...config, dataDir: processFolder(config.sharedDir, number) };
+  const { runtime } = commandRuntime(ownConfig, clock, log);
   const rows = await store.sessions.ofHost(runtime.host);
-  const swept = await sweepAll(runtime, own, rows);
-  await endSessions(store, rows, own, clock, end);
+  const swept = await sweepAll(runtime, ownConfig, rows);
+  await endSessions(store, rows, ownConfig, clock, end);
   return { swept, ended: rows.map(row => row.id) };
 }
 

@@ -103,7 +103,7 @@ export interface Local extends Closeable {
   listMails(): Promise<MailRow[]>;
 }
 
-const PAGE = 200;
+const PAGE_SIZE = 200;
 
 export async function openLocal(env: Environment, log: Log = silentLog, clock: Clock = systemClock): Promise<Local> {
   const config = readConfig(env);
@@ -159,7 +159,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
       grantCredit({ store, audit, clock }, (await findAccount(store, account, idOrEmail)).id, amount, reason),
     confirmCheckout: (id, reason) => confirmCheckout({ store, audit, clock }, id, reason),
     ...hostMethods(store),
-    listMails: () => store.mails.list(PAGE),
+    listMails: () => store.mails.list(PAGE_SIZE),
     rotateMasterKey: () => rotateVault(config, store, clock, audit),
     rotateSigningKey: () => rotateSigning(runtime, config, store, audit),
     listAudit: (application, limit) => store.audit.list(application, { limit }),
@@ -296,8 +296,8 @@ async function listAll<Row extends { readonly id: string }>(
   const rows: Row[] = [];
   for (;;) {
     const last = rows.at(-1);
-    const page = await list({ limit: PAGE, ...(last ? { before: last.id } : {}) });
+    const page = await list({ limit: PAGE_SIZE, ...(last ? { before: last.id } : {}) });
     rows.push(...page);
-    if (page.length < PAGE) return rows;
+    if (page.length < PAGE_SIZE) return rows;
   }
 }

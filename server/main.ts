@@ -36,7 +36,7 @@ export async function serve(env: Environment, clock: Clock = systemClock): Promi
   let step: 'start' | 'stop' = 'start';
   try {
     if (config.processes > 1 && !config.process) {
-      const signal = stopRequested.then(how => (how === 'leave' ? 'SIGTERM' : 'SIGINT') as StopSignal);
+      const signal = stopRequested.then(mode => (mode === 'leave' ? 'SIGTERM' : 'SIGINT') as StopSignal);
       return await runProcesses({ config, clock, log, stopRequested: signal });
     }
     const service = await openService(config, clock, log);
@@ -46,10 +46,10 @@ export async function serve(env: Environment, clock: Clock = systemClock): Promi
     if (config.process) sendReady(addresses);
     else writeServerRecord(config.dataDir, addresses);
     if ((config.process?.number ?? 1) === 1) process.stderr.write(greeting(config, service));
-    const how = await stopRequested;
+    const stopMode = await stopRequested;
     step = 'stop';
-    log.info('service.stopping', { how });
-    await service.stop(how);
+    log.info('service.stopping', { how: stopMode });
+    await service.stop(stopMode);
     if (!config.process) removeServerRecord(config.dataDir);
     return EXIT.fine;
   } catch (error) {
@@ -80,26 +80,26 @@ function logUnhandledRejections(log: Log): void {
 
 function greeting(config: Config, { first, isolation, missing, url, operatorUrl }: Service): string {
   const base = config.publicUrl;
-  const berth = commandPrefix();
+  const cliPrefix = commandPrefix();
   const lines = [
     '',
     `Berth listens on ${url}   (isolation: ${isolation})`,
     ...(operatorUrl ? [`  operator  ${operatorUrl}/metrics and /readyz`] : []),
     `  docs      ${base}/docs`,
-    `  console   ${consoleLink(base, berth, first)}`,
+    `  console   ${consoleLink(base, cliPrefix, first)}`,
   ];
   if (first.setUpSecret)
     lines.push(
       `  account   ${setUpAddress(base, first.setUpSecret)}`,
-      `            open it to choose an e-mail address and a password; for another link: ${berth} accounts link`,
+      `            open it to choose an e-mail address and a password; for another link: ${cliPrefix} accounts link`,
     );
   for (const missingFeature of missing) lines.push(`  without   ${missingFeature}`);
-  if (!first.key) lines.push(`  keys      create one with: ${berth} keys create`);
+  if (!first.key) lines.push(`  keys      create one with: ${cliPrefix} keys create`);
   if (first.key) {
     const key = first.key.reveal();
     lines.push(
       `  key       ${key}`,
-      `            is shown only once; create others with: ${berth} keys create`,
+      `            is shown only once; create others with: ${cliPrefix} keys create`,
       '',
       'Try it:',
       '',
@@ -112,10 +112,10 @@ function greeting(config: Config, { first, isolation, missing, url, operatorUrl 
 /**
  * The token is in the fragment, which browsers never send to a server; the console removes it from the address at once.
  */
-const consoleLink = (base: string, berth: string, { consoleToken }: Service['first']): string =>
+const consoleLink = (base: string, cliPrefix: string, { consoleToken }: Service['first']): string =>
   consoleToken
-    ? `${base}/console#token=${consoleToken.reveal()}\n            signs you in for ${CONSOLE_LINK_HOURS} hours; for another link: ${berth} console`
-    : `${base}/console   (for a link that signs you in: ${berth} console)`;
+    ? `${base}/console#token=${consoleToken.reveal()}\n            signs you in for ${CONSOLE_LINK_HOURS} hours; for another link: ${cliPrefix} console`
+    : `${base}/console   (for a link that signs you in: ${cliPrefix} console)`;
 
 const explain = (error: unknown, step: 'start' | 'stop'): string =>
   isFault(error) ? `${error.message} (${error.code})` : `Berth could not ${step}: ${reason(error)}`;

@@ -31,7 +31,7 @@ export interface MetricSources {
  * The prefix of metrics for which prom-client would wake the process a hundred times a second.
  * `berth_event_loop_delay_seconds` replaces them.
  */
-const SAMPLED_LAG = 'nodejs_eventloop_lag_';
+const SAMPLED_LAG_PREFIX = 'nodejs_eventloop_lag_';
 /** The longest interval that a timer accepts. */
 const TIMER_MS_MAX = 2 ** 31 - 1;
 
@@ -40,7 +40,7 @@ export interface Metrics {
   started(row: SessionRow, seconds: number): void;
   claimed(outcome: 'hit' | 'miss'): void;
   ended(row: SessionRow): void;
-  refused(why: string): void;
+  refused(refusalReason: string): void;
   readonly loop: LoopListener;
 }
 
@@ -48,7 +48,7 @@ export function openMetrics(): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: TIMER_MS_MAX });
   for (const { name } of registry.getMetricsAsArray())
-    if (name.startsWith(SAMPLED_LAG)) registry.removeSingleMetric(name);
+    if (name.startsWith(SAMPLED_LAG_PREFIX)) registry.removeSingleMetric(name);
   const registers = [registry];
   const refusals = new Counter({
     name: 'berth_refused_creates_total',
@@ -79,7 +79,7 @@ export function openMetrics(): Metrics {
   return {
     registry,
     loop: loopMetrics(registers),
-    refused: why => refusals.inc({ why }),
+    refused: refusalReason => refusals.inc({ why: refusalReason }),
     started: (row, seconds) => starts.observe({ browser: wasWarm(row) ? 'warm' : 'cold' }, seconds),
     claimed: outcome => claims.inc({ outcome }),
     ended: row => {

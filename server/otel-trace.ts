@@ -23,11 +23,11 @@ import { type Attributes, parseTraceparent, type RawSpan, type SpanSource } from
 import { withTimeout } from './kit/wait.ts';
 
 const SEND_EVERY_MS = 1_000;
-const SEND_MS = 10_000;
+const SEND_TIMEOUT_MS = 10_000;
 /** Spans beyond this number are dropped. */
 const WAITING_SPANS_MAX = 2_048;
 const BATCH_SPANS = 256;
-const LAST_SEND_MS = 3_000;
+const LAST_SEND_TIMEOUT_MS = 3_000;
 /** An unreachable collector is logged at most once in this time. */
 const WARN_EVERY_MS = 60_000;
 const ERROR_CHARACTERS_MAX = 500;
@@ -47,13 +47,13 @@ export function openOtel(options: OtelOptions): SpanSource & Closeable {
   const exporter = new OTLPTraceExporter({
     url: `${options.endpoint}/v1/traces`,
     headers: headersOf(options.headers),
-    timeoutMillis: SEND_MS,
+    timeoutMillis: SEND_TIMEOUT_MS,
   });
   // The 3.x constructors take objects. With the arguments of 2.x they silently export nothing.
   const processor = new BatchSpanProcessor({
     exporter,
     scheduledDelayMillis: SEND_EVERY_MS,
-    exportTimeoutMillis: SEND_MS,
+    exportTimeoutMillis: SEND_TIMEOUT_MS,
     maxQueueSize: WAITING_SPANS_MAX,
     maxExportBatchSize: BATCH_SPANS,
   });
@@ -71,7 +71,7 @@ export function openOtel(options: OtelOptions): SpanSource & Closeable {
       const options = { kind: kind === 'server' ? SpanKind.SERVER : SpanKind.INTERNAL, attributes };
       return new OtelSpan(tracer.startSpan(name, options, contextOf(parent)));
     },
-    close: () => closeSoon(provider, options.log),
+    close: () => closeWithTimeout(provider, options.log),
   };
 }
 
@@ -103,9 +103,9 @@ class OtelSpan implements RawSpan {
 /** If the caller does not record its trace, this server's spans in that trace are not recorded either. */
 function contextOf(parent: RawSpan | string | undefined): Context {
   if (parent instanceof OtelSpan) return trace.setSpan(ROOT_CONTEXT, parent.span);
-  const from = typeof parent === 'string' ? parseTraceparent(parent) : undefined;
-  if (!from) return ROOT_CONTEXT;
-  const { traceId, spanId, flags: traceFlags } = from;
+  const remoteParent = typeof parent === 'string' ? parseTraceparent(parent) : undefined;
+  if (!remoteParent) return ROOT_CONTEXT;
+  const { traceId, spanId, flags: traceFlags } = remoteParent;
   return trace.setSpanContext(ROOT_CONTEXT, { traceId, spanId, traceFlags, isRemote: true });
 }
 
@@ -121,19 +121,19 @@ function headersOf(headers: Secret | undefined): Record<string, string> {
 
 function logExportErrors(log: Log, clock: Clock): void {
   let lastWarnedMs = Number.NEGATIVE_INFINITY;
-  const say = (message: string): void => {
+  const warnRarely = (message: string): void => {
     if (clock.monotonicMs() - lastWarnedMs < WARN_EVERY_MS) return;
     lastWarnedMs = clock.monotonicMs();
     log.warn('trace.not_sent', { reason: message.slice(0, ERROR_CHARACTERS_MAX) });
   };
-  const quiet = (): void => {};
-  const logger = { error: say, warn: say, info: quiet, debug: quiet, verbose: quiet };
+  const ignore = (): void => {};
+  const logger = { error: warnRarely, warn: warnRarely, info: ignore, debug: ignore, verbose: ignore };
   diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
 }
 
-async function closeSoon(provider: TracerProvider, log: Log): Promise<void> {
+async function closeWithTimeout(provider: TracerProvider, log: Log): Promise<void> {
   try {
-    await withTimeout(LAST_SEND_MS, 'the last spans to be sent', () => provider.shutdown());
+    await withTimeout(LAST_SEND_TIMEOUT_MS, 'the last spans to be sent', () => provider.shutdown());
   } catch (error) {
     log.warn('trace.not_sent', { reason: reason(error) });
   }

@@ -5,7 +5,7 @@ import type { Config } from './config.ts';
 import { endUsersIn } from './domain/consumers/consumer-actions.ts';
 import { type FirstStart, firstStart } from './domain/identity/first-start.ts';
 import { openIdentity } from './domain/identity/identity.ts';
-import { stopping } from './domain/sessions/create.ts';
+import { stoppingFault } from './domain/sessions/create.ts';
 import type { Endings } from './domain/sessions/endings.ts';
 import { LiveSessions } from './domain/sessions/live.ts';
 import { Tasks } from './entry/clock/tasks.ts';
@@ -64,9 +64,9 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
   const admission = await openAdmission(runtime, foundation, identity.applications);
   const liveSessions = new LiveSessions();
   const endings = lateEndings();
-  const needs = { identity, admission, liveSessions };
-  const families = await openFamilies(runtime, foundation, { ...needs, ...endings.calls });
-  const sessions = openSessions(runtime, foundation, { ...needs, families, metrics });
+  const sharedDeps = { identity, admission, liveSessions };
+  const families = await openFamilies(runtime, foundation, { ...sharedDeps, ...endings.calls });
+  const sessions = openSessions(runtime, foundation, { ...sharedDeps, families, metrics });
   endings.bind(sessions.endings);
   const driving = openDriving(runtime, foundation, { signing: sessions.signing, liveSessions }, () => http.url);
   const invocations = openInvocations(runtime, foundation, {
@@ -87,16 +87,16 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
   const host = openHost(runtime, foundation, { admission, sessions, liveSessions });
 
   await sessions.adopt();
-  const all: readonly Family[] = [...Object.values(families), invocations, actions];
-  for (const family of [...all, sessions]) await family.recover?.();
+  const allFamilies: readonly Family[] = [...Object.values(families), invocations, actions];
+  for (const family of [...allFamilies, sessions]) await family.recover?.();
   const http = await openWeb(runtime, foundation, {
     ...{ identity, admission, families, sessions, host, driving, invocations, actions, metrics },
   });
   const operator = await openOperatorListener(foundation, { sessions, metrics });
   sessions.cdp.serve(http.server);
-  for (const { tasks: own = [] } of [foundation, identity, ...all, sessions, host])
+  for (const { tasks: own = [] } of [foundation, identity, ...allFamilies, sessions, host])
     for (const task of own) tasks.start(task);
-  for (const family of all) scope.defer(() => family.close?.());
+  for (const family of allFamilies) scope.defer(() => family.close?.());
   scope.own(tasks);
   scope.own(sessions); // Before the tasks, which wait for a warm browser that is being started.
   // Must be last. If a later step of the start failed, the token and link that are created here would never be shown.
@@ -145,7 +145,7 @@ async function stop(
 ): Promise<void> {
   await fleet.leave('away'); // Other hosts place nothing here any more, and leave the sessions to the next process.
   service.stopCreating();
-  admission.line.stop(stopping);
+  admission.line.stop(stoppingFault);
   if (mode === 'drain') {
     await service.endAll({ status: 'COMPLETED', reason: 'drained' });
     await recordings.storeAll();

@@ -28,13 +28,13 @@ const STAGE = '.restoring';
 const LOCK = 'lock';
 /** Moved last: no command regards a folder without the database cluster as an installation. */
 const MOVED_LAST = 'pg';
-const NAME = /^berth-\d{8}T\d{6}Z\.zip$/;
+const BACKUP_NAME = /^berth-\d{8}T\d{6}Z\.zip$/;
 
 /** @throws Fault if the folder is in use, or the backup does not fit the settings or the version of this program. */
 export async function restore(env: Environment, source: string): Promise<RestoreResult> {
   const config = readConfig(env);
   const { dataDir } = config;
-  const path = await fileIn(resolve(source));
+  const path = await backupFileIn(resolve(source));
   await assertEmpty(dataDir);
   const scope = new Scope();
   try {
@@ -53,12 +53,12 @@ export async function restore(env: Environment, source: string): Promise<Restore
 }
 
 /** Returns the path of the backup: `source`, or the newest backup in it if it is a folder. */
-async function fileIn(source: string): Promise<string> {
-  const found = await stat(source).catch(() => undefined);
-  if (!found) throw new Fault('not_found', `The backup ${source} does not exist.`);
-  if (!found.isDirectory()) return source;
+async function backupFileIn(source: string): Promise<string> {
+  const stats = await stat(source).catch(() => undefined);
+  if (!stats) throw new Fault('not_found', `The backup ${source} does not exist.`);
+  if (!stats.isDirectory()) return source;
   const newest = (await readdir(source))
-    .filter(name => NAME.test(name))
+    .filter(name => BACKUP_NAME.test(name))
     .sort()
     .at(-1);
   if (newest === undefined) throw new Fault('not_found', `The folder ${source} contains no berth-TIME.zip.`);
@@ -70,11 +70,15 @@ async function fileIn(source: string): Promise<string> {
  */
 async function assertEmpty(dataDir: string): Promise<void> {
   const names = await readdir(dataDir).catch(() => []);
-  const others = names.filter(name => name !== STAGE && name !== LOCK);
-  if (others.length === 0) return;
-  throw new Fault('data_folder_not_empty', `${dataDir} is not empty: it has ${others.sort().slice(0, 5).join(', ')}.`, {
-    advice: 'Nothing was changed. Move its content to another place, or set BERTH_DATA_DIR to another folder.',
-  });
+  const otherNames = names.filter(name => name !== STAGE && name !== LOCK);
+  if (otherNames.length === 0) return;
+  throw new Fault(
+    'data_folder_not_empty',
+    `${dataDir} is not empty: it has ${otherNames.sort().slice(0, 5).join(', ')}.`,
+    {
+      advice: 'Nothing was changed. Move its content to another place, or set BERTH_DATA_DIR to another folder.',
+    },
+  );
 }
 
 async function assertCompatible(config: Config, { version, database, files }: Manifest): Promise<void> {
@@ -105,13 +109,13 @@ const incompatibleBackup = (advice: string): Fault =>
 
 async function installBackup(dataDir: string, backup: OpenedBackup): Promise<void> {
   const stage = join(dataDir, STAGE);
-  const asRoot = process.getuid?.() === 0;
+  const isRoot = process.getuid?.() === 0;
   const { mode, uid, gid } = backup.manifest.owner;
   try {
     await rm(stage, { recursive: true, force: true });
     await mkdir(stage, { mode: 0o700 });
-    await backup.unpackInto(stage, { asRoot });
-    if (asRoot) for (const path of [dataDir, join(dataDir, LOCK)]) await chown(path, uid, gid);
+    await backup.unpackInto(stage, { asRoot: isRoot });
+    if (isRoot) for (const path of [dataDir, join(dataDir, LOCK)]) await chown(path, uid, gid);
     await chmod(dataDir, mode);
     const names = (await readdir(stage)).filter(name => name !== MOVED_LAST);
     for (const name of [...names, MOVED_LAST])

@@ -25,9 +25,9 @@ const fileOf = (dataDir: string): string => join(dataDir, 'server.json');
 /** Replaces the file atomically. */
 export function writeServerRecord(dataDir: string, addresses: ServerAddresses, pid = process.pid): void {
   const record: ServerRecord = { pid, startTicks: startTicksOf(pid) ?? '', addresses };
-  const fresh = `${fileOf(dataDir)}.${pid}`;
-  writeFileSync(fresh, `${JSON.stringify(record)}\n`, { mode: 0o600 });
-  renameSync(fresh, fileOf(dataDir));
+  const temporaryFile = `${fileOf(dataDir)}.${pid}`;
+  writeFileSync(temporaryFile, `${JSON.stringify(record)}\n`, { mode: 0o600 });
+  renameSync(temporaryFile, fileOf(dataDir));
 }
 
 /** Removes the file, unless a successor has replaced it. */

@@ -68,24 +68,26 @@ export function apiReference(note: string): string {
 }
 
 function operationBlocks(id: OperationId): string[] {
-  const it = operation(id);
-  const code = exampleResponse(id, it);
+  const described = operation(id);
+  const responseExample = exampleResponse(id, described);
   return [
-    `### ${it.summary}`,
-    `\`${it.method} ${it.path}\``,
-    it.description,
-    facts(id, it),
-    `\`\`\`sh\n${curlOf(it)}\n\`\`\``,
-    ...titled('Path parameters', it.params, { allRequired: true }),
-    ...titled('Query parameters', it.query),
-    ...titled('Headers', it.headers, { allRequired: isIfMatch(it.headers), nameOf: headerName }),
-    ...titled('Optional headers', optionalHeadersOf(id), { nameOf: headerName }),
-    ...(it.body ? [it.oauth ? '**Body**: JSON, or a form (`application/x-www-form-urlencoded`).' : '**Body**'] : []),
-    ...(it.body ? contentOf(it.body) : []),
-    ...(it.upload
-      ? [`**Body**: \`multipart/form-data\` with one part, a file named \`file\`: ${it.upload.description}`]
+    `### ${described.summary}`,
+    `\`${described.method} ${described.path}\``,
+    described.description,
+    facts(id, described),
+    `\`\`\`sh\n${curlOf(described)}\n\`\`\``,
+    ...titledTable('Path parameters', described.params, { allRequired: true }),
+    ...titledTable('Query parameters', described.query),
+    ...titledTable('Headers', described.headers, { allRequired: isIfMatch(described.headers), nameOf: headerName }),
+    ...titledTable('Optional headers', optionalHeadersOf(id), { nameOf: headerName }),
+    ...(described.body
+      ? [described.oauth ? '**Body**: JSON, or a form (`application/x-www-form-urlencoded`).' : '**Body**']
       : []),
-    ...Object.entries(it.responses).flatMap(([status, { description, schema, headers = {} }]) => [
+    ...(described.body ? contentOf(described.body) : []),
+    ...(described.upload
+      ? [`**Body**: \`multipart/form-data\` with one part, a file named \`file\`: ${described.upload.description}`]
+      : []),
+    ...Object.entries(described.responses).flatMap(([status, { description, schema, headers = {} }]) => [
       `**Response ${status}**: ${description}`,
       ...(Object.keys(headers).length > 0
         ? [
@@ -96,7 +98,7 @@ function operationBlocks(id: OperationId): string[] {
         : []),
       ...(schema ? contentOf(schema) : []),
     ]),
-    ...(code === undefined ? [] : [`\`\`\`json\n${JSON.stringify(code, null, 2)}\n\`\`\``]),
+    ...(responseExample === undefined ? [] : [`\`\`\`json\n${JSON.stringify(responseExample, null, 2)}\n\`\`\``]),
     `**[Errors](errors.md)**: ${errorsOf(id)
       .map(error => `\`${error}\``)
       .join(', ')}`,
@@ -127,7 +129,7 @@ interface FieldOptions {
   readonly nameOf?: (name: string) => string;
 }
 
-const titled = (title: string, schema: TSchema | undefined, options: FieldOptions = {}): string[] =>
+const titledTable = (title: string, schema: TSchema | undefined, options: FieldOptions = {}): string[] =>
   schema && hasFields(schema) ? [`**${title}**`, ...fieldTable(schema, options)] : [];
 
 /** A reference to a named object, or the fields themselves. */
@@ -147,12 +149,12 @@ function fieldTable(schema: TSchema, options: FieldOptions = {}): string[] {
   return [['| Field | Type | Description |', '| --- | --- | --- |', ...rows].join('\n')];
 }
 
-function* rowsOf(schema: TSchema, before: string, options: FieldOptions = {}): Generator<string> {
+function* rowsOf(schema: TSchema, prefix: string, options: FieldOptions = {}): Generator<string> {
   const { properties = {}, required = [], anyOf = [] } = shapeOf(schema);
-  for (const choice of anyOf) yield* rowsOf(choice, before);
+  for (const choice of anyOf) yield* rowsOf(choice, prefix);
   const { allRequired = false, nameOf = (name: string) => name } = options;
   for (const [key, inner] of Object.entries(properties)) {
-    const name = before + nameOf(key);
+    const name = prefix + nameOf(key);
     const { description = '', default: fallback } = shapeOf(inner);
     const type = `${typeOf(inner)}${allRequired || required.includes(key) ? ', required' : ''}`;
     const words = [description, ...(fallback === undefined ? [] : [`Default: \`${JSON.stringify(fallback)}\`.`])];
@@ -185,13 +187,13 @@ function typeOf(schema: TSchema): string {
   if (word !== undefined) return `\`${JSON.stringify(word)}\``;
   if (words) return words.map(one => `\`${JSON.stringify(one)}\``).join(', ');
   if (items) return `list of ${maxItems === undefined ? '' : `at most ${maxItems}: `}${typeOf(items)}`;
-  if (type === 'integer' || type === 'number') return `${type}${span(minimum, maximum)}`;
+  if (type === 'integer' || type === 'number') return `${type}${rangeText(minimum, maximum)}`;
   if (format === 'uuid') return 'UUID';
   if (format === 'date-time') return 'time';
   return `${type ?? 'any'}${maxLength === undefined ? '' : `, at most ${maxLength} characters`}`;
 }
 
-function span(min: number | undefined, max: number | undefined): string {
+function rangeText(min: number | undefined, max: number | undefined): string {
   if (max === undefined || max === Number.MAX_SAFE_INTEGER) return min === undefined ? '' : ` from ${min}`;
   return min === undefined ? ` up to ${max}` : ` ${min} to ${max}`;
 }

@@ -20,14 +20,14 @@ const BROTLI_QUALITY = 10;
 const OLD_BUILDS_KEPT = 2;
 
 /** Reports its progress with `say`. Resolves with the folder of the build. */
-export async function buildWeb(say: (text: string) => void = () => {}): Promise<string> {
+export async function buildWeb(report: (text: string) => void = () => {}): Promise<string> {
   const digest = digestOfSources(ROOT);
   const folder = join(WEB, digest);
   if (!existsSync(folder)) {
-    say('building the web console and the docs ...');
+    report('building the web console and the docs ...');
     await build(folder);
   }
-  name(digest);
+  setCurrentBuild(digest);
   removeOldBuilds(WEB, digest, OLD_BUILDS_KEPT);
   return folder;
 }
@@ -36,21 +36,21 @@ async function build(folder: string): Promise<void> {
   // Imported only here, because Vite takes a long time to load, and a build is rarely needed.
   const { buildConsole, buildConsumerPages, buildLiveView, buildRunner } = await import('./build-console.ts');
   const { buildDocs } = await import('./docs-site/build-docs.ts');
-  const aside = join(WEB, `making-${randomUUID()}`);
-  mkdirSync(aside, { recursive: true });
+  const stagingFolder = join(WEB, `making-${randomUUID()}`);
+  mkdirSync(stagingFolder, { recursive: true });
   try {
-    await buildConsole(join(aside, 'console'));
-    await buildRunner(join(aside, 'console', 'runner'));
-    await buildLiveView(join(aside, 'live-view'));
-    await buildConsumerPages(join(aside, 'consumer'));
-    buildDocs(join(aside, 'docs'));
-    await compressAll(aside);
-    renameSync(aside, folder);
+    await buildConsole(join(stagingFolder, 'console'));
+    await buildRunner(join(stagingFolder, 'console', 'runner'));
+    await buildLiveView(join(stagingFolder, 'live-view'));
+    await buildConsumerPages(join(stagingFolder, 'consumer'));
+    buildDocs(join(stagingFolder, 'docs'));
+    await compressAll(stagingFolder);
+    renameSync(stagingFolder, folder);
   } catch (error) {
     // The error is ignored if another process has finished the same build first.
     if (!existsSync(folder)) throw error;
   } finally {
-    rmSync(aside, { recursive: true, force: true });
+    rmSync(stagingFolder, { recursive: true, force: true });
   }
 }
 
@@ -65,12 +65,12 @@ async function compressAll(folder: string): Promise<void> {
   }
 }
 
-function name(digest: string): void {
+function setCurrentBuild(digest: string): void {
   const file = join(WEB, 'current');
   if (existsSync(file) && readFileSync(file, 'utf8') === digest) return;
-  const aside = `${file}-${randomUUID()}`;
-  writeFileSync(aside, digest);
-  renameSync(aside, file);
+  const temporaryFile = `${file}-${randomUUID()}`;
+  writeFileSync(temporaryFile, digest);
+  renameSync(temporaryFile, file);
 }
 
 if (import.meta.main) await buildWeb(text => process.stderr.write(`berth setup: ${text}\n`));

@@ -9,7 +9,7 @@ import { pathToFileURL } from 'node:url';
 import { removeOldBuilds } from './old-builds.ts';
 
 const ROOT = dirname(import.meta.dirname);
-const KEPT = join(ROOT, '.berth/bundles');
+const BUNDLES_FOLDER = join(ROOT, '.berth/bundles');
 const SOURCES = [
   '{server,cli,contract,sdk}/**/*.ts',
   'tests/harness/*.ts',
@@ -35,17 +35,17 @@ const READS_OWN_URL = 'watch-responses.ts';
 /** Resolves with the folder of the bundle, which has a `.mjs` file for each entry. */
 export async function bundleServer(): Promise<string> {
   const digest = digestOfSources();
-  const folder = join(KEPT, digest);
+  const folder = join(BUNDLES_FOLDER, digest);
   if (!existsSync(folder)) await bundle(folder);
-  removeOldBuilds(KEPT, digest, OTHER_BUNDLES_KEPT);
+  removeOldBuilds(BUNDLES_FOLDER, digest, OTHER_BUNDLES_KEPT);
   return folder;
 }
 
 async function bundle(folder: string): Promise<void> {
   // Imported only here, because Vite takes a long time to load.
   const { build } = await import('vite');
-  const aside = `${folder}.${process.pid}`;
-  mkdirSync(KEPT, { recursive: true });
+  const stagingFolder = `${folder}.${process.pid}`;
+  mkdirSync(BUNDLES_FOLDER, { recursive: true });
   await build({
     root: ROOT,
     configFile: false,
@@ -56,7 +56,7 @@ async function bundle(folder: string): Promise<void> {
       ssr: true,
       target: 'node24',
       minify: false,
-      outDir: aside,
+      outDir: stagingFolder,
       emptyOutDir: true,
       rolldownOptions: {
         input: ENTRIES,
@@ -65,11 +65,11 @@ async function bundle(folder: string): Promise<void> {
     },
   });
   try {
-    renameSync(aside, folder);
+    renameSync(stagingFolder, folder);
   } catch (error) {
     // The error is ignored if another run has made the bundle first.
     if (!existsSync(folder)) throw error;
-    rmSync(aside, { recursive: true, force: true });
+    rmSync(stagingFolder, { recursive: true, force: true });
   }
 }
 

@@ -24,14 +24,14 @@ const COMPILER_ENV = { GOGC: 'off', GOMEMLIMIT: '1GiB' };
  * The programs are not run through node_modules/.bin: `tsc` there may be TypeScript 6, which openapi-typescript needs.
  */
 const PROGRAMS = { tsc: 'typescript/bin/tsc', biome: '@biomejs/biome/bin/biome' };
-const notes = (name: string): string => join(ROOT, '.berth/checked', name);
+const notesPath = (name: string): string => join(ROOT, '.berth/checked', name);
 const NOTES = {
-  types: notes('types.json'),
-  console: notes('console.json'),
-  compiled: notes('types-compiled.json'),
-  consoleCompiled: notes('console-compiled.json'),
-  lint: notes('lint.json'),
-  client: notes('client.json'),
+  types: notesPath('types.json'),
+  console: notesPath('console.json'),
+  compiled: notesPath('types-compiled.json'),
+  consoleCompiled: notesPath('console-compiled.json'),
+  lint: notesPath('lint.json'),
+  client: notesPath('client.json'),
 };
 
 interface Outcome {
@@ -61,19 +61,19 @@ const CHECKS: Readonly<Record<string, Check>> = {
   console: () =>
     ifChanged(NOTES.consoleCompiled, COMPILER_INPUTS, isConsoleFile, () => compile('console', NOTES.console)),
   lint,
-  layers: async () => complaints(checkLayers(sourceFiles())),
-  cycles: async () => complaints(checkCycles(sourceFiles())),
-  entrances: async () => complaints(checkEntrances(sourceFiles())),
-  timers: async () => complaints(checkTimers(sourceFiles())),
-  lengths: async () => complaints(checkLengths(sourceFiles())),
-  decisions: async () => complaints(checkDecisions(sourceFiles())),
-  tidy: async () => complaints(checkTidy(sourceFiles())),
-  settings: async () => complaints(checkSettings(read('docs/operating.md'))),
+  layers: async () => outcomeOf(checkLayers(sourceFiles())),
+  cycles: async () => outcomeOf(checkCycles(sourceFiles())),
+  entrances: async () => outcomeOf(checkEntrances(sourceFiles())),
+  timers: async () => outcomeOf(checkTimers(sourceFiles())),
+  lengths: async () => outcomeOf(checkLengths(sourceFiles())),
+  decisions: async () => outcomeOf(checkDecisions(sourceFiles())),
+  tidy: async () => outcomeOf(checkTidy(sourceFiles())),
+  settings: async () => outcomeOf(checkSettings(read('docs/operating.md'))),
   fresh: async () => {
     const { generatedFiles } = await import('./generated-files.ts');
-    return complaints(checkFresh(ROOT, await generatedFiles()));
+    return outcomeOf(checkFresh(ROOT, await generatedFiles()));
   },
-  client,
+  client: checkClientTypes,
 };
 
 let files: readonly SourceFile[] | undefined;
@@ -104,41 +104,45 @@ function lint(): Promise<Outcome> {
 async function ifChanged(
   file: string,
   inputs: readonly string[],
-  concerns: (path: string) => boolean,
+  isConcerned: (path: string) => boolean,
   run: (changed: readonly string[]) => Promise<Outcome>,
 ): Promise<Outcome> {
-  const ours = sourceFiles();
-  const of = digestOf(inputs.map(read).join());
-  const known = readNotes(file);
-  const paths = new Set(ours.map(({ path }) => path));
-  const isRemoved = (path: string): boolean => concerns(path) && !paths.has(path);
-  const isKnown = known?.of === of && !Object.keys(known.files).some(isRemoved);
-  const changed = isKnown ? changedSince(ours, known.files).filter(concerns) : ['.'];
+  const allFiles = sourceFiles();
+  const inputsDigest = digestOf(inputs.map(read).join());
+  const earlierNotes = readNotes(file);
+  const paths = new Set(allFiles.map(({ path }) => path));
+  const isRemoved = (path: string): boolean => isConcerned(path) && !paths.has(path);
+  const isKnown = earlierNotes?.of === inputsDigest && !Object.keys(earlierNotes.files).some(isRemoved);
+  const changed = isKnown ? changedSince(allFiles, earlierNotes.files).filter(isConcerned) : ['.'];
   if (changed.length === 0) return { ok: true, text: '' };
   const outcome = await run(changed);
-  if (outcome.ok) writeNotes(file, { of, files: digestsOf(ours) });
+  if (outcome.ok) writeNotes(file, { of: inputsDigest, files: digestsOf(allFiles) });
   return outcome;
 }
 
 /** Making the types of the SDK takes a second, so it is done only when they or their inputs have changed. */
-async function client(): Promise<Outcome> {
+async function checkClientTypes(): Promise<Outcome> {
   const { apiDocument, NOTE } = await import('./generated-files.ts');
   const document = apiDocument();
   const generatorInputs = ['package-lock.json', 'tools/client-types.ts'].map(read);
-  const of = digestOf([JSON.stringify(document), ...generatorInputs].join());
+  const inputsDigest = digestOf([JSON.stringify(document), ...generatorInputs].join());
   const committed = existsSync(join(ROOT, CLIENT_TYPES)) ? [{ path: CLIENT_TYPES, text: read(CLIENT_TYPES) }] : [];
-  const known = readNotes(NOTES.client);
-  if (committed.length > 0 && known?.of === of && changedSince(committed, known.files).length === 0)
+  const earlierNotes = readNotes(NOTES.client);
+  if (
+    committed.length > 0 &&
+    earlierNotes?.of === inputsDigest &&
+    changedSince(committed, earlierNotes.files).length === 0
+  )
     return { ok: true, text: '' };
   const { clientTypesFile } = await import('./client-types.ts');
   const found = checkFresh(ROOT, [await clientTypesFile(document, NOTE)]);
-  if (found.length === 0) writeNotes(NOTES.client, { of, files: digestsOf(committed) });
-  return complaints(found);
+  if (found.length === 0) writeNotes(NOTES.client, { of: inputsDigest, files: digestsOf(committed) });
+  return outcomeOf(found);
 }
 
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
 
-function complaints(found: readonly Complaint[]): Outcome {
+function outcomeOf(found: readonly Complaint[]): Outcome {
   const text = found
     .map(({ path, line, what, remedy }) => `${path}${line === undefined ? '' : `:${line}`}: ${what}\n    -> ${remedy}`)
     .join('\n');
@@ -167,8 +171,8 @@ function program(
   return new Promise((resolve, reject) => {
     child.once('error', reject);
     child.once('close', (code, signal) => {
-      const ended = code === 0 ? '' : `(${name} ended with ${signal ?? code})`;
-      resolve({ ok: code === 0, text: `${output.trim()}\n${ended}\n    -> ${remedy}` });
+      const exitText = code === 0 ? '' : `(${name} ended with ${signal ?? code})`;
+      resolve({ ok: code === 0, text: `${output.trim()}\n${exitText}\n    -> ${remedy}` });
     });
   });
 }
@@ -182,15 +186,17 @@ async function timed(name: string, check: Check): Promise<Outcome & { name: stri
   return { ...outcome, name, seconds: ((performance.now() - startedAt) / 1000).toFixed(1) };
 }
 
-const wanted = process.argv.slice(2).filter(word => !word.startsWith('-'));
-const unknown = wanted.filter(word => !(word in CHECKS));
-if (unknown.length > 0) {
-  console.error(`no such check: ${unknown.join(', ')}. There are: ${Object.keys(CHECKS).join(', ')}`);
+const requestedChecks = process.argv.slice(2).filter(word => !word.startsWith('-'));
+const unknownChecks = requestedChecks.filter(word => !(word in CHECKS));
+if (unknownChecks.length > 0) {
+  console.error(`no such check: ${unknownChecks.join(', ')}. There are: ${Object.keys(CHECKS).join(', ')}`);
   process.exit(2);
 }
 if (process.argv.includes('--cold')) for (const file of Object.values(NOTES)) forget(file);
-const chosen = Object.entries(CHECKS).filter(([name]) => wanted.length === 0 || wanted.includes(name));
-const outcomes = await Promise.all(chosen.map(([name, check]) => timed(name, check)));
+const selectedChecks = Object.entries(CHECKS).filter(
+  ([name]) => requestedChecks.length === 0 || requestedChecks.includes(name),
+);
+const outcomes = await Promise.all(selectedChecks.map(([name, check]) => timed(name, check)));
 for (const outcome of outcomes.filter(one => !one.ok)) console.log(`\n== ${outcome.name}\n${outcome.text}`);
 console.log('');
 for (const outcome of outcomes)

@@ -22,8 +22,8 @@ const FAILURE = {
 
 export async function clientTypesFile(document: unknown, note: string): Promise<GeneratedFile> {
   const { paths, ...rest } = mapOf(document);
-  const described = JSON.stringify({ ...rest, paths: clientPaths(mapOf(paths)) });
-  const nodes = await openapiTS(described, { silent: true, defaultNonNullable: false, emptyObjectsUnknown: true });
+  const clientDocument = JSON.stringify({ ...rest, paths: clientPaths(mapOf(paths)) });
+  const nodes = await openapiTS(clientDocument, { silent: true, defaultNonNullable: false, emptyObjectsUnknown: true });
   return { path: CLIENT_TYPES, text: `// ${note}\n${astToString(nodes)}` };
 }
 

@@ -8,8 +8,8 @@ const REMEDY = 'move what both need into a third file, or pass it as a parameter
 export function checkCycles(files: readonly SourceFile[]): Complaint[] {
   const edges = new Map(files.filter(file => isCode(file.path)).map(file => [file.path, targetsOf(file)]));
   const found = new Map<string, Complaint>();
-  const done = new Set<string>();
-  for (const start of edges.keys()) follow(start, [], edges, done, found);
+  const visited = new Set<string>();
+  for (const start of edges.keys()) follow(start, [], edges, visited, found);
   return [...found.values()];
 }
 
@@ -23,7 +23,7 @@ function follow(
   path: string,
   trail: readonly string[],
   edges: ReadonlyMap<string, readonly string[]>,
-  done: Set<string>,
+  visited: Set<string>,
   found: Map<string, Complaint>,
 ): void {
   const seenAt = trail.indexOf(path);
@@ -36,7 +36,7 @@ function follow(
     });
     return;
   }
-  if (done.has(path)) return;
-  for (const target of edges.get(path) ?? []) follow(target, [...trail, path], edges, done, found);
-  done.add(path);
+  if (visited.has(path)) return;
+  for (const target of edges.get(path) ?? []) follow(target, [...trail, path], edges, visited, found);
+  visited.add(path);
 }

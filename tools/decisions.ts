@@ -7,20 +7,20 @@ const DECISION = /^docs\/decisions\/\d{4}-[\w-]+\.md$/;
 
 export function checkDecisions(files: readonly SourceFile[]): Complaint[] {
   const index = files.find(({ path }) => path === INDEX)?.text ?? '';
-  const listed = index.split('\n').filter(line => line.startsWith('- '));
+  const indexLines = index.split('\n').filter(line => line.startsWith('- '));
   const lines = files.filter(({ path }) => DECISION.test(path)).map(lineFor);
   const expected = lines.map(({ line }) => line);
   const missing = lines
-    .filter(({ line }) => !listed.includes(line))
+    .filter(({ line }) => !indexLines.includes(line))
     .map(({ path, line }) => ({
       path,
       what: 'the index of decisions does not list this file under its title',
       remedy: `write into ${INDEX}: ${line}`,
     }));
-  const extra = listed
-    .filter((line, at) => !expected.includes(line) || listed.indexOf(line) !== at)
+  const extra = indexLines
+    .filter((line, at) => !expected.includes(line) || indexLines.indexOf(line) !== at)
     .map(line => complaint(`the index has a line of no decision: ${line}`, 'take the line out, or mend it.'));
-  const isInOrder = listed.every((line, at) => at === 0 || (listed[at - 1] ?? '') <= line);
+  const isInOrder = indexLines.every((line, at) => at === 0 || (indexLines[at - 1] ?? '') <= line);
   return [
     ...missing,
     ...extra,

@@ -37,7 +37,7 @@ const OWN_BYTES = 'reads what this installation wrote, or ships with';
  * Entrances without the guard, with the reason: by file, then by event, `onread` or `JSON.parse`. An entry that no
  * longer applies is an error.
  */
-const KNOWN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+const UNGUARDED_BY_DESIGN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'server/kit/foreign.ts': { 'JSON.parse': 'here it is caught for all others' },
   'server/kit/worker-pool.ts': { message: 'answers of our own worker threads' },
   'server/kit/worker-thread.ts': { message: 'orders of the pool; what a job throws is its answer' },
@@ -91,15 +91,15 @@ interface Entrance {
 }
 
 /** `known`: entrances without a guard, and why. */
-export function checkEntrances(files: readonly SourceFile[], known = KNOWN): Complaint[] {
+export function checkEntrances(files: readonly SourceFile[], known = UNGUARDED_BY_DESIGN): Complaint[] {
   const server = files.filter(({ path }) => path.startsWith('server/') && isCode(path) && !isTest(path));
-  const open = server.flatMap(unguarded);
-  const names = new Set(open.map(({ path, name }) => `${path} ${name}`));
+  const unguardedEntrances = server.flatMap(unguarded);
+  const names = new Set(unguardedEntrances.map(({ path, name }) => `${path} ${name}`));
   const stale = Object.entries(known).flatMap(([path, reasons]) =>
     Object.keys(reasons).flatMap(name => (names.has(`${path} ${name}`) ? [] : [{ path, name }])),
   );
   return [
-    ...open.filter(({ path, name }) => known[path]?.[name] === undefined).map(complaint),
+    ...unguardedEntrances.filter(({ path, name }) => known[path]?.[name] === undefined).map(complaint),
     ...server.flatMap(conversions),
     ...stale.map(({ path, name }) => ({
       path,
@@ -121,14 +121,14 @@ const complaint = ({ path, line, name }: Entrance): Complaint => ({
 
 function unguarded({ path, text }: SourceFile): Entrance[] {
   const code = codeOnly(text);
-  const words = withoutComments(text);
-  const at = (index: number, name: string): Entrance => ({ path, line: lineOf(text, index), name });
+  const codeWithStrings = withoutComments(text);
+  const entranceAt = (index: number, name: string): Entrance => ({ path, line: lineOf(text, index), name });
   return [
-    ...[...words.matchAll(LISTENER_CALL)]
+    ...[...codeWithStrings.matchAll(LISTENER_CALL)]
       .filter(([, , , listener = '']) => listener !== 'guardListener' && !isMadeByGuard(code, listener))
-      .map(match => at(match.index, match[2] ?? '')),
-    ...[...code.matchAll(READ_CALLBACK)].map(match => at(match.index, 'onread')),
-    ...[...code.matchAll(PARSE_CALL)].map(match => at(match.index, 'JSON.parse')),
+      .map(match => entranceAt(match.index, match[2] ?? '')),
+    ...[...code.matchAll(READ_CALLBACK)].map(match => entranceAt(match.index, 'onread')),
+    ...[...code.matchAll(PARSE_CALL)].map(match => entranceAt(match.index, 'JSON.parse')),
   ];
 }
 

@@ -12,19 +12,19 @@ export interface Import {
 }
 
 /** The text with the contents of comments, strings and regular expressions replaced by spaces. */
-export const codeOnly = remembered(text => mask(text, true));
+export const codeOnly = cached(text => mask(text, true));
 
 /** The text with comments replaced by spaces, for rules about the contents of strings. */
-export const withoutComments = remembered(text => mask(text, false));
+export const withoutComments = cached(text => mask(text, false));
 
 /** Cached, because several checks read the same texts. */
-function remembered<T>(make: (text: string) => T): (text: string) => T {
-  const made = new Map<string, T>();
+function cached<T>(make: (text: string) => T): (text: string) => T {
+  const results = new Map<string, T>();
   return text => {
-    const known = made.get(text);
+    const known = results.get(text);
     if (known !== undefined) return known;
     const value = make(text);
-    made.set(text, value);
+    results.set(text, value);
     return value;
   };
 }
@@ -42,35 +42,35 @@ function mask(text: string, blankStrings: boolean): string {
   let braces = 0;
   let at = 0;
   while (at < text.length) {
-    const two = text.slice(at, at + 2);
-    const one = text[at];
-    if (two === '//') {
+    const nextTwo = text.slice(at, at + 2);
+    const char = text[at];
+    if (nextTwo === '//') {
       const end = endOf(text, '\n', at);
       blank(at, end);
       at = end;
-    } else if (two === '/*') {
+    } else if (nextTwo === '/*') {
       const end = Math.min(text.length, endOf(text, '*/', at + 2) + 2);
       blank(at, end);
       at = end;
-    } else if (one === "'" || one === '"') {
-      const end = endOfQuoted(text, at, one);
+    } else if (char === "'" || char === '"') {
+      const end = endOfQuoted(text, at, char);
       if (blankStrings) blank(at + 1, end);
       at = end + 1;
-    } else if (one === '`' || (one === '}' && templates.at(-1) === braces)) {
-      if (one === '}') templates.pop();
+    } else if (char === '`' || (char === '}' && templates.at(-1) === braces)) {
+      if (char === '}') templates.pop();
       const end = endOfTemplatePart(text, at + 1);
       if (blankStrings) blank(at + 1, end);
       if (text[end] === '$') {
         templates.push(braces);
         at = end + 2;
       } else at = end + 1;
-    } else if (one === '/' && REGEX_MAY_FOLLOW.test(out.slice(Math.max(0, at - 40), at).join(''))) {
+    } else if (char === '/' && REGEX_MAY_FOLLOW.test(out.slice(Math.max(0, at - 40), at).join(''))) {
       const end = endOfRegex(text, at);
       if (blankStrings) blank(at + 1, end);
       at = end + 1;
     } else {
-      if (one === '{') braces++;
-      if (one === '}') braces--;
+      if (char === '{') braces++;
+      if (char === '}') braces--;
       at++;
     }
   }
@@ -102,12 +102,12 @@ function endOfTemplatePart(text: string, from: number): number {
 function endOfRegex(text: string, from: number): number {
   let inClass = false;
   for (let at = from + 1; at < text.length; at++) {
-    const one = text[at];
-    if (one === '\\') at++;
-    else if (one === '\n') return at;
-    else if (one === '[') inClass = true;
-    else if (one === ']') inClass = false;
-    else if (one === '/' && !inClass) return at;
+    const char = text[at];
+    if (char === '\\') at++;
+    else if (char === '\n') return at;
+    else if (char === '[') inClass = true;
+    else if (char === ']') inClass = false;
+    else if (char === '/' && !inClass) return at;
   }
   return text.length;
 }
@@ -117,7 +117,7 @@ const STATIC =
 const BARE = /(?<![\w$.])import\s*()(['"])/g;
 const DYNAMIC = /(typeof\s+)?(?<![\w$.])(?:import|require)\s*\(\s*(['"])/g;
 
-export const importsOf = remembered(findImports);
+export const importsOf = cached(findImports);
 
 function findImports(text: string): readonly Import[] {
   const code = codeOnly(text);

@@ -16,8 +16,8 @@ function longFunctionsIn({ path, text }: SourceFile): Complaint[] {
   const lines = codeOnly(text).trimEnd().split('\n');
   const starts = lines.flatMap((line, at) => (TOP_LEVEL_LINE.test(line) ? [at] : []));
   return starts.flatMap((start, index) => {
-    const [, named, assigned] = FUNCTION.exec(lines[start] ?? '') ?? [];
-    const name = named ?? assigned;
+    const [, functionName, constantName] = FUNCTION.exec(lines[start] ?? '') ?? [];
+    const name = functionName ?? constantName;
     const length = lines
       .slice(start, starts[index + 1])
       .join('\n')

@@ -9,7 +9,7 @@ const FOLDER = '/dev/shm';
  * The minimum free space in the folder and in memory. Five concurrent test files, with their browsers, need 2 GiB of
  * it.
  */
-const ROOM_BYTES_MIN = 6 * 1024 ** 3;
+const FREE_BYTES_MIN = 6 * 1024 ** 3;
 /** Mount options that hinder tests, because tests start programs in this folder and change their user. */
 const HINDERING_OPTIONS = ['ro', 'noexec', 'nosuid'];
 
@@ -23,7 +23,7 @@ export function memoryFolder(): string | undefined {
     return undefined;
   }
   const { bavail, bsize } = statfsSync(FOLDER);
-  return Math.min(bavail * bsize, freemem()) < ROOM_BYTES_MIN ? undefined : FOLDER;
+  return Math.min(bavail * bsize, freemem()) < FREE_BYTES_MIN ? undefined : FOLDER;
 }
 
 /** The line in /proc/mounts for the last mount at this folder. */

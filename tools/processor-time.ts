@@ -19,13 +19,13 @@ export const processorTime = (): ProcessorTime =>
 /** `self`: /proc/PID/stat; `machine`: /proc/stat. See proc(5). */
 export function processorTimeIn(self: string, machine: string): ProcessorTime {
   // The name of the program may contain spaces and brackets.
-  const own = self.slice(self.lastIndexOf(')') + 2).split(' ');
-  const all = /^cpu +(.*)$/m.exec(machine)?.[1]?.split(' ').slice(0, 8).map(Number) ?? [];
-  const [, , , idle = 0, waiting = 0] = all;
+  const processFields = self.slice(self.lastIndexOf(')') + 2).split(' ');
+  const machineTicks = /^cpu +(.*)$/m.exec(machine)?.[1]?.split(' ').slice(0, 8).map(Number) ?? [];
+  const [, , , idle = 0, ioWait = 0] = machineTicks;
   return {
-    used: sum(own.slice(11, 15).map(Number)) / TICKS_PER_SECOND,
-    idle: (idle + waiting) / TICKS_PER_SECOND,
-    whole: sum(all) / TICKS_PER_SECOND,
+    used: sum(processFields.slice(11, 15).map(Number)) / TICKS_PER_SECOND,
+    idle: (idle + ioWait) / TICKS_PER_SECOND,
+    whole: sum(machineTicks) / TICKS_PER_SECOND,
   };
 }
 

@@ -2,16 +2,16 @@
 import { readConfig } from '../server/config.ts';
 
 export function settingNames(): string[] {
-  const asked = new Set<string>();
-  const watched = new Proxy<Record<string, string | undefined>>(
+  const readNames = new Set<string>();
+  const recordingEnv = new Proxy<Record<string, string | undefined>>(
     {},
     {
       get(_, name) {
-        if (typeof name === 'string') asked.add(name);
+        if (typeof name === 'string') readNames.add(name);
         return undefined;
       },
     },
   );
-  readConfig(watched);
-  return [...asked].sort();
+  readConfig(recordingEnv);
+  return [...readNames].sort();
 }

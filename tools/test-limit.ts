@@ -8,9 +8,9 @@ const AFTER_TESTS_MS_MAX = 120_000;
 const FILE_MS_MAX = 30 * 60_000;
 const SLOW_FILE_MS_MAX = 4 * 3_600_000;
 
-function end(afterWhat: string): void {
+function end(deadline: string): void {
   const alive = process.getActiveResourcesInfo().filter(name => name !== 'PipeWrap');
-  process.stderr.write(`this test file did not end ${afterWhat}; still alive: ${alive.join(', ') || 'nothing'}\n`);
+  process.stderr.write(`this test file did not end ${deadline}; still alive: ${alive.join(', ') || 'nothing'}\n`);
   process.exit(1);
 }
 

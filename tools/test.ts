@@ -39,7 +39,7 @@ const FILES_SHOWN = 12;
 /** The reason for each failure is printed at the end, truncated to this length. */
 const REASON_CHARS_MAX = 2_000;
 
-const { values, positionals: words } = parseArgs({
+const { values, positionals: pathParts } = parseArgs({
   options: {
     slow: { type: 'boolean', default: false },
     'rerun-failed': { type: 'boolean', default: false },
@@ -52,8 +52,8 @@ const { values, positionals: words } = parseArgs({
 });
 const { slow, watch, engine, name: namePattern } = values;
 // Slow tests write more temporary files than fit in memory.
-const temporary = slow ? undefined : (process.env.TMPDIR ?? memoryFolder());
-if (temporary !== undefined) process.env.TMPDIR = temporary;
+const temporaryFolder = slow ? undefined : (process.env.TMPDIR ?? memoryFolder());
+if (temporaryFolder !== undefined) process.env.TMPDIR = temporaryFolder;
 /** tests/harness/bundle.ts reads it. */
 const BUNDLE_VARIABLE = 'BERTH_TEST_BUNDLE';
 /** tests/harness/engine.ts reads it in the test processes. */
@@ -148,12 +148,12 @@ function filesOf(part: Part): string[] {
     .flatMap(glob => globSync(glob, { cwd: ROOT }).sort())
     .sort((one, other) => rank(one) - rank(other))
     .filter(path => slow || !path.endsWith('.slow.test.ts'))
-    .filter(path => words.length === 0 || words.some(word => path.includes(word)));
+    .filter(path => pathParts.length === 0 || pathParts.some(word => path.includes(word)));
 }
 
 function rank(path: string): number {
-  const place = LONG_FILES.findIndex(name => path.includes(name));
-  return place < 0 ? LONG_FILES.length : place;
+  const index = LONG_FILES.findIndex(name => path.includes(name));
+  return index < 0 ? LONG_FILES.length : index;
 }
 
 async function runFiles(files: readonly string[], concurrency: number, tally: Tally): Promise<void> {
@@ -189,13 +189,14 @@ async function runFiles(files: readonly string[], concurrency: number, tally: Ta
     tally.failed.push({ file, name: test.name, why });
   });
   // When each file was started. A file starts before its first test, and ends with its last test.
-  const begunAt = new Map<string, number>();
+  const startedAtOf = new Map<string, number>();
   stream.on('test:dequeue', ({ file, name }) => {
-    if (file !== undefined && file === name) begunAt.set(file, performance.now());
+    if (file !== undefined && file === name) startedAtOf.set(file, performance.now());
   });
   stream.on('test:complete', ({ file }) => {
-    const begun = file === undefined ? undefined : begunAt.get(file);
-    if (file !== undefined && begun !== undefined) tally.files.set(relative(ROOT, file), performance.now() - begun);
+    const fileStartedAt = file === undefined ? undefined : startedAtOf.get(file);
+    if (file !== undefined && fileStartedAt !== undefined)
+      tally.files.set(relative(ROOT, file), performance.now() - fileStartedAt);
   });
   const output = stream.compose(spec);
   output.pipe(process.stdout, { end: false });
@@ -222,7 +223,7 @@ async function rerun(tally: Tally): Promise<Failure[]> {
   return unsteady;
 }
 
-function print(kind: string, failures: readonly Failure[]): void {
+function printFailures(kind: string, failures: readonly Failure[]): void {
   for (const { file, name, why } of failures)
     console.log(`  ${kind}: ${file}: ${name}\n${why.replaceAll(/^/gm, '    ')}`);
 }
@@ -238,16 +239,16 @@ for (const part of PARTS.slice(0, values.unit ? 1 : PARTS.length)) {
   await runFiles(chosen, part.concurrency, tally);
 }
 if (slow && engine === undefined && !values.unit) {
-  const again = async (names: readonly string[], variable: string, value: string): Promise<void> => {
+  const runAgain = async (names: readonly string[], variable: string, value: string): Promise<void> => {
     process.env[variable] = value;
     const chosen = PARTS.flatMap(filesOf).filter(path => names.some(name => path.includes(name)));
     files += chosen.length;
     await runFiles(chosen, 1, tally);
     delete process.env[variable];
   };
-  await again(ON_BOTH_ENGINES, ENGINE_VARIABLE, 'headless-shell');
-  await again(BEHIND_FRONTS, FRONTS_VARIABLE, '2');
-  await again(['tests/faults/fleet.test'], FAULTS_VARIABLE, 'standard');
+  await runAgain(ON_BOTH_ENGINES, ENGINE_VARIABLE, 'headless-shell');
+  await runAgain(BEHIND_FRONTS, FRONTS_VARIABLE, '2');
+  await runAgain(['tests/faults/fleet.test'], FAULTS_VARIABLE, 'standard');
 }
 const unsteady = values['rerun-failed'] ? await rerun(tally) : [];
 
@@ -258,8 +259,8 @@ console.log(
 console.log(`  ${describeUsage(timeBefore, processorTime())}`);
 const longest = [...tally.files].toSorted(([, one], [, other]) => other - one).slice(0, FILES_SHOWN);
 for (const [file, ms] of longest) console.log(`  ${(ms / 1000).toFixed(1).padStart(6)} s  ${file}`);
-print('unsteady, passed when it was run once more', unsteady);
-print('failed', tally.failed);
+printFailures('unsteady, passed when it was run once more', unsteady);
+printFailures('failed', tally.failed);
 if (files === 0) console.log('No test file has such a path.');
 else if (tally.passed + tally.failed.length === 0) console.log('No test has such a name.');
 process.exitCode = tally.passed === 0 || tally.failed.length > 0 ? 1 : 0;

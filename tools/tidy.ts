@@ -146,7 +146,7 @@ export function checkTidy(files: readonly SourceFile[]): Complaint[] {
     ...files.flatMap(openingComment),
     ...files.flatMap(oneTitle),
     ...deadLinks(files),
-    ...unused(files),
+    ...unusedFiles(files),
   ];
 }
 
@@ -154,9 +154,9 @@ function bannedWords(file: SourceFile): Complaint[] {
   return [...BANS, ...PLAIN]
     .filter(ban => ban.where(file.path))
     .flatMap(ban => {
-      const seen =
+      const searchedText =
         ban.look === 'text' ? file.text : ban.look === 'code' ? codeOnly(file.text) : withoutComments(file.text);
-      return [...seen.matchAll(ban.pattern)].map(match => ({
+      return [...searchedText.matchAll(ban.pattern)].map(match => ({
         path: file.path,
         line: lineOf(file.text, match.index),
         what: `${ban.what}: ${file.text.slice(match.index, match.index + match[0].length).trim()}`,
@@ -201,12 +201,12 @@ function oneTitle(file: SourceFile): Complaint[] {
 }
 
 function deadLinks(files: readonly SourceFile[]): Complaint[] {
-  const there = new Set(files.flatMap(({ path }) => [path, ...foldersOf(path)]));
+  const existingPaths = new Set(files.flatMap(({ path }) => [path, ...foldersOf(path)]));
   return files
     .filter(({ path }) => isDocument(path))
     .flatMap(file =>
       linksOf(file)
-        .filter(({ path }) => !there.has(path) && !UNCHECKED_FILES.test(path))
+        .filter(({ path }) => !existingPaths.has(path) && !UNCHECKED_FILES.test(path))
         .map(({ target, line }) => ({
           path: file.path,
           line,
@@ -221,8 +221,8 @@ function linksOf({ path, text }: SourceFile): Array<{ path: string; target: stri
   return [...prose(text).matchAll(/\]\(([^)\s]+)\)/g)].flatMap(match => {
     const target = (match[1] ?? '').replace(/#.*$/, '');
     if (target === '' || /^[a-z]+:/.test(target) || target.startsWith('/')) return [];
-    const there = posix.join(posix.dirname(path), target).replace(/\/$/, '');
-    return [{ path: there, target, line: lineOf(text, match.index) }];
+    const linkedPath = posix.join(posix.dirname(path), target).replace(/\/$/, '');
+    return [{ path: linkedPath, target, line: lineOf(text, match.index) }];
   });
 }
 
@@ -234,18 +234,18 @@ const foldersOf = (path: string): string[] => {
 /** Files that documents link to, but that the checks do not read. */
 const UNCHECKED_FILES = /^(?:LICENSE|contract\/generated\/[\w.-]+|docs\/assets\/console\.png)$/;
 
-function unused(files: readonly SourceFile[]): Complaint[] {
-  const ours = files.filter(
+function unusedFiles(files: readonly SourceFile[]): Complaint[] {
+  const projectFiles = files.filter(
     file => /^(?:contract|server|sdk|cli|console|tools|bench)\//.test(file.path) && isCode(file.path),
   );
-  const paths = new Set(ours.map(file => file.path));
-  const used = new Set(
-    files.flatMap(file => (isTest(file.path) && !file.path.startsWith('tests/') ? [] : mentions(file, paths))),
+  const paths = new Set(projectFiles.map(file => file.path));
+  const usedPaths = new Set(
+    files.flatMap(file => (isTest(file.path) && !file.path.startsWith('tests/') ? [] : pathsMentionedIn(file, paths))),
   );
   return (
-    ours
+    projectFiles
       // No file imports declaration files: the compiler finds them by itself.
-      .filter(file => !isTest(file.path) && !file.path.endsWith('.d.ts') && !used.has(file.path))
+      .filter(file => !isTest(file.path) && !file.path.endsWith('.d.ts') && !usedPaths.has(file.path))
       .map(file => ({
         path: file.path,
         what: 'nobody imports or starts this file',
@@ -260,7 +260,7 @@ const NAMES_FILE = /[\w.@/-]+\.(?:tsx?|[mc]js)\b/g;
  * The paths that this file imports or mentions in a string or a script, for example a helper that it starts as a
  * program, or a command in package.json.
  */
-function mentions(file: SourceFile, paths: ReadonlySet<string>): string[] {
+function pathsMentionedIn(file: SourceFile, paths: ReadonlySet<string>): string[] {
   if (isDocument(file.path)) return [];
   const folder = posix.dirname(file.path);
   const text = isCode(file.path) ? withoutComments(file.text) : file.text;

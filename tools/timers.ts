@@ -10,7 +10,7 @@ const IMPORTED = /\bset(?:Timeout|Interval)\b[^;]*\bfrom\s*(['"])(?:node:)?timer
 const CLOCK = 'server/kit/clock.ts';
 
 /** Path of a file -> what its timers limit. A listed file without a timer is an error. */
-const KNOWN: Readonly<Record<string, string>> = {
+const REAL_TIMERS: Readonly<Record<string, string>> = {
   'server/kit/wait.ts': 'how long an answer of a real thing is waited for',
   'server/kit/worker-pool.ts': 'how long a job may run, and an idle thread stays',
   'server/kit/loop-watch.ts': 'measures how late real timers are',
@@ -35,7 +35,7 @@ const KNOWN: Readonly<Record<string, string>> = {
 };
 
 /** `known`: the files that may have real timers, and why. */
-export function checkTimers(files: readonly SourceFile[], known = KNOWN): Complaint[] {
+export function checkTimers(files: readonly SourceFile[], known = REAL_TIMERS): Complaint[] {
   const server = files.filter(({ path }) => path.startsWith('server/') && isCode(path) && !isTest(path));
   const timers = server.filter(({ path }) => path !== CLOCK).flatMap(timersIn);
   const withTimers = new Set(timers.map(({ path }) => path));

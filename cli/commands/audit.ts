@@ -31,8 +31,8 @@ export function verifyAudit(terminal: Terminal, options: JsonOption): Promise<vo
   return withLocal(terminal, async local => {
     const { problems, ...counts } = await local.verifyAudit();
     const lines = problems.map(({ chain, what, number, how }) => {
-      const of = chain === NO_APPLICATION ? 'no application' : `application ${chain}`;
-      return `${what} ${number} (${of}) ${how === 'missing' ? 'is missing' : 'was changed'}`;
+      const chainLabel = chain === NO_APPLICATION ? 'no application' : `application ${chain}`;
+      return `${what} ${number} (${chainLabel}) ${how === 'missing' ? 'is missing' : 'was changed'}`;
     });
     if (options.json) printJson(terminal, { ok: problems.length === 0, ...counts, problems });
     if (problems.length > 0) throw new CommandFailed(EXIT.failed, `the audit log is not intact: ${lines.join('; ')}.`);

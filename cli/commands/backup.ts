@@ -18,16 +18,16 @@ export async function takeBackup(terminal: Terminal, target: string, options: Js
 }
 
 export async function restoreBackup(terminal: Terminal, source: string, options: JsonOption): Promise<void> {
-  const did = await restore(terminal.env, source).catch(error => {
+  const restored = await restore(terminal.env, source).catch(error => {
     if (error instanceof Error && 'code' in error && error.code === 'not_found')
       throw new CommandFailed(EXIT.notFound, error.message);
     throw error;
   });
-  if (options.json) return printJson(terminal, did);
+  if (options.json) return printJson(terminal, restored);
   terminal.print(
-    `Restored ${did.files} files from ${did.path} to ${did.dataDir}. The backup was made at ${did.createdAt} by Berth ${did.madeBy}.\n`,
+    `Restored ${restored.files} files from ${restored.path} to ${restored.dataDir}. The backup was made at ${restored.createdAt} by Berth ${restored.madeBy}.\n`,
   );
-  for (const one of did.notRestored) terminal.print(`Not included: ${one}.\n`);
+  for (const one of restored.notRestored) terminal.print(`Not included: ${one}.\n`);
   terminal.print(
     'Start the service. Sessions that were running when the backup was made will end as ERROR / service_restart.\n',
   );

@@ -7,7 +7,7 @@ import { printJson, type Terminal } from '../terminal.ts';
 import { withLocal } from './keys.ts';
 import type { JsonOption } from './tokens.ts';
 
-const LOOK_MS = 1_000;
+const POLL_MS = 1_000;
 
 export interface DrainOptions extends JsonOption {
   readonly wait: number;
@@ -33,19 +33,19 @@ export function listHosts(terminal: Terminal, options: JsonOption): Promise<void
 export function drainHost(terminal: Terminal, id: string, { wait, json }: DrainOptions): Promise<void> {
   return withLocal(terminal, async local => {
     await local.drainHost(id, true);
-    const untilMs = systemClock.monotonicMs() + 1000 * wait;
+    const deadlineMs = systemClock.monotonicMs() + 1000 * wait;
     for (;;) {
-      const left = await usedSlots(local, id);
-      if (left === 0) {
+      const usedCount = await usedSlots(local, id);
+      if (usedCount === 0) {
         if (json) return printJson(terminal, { id, draining: true, used: 0 });
         return terminal.print(`Host ${id} has no sessions and receives no new sessions.\n`);
       }
-      if (systemClock.monotonicMs() >= untilMs)
+      if (systemClock.monotonicMs() >= deadlineMs)
         throw new CommandFailed(
           EXIT.failed,
-          `Host ${id} receives no new sessions, but still has ${left}. Wait longer with --wait SECONDS, or release the sessions.`,
+          `Host ${id} receives no new sessions, but still has ${usedCount}. Wait longer with --wait SECONDS, or release the sessions.`,
         );
-      await systemClock.sleep(LOOK_MS);
+      await systemClock.sleep(POLL_MS);
     }
   });
 }

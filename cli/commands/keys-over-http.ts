@@ -21,7 +21,7 @@ export interface CreateAppKeyOptions extends AppOptions, Omit<CreateKeyOptions, 
 export const createAppKey = (terminal: Terminal, options: CreateAppKeyOptions): Promise<void> =>
   overHttp(terminal, options, async connection => {
     const profile = options.save ? loggedInProfile(connection) : undefined;
-    const made = await dataOf(
+    const created = await dataOf(
       connection.berth.POST('/v1/applications/{appId}/agent-keys', {
         params: { path: { appId: options.app } },
         body: {
@@ -31,7 +31,7 @@ export const createAppKey = (terminal: Terminal, options: CreateAppKeyOptions): 
         },
       }),
     );
-    const { id, applicationId, key } = made;
+    const { id, applicationId, key } = created;
     if (key === undefined)
       throw new CommandFailed(EXIT.failed, `The response to the creation of key ${id} does not contain the key.`);
     if (profile) writeProfile(terminal, connection.profileName, { ...profile, key: { id, applicationId, value: key } });
@@ -58,8 +58,8 @@ function loggedInProfile({ profile, profileName, server }: Connection): Profile 
 function savedText(id: string, { profile, profileName }: Connection): string {
   const saved = `Agent key ${id} is saved in profile ${profileName} for use with \`berth sessions\`.\n`;
   if (!profile?.key) return saved;
-  const { id: before, applicationId } = profile.key;
-  return `${saved}The previously saved key stays valid. To revoke it: berth keys revoke ${before} --app ${applicationId}\n`;
+  const { id: previousId, applicationId } = profile.key;
+  return `${saved}The previously saved key stays valid. To revoke it: berth keys revoke ${previousId} --app ${applicationId}\n`;
 }
 
 export const listAppKeys = (terminal: Terminal, options: AppOptions): Promise<void> =>

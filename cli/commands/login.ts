@@ -20,12 +20,12 @@ export interface LoginOptions extends HttpOptions {
 
 export async function login(terminal: Terminal, options: LoginOptions): Promise<void> {
   const profileName = options.profile ?? PROFILE_DEFAULT;
-  const before = readProfile(terminal, profileName);
-  const server = serverOf(terminal, options, before);
-  if (before && before.server !== server)
+  const previousProfile = readProfile(terminal, profileName);
+  const server = serverOf(terminal, options, previousProfile);
+  if (previousProfile && previousProfile.server !== server)
     throw new CommandFailed(
       EXIT.usage,
-      `Profile ${profileName} is already logged in to ${before.server}. Log out first, or use another profile with --profile.`,
+      `Profile ${profileName} is already logged in to ${previousProfile.server}. Log out first, or use another profile with --profile.`,
     );
   if (isUnencryptedRemote(server))
     terminal.say(`Warning: the connection to ${server} is not encrypted. Others may read your credentials.\n`);
@@ -33,14 +33,15 @@ export async function login(terminal: Terminal, options: LoginOptions): Promise<
     const token = options.tokenStdin
       ? await readTokenFromInput(terminal, server)
       : await approvedToken(terminal, berth, options.scope ?? SCOPES);
-    writeProfile(terminal, profileName, { ...before, server, token });
-    if (before?.token?.isOwn) await revokeReplaced(server, before.token);
+    writeProfile(terminal, profileName, { ...previousProfile, server, token });
+    if (previousProfile?.token?.isOwn) await revokeReplaced(server, previousProfile.token);
     const expiresAt = token.expiresAt ? { expiresAt: token.expiresAt } : {};
     if (options.json) return printJson(terminal, { profile: profileName, server, tokenId: token.id, ...expiresAt });
     terminal.say(
       `Logged in to ${server}${token.expiresAt ? ` until ${token.expiresAt}` : ''}. The token is saved in ${credentialsFile(terminal)}.\n`,
     );
-    if (!before?.key) terminal.say('For `berth sessions`, create an agent key: berth keys create --app ID --save\n');
+    if (!previousProfile?.key)
+      terminal.say('For `berth sessions`, create an agent key: berth keys create --app ID --save\n');
   });
 }
 
@@ -52,12 +53,12 @@ function isUnencryptedRemote(server: string): boolean {
 async function approvedToken(terminal: Terminal, berth: Berth, scopes: readonly string[]): Promise<ProfileToken> {
   const { USER } = terminal.env;
   const deviceName = USER ? `${USER}@${hostname()}` : hostname();
-  const granted = await deviceLogin(berth, { scopes, deviceName }, started => terminal.say(invitation(started)));
+  const grantedToken = await deviceLogin(berth, { scopes, deviceName }, started => terminal.say(invitation(started)));
   return {
-    id: granted.token_id,
-    value: granted.access_token,
+    id: grantedToken.token_id,
+    value: grantedToken.access_token,
     isOwn: true,
-    expiresAt: new Date(Date.now() + granted.expires_in * SECOND_MS).toISOString(),
+    expiresAt: new Date(Date.now() + grantedToken.expires_in * SECOND_MS).toISOString(),
   };
 }
 

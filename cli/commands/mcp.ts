@@ -29,11 +29,11 @@ export const serveMcp = (terminal: Terminal, options: McpOptions): Promise<void>
         EXIT.usage,
         'The application of the agent key is unknown. Pass its id with --app ID, or run `berth login` and `berth keys create --app ID`.',
       );
-    const ask = createAsk(connection, appId);
+    const ask = createSendRequest(connection, appId);
     await ask('ping', {}); // A wrong address or key is an error of the command, with its exit code.
-    const ended = Promise.withResolvers<void>();
-    const handle = serveStdio(() => serverFor(ask), { transport: createTransport(ended.resolve) });
-    await ended.promise;
+    const inputEnded = Promise.withResolvers<void>();
+    const handle = serveStdio(() => serverFor(ask), { transport: createTransport(inputEnded.resolve) });
+    await inputEnded.promise;
     await handle.close();
   });
 
@@ -53,8 +53,9 @@ function serverFor(sendRequest: SendRequest): Server {
   const server = new Server(INFO, { capabilities: { tools: {} } });
   server.setRequestHandler('tools/list', async () => ({ tools: [], ...(await sendRequest('tools/list', {})) }));
   server.setRequestHandler('tools/call', async ({ params }, { mcpReq }) => {
-    const declared: unknown = Object(mcpReq.envelope)[CLIENT_CAPABILITIES_META_KEY] ?? server.getClientCapabilities();
-    const { elicitation } = Object(declared);
+    const declaredCapabilities: unknown =
+      Object(mcpReq.envelope)[CLIENT_CAPABILITIES_META_KEY] ?? server.getClientCapabilities();
+    const { elicitation } = Object(declaredCapabilities);
     const [inputResponses, requestState] = [mcpReq.inputResponses, mcpReq.requestState<string>()];
     return {
       ...{ content: [] },
@@ -77,7 +78,7 @@ function serverFor(sendRequest: SendRequest): Server {
 const REVISION = '2026-07-28';
 
 /** Returns a function that sends a message and returns its result. */
-function createAsk({ berth }: Connection, appId: string): SendRequest {
+function createSendRequest({ berth }: Connection, appId: string): SendRequest {
   let lastId = 0;
   return async (method, params) => {
     lastId += 1;

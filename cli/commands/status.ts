@@ -54,29 +54,30 @@ export async function status(terminal: Terminal, { json }: { json?: true }): Pro
       EXIT.failed,
       'the server has no operator address: BERTH_OPERATOR_LISTEN is `off`. Set it to an address and restart the service.',
     );
-  const found = await read(reachableUrl(server.addresses.url), operatorUrl, server.pid, publicUrl);
-  if (json) printJson(terminal, found);
-  else terminal.print(formatStatus(found));
-  const failed = found.checks.filter(({ ok }) => !ok);
-  if (!found.ready) throw new CommandFailed(EXIT.unfit, `the service is not ready: ${failed.map(wordsOf).join('; ')}.`);
+  const report = await readStatus(reachableUrl(server.addresses.url), operatorUrl, server.pid, publicUrl);
+  if (json) printJson(terminal, report);
+  else terminal.print(formatStatus(report));
+  const failed = report.checks.filter(({ ok }) => !ok);
+  if (!report.ready)
+    throw new CommandFailed(EXIT.unfit, `the service is not ready: ${failed.map(checkText).join('; ')}.`);
 }
 
-function reachableUrl(listening: string): string {
-  const { hostname, port } = new URL(listening);
+function reachableUrl(listenUrl: string): string {
+  const { hostname, port } = new URL(listenUrl);
   return `http://${LOOPBACK_BY_WILDCARD[hostname] ?? hostname}:${port || 80}`;
 }
 
-async function read(url: string, operatorUrl: string, pid: number, publicUrl: string): Promise<Status> {
+async function readStatus(url: string, operatorUrl: string, pid: number, publicUrl: string): Promise<Status> {
   const [welcome, readiness, metrics] = await Promise.all([
     fetchText(url, '/'),
     fetchText(operatorUrl, '/readyz'),
     fetchText(operatorUrl, '/metrics'),
   ]);
   const { version } = jsonIn(welcome);
-  const { checks, status: said } = jsonIn(readiness);
+  const { checks, status: readyState } = jsonIn(readiness);
   const sum = (name: string, label = ''): number => metricIn(metrics, name, label);
   return {
-    ...{ running: true, ready: said === 'ready', pid, version: String(version), url, publicUrl, operatorUrl },
+    ...{ running: true, ready: readyState === 'ready', pid, version: String(version), url, publicUrl, operatorUrl },
     sessions: {
       running: sum('berth_sessions', 'status="RUNNING"'),
       pending: sum('berth_sessions', 'status="PENDING"'),
@@ -92,8 +93,8 @@ async function fetchText(url: string, path: string): Promise<string> {
     const signal = AbortSignal.timeout(RESPONSE_MS);
     return await (await fetch(url + path, { signal, headers: { accept: 'application/json, text/plain' } })).text();
   } catch (error) {
-    const why = error instanceof Error ? error.message : 'unknown';
-    throw new CommandFailed(EXIT.unreachable, `the server is running, but ${url} does not respond: ${why}.`);
+    const reason = error instanceof Error ? error.message : 'unknown';
+    throw new CommandFailed(EXIT.unreachable, `the server is running, but ${url} does not respond: ${reason}.`);
   }
 }
 
@@ -112,7 +113,7 @@ function metricIn(text: string, name: string, label: string): number {
   return values.reduce((sum, value) => sum + value, 0);
 }
 
-const wordsOf = ({ name, detail }: Check): string => `${name} ${detail}`;
+const checkText = ({ name, detail }: Check): string => `${name} ${detail}`;
 
 function formatStatus({
   ready,

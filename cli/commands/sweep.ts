@@ -7,11 +7,11 @@ export async function sweep(terminal: Terminal, options: { dryRun?: true; json?:
   const local = await openLocal(terminal.env);
   try {
     const plan = await local.sweepPlan();
-    const did = options.dryRun ? undefined : await local.sweep();
-    if (options.json) return terminal.print(`${JSON.stringify(did ?? plan)}\n`);
-    if (did)
+    const result = options.dryRun ? undefined : await local.sweep();
+    if (options.json) return terminal.print(`${JSON.stringify(result ?? plan)}\n`);
+    if (result)
       return terminal.print(
-        `Removed the files of ${did.files} sessions and the database rows of ${did.sessions} sessions. ${did.failed} removals failed.\n`,
+        `Removed the files of ${result.files} sessions and the database rows of ${result.sessions} sessions. ${result.failed} removals failed.\n`,
       );
     for (const { id, downloads, uploads, bytes } of plan.files)
       terminal.print(`files    ${id}  ${downloads} downloads, ${uploads} uploads, ${bytes} bytes\n`);

@@ -85,15 +85,15 @@ const EXIT_OF_STATUS: Readonly<Record<number, ExitCode>> = {
 
 function commandFailed(error: BerthError, connection: Connection): CommandFailed {
   const { message, advice, code, status, requestId } = error;
-  if (code === 'no_credential') return new CommandFailed(EXIT.denied, missing(error, connection));
+  if (code === 'no_credential') return new CommandFailed(EXIT.denied, missingCredentialText(error, connection));
   const issues = Array.isArray(error.details?.issues)
     ? error.details.issues.map(issue => `\n  ${issueText(issue)}`)
     : [];
-  const renewed = status === 401 ? ` ${loginAdvice(connection.server, connection.profileName)}` : '';
+  const loginHint = status === 401 ? ` ${loginAdvice(connection.server, connection.profileName)}` : '';
   const exit = code === 'unreachable' ? EXIT.unreachable : (EXIT_OF_STATUS[status ?? 0] ?? EXIT.failed);
   const request = requestId && exit === EXIT.failed ? ` (request ${requestId})` : '';
-  const shown = renewed || (advice && !message.includes(advice) ? ` ${advice}` : '');
-  return new CommandFailed(exit, `${message}${issues.join('')}${shown}${request}`);
+  const hint = loginHint || (advice && !message.includes(advice) ? ` ${advice}` : '');
+  return new CommandFailed(exit, `${message}${issues.join('')}${hint}${request}`);
 }
 
 function issueText(issue: unknown): string {
@@ -101,7 +101,7 @@ function issueText(issue: unknown): string {
   return `${issue.path}: ${issue.message}`;
 }
 
-function missing({ details }: BerthError, { server, profileName }: Connection): string {
+function missingCredentialText({ details }: BerthError, { server, profileName }: Connection): string {
   if (details?.credential === 'token') return `There is no login for ${server}. ${loginAdvice(server, profileName)}`;
   return `There is no agent key for ${server}. Run \`berth keys create --app ID --save\`${profileName === PROFILE_DEFAULT ? '' : ` with \`--profile ${profileName}\``}, or pass a key with \`--key\` or BERTH_KEY.`;
 }

@@ -53,7 +53,7 @@ export function writeProfile(terminal: Terminal, name: string, profile: Profile 
 function readStoredProfiles(file: string): StoredProfiles {
   const text = textOf(file);
   if (text === undefined) return { version: 1, profiles: {} };
-  const stored = parsed(text);
+  const stored = parseJson(text);
   if (Check(StoredProfiles, stored)) return stored;
   throw new CommandFailed(
     EXIT.failed,
@@ -66,12 +66,12 @@ function readStoredProfiles(file: string): StoredProfiles {
  * before its first byte is written.
  */
 function writeStoredProfiles(file: string, contents: StoredProfiles): void {
-  const fresh = `${file}.${process.pid}`;
+  const temporaryFile = `${file}.${process.pid}`;
   try {
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-    rmSync(fresh, { force: true });
-    writeFileSync(fresh, `${JSON.stringify(contents, null, 2)}\n`, { mode: 0o600, flag: 'wx' });
-    renameSync(fresh, file);
+    rmSync(temporaryFile, { force: true });
+    writeFileSync(temporaryFile, `${JSON.stringify(contents, null, 2)}\n`, { mode: 0o600, flag: 'wx' });
+    renameSync(temporaryFile, file);
   } catch (error) {
     throw new CommandFailed(EXIT.failed, `${file} cannot be written: ${reasonOf(error)}`);
   }
@@ -88,7 +88,7 @@ function textOf(file: string): string | undefined {
 
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-function parsed(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

@@ -4,8 +4,8 @@ import type { ConsumerDevice, ConsumerDevices } from '../../contract/consumer-da
 import type { ConsumerPasskeys, ConsumerProfile } from '../../contract/consumers.ts';
 import type { PasskeyChallenge } from '../../contract/sign-in.ts';
 import { createPasskey, hasPasskeys } from '../src/api/passkeys.ts';
-import { build, busy, button, byId, confirmButton, listOf, setTitle, timeOf } from './parts.ts';
-import { offer } from './receipts.ts';
+import { build, button, byId, confirmButton, listOf, setTitle, timeOf, withDisabled } from './parts.ts';
+import { saveFile } from './receipts.ts';
 import type { Session } from './session.ts';
 
 export async function showAccount(session: Session): Promise<void> {
@@ -36,7 +36,7 @@ export async function showAccount(session: Session): Promise<void> {
     ),
     build('h2', {}, 'Your stored data'),
     build('p', { className: 'soft' }, 'One archive with your profile, memory, consents, decisions and receipts.'),
-    button('Download it', async () => offer(await session.download('profile.export'), 'profile.zip')),
+    button('Download it', async () => saveFile(await session.download('profile.export'), 'profile.zip')),
     build('h2', {}, 'Delete the account'),
     build(
       'p',
@@ -58,7 +58,7 @@ function nameForm(session: Session, profile: ConsumerProfile): HTMLFormElement {
   const form = build('form', { className: 'inline' }, build('label', {}, 'Name', input), save);
   form.addEventListener('submit', event => {
     event.preventDefault();
-    void busy([save], async () => {
+    void withDisabled([save], async () => {
       await session.send('profile.update', { displayName: input.value });
       await showAccount(session);
     });
@@ -115,7 +115,7 @@ function deviceItem(
       timeOf(lastUsedAt ?? createdAt),
     ),
   );
-  const end = button(
+  const signOutButton = button(
     'Sign out',
     async () => {
       await session.send('session.endOne', { id });
@@ -124,7 +124,7 @@ function deviceItem(
     'quiet',
     `Sign out of ${deviceLabel}`,
   );
-  return build('li', { className: 'pair' }, text, ...(isThis ? [] : [end]));
+  return build('li', { className: 'pair' }, text, ...(isThis ? [] : [signOutButton]));
 }
 
 const signOutElsewhereButtons = (session: Session, { data }: ConsumerDevices): readonly HTMLButtonElement[] =>

@@ -2,7 +2,7 @@
 // shown separately.
 import type { ActionChallenge, ApplicationAction } from '../../contract/actions.ts';
 import { askPasskey, hasPasskeys } from '../src/api/passkeys.ts';
-import { build, busy, byId, setTitle, timeOf } from './parts.ts';
+import { build, byId, setTitle, timeOf, withDisabled } from './parts.ts';
 import type { Session } from './session.ts';
 
 const END_TEXTS: Readonly<Record<string, string>> = {
@@ -24,14 +24,14 @@ function draw(session: Session, action: ApplicationAction): void {
     build('dt', {}, label),
     build('dd', {}, value),
   ]);
-  const until = mayDecide ? [build('dt', {}, 'Decide by'), build('dd', {}, timeOf(expiresAt))] : [];
+  const deadlineParts = mayDecide ? [build('dt', {}, 'Decide by'), build('dd', {}, timeOf(expiresAt))] : [];
   const warning =
     effect === 'irreversible' && mayDecide ? [build('p', { className: 'warn' }, 'This cannot be undone.')] : [];
-  const said =
+  const agentStatement =
     reason === undefined
       ? []
       : [build('section', { className: 'said' }, build('h2', {}, 'The agent says'), build('p', {}, reason))];
-  const end = mayDecide
+  const footer = mayDecide
     ? [build('div', { className: 'decide' }, ...buttons(session, action))]
     : [
         build(
@@ -41,23 +41,25 @@ function draw(session: Session, action: ApplicationAction): void {
         ),
         build('a', { className: 'plainly', href: `/consumer/${session.appId}` }, 'See what else is waiting for you'),
       ];
-  byId('body').replaceChildren(build('dl', {}, ...fields, ...until), ...said, ...warning, ...end);
+  byId('body').replaceChildren(build('dl', {}, ...fields, ...deadlineParts), ...agentStatement, ...warning, ...footer);
 }
 
 function buttons(session: Session, { jobId, digest }: ApplicationAction): readonly HTMLButtonElement[] {
   const approve = build('button', { type: 'button', className: 'main' }, 'Approve');
   const refuse = build('button', { type: 'button', className: 'bad' }, 'Refuse');
-  const both = [approve, refuse];
+  const decisionButtons = [approve, refuse];
   approve.addEventListener('click', () =>
-    busy(both, async () => {
+    withDisabled(decisionButtons, async () => {
       const proof = await proofOf(session, jobId);
       draw(session, await session.send<ApplicationAction>('actions.approve', { jobId, digest, ...proof }));
     }),
   );
   refuse.addEventListener('click', () =>
-    busy(both, async () => draw(session, await session.send<ApplicationAction>('actions.refuse', { jobId, digest }))),
+    withDisabled(decisionButtons, async () =>
+      draw(session, await session.send<ApplicationAction>('actions.refuse', { jobId, digest })),
+    ),
   );
-  return both;
+  return decisionButtons;
 }
 
 /** Returns the signature of the consumer's passkey over the digest, if the consumer has a passkey. */

@@ -19,32 +19,36 @@ export async function showConsent(session: Session, keyId: string): Promise<void
   if (!KEY.test(key))
     throw new Error('The address of this page is incomplete. Open the whole link that you were given.');
   const agent = await session.send<AgentAskingConsent>('memory.agent', { keyId });
-  const may = access === 'write' ? 'read and change' : 'read';
+  const accessWords = access === 'write' ? 'read and change' : 'read';
   setTitle(
-    `Allow ${agent.name} to ${may} what is remembered about you?`,
+    `Allow ${agent.name} to ${accessWords} what is remembered about you?`,
     `${agent.name} is an agent of ${session.application}. It requests access to ${key}.`,
   );
   const group = key.includes('.') ? `${key.slice(0, key.indexOf('.') + 1)}*` : undefined;
-  const what = choice('What', [
+  const keyChoice = choice('What', [
     [`only ${key}`, key],
     ...(group === undefined ? [] : [[`everything under ${group.slice(0, -1)}`, group] as const]),
   ]);
-  const time = choice(
+  const durationChoice = choice(
     'How long',
     DURATIONS.map(([text, days]) => [text, String(days ?? '')] as const),
   );
   const allow = async (): Promise<void> => {
-    const days = Number(time.chosen());
+    const days = Number(durationChoice.chosen());
     await session.send('memory.consent', {
-      ...{ keyId, keys: [what.chosen()], access },
+      ...{ keyId, keys: [keyChoice.chosen()], access },
       ...(days > 0 ? { expiresAt: new Date(Date.now() + days * DAY_MS).toISOString() } : {}),
     });
-    showDone(session, `${agent.name} can now ${may} it. You can withdraw your consent at any time under Memory.`);
+    showDone(
+      session,
+      `${agent.name} can now ${accessWords} it. You can withdraw your consent at any time under Memory.`,
+    );
   };
-  const refuse = async (): Promise<void> => showDone(session, `${agent.name} cannot ${may} it. Nothing was changed.`);
+  const refuse = async (): Promise<void> =>
+    showDone(session, `${agent.name} cannot ${accessWords} it. Nothing was changed.`);
   byId('body').replaceChildren(
-    what.element,
-    time.element,
+    keyChoice.element,
+    durationChoice.element,
     build('div', { className: 'stack' }, button('Allow', allow, 'main'), button('Do not allow', refuse)),
   );
 }

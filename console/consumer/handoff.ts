@@ -4,7 +4,7 @@ import type { ConsumerHandoff } from '../../contract/consumer-handoffs.ts';
 import type { ClaimedHandoff, HandoffOutcome } from '../../contract/handoffs.ts';
 import { isOpen, REASON_WORDS } from './handoff-words.ts';
 import { Lease } from './lease.ts';
-import { build, busy, byId, CommandRefused, setTitle, showProblem, timeOf } from './parts.ts';
+import { build, byId, CommandRefused, setTitle, showProblem, timeOf, withDisabled } from './parts.ts';
 import type { Session } from './session.ts';
 
 /** Characters that would change the order in which text is displayed. */
@@ -30,7 +30,7 @@ const RECORD_WORDS: Readonly<Record<ConsumerHandoff['record'], string>> = {
 export async function showHandoff(session: Session, id: string): Promise<void> {
   const handoff = await session.send<ConsumerHandoff>('handoffs.get', { id });
   const lease = handoff.status === 'claimed' ? Lease.stored(session.appId, id) : undefined;
-  if (lease) return work(session, handoff, lease);
+  if (lease) return showControlView(session, handoff, lease);
   draw(session, handoff);
 }
 
@@ -38,24 +38,24 @@ function draw(session: Session, handoff: ConsumerHandoff, message = END_TEXTS[ha
   const { reason, agent, instructions, pageOrigin, allowedOrigins, record, expiresAt, status } = handoff;
   document.body.className = 'single';
   setTitle(REASON_WORDS[reason], `${agent.name} asks you to take control of its browser at ${session.application}.`);
-  const asked = build(
+  const agentMessage = build(
     'section',
     { className: 'said' },
     build('h2', {}, 'The agent says'),
-    build('p', {}, plain(instructions)),
+    build('p', {}, withoutBidi(instructions)),
   );
-  const only = allowedOrigins ? pair('Only these sites', allowedOrigins.join(', ')) : [];
+  const originLimits = allowedOrigins ? pair('Only these sites', allowedOrigins.join(', ')) : [];
   const facts = build(
     'dl',
     {},
     ...pair('Page', pageOrigin ?? 'No page is open yet'),
-    ...only,
+    ...originLimits,
     ...pair('Recording', RECORD_WORDS[record]),
     ...pair('Open until', timeOf(expiresAt)),
   );
   if (status === 'requested')
     return byId('body').replaceChildren(
-      asked,
+      agentMessage,
       facts,
       build(
         'p',
@@ -65,7 +65,7 @@ function draw(session: Session, handoff: ConsumerHandoff, message = END_TEXTS[ha
       build('div', { className: 'stack' }, takeControl(session, handoff)),
     );
   byId('body').replaceChildren(
-    ...(isOpen(handoff) ? [asked] : []),
+    ...(isOpen(handoff) ? [agentMessage] : []),
     build('p', { className: 'done', role: 'status' }, message),
     build('a', { className: 'plainly', href: `/consumer/${session.appId}` }, 'See what else is waiting for you'),
   );
@@ -73,27 +73,27 @@ function draw(session: Session, handoff: ConsumerHandoff, message = END_TEXTS[ha
 
 function takeControl(session: Session, handoff: ConsumerHandoff): HTMLButtonElement {
   const { id } = handoff;
-  const take = build('button', { type: 'button', className: 'main' }, 'Take control');
-  take.addEventListener('click', () =>
-    busy([take], async () => {
+  const takeButton = build('button', { type: 'button', className: 'main' }, 'Take control');
+  takeButton.addEventListener('click', () =>
+    withDisabled([takeButton], async () => {
       try {
         const claimed = await session.send<ClaimedHandoff>('handoffs.claim', { id });
-        work(session, handoff, Lease.of(session.appId, claimed));
+        showControlView(session, handoff, Lease.of(session.appId, claimed));
       } catch (error) {
         if (!(error instanceof CommandRefused) || error.status !== 409) throw error;
         draw(session, await session.send<ConsumerHandoff>('handoffs.get', { id }));
       }
     }),
   );
-  return take;
+  return takeButton;
 }
 
-function work(session: Session, handoff: ConsumerHandoff, lease: Lease): void {
+function showControlView(session: Session, handoff: ConsumerHandoff, lease: Lease): void {
   document.body.className = 'work';
   document.title = `You have control · ${session.application}`;
   setTitle('You have control');
   byId('nav').hidden = true;
-  const asked = build('p', { className: 'asked' }, plain(handoff.instructions));
+  const agentMessage = build('p', { className: 'asked' }, withoutBidi(handoff.instructions));
   const view = build('iframe', { title: 'The browser', src: lease.viewUrl, allow: 'clipboard-read; clipboard-write' });
   const note = build('input', { maxLength: 1000, placeholder: 'Message for the agent (optional)' });
   note.setAttribute('aria-label', 'Message for the agent');
@@ -102,7 +102,7 @@ function work(session: Session, handoff: ConsumerHandoff, lease: Lease): void {
     showProblem(undefined);
     draw(session, { ...handoff, status }, message);
   };
-  const lost = async (): Promise<void> => {
+  const onControlLost = async (): Promise<void> => {
     lease.close();
     draw(session, await session.send<ConsumerHandoff>('handoffs.get', { id: handoff.id }));
     showProblem(new Error('Your control of the browser has ended.'));
@@ -112,29 +112,31 @@ function work(session: Session, handoff: ConsumerHandoff, lease: Lease): void {
     await lease.complete(outcome, text === '' ? undefined : text);
     end(outcome, message);
   };
-  const done = build('button', { type: 'button', className: 'main' }, 'Done');
-  const failed = build('button', { type: 'button' }, 'Could not do it');
-  const back = build('button', { type: 'button', className: 'quiet' }, 'Give it back');
-  const all = [done, failed, back];
-  const onClick = (one: HTMLButtonElement, action: () => Promise<void>): void =>
-    one.addEventListener('click', () =>
-      busy(all, () => action().catch(error => (Lease.isOver(error) ? lost() : Promise.reject(error)))),
+  const doneButton = build('button', { type: 'button', className: 'main' }, 'Done');
+  const failedButton = build('button', { type: 'button' }, 'Could not do it');
+  const giveBackButton = build('button', { type: 'button', className: 'quiet' }, 'Give it back');
+  const endButtons = [doneButton, failedButton, giveBackButton];
+  const onClick = (endButton: HTMLButtonElement, action: () => Promise<void>): void =>
+    endButton.addEventListener('click', () =>
+      withDisabled(endButtons, () =>
+        action().catch(error => (Lease.isOver(error) ? onControlLost() : Promise.reject(error))),
+      ),
     );
-  onClick(done, () => finish('completed', 'Thank you. The agent has control again.'));
-  onClick(failed, () => finish('failed', 'The agent was notified, and has control again.'));
-  onClick(back, async () => {
+  onClick(doneButton, () => finish('completed', 'Thank you. The agent has control again.'));
+  onClick(failedButton, () => finish('failed', 'The agent was notified, and has control again.'));
+  onClick(giveBackButton, async () => {
     await lease.giveBack();
     lease.close();
     draw(session, { ...handoff, status: 'requested' });
   });
-  const buttons = build('div', { className: 'ends' }, ...all);
-  byId('body').replaceChildren(asked, view, build('div', { className: 'foot' }, note, buttons));
+  const buttons = build('div', { className: 'ends' }, ...endButtons);
+  byId('body').replaceChildren(agentMessage, view, build('div', { className: 'foot' }, note, buttons));
   lease.keep(
     () => showProblem(undefined),
-    error => (Lease.isOver(error) ? void lost().catch(showProblem) : showProblem(error)),
+    error => (Lease.isOver(error) ? void onControlLost().catch(showProblem) : showProblem(error)),
   );
 }
 
-const plain = (text: string): string => text.replace(BIDI, '');
+const withoutBidi = (text: string): string => text.replace(BIDI, '');
 
 const pair = (label: string, value: string | Node) => [build('dt', {}, label), build('dd', {}, value)];

@@ -7,12 +7,12 @@ import { showApproval } from './approval.ts';
 import { showConsent } from './consent.ts';
 import { showHandoff } from './handoff.ts';
 import { showMemory } from './memory.ts';
-import { build, busy, byId, CommandRefused, paint, setTitle, showProblem } from './parts.ts';
+import { applyBrandColour, build, byId, CommandRefused, setTitle, showProblem, withDisabled } from './parts.ts';
 import { showReceipts } from './receipts.ts';
 import { finishSignIn, isSignedOut, type Session, sessionOf, startSignIn } from './session.ts';
 import { showWaiting } from './waiting.ts';
 
-const [, , appId = '', page = '', providerId = ''] = location.pathname.split('/');
+const [, , appId = '', page = '', resourceId = ''] = location.pathname.split('/');
 
 interface Page {
   /** The text in the navigation. Absent: the page can be reached only by a link. */
@@ -29,15 +29,15 @@ const PAGES: Readonly<Record<string, Page>> = {
   account: { tab: 'Account', why: 'Sign in to see your account.', show: showAccount },
   approve: {
     why: 'Sign in to see what an agent asks of you.',
-    show: session => showApproval(session, providerId),
+    show: session => showApproval(session, resourceId),
   },
   handoffs: {
     why: 'Sign in to help an agent in its browser.',
-    show: session => showHandoff(session, providerId),
+    show: session => showHandoff(session, resourceId),
   },
   consent: {
     why: 'Sign in to decide whether an agent may use what is remembered about you.',
-    show: session => showConsent(session, providerId),
+    show: session => showConsent(session, resourceId),
   },
 };
 
@@ -49,7 +49,7 @@ function showProviders(providers: Providers, reason: string): void {
   const buttons = providers.map(({ id, title }) => {
     const text = id === 'hosted' ? 'Sign in' : `Sign in with ${title}`;
     const button = build('button', { type: 'button', className: 'main' }, text);
-    button.addEventListener('click', () => busy([button], () => startSignIn(appId, id)));
+    button.addEventListener('click', () => withDisabled([button], () => startSignIn(appId, id)));
     return button;
   });
   byId('body').replaceChildren(build('div', { className: 'stack' }, ...buttons));
@@ -70,20 +70,20 @@ async function open(): Promise<void> {
   const config: ServiceConfig = await (await fetch(`/v1/config?application=${encodeURIComponent(appId)}`)).json();
   const { consumer } = config;
   if (!consumer) throw new Error('Sign-in is not set up for this application.');
-  const shown = PAGES[page];
-  if (!shown) throw new Error('This page does not exist.');
-  document.title = `${shown.tab ?? 'To decide'} · ${consumer.name}`;
+  const pageToShow = PAGES[page];
+  if (!pageToShow) throw new Error('This page does not exist.');
+  document.title = `${pageToShow.tab ?? 'To decide'} · ${consumer.name}`;
   byId('brand').textContent = consumer.name;
-  paint(consumer.colour);
+  applyBrandColour(consumer.colour);
   await finishSignIn(appId);
   try {
-    if (providerId !== '') document.body.className = 'single';
-    if (providerId === '' && shown.tab === undefined) throw new Error('This page does not exist.');
-    await shown.show(sessionOf(appId, consumer.name));
-    if (providerId === '') showTabs();
+    if (resourceId !== '') document.body.className = 'single';
+    if (resourceId === '' && pageToShow.tab === undefined) throw new Error('This page does not exist.');
+    await pageToShow.show(sessionOf(appId, consumer.name));
+    if (resourceId === '') showTabs();
   } catch (error) {
-    if (!(error instanceof CommandRefused) || !isSignedOut(error, providerId !== '')) throw error;
-    showProviders(consumer.providers, shown.why);
+    if (!(error instanceof CommandRefused) || !isSignedOut(error, resourceId !== '')) throw error;
+    showProviders(consumer.providers, pageToShow.why);
   }
 }
 

@@ -14,24 +14,24 @@ const END_CODES: ReadonlySet<string> = new Set(['stale_fence', 'invalid_credenti
 const keyOf = (id: string): string => `handoff-lease ${id}`;
 
 export class Lease {
-  readonly #app: string;
+  readonly #appId: string;
   readonly #claimedHandoff: ClaimedHandoff;
   readonly #closing = new AbortController();
 
-  private constructor(app: string, claimedHandoff: ClaimedHandoff) {
-    this.#app = app;
+  private constructor(appId: string, claimedHandoff: ClaimedHandoff) {
+    this.#appId = appId;
     this.#claimedHandoff = claimedHandoff;
   }
 
-  static of(app: string, claimedHandoff: ClaimedHandoff): Lease {
+  static of(appId: string, claimedHandoff: ClaimedHandoff): Lease {
     sessionStorage.setItem(keyOf(claimedHandoff.handoffId), JSON.stringify(claimedHandoff));
-    return new Lease(app, claimedHandoff);
+    return new Lease(appId, claimedHandoff);
   }
 
   /** Restores the lease after a reload of the page. */
-  static stored(app: string, id: string): Lease | undefined {
+  static stored(appId: string, id: string): Lease | undefined {
     const text = sessionStorage.getItem(keyOf(id));
-    return text === null ? undefined : new Lease(app, JSON.parse(text) as ClaimedHandoff); // Written above.
+    return text === null ? undefined : new Lease(appId, JSON.parse(text) as ClaimedHandoff); // Written above.
   }
 
   /** Whether the error means that the lease is no longer held. */
@@ -59,23 +59,23 @@ export class Lease {
   /** Renews until the lease is closed. */
   keep(onRenewed: () => void, onFailed: (error: unknown) => void): void {
     const { signal } = this.#closing;
-    let again: ReturnType<typeof setTimeout> | undefined;
+    let retryTimer: ReturnType<typeof setTimeout> | undefined;
     const renew = (): void => {
-      clearTimeout(again);
+      clearTimeout(retryTimer);
       this.#send('renew').then(
         () => signal.aborted || onRenewed(),
         error => {
           if (signal.aborted) return;
           onFailed(error instanceof CommandRefused ? error : new Error(NO_RESPONSE));
-          if (!Lease.isOver(error)) again = setTimeout(renew, RENEW_RETRY_MS);
+          if (!Lease.isOver(error)) retryTimer = setTimeout(renew, RENEW_RETRY_MS);
         },
       );
     };
     const leaseMs = Date.parse(this.#claimedHandoff.leaseExpiresAt) - Date.now();
-    const everyMs = Math.min(Math.max(leaseMs / RENEWALS_PER_LEASE, RENEW_MS_MIN), RENEW_MS_MAX);
-    const timer = setInterval(renew, everyMs);
+    const renewIntervalMs = Math.min(Math.max(leaseMs / RENEWALS_PER_LEASE, RENEW_MS_MIN), RENEW_MS_MAX);
+    const timer = setInterval(renew, renewIntervalMs);
     signal.addEventListener('abort', () => {
-      clearTimeout(again);
+      clearTimeout(retryTimer);
       clearInterval(timer);
     });
     const onVisibilityChange = (): void => {
@@ -96,7 +96,7 @@ export class Lease {
 
   async #send(action: 'renew' | 'complete' | 'cancel', body: object = {}): Promise<void> {
     const { handoffId, leaseToken } = this.#claimedHandoff;
-    const reply = await fetch(`/v1/applications/${this.#app}/handoffs/${handoffId}/${action}`, {
+    const reply = await fetch(`/v1/applications/${this.#appId}/handoffs/${handoffId}/${action}`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', authorization: `Bearer ${leaseToken}` },
       body: JSON.stringify(body),

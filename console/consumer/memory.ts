@@ -3,15 +3,15 @@ import type { Consent, Consents, MemoryItem, MemoryPage } from '../../contract/c
 import { build, button, byId, confirmButton, listOf, setTitle, timeOf } from './parts.ts';
 import type { Session } from './session.ts';
 
-const SHOWN_MAX = 100;
+const PAGE_SIZE = 100;
 
 export async function showMemory(session: Session): Promise<void> {
   const [consents, items] = await Promise.all([
     session.send<Consents>('memory.consents'),
-    session.send<MemoryPage>('memory.list', { limit: SHOWN_MAX }),
+    session.send<MemoryPage>('memory.list', { limit: PAGE_SIZE }),
   ]);
   setTitle('Memory', 'What agents may remember about you. They see nothing that you have not allowed.');
-  const all = build('ul', { className: 'plain' }, ...items.data.map(one => itemOf(session, one)));
+  const itemList = build('ul', { className: 'plain' }, ...items.data.map(one => itemElement(session, one)));
   const moreArea = build('div', {});
   const offerMore = (cursor: string | undefined): void =>
     moreArea.replaceChildren(
@@ -19,8 +19,8 @@ export async function showMemory(session: Session): Promise<void> {
         ? []
         : [
             button('Show more', async () => {
-              const next = await session.send<MemoryPage>('memory.list', { limit: SHOWN_MAX, cursor });
-              all.append(...next.data.map(one => itemOf(session, one)));
+              const next = await session.send<MemoryPage>('memory.list', { limit: PAGE_SIZE, cursor });
+              itemList.append(...next.data.map(one => itemElement(session, one)));
               offerMore(next.nextCursor);
             }),
           ]),
@@ -33,7 +33,7 @@ export async function showMemory(session: Session): Promise<void> {
       'No agent may use it.',
     ),
     build('h2', {}, 'What is remembered'),
-    ...(items.data.length === 0 ? [listOf([], 'Nothing is remembered.')] : [all, moreArea, deleteAll(session)]),
+    ...(items.data.length === 0 ? [listOf([], 'Nothing is remembered.')] : [itemList, moreArea, deleteAll(session)]),
   );
 }
 
@@ -52,8 +52,9 @@ export const keysInWords = (keys: readonly string[]): string =>
     .join(', ');
 
 function consentItem(session: Session, { id, agent, keyId, keys, access, expiresAt }: Consent): HTMLLIElement {
-  const who = agent ?? (keyId === '*' ? `All agents of ${session.application}` : 'An agent that no longer exists');
-  const may = access === 'write' ? 'may read and change ' : 'may read ';
+  const agentLabel =
+    agent ?? (keyId === '*' ? `All agents of ${session.application}` : 'An agent that no longer exists');
+  const accessWords = access === 'write' ? 'may read and change ' : 'may read ';
   const withdraw = button(
     'Withdraw',
     async () => {
@@ -61,19 +62,22 @@ function consentItem(session: Session, { id, agent, keyId, keys, access, expires
       await showMemory(session);
     },
     'quiet bad',
-    `Withdraw the consent of ${who}`,
+    `Withdraw the consent of ${agentLabel}`,
   );
-  const until = expiresAt === undefined ? [] : [', until ', timeOf(expiresAt)];
+  const expiryParts = expiresAt === undefined ? [] : [', until ', timeOf(expiresAt)];
   const text = build(
     'div',
     { className: 'row' },
-    build('strong', {}, who),
-    build('span', { className: 'about' }, may, keysInWords(keys), ...until),
+    build('strong', {}, agentLabel),
+    build('span', { className: 'about' }, accessWords, keysInWords(keys), ...expiryParts),
   );
   return build('li', { className: 'pair' }, text, withdraw);
 }
 
-function itemOf(session: Session, { key, updatedBy, updatedAt, bytes }: MemoryPage['data'][number]): HTMLLIElement {
+function itemElement(
+  session: Session,
+  { key, updatedBy, updatedAt, bytes }: MemoryPage['data'][number],
+): HTMLLIElement {
   const value = build('pre', { tabIndex: 0 }, 'Loading…');
   value.setAttribute('aria-label', `Value of ${key}`);
   const remove = confirmButton(
@@ -85,13 +89,13 @@ function itemOf(session: Session, { key, updatedBy, updatedAt, bytes }: MemoryPa
     },
     `Delete ${key}`,
   );
-  const by = updatedBy.kind === 'consumer' ? 'by you' : 'by an agent';
+  const authorWords = updatedBy.kind === 'consumer' ? 'by you' : 'by an agent';
   const head = build(
     'summary',
     { className: 'row' },
     build('strong', { className: 'key' }, key),
     ...(updatedBy.kind === 'consumer' ? [] : [build('span', { className: 'badge' }, 'by an agent')]),
-    build('span', { className: 'about' }, `${sizeOf(bytes)}, written ${by}, `, timeOf(updatedAt)),
+    build('span', { className: 'about' }, `${sizeOf(bytes)}, written ${authorWords}, `, timeOf(updatedAt)),
   );
   const details = build('details', {}, head, build('div', { className: 'more' }, value, remove));
   details.addEventListener('toggle', () => {

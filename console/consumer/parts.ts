@@ -2,9 +2,9 @@
 // application.
 
 export const byId = (id: string): HTMLElement => {
-  const found = document.getElementById(id);
-  if (!found) throw new Error(`the page has no element with the id ${id}`);
-  return found;
+  const foundElement = document.getElementById(id);
+  if (!foundElement) throw new Error(`the page has no element with the id ${id}`);
+  return foundElement;
 };
 
 export function build<Tag extends keyof HTMLElementTagNameMap>(
@@ -31,7 +31,7 @@ export class CommandRefused extends Error {
   }
 }
 
-interface RefusedBody {
+interface RefusalBody {
   readonly code?: string;
   readonly message?: string;
   readonly details?: Readonly<Record<string, unknown>>;
@@ -52,7 +52,7 @@ export async function command<Body>(
     body: JSON.stringify(body),
   });
   if (reply.ok) return read(reply);
-  const refused: RefusedBody = await reply.json().catch(() => ({}));
+  const refused: RefusalBody = await reply.json().catch(() => ({}));
   const { code = 'internal', message = 'The service did not respond. Try again.', details } = refused;
   throw new CommandRefused(reply.status, code, message, details);
 }
@@ -67,7 +67,7 @@ export function showProblem(error: unknown): void {
 }
 
 /** Runs the work of a form or button, and shows any error. The buttons are disabled meanwhile. */
-export async function busy(controls: Iterable<HTMLButtonElement>, work: () => Promise<void>): Promise<void> {
+export async function withDisabled(controls: Iterable<HTMLButtonElement>, work: () => Promise<void>): Promise<void> {
   showProblem(undefined);
   const buttons = [...controls];
   for (const one of buttons) one.disabled = true;
@@ -83,7 +83,7 @@ export async function busy(controls: Iterable<HTMLButtonElement>, work: () => Pr
 const DARK_LUMINANCE_MAX = 0.4;
 
 /** Uses the colour of the application for buttons, with a readable text colour. */
-export function paint(colour: string | undefined): void {
+export function applyBrandColour(colour: string | undefined): void {
   const [, red, green, blue] = /^#([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})$/.exec(colour ?? '') ?? [];
   if (colour === undefined || red === undefined || green === undefined || blue === undefined) return;
   const linear = (part: string): number => (Number.parseInt(part, 16) / 255) ** 2.2;
@@ -102,29 +102,29 @@ export function setTitle(title: string, introduction = ''): void {
 
 /** A button that is disabled while its work is running. */
 export function button(text: string, work: () => Promise<void>, className = '', label = text): HTMLButtonElement {
-  const made = build('button', { type: 'button', className }, text);
-  if (label !== text) made.setAttribute('aria-label', label);
-  made.addEventListener('click', () => void busy([made], work));
-  return made;
+  const buttonElement = build('button', { type: 'button', className }, text);
+  if (label !== text) buttonElement.setAttribute('aria-label', label);
+  buttonElement.addEventListener('click', () => void withDisabled([buttonElement], work));
+  return buttonElement;
 }
 
 /** A button for work that cannot be undone. When it is pressed, it is replaced by a request for confirmation. */
 export function confirmButton(text: string, confirmText: string, work: () => Promise<void>, label = text): HTMLElement {
   const box = build('div', { className: 'sure' });
-  const first = build('button', { type: 'button', className: 'bad quiet' }, text);
-  if (label !== text) first.setAttribute('aria-label', label);
+  const openButton = build('button', { type: 'button', className: 'bad quiet' }, text);
+  if (label !== text) openButton.setAttribute('aria-label', label);
   const ask = (): void => {
-    const yes = button(confirmText, work, 'bad solid');
-    const no = build('button', { type: 'button', className: 'quiet' }, 'Keep');
-    no.addEventListener('click', () => {
-      box.replaceChildren(first);
-      first.focus();
+    const confirmingButton = button(confirmText, work, 'bad solid');
+    const cancelButton = build('button', { type: 'button', className: 'quiet' }, 'Keep');
+    cancelButton.addEventListener('click', () => {
+      box.replaceChildren(openButton);
+      openButton.focus();
     });
-    box.replaceChildren(yes, no);
-    yes.focus();
+    box.replaceChildren(confirmingButton, cancelButton);
+    confirmingButton.focus();
   };
-  first.addEventListener('click', ask);
-  box.append(first);
+  openButton.addEventListener('click', ask);
+  box.append(openButton);
   return box;
 }
 

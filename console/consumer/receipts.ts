@@ -3,7 +3,7 @@ import type { ConsumerReceipt, ConsumerReceiptPage } from '../../contract/consum
 import { build, button, byId, listOf, setTitle, timeOf } from './parts.ts';
 import type { Session } from './session.ts';
 
-const SHOWN_MAX = 25;
+const PAGE_SIZE = 25;
 
 const STATUS_TEXTS: Readonly<Record<string, string>> = {
   succeeded: 'Done',
@@ -27,10 +27,10 @@ export async function showReceipts(session: Session): Promise<void> {
   const moreArea = build('div', {});
   const load = async (cursor?: string): Promise<void> => {
     const page = await session.send<ConsumerReceiptPage>('receipts.list', {
-      limit: SHOWN_MAX,
+      limit: PAGE_SIZE,
       ...(cursor === undefined ? {} : { cursor }),
     });
-    list.append(...page.data.map(one => item(session, one)));
+    list.append(...page.data.map(one => receiptItem(session, one)));
     const { nextCursor } = page;
     moreArea.replaceChildren(...(nextCursor === undefined ? [] : [button('Show more', () => load(nextCursor))]));
   };
@@ -40,11 +40,11 @@ export async function showReceipts(session: Session): Promise<void> {
   );
 }
 
-function item(session: Session, receipt: ConsumerReceiptPage['data'][number]): HTMLLIElement {
+function receiptItem(session: Session, receipt: ConsumerReceiptPage['data'][number]): HTMLLIElement {
   const { id, operationTitle, operationId, status, agent, endedAt } = receipt;
   const save = button('Save the receipt', async () => {
-    const whole = await session.send<ConsumerReceipt>('receipts.get', { id });
-    offer(new Blob([whole.receipt], { type: 'application/jose' }), `receipt-${id}.jws`);
+    const fullReceipt = await session.send<ConsumerReceipt>('receipts.get', { id });
+    saveFile(new Blob([fullReceipt.receipt], { type: 'application/jose' }), `receipt-${id}.jws`);
   });
   const body = build(
     'div',
@@ -66,7 +66,7 @@ function item(session: Session, receipt: ConsumerReceiptPage['data'][number]): H
 const pair = (label: string, value: string) => [build('dt', {}, label), build('dd', {}, value)];
 
 /** Saves a file that the page holds. */
-export function offer(file: Blob, name: string): void {
+export function saveFile(file: Blob, name: string): void {
   const href = URL.createObjectURL(file);
   build('a', { href, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(href), 60_000);

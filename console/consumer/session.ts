@@ -40,8 +40,8 @@ const providerOf = (appId: string): string => localStorage.getItem(`provider ${a
 export async function startSignIn(appId: string, provider: string, parameters: object = {}): Promise<void> {
   const [verifier, state] = [randomText(), randomText()];
   const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(verifier));
-  const begun: StartedSignIn = { provider, verifier, search: location.search };
-  sessionStorage.setItem(`sign-in ${state}`, JSON.stringify(begun));
+  const startedSignIn: StartedSignIn = { provider, verifier, search: location.search };
+  sessionStorage.setItem(`sign-in ${state}`, JSON.stringify(startedSignIn));
   const { authorizationUrl } = await command<StartedConsumerSession>(appId, provider, 'session.start', {
     ...{ redirectUri: currentUrl(), codeChallenge: base64url(new Uint8Array(digest)), state, transport: 'cookie' },
     ...parameters,
@@ -52,24 +52,24 @@ export async function startSignIn(appId: string, provider: string, parameters: o
 /** Exchanges the code in the address for the cookie, if this page started the sign-in. */
 export async function finishSignIn(appId: string): Promise<void> {
   const query = new URLSearchParams(location.search);
-  const [code, state, failed] = [query.get('code'), query.get('state'), query.get('error')];
+  const [code, state, errorCode] = [query.get('code'), query.get('state'), query.get('error')];
   if (state === null) return;
-  const kept = sessionStorage.getItem(`sign-in ${state}`);
+  const storedText = sessionStorage.getItem(`sign-in ${state}`);
   sessionStorage.removeItem(`sign-in ${state}`);
-  const begun: StartedSignIn | undefined = kept === null ? undefined : JSON.parse(kept);
-  history.replaceState(undefined, '', location.pathname + (begun?.search ?? ''));
-  if (!begun) return;
-  if (failed !== null || code === null) throw new Error('The sign-in was not completed. Try again.');
-  const { provider, verifier } = begun;
+  const startedSignIn: StartedSignIn | undefined = storedText === null ? undefined : JSON.parse(storedText);
+  history.replaceState(undefined, '', location.pathname + (startedSignIn?.search ?? ''));
+  if (!startedSignIn) return;
+  if (errorCode !== null || code === null) throw new Error('The sign-in was not completed. Try again.');
+  const { provider, verifier } = startedSignIn;
   await command<ConsumerTokens>(appId, provider, 'session.exchange', {
     ...{ code, codeVerifier: verifier, redirectUri: currentUrl() },
   });
   localStorage.setItem(`provider ${appId}`, provider);
 }
 
-/** `isAboutOne`: the page is about one resource, so status 404 may only mean that this resource is missing. */
-export const isSignedOut = ({ status, code }: CommandRefused, isAboutOne: boolean): boolean =>
-  (status === 401 && code !== 'insufficient_user_authentication') || (status === 404 && !isAboutOne);
+/** `isAboutResource`: the page is about one resource, so status 404 may only mean that this resource is missing. */
+export const isSignedOut = ({ status, code }: CommandRefused, isAboutResource: boolean): boolean =>
+  (status === 401 && code !== 'insufficient_user_authentication') || (status === 404 && !isAboutResource);
 
 export function sessionOf(appId: string, application: string): Session {
   const provider = providerOf(appId);

@@ -3,7 +3,7 @@
 import type { HostedSignIn, HostedSignInResult } from '../../contract/consumers.ts';
 import type { EmailCodeSent, PasskeyChallenge } from '../../contract/sign-in.ts';
 import { askPasskey, hasPasskeys } from '../src/api/passkeys.ts';
-import { build, busy, byId, CommandRefused, command, paint, showProblem } from './parts.ts';
+import { applyBrandColour, build, byId, CommandRefused, command, showProblem, withDisabled } from './parts.ts';
 
 const [, , , appId = '', signIn = ''] = location.pathname.split('/');
 const send = <Body>(name: string, body: object = {}): Promise<Body> =>
@@ -34,17 +34,17 @@ const passwordInput = (autocomplete: 'current-password' | 'new-password'): HTMLI
 
 /** A form that runs `work` with its values. */
 function form(
-  main: string,
+  submitText: string,
   inputs: readonly HTMLElement[],
   work: (values: FormData) => Promise<void>,
 ): HTMLFormElement {
-  const button = build('button', { className: 'main', type: 'submit' }, main);
-  const made = build('form', {}, ...inputs, button);
-  made.addEventListener('submit', event => {
+  const button = build('button', { className: 'main', type: 'submit' }, submitText);
+  const formElement = build('form', {}, ...inputs, button);
+  formElement.addEventListener('submit', event => {
     event.preventDefault();
-    void busy(made.querySelectorAll('button'), () => work(new FormData(made)));
+    void withDisabled(formElement.querySelectorAll('button'), () => work(new FormData(formElement)));
   });
-  return made;
+  return formElement;
 }
 
 const textOf = (values: FormData, name: string): string => {
@@ -52,7 +52,7 @@ const textOf = (values: FormData, name: string): string => {
   return typeof value === 'string' ? value : '';
 };
 
-function link(text: string, action: () => void): HTMLButtonElement {
+function linkButton(text: string, action: () => void): HTMLButtonElement {
   const button = build('button', { className: 'link', type: 'button' }, text);
   button.addEventListener('click', action);
   return button;
@@ -65,7 +65,7 @@ function passkeyButton(): HTMLButtonElement {
     'Use a passkey',
   );
   button.addEventListener('click', () =>
-    busy([button], async () => {
+    withDisabled([button], async () => {
       const challenge = await send<PasskeyChallenge>('hosted.passkeyOptions');
       const response = await askPasskey(challenge);
       finish(await send<HostedSignInResult>('hosted.passkey', { ticket: challenge.ticket, response }));
@@ -84,7 +84,7 @@ function begin(): void {
   else if (methods.includes('password')) parts.push(passwordForm());
   if (methods.includes('email_code') && methods.includes('password'))
     parts.push(
-      link('Use a password instead', () => show('Sign in with your password.', passwordForm(), ...backLinks())),
+      linkButton('Use a password instead', () => show('Sign in with your password.', passwordForm(), ...backLinks())),
     );
   if (methods.includes('password')) parts.push(newPasswordLink());
   if (parts.length === 0) {
@@ -97,11 +97,12 @@ function begin(): void {
   );
 }
 
-const backLinks = (): HTMLElement[] => [link('Back', begin)];
+const backLinks = (): HTMLElement[] => [linkButton('Back', begin)];
 
 const newPasswordLink = (): HTMLButtonElement =>
-  link(hostedSignIn.registration === 'open' ? 'New here, or forgot your password?' : 'Forgot your password?', () =>
-    show('Choose a password. We send you a code to confirm it.', newPasswordForm(), ...backLinks()),
+  linkButton(
+    hostedSignIn.registration === 'open' ? 'New here, or forgot your password?' : 'Forgot your password?',
+    () => show('Choose a password. We send you a code to confirm it.', newPasswordForm(), ...backLinks()),
   );
 
 const codeForm = (): HTMLFormElement =>
@@ -135,12 +136,12 @@ function askCode(ticket: string): void {
     ...{ name: 'code', className: 'code', required: true, autocomplete: 'one-time-code', inputMode: 'numeric' },
     maxLength: 12,
   });
-  const given = form('Sign in', [field('Code', code)], async values =>
+  const verifyForm = form('Sign in', [field('Code', code)], async values =>
     finish(await send<HostedSignInResult>('hosted.verify', { ticket, code: textOf(values, 'code') })),
   );
   show(
     `If ${email} can sign in here, a six-digit code is on its way. It is valid for ten minutes.`,
-    given,
+    verifyForm,
     ...backLinks(),
   );
 }
@@ -150,7 +151,7 @@ async function open(): Promise<void> {
   document.title = `Sign in to ${hostedSignIn.application.name}`;
   byId('brand').textContent = hostedSignIn.application.name;
   byId('foot').textContent = `You will return to ${hostedSignIn.returnsTo}.`;
-  paint(hostedSignIn.application.colour);
+  applyBrandColour(hostedSignIn.application.colour);
   begin();
 }
 

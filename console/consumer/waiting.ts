@@ -9,7 +9,7 @@ import type { Session } from './session.ts';
 const RECENT_MAX = 10;
 const WAITING_MAX = 50;
 
-const KIND_TEXTS: Readonly<Record<string, string>> = {
+const ACTION_STATUS_WORDS: Readonly<Record<string, string>> = {
   approved: 'approved, not done yet',
   executing: 'being done',
   succeeded: 'done',
@@ -35,29 +35,36 @@ interface Item {
 }
 
 export async function showWaiting(session: Session): Promise<void> {
-  const [waiting, lately, handoffs] = await Promise.all([
+  const [waitingActions, recentActions, handoffs] = await Promise.all([
     session.send<ApplicationActionPage>('actions.list', { status: 'awaiting_approval', limit: WAITING_MAX }),
     session.send<ApplicationActionPage>('actions.list', { limit: RECENT_MAX }),
     session.send<ConsumerHandoffPage>('handoffs.list', { limit: WAITING_MAX }),
   ]);
-  const actions = new Map([...waiting.data, ...lately.data].map(action => [action.jobId, action]));
+  const actions = new Map([...waitingActions.data, ...recentActions.data].map(action => [action.jobId, action]));
   const items = [
     ...[...actions.values()].map(action => itemOfAction(session, action)),
     ...handoffs.data.map(handoff => itemOfHandoff(session, handoff)),
   ];
-  const open = items.filter(({ waits }) => waits).toSorted((one, other) => (one.at < other.at ? -1 : 1));
-  const over = items.filter(({ waits }) => !waits).toSorted((one, other) => (one.at > other.at ? -1 : 1));
-  setTitle(open.length === 0 ? 'Nothing is waiting for you' : 'Waiting for you');
+  const openItems = items
+    .filter(({ waits: isPending }) => isPending)
+    .toSorted((one, other) => (one.at < other.at ? -1 : 1));
+  const endedItems = items
+    .filter(({ waits: isPending }) => !isPending)
+    .toSorted((one, other) => (one.at > other.at ? -1 : 1));
+  setTitle(openItems.length === 0 ? 'Nothing is waiting for you' : 'Waiting for you');
   byId('body').replaceChildren(
-    open.length === 0
+    openItems.length === 0
       ? build(
           'p',
           { className: 'soft' },
           `When an agent of ${session.application} needs your approval or your help, the request is listed here.`,
         )
-      : build('ul', { className: 'plain' }, ...open.map(item)),
-    ...(over.length > 0
-      ? [build('h2', {}, 'Recent'), build('ul', { className: 'plain' }, ...over.slice(0, RECENT_MAX).map(item))]
+      : build('ul', { className: 'plain' }, ...openItems.map(itemElement)),
+    ...(endedItems.length > 0
+      ? [
+          build('h2', {}, 'Recent'),
+          build('ul', { className: 'plain' }, ...endedItems.slice(0, RECENT_MAX).map(itemElement)),
+        ]
       : []),
   );
 }
@@ -71,7 +78,7 @@ function itemOfAction({ appId }: Session, action: ApplicationAction): Item {
       at: isWaiting ? expiresAt : (endedAt ?? createdAt),
       href: `/consumer/${appId}/approve/${jobId}`,
     },
-    ...{ title: asksFor?.summary ?? operationTitle, who: agent.name, end: KIND_TEXTS[status] ?? status },
+    ...{ title: asksFor?.summary ?? operationTitle, who: agent.name, end: ACTION_STATUS_WORDS[status] ?? status },
   };
 }
 
@@ -88,12 +95,12 @@ function itemOfHandoff({ appId }: Session, handoff: ConsumerHandoff): Item {
   };
 }
 
-function item({ waits, at, href, title, who, end }: Item): HTMLLIElement {
-  const timeParts = waits ? ['until ', timeOf(at)] : [`${end}, `, timeOf(at)];
-  const about = build('span', { className: 'about' }, `${who}, `, ...timeParts);
+function itemElement({ waits: isPending, at, href, title, who: agentName, end }: Item): HTMLLIElement {
+  const timeParts = isPending ? ['until ', timeOf(at)] : [`${end}, `, timeOf(at)];
+  const about = build('span', { className: 'about' }, `${agentName}, `, ...timeParts);
   return build(
     'li',
-    waits ? { className: 'open' } : {},
+    isPending ? { className: 'open' } : {},
     build('a', { className: 'row', href }, build('strong', {}, title), about),
   );
 }

@@ -9,6 +9,6 @@ const IP_ADDRESS = /^(\[[0-9a-f:.]+\]|\d{1,3}(\.\d{1,3}){3})(?=[:/?#]|$)/i;
 export function addressOf(text: string): string {
   const port = HOST_AND_PORT.exec(text)?.[0].replace(/^.*:/, '');
   if (port === undefined && SCHEME.test(text)) return text;
-  const isPlain = (port !== undefined && port !== '443') || LOCAL_NAME.test(text) || IP_ADDRESS.test(text);
-  return `${isPlain ? 'http' : 'https'}://${text}`;
+  const usesHttp = (port !== undefined && port !== '443') || LOCAL_NAME.test(text) || IP_ADDRESS.test(text);
+  return `${usesHttp ? 'http' : 'https'}://${text}`;
 }

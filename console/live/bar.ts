@@ -13,21 +13,21 @@ export interface BarActions extends TabActions {
 }
 
 export class Bar {
-  readonly #strip: TabStrip;
+  readonly #tabStrip: TabStrip;
   readonly #icons = new Map<string, string>();
   #tabs: readonly TabState[] = [];
   #shownPage = '';
   #hasControl = false;
-  #loading = false;
+  #isLoading = false;
 
   constructor(actions: BarActions) {
-    this.#strip = new TabStrip(actions);
+    this.#tabStrip = new TabStrip(actions);
     parts.back.append(icon(ICONS.back));
     parts.forward.append(icon(ICONS.forward));
     parts.back.addEventListener('click', () => actions.do({ type: 'history', action: 'back' }));
     parts.forward.addEventListener('click', () => actions.do({ type: 'history', action: 'forward' }));
     parts.reload.addEventListener('click', () =>
-      actions.do({ type: 'history', action: this.#loading ? 'stop' : 'reload' }),
+      actions.do({ type: 'history', action: this.#isLoading ? 'stop' : 'reload' }),
     );
     // Not a form, because frames that embed this page may not allow forms.
     parts.url.addEventListener('keydown', event => {
@@ -58,7 +58,7 @@ export class Bar {
 
   page(page: PageMessage): void {
     this.#shownPage = page.page;
-    this.#loading = page.loading;
+    this.#isLoading = page.loading;
     parts.back.disabled = !this.#hasControl || !page.canGoBack;
     parts.forward.disabled = !this.#hasControl || !page.canGoForward;
     parts.reload.disabled = !this.#hasControl;
@@ -75,8 +75,8 @@ export class Bar {
   }
 
   #drawReload(): void {
-    const name = this.#loading ? 'Stop' : 'Reload';
-    parts.reload.replaceChildren(icon(this.#loading ? ICONS.stop : ICONS.reload));
+    const name = this.#isLoading ? 'Stop' : 'Reload';
+    parts.reload.replaceChildren(icon(this.#isLoading ? ICONS.stop : ICONS.reload));
     parts.reload.title = name;
     parts.reload.setAttribute('aria-label', name);
   }
@@ -86,6 +86,6 @@ export class Bar {
     if (document.activeElement !== parts.url) parts.url.value = tab?.url ?? '';
     parts.behind.hidden = tab?.visible !== false;
     document.title = tab?.title ? `${tab.title} - Live view` : 'Live view';
-    this.#strip.draw({ tabs: this.#tabs, shown: this.#shownPage, hasControl: this.#hasControl, icons: this.#icons });
+    this.#tabStrip.draw({ tabs: this.#tabs, shown: this.#shownPage, hasControl: this.#hasControl, icons: this.#icons });
   }
 }

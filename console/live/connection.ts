@@ -40,15 +40,15 @@ export class Connection {
       this.#listener.connection('open');
     });
     socket.addEventListener('message', ({ data }) => this.#receive(data));
-    socket.addEventListener('close', () => this.#closed());
+    socket.addEventListener('close', () => this.#onClosed());
   }
 
   #address(): string {
-    const here = new URL(location.href);
-    const address = new URL(`${here.pathname.replace(/\/$/, '')}/socket`, here);
-    address.protocol = here.protocol.replace('http', 'ws');
+    const pageUrl = new URL(location.href);
+    const address = new URL(`${pageUrl.pathname.replace(/\/$/, '')}/socket`, pageUrl);
+    address.protocol = pageUrl.protocol.replace('http', 'ws');
     for (const name of ['token', 'page', 'readOnly']) {
-      const value = here.searchParams.get(name);
+      const value = pageUrl.searchParams.get(name);
       if (value !== null) address.searchParams.set(name, value);
     }
     if (this.#holder) address.searchParams.set('holder', this.#holder);
@@ -56,14 +56,14 @@ export class Connection {
   }
 
   #receive(data: unknown): void {
-    if (data instanceof ArrayBuffer) return this.#frame(data);
+    if (data instanceof ArrayBuffer) return this.#receiveFrame(data);
     const message = JSON.parse(String(data)) as ServerMessage; // our own server's
     if (message.type === 'welcome') this.#holder = message.holder;
     if (message.type === 'ended') this.#hasEnded = true;
     this.#listener.message(message);
   }
 
-  #frame(data: ArrayBuffer): void {
+  #receiveFrame(data: ArrayBuffer): void {
     const length = new DataView(data).getUint16(0);
     const head = JSON.parse(new TextDecoder().decode(new Uint8Array(data, 2, length))) as FrameHead;
     const jpeg = new Blob([new Uint8Array(data, 2 + length)], { type: 'image/jpeg' });
@@ -73,7 +73,7 @@ export class Connection {
       .then(() => this.send({ type: 'drawn' }));
   }
 
-  #closed(): void {
+  #onClosed(): void {
     if (this.#hasEnded) return;
     this.#listener.connection(this.#hasOpened ? 'lost' : 'refused');
     // Also retries if the connection has never been open: a restarting server refuses connections for a moment.

@@ -12,13 +12,13 @@ const UNITS = ['bytes', 'KB', 'MB', 'GB'] as const;
 export class Downloads {
   offer({ name, size, url }: Extract<ServerMessage, { type: 'download' }>): void {
     const item = document.createElement('li');
-    const words = document.createElement('span');
-    words.className = 'name';
-    words.textContent = name;
-    words.title = name;
-    const amount = document.createElement('span');
-    amount.className = 'size';
-    amount.textContent = sizeWords(size);
+    const nameElement = document.createElement('span');
+    nameElement.className = 'name';
+    nameElement.textContent = name;
+    nameElement.title = name;
+    const sizeElement = document.createElement('span');
+    sizeElement.className = 'size';
+    sizeElement.textContent = sizeWords(size);
     const link = document.createElement('a');
     link.href = url;
     link.download = name;
@@ -29,14 +29,14 @@ export class Downloads {
     dismissButton.textContent = '\u00d7';
     dismissButton.setAttribute('aria-label', `Dismiss ${name}`);
     dismissButton.addEventListener('click', () => item.remove());
-    item.append(words, amount, link, dismissButton);
+    item.append(nameElement, sizeElement, link, dismissButton);
     parts.downloads.append(item);
     while (parts.downloads.children.length > SHOWN_MAX) parts.downloads.firstElementChild?.remove();
   }
 }
 
 function sizeWords(bytes: number): string {
-  const step = Math.min(UNITS.length - 1, Math.floor(Math.log10(Math.max(1, bytes)) / 3));
-  const amount = bytes / 1000 ** step;
-  return `${step > 0 && amount < 10 ? amount.toFixed(1) : Math.round(amount)} ${UNITS[step]}`;
+  const unitIndex = Math.min(UNITS.length - 1, Math.floor(Math.log10(Math.max(1, bytes)) / 3));
+  const amount = bytes / 1000 ** unitIndex;
+  return `${unitIndex > 0 && amount < 10 ? amount.toFixed(1) : Math.round(amount)} ${UNITS[unitIndex]}`;
 }

@@ -42,19 +42,24 @@ export class FrameView {
 
   /** Converts a box of the page to screen coordinates. */
   boxOf(box: { x: number; y: number; width: number; height: number }): DOMRect {
-    const shown = parts.canvas.getBoundingClientRect();
-    const scale = shown.width / this.#size.width;
-    return new DOMRect(shown.left + box.x * scale, shown.top + box.y * scale, box.width * scale, box.height * scale);
+    const canvasBox = parts.canvas.getBoundingClientRect();
+    const scale = canvasBox.width / this.#size.width;
+    return new DOMRect(
+      canvasBox.left + box.x * scale,
+      canvasBox.top + box.y * scale,
+      box.width * scale,
+      box.height * scale,
+    );
   }
 
   #fit(): void {
     const { width, height } = this.#size;
     const style = getComputedStyle(parts.stage);
-    const room = {
+    const available = {
       width: parts.stage.clientWidth - Number.parseFloat(style.paddingLeft) * 2,
       height: parts.stage.clientHeight - Number.parseFloat(style.paddingTop) * 2,
     };
-    const scale = Math.min(room.width / width, room.height / height, 2);
+    const scale = Math.min(available.width / width, available.height / height, 2);
     parts.canvas.style.width = `${Math.max(1, Math.floor(width * scale))}px`;
     parts.canvas.style.height = `${Math.max(1, Math.floor(height * scale))}px`;
   }

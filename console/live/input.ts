@@ -15,23 +15,23 @@ export type SendInput = (message: InputMessage) => void;
 const BUTTONS = ['left', 'middle', 'right', 'back', 'forward'] as const;
 /** The key that moves the focus out of the page to the buttons. In other programs, F6 moves the focus between panes. */
 export const EXIT_KEY = 'F6';
-const MAC = /Mac|iP(hone|ad|od)/.test(navigator.platform);
+const IS_MAC = /Mac|iP(hone|ad|od)/.test(navigator.platform);
 /** Content of the hidden text field, so that an on-screen keyboard has something to delete. */
 const PLACEHOLDER = '\u200b\u200b';
 /** Pixels per line and per page of a wheel event, as in Chromium. */
-const WHEEL = [1, 40, 800] as const;
+const PIXELS_PER_WHEEL_UNIT = [1, 40, 800] as const;
 
 export class Input {
   readonly #sendInput: SendInput;
   readonly #view: FrameView;
   readonly #hasControl: () => boolean;
-  #move: { event: PointerEvent } | undefined;
-  #composing = false;
+  #pendingMove: { event: PointerEvent } | undefined;
+  #hasComposition = false;
   /**
    * Keys whose key-down was sent to the page. A key-up is sent only for these; other keys were pressed while the focus
    * was elsewhere.
    */
-  readonly #pressed = new Map<string, KeyboardEvent>();
+  readonly #pressedKeys = new Map<string, KeyboardEvent>();
 
   constructor(view: FrameView, hasControl: () => boolean, send: SendInput) {
     this.#view = view;
@@ -63,45 +63,45 @@ export class Input {
         },
         { passive: false },
       );
-    on('pointerdown', event => this.#pointer('down', event));
-    on('pointerup', event => this.#pointer('up', event));
+    on('pointerdown', event => this.#onPointer('down', event));
+    on('pointerup', event => this.#onPointer('up', event));
     on('pointermove', event => this.#onMove(event));
-    on('pointercancel', event => this.#pointer('up', event));
+    on('pointercancel', event => this.#onPointer('up', event));
     on('contextmenu', () => {});
     on('auxclick', () => {});
-    on('wheel', event => this.#wheel(event));
-    on('touchstart', event => this.#touch('start', event));
-    on('touchmove', event => this.#touch('move', event));
-    on('touchend', event => this.#touch('end', event));
-    on('touchcancel', event => this.#touch('cancel', event));
+    on('wheel', event => this.#onWheel(event));
+    on('touchstart', event => this.#onTouch('start', event));
+    on('touchmove', event => this.#onTouch('move', event));
+    on('touchend', event => this.#onTouch('end', event));
+    on('touchcancel', event => this.#onTouch('cancel', event));
   }
 
-  #pointer(action: 'down' | 'up', event: PointerEvent): void {
+  #onPointer(action: 'down' | 'up', event: PointerEvent): void {
     if (event.pointerType === 'touch') return;
     this.#flushMove();
     if (action === 'down') {
       parts.canvas.setPointerCapture(event.pointerId);
       this.focus();
     }
-    this.#mouse(action, event, BUTTONS[event.button] ?? 'left');
+    this.#sendMouse(action, event, BUTTONS[event.button] ?? 'left');
   }
 
   /** Sends at most one move per animation frame. */
   #onMove(event: PointerEvent): void {
     if (event.pointerType === 'touch') return;
-    const first = this.#move === undefined;
-    this.#move = { event };
-    if (first) requestAnimationFrame(() => this.#flushMove());
+    const isFirst = this.#pendingMove === undefined;
+    this.#pendingMove = { event };
+    if (isFirst) requestAnimationFrame(() => this.#flushMove());
   }
 
   #flushMove(): void {
-    const move = this.#move;
-    this.#move = undefined;
+    const move = this.#pendingMove;
+    this.#pendingMove = undefined;
     // The message names the mouse button that is down, because Chromium starts a drag only then.
-    if (move && this.#hasControl()) this.#mouse('move', move.event, heldButton(move.event.buttons));
+    if (move && this.#hasControl()) this.#sendMouse('move', move.event, heldButton(move.event.buttons));
   }
 
-  #mouse(action: 'move' | 'down' | 'up', event: PointerEvent, button: 'none' | (typeof BUTTONS)[number]): void {
+  #sendMouse(action: 'move' | 'down' | 'up', event: PointerEvent, button: 'none' | (typeof BUTTONS)[number]): void {
     const clicks = action === 'move' ? 0 : this.#clicksOf(action, event);
     this.#sendInput({
       type: 'mouse',
@@ -110,25 +110,31 @@ export class Input {
     });
   }
 
-  #last = { time: Number.NEGATIVE_INFINITY, x: 0, y: 0, button: -1, clicks: 0 };
+  #lastClick = { time: Number.NEGATIVE_INFINITY, x: 0, y: 0, button: -1, clicks: 0 };
 
   /** Counts clicks, because pointer events do not. */
   #clicksOf(action: 'down' | 'up', { timeStamp, clientX, clientY, button }: PointerEvent): number {
-    const last = this.#last;
+    const last = this.#lastClick;
     if (action === 'up') return last.clicks;
     const isNear =
       Math.hypot(clientX - last.x, clientY - last.y) < 5 && timeStamp - last.time < 500 && last.button === button;
-    this.#last = { time: timeStamp, x: clientX, y: clientY, button, clicks: isNear ? Math.min(3, last.clicks + 1) : 1 };
-    return this.#last.clicks;
+    this.#lastClick = {
+      time: timeStamp,
+      x: clientX,
+      y: clientY,
+      button,
+      clicks: isNear ? Math.min(3, last.clicks + 1) : 1,
+    };
+    return this.#lastClick.clicks;
   }
 
-  #wheel(event: WheelEvent): void {
-    const unit = WHEEL[event.deltaMode] ?? 1;
+  #onWheel(event: WheelEvent): void {
+    const unit = PIXELS_PER_WHEEL_UNIT[event.deltaMode] ?? 1;
     const deltas = { deltaX: event.deltaX * unit, deltaY: event.deltaY * unit };
     this.#sendInput({ type: 'wheel', ...this.#view.pointOf(event), ...deltas, modifiers: modifiersOf(event) });
   }
 
-  #touch(action: 'start' | 'move' | 'end' | 'cancel', event: TouchEvent): void {
+  #onTouch(action: 'start' | 'move' | 'end' | 'cancel', event: TouchEvent): void {
     const points = [...event.touches]
       .slice(0, 10)
       .map(touch => ({ id: touch.identifier, ...this.#view.pointOf(touch) }));
@@ -139,16 +145,16 @@ export class Input {
 
   #listenToKeys(): void {
     const { keys } = parts;
-    keys.addEventListener('keydown', event => this.#key('down', event));
-    keys.addEventListener('keyup', event => this.#key('up', event));
+    keys.addEventListener('keydown', event => this.#onKey('down', event));
+    keys.addEventListener('keyup', event => this.#onKey('up', event));
     keys.addEventListener('compositionstart', () => {
-      this.#composing = true;
+      this.#hasComposition = true;
     });
     keys.addEventListener('compositionupdate', ({ data }) => {
       if (this.#hasControl()) this.#sendInput({ type: 'compose', text: data, start: data.length, end: data.length });
     });
     keys.addEventListener('compositionend', ({ data }) => {
-      this.#composing = false;
+      this.#hasComposition = false;
       if (this.#hasControl())
         this.#sendInput(data === '' ? { type: 'compose', text: '', start: 0, end: 0 } : { type: 'text', text: data });
       this.#refill();
@@ -165,38 +171,44 @@ export class Input {
     keys.addEventListener('cut', event => event.preventDefault());
   }
 
-  #key(action: 'down' | 'up', event: KeyboardEvent): void {
+  #onKey(action: 'down' | 'up', event: KeyboardEvent): void {
     // Input from compositions and on-screen keyboards arrives as text.
-    if (!this.#hasControl() || event.isComposing || this.#composing || event.keyCode === 229 || event.key === 'Dead')
+    if (
+      !this.#hasControl() ||
+      event.isComposing ||
+      this.#hasComposition ||
+      event.keyCode === 229 ||
+      event.key === 'Dead'
+    )
       return;
     if (event.key === EXIT_KEY) return this.#moveFocusOut(action, event);
-    const shortcut = (MAC ? event.metaKey : event.ctrlKey) && !event.altKey;
+    const isShortcut = (IS_MAC ? event.metaKey : event.ctrlKey) && !event.altKey;
     const letter = event.key.toLowerCase();
-    if (shortcut && letter === 'v') return; // the paste event has the text
+    if (isShortcut && letter === 'v') return; // the paste event has the text
     event.preventDefault();
-    if (shortcut && (letter === 'c' || letter === 'x')) {
+    if (isShortcut && (letter === 'c' || letter === 'x')) {
       if (action === 'down' && !event.repeat) this.#sendInput({ type: 'copy', cut: letter === 'x' });
       return;
     }
     const name = event.code || event.key;
-    if (action === 'down') this.#pressed.set(name, event);
-    else if (!this.#pressed.delete(name)) return;
-    this.#send(action, event, !shortcut && !event.metaKey && [...event.key].length === 1);
+    if (action === 'down') this.#pressedKeys.set(name, event);
+    else if (!this.#pressedKeys.delete(name)) return;
+    this.#sendKey(action, event, !isShortcut && !event.metaKey && [...event.key].length === 1);
   }
 
-  #send(action: 'down' | 'up', event: KeyboardEvent, hasTyped: boolean): void {
+  #sendKey(action: 'down' | 'up', event: KeyboardEvent, hasTyped: boolean): void {
     this.#sendInput({
       type: 'key',
       ...{ action, key: event.key, code: event.code, keyCode: event.keyCode, location: event.location },
       ...{ text: action === 'down' ? textOf(event, hasTyped) : '', repeats: action === 'down' && event.repeat },
-      ...{ modifiers: modifiersOf(event, hasTyped), mac: MAC },
+      ...{ modifiers: modifiersOf(event, hasTyped), mac: IS_MAC },
     });
   }
 
   #releaseAll(): void {
-    const pressed = [...this.#pressed.values()];
-    this.#pressed.clear();
-    if (this.#hasControl()) for (const event of pressed) this.#send('up', event, false);
+    const pressed = [...this.#pressedKeys.values()];
+    this.#pressedKeys.clear();
+    if (this.#hasControl()) for (const event of pressed) this.#sendKey('up', event, false);
   }
 
   /**
@@ -211,13 +223,13 @@ export class Input {
   #onTextInput(event: Event): void {
     if (!(event instanceof InputEvent) || event.isComposing || !this.#hasControl()) return;
     if (event.inputType === 'insertText' && event.data) this.#sendInput({ type: 'text', text: event.data });
-    else if (event.inputType === 'insertLineBreak') this.#press('Enter', 13, '\r');
-    else if (event.inputType === 'deleteContentBackward') this.#press('Backspace', 8, '');
+    else if (event.inputType === 'insertLineBreak') this.#sendKeyPress('Enter', 13, '\r');
+    else if (event.inputType === 'deleteContentBackward') this.#sendKeyPress('Backspace', 8, '');
     this.#refill();
   }
 
-  #press(key: string, keyCode: number, text: string): void {
-    const common = { key, code: key, keyCode, location: 0, repeats: false, modifiers: 0, mac: MAC };
+  #sendKeyPress(key: string, keyCode: number, text: string): void {
+    const common = { key, code: key, keyCode, location: 0, repeats: false, modifiers: 0, mac: IS_MAC };
     this.#sendInput({ type: 'key', action: 'down', text, ...common });
     this.#sendInput({ type: 'key', action: 'up', text: '', ...common });
   }
@@ -245,7 +257,7 @@ interface ModifierState {
 /** With AltGr, or Option on a Mac, keys type characters, so these modifiers are not sent. */
 function modifiersOf(event: ModifierState, hasTyped = false): number {
   const isThirdLevel =
-    hasTyped && (event.getModifierState?.('AltGraph') || (event.ctrlKey && event.altKey) || (MAC && event.altKey));
+    hasTyped && (event.getModifierState?.('AltGraph') || (event.ctrlKey && event.altKey) || (IS_MAC && event.altKey));
   const [alt, control] = isThirdLevel ? [false, false] : [event.altKey, event.ctrlKey];
   return Number(alt) + 2 * Number(control) + 4 * Number(event.metaKey) + 8 * Number(event.shiftKey);
 }

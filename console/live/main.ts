@@ -15,7 +15,7 @@ const NOTICE_MS = 5_000;
 const DISCONNECTED = 'browserbase-disconnected';
 
 const pageParams = new URLSearchParams(location.search);
-let right: 'view' | 'control' = 'view';
+let accessRight: 'view' | 'control' = 'view';
 /** `unknown` while there is no connection. Any input would then be lost. */
 let controlledBy: 'you' | 'other' | 'agent' | 'unknown' = 'unknown';
 let hasDevtools = false;
@@ -73,7 +73,7 @@ parts.keyboard.addEventListener('click', () => input.focus());
 function receive(message: ServerMessage): void {
   switch (message.type) {
     case 'welcome':
-      right = message.right;
+      accessRight = message.right;
       hasDevtools = message.devtools;
       return showControl();
     case 'tabs':
@@ -119,7 +119,7 @@ function receive(message: ServerMessage): void {
 
 function showControl(): void {
   document.body.classList.toggle('in-control', hasControl());
-  parts.controls.hidden = right === 'view';
+  parts.controls.hidden = accessRight === 'view';
   parts.control.hidden = pageParams.get('controls') === 'false';
   parts.control.textContent = hasControl() ? 'Give back' : 'Take control';
   parts.keyboard.hidden = !hasControl() || hasKeyboard();
@@ -161,8 +161,8 @@ async function upload(file: File): Promise<string> {
   return body.fileName;
 }
 
-function notify(words: string, passing = true): void {
+function notify(noticeText: string, isTemporary = true): void {
   clearTimeout(noticeTimer);
-  parts.notice.textContent = words;
-  if (passing && words !== '') noticeTimer = setTimeout(() => notify(''), NOTICE_MS);
+  parts.notice.textContent = noticeText;
+  if (isTemporary && noticeText !== '') noticeTimer = setTimeout(() => notify(''), NOTICE_MS);
 }

@@ -11,7 +11,7 @@ export class Overlays {
   readonly #view: FrameView;
   readonly #notify: (words: string) => void;
   readonly #upload: Upload;
-  #at = -1;
+  #selectedIndex = -1;
 
   constructor(view: FrameView, send: SendInput, upload: Upload, notify: (words: string) => void) {
     this.#view = view;
@@ -25,7 +25,7 @@ export class Overlays {
     parts.dialogAnswer.addEventListener('keydown', event => {
       if (event.key === 'Enter' && !event.isComposing) parts.dialog.close('ok');
     });
-    parts.dialog.addEventListener('close', () => this.#answered());
+    parts.dialog.addEventListener('close', () => this.#onDialogClose());
     parts.files.addEventListener('close', () => void this.#uploadChosenFiles());
     parts.select.addEventListener('keydown', event => this.#onSelectKey(event));
     parts.select.addEventListener('click', event => this.#onSelectClick(event));
@@ -61,7 +61,7 @@ export class Overlays {
     dialog.showModal();
   }
 
-  #answered(): void {
+  #onDialogClose(): void {
     if (parts.dialog.dataset.byPage !== undefined) return;
     this.#send({ type: 'dialog', accept: parts.dialog.returnValue === 'ok', text: parts.dialogAnswer.value });
   }
@@ -86,9 +86,9 @@ export class Overlays {
     );
     select.hidden = false;
     select.style.minWidth = `${Math.max(120, box.width)}px`;
-    const below = innerHeight - box.bottom > Math.min(320, select.offsetHeight);
+    const fitsBelow = innerHeight - box.bottom > Math.min(320, select.offsetHeight);
     select.style.left = `${Math.max(4, Math.min(box.left, innerWidth - select.offsetWidth - 4))}px`;
-    select.style.top = below ? `${box.bottom + 2}px` : `${Math.max(4, box.top - select.offsetHeight - 2)}px`;
+    select.style.top = fitsBelow ? `${box.bottom + 2}px` : `${Math.max(4, box.top - select.offsetHeight - 2)}px`;
     this.#goTo(state.options.findIndex(option => option.chosen));
     select.focus();
   }
@@ -98,14 +98,15 @@ export class Overlays {
     event.stopPropagation();
     const options = this.#options();
     if (event.key === 'Escape' || event.key === 'Tab') return this.#choose(undefined);
-    if (event.key === 'Enter' || event.key === ' ') return this.#choose(this.#at);
-    if (event.key === 'ArrowDown') this.#goTo(next(options, this.#at, 1));
-    else if (event.key === 'ArrowUp') this.#goTo(next(options, this.#at, -1));
-    else if (event.key === 'Home') this.#goTo(next(options, -1, 1));
-    else if (event.key === 'End') this.#goTo(next(options, options.length, -1));
+    if (event.key === 'Enter' || event.key === ' ') return this.#choose(this.#selectedIndex);
+    if (event.key === 'ArrowDown') this.#goTo(nextEnabled(options, this.#selectedIndex, 1));
+    else if (event.key === 'ArrowUp') this.#goTo(nextEnabled(options, this.#selectedIndex, -1));
+    else if (event.key === 'Home') this.#goTo(nextEnabled(options, -1, 1));
+    else if (event.key === 'End') this.#goTo(nextEnabled(options, options.length, -1));
     else if (event.key.length === 1) {
       const found = options.findIndex(
-        (option, index) => index > this.#at && option.textContent?.toLowerCase().startsWith(event.key.toLowerCase()),
+        (option, index) =>
+          index > this.#selectedIndex && option.textContent?.toLowerCase().startsWith(event.key.toLowerCase()),
       );
       if (found >= 0) this.#goTo(found);
     }
@@ -117,11 +118,11 @@ export class Overlays {
   }
 
   #goTo(index: number): void {
-    this.#at = index;
-    for (const [each, option] of this.#options().entries()) {
-      option.classList.toggle('at', each === index);
-      option.setAttribute('aria-selected', String(each === index));
-      if (each === index) option.scrollIntoView({ block: 'nearest' });
+    this.#selectedIndex = index;
+    for (const [optionIndex, option] of this.#options().entries()) {
+      option.classList.toggle('at', optionIndex === index);
+      option.setAttribute('aria-selected', String(optionIndex === index));
+      if (optionIndex === index) option.scrollIntoView({ block: 'nearest' });
     }
   }
 
@@ -156,10 +157,10 @@ export class Overlays {
 
   async #uploadChosenFiles(): Promise<void> {
     if (parts.files.dataset.byPage !== undefined) return;
-    const chosen = parts.files.returnValue === 'ok' ? [...(parts.filesInput.files ?? [])] : [];
+    const chosenFiles = parts.files.returnValue === 'ok' ? [...(parts.filesInput.files ?? [])] : [];
     try {
       const names: string[] = [];
-      for (const file of chosen) names.push(await this.#upload(file));
+      for (const file of chosenFiles) names.push(await this.#upload(file));
       this.#send({ type: 'files', names });
     } catch (error) {
       this.#send({ type: 'files', names: [] });
@@ -186,7 +187,7 @@ function groupElement(name: string): HTMLElement {
 }
 
 /** The next enabled option in this direction. */
-function next(options: readonly Element[], from: number, step: 1 | -1): number {
+function nextEnabled(options: readonly Element[], from: number, step: 1 | -1): number {
   for (let index = from + step; index >= 0 && index < options.length; index += step)
     if (options[index]?.getAttribute('aria-disabled') !== 'true') return index;
   return from;

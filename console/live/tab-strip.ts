@@ -33,9 +33,9 @@ export class TabStrip {
   }
 
   draw(state: TabStripState): void {
-    const open = new Set(state.tabs.map(({ page }) => page));
+    const openPages = new Set(state.tabs.map(({ page }) => page));
     for (const [page, tab] of this.#tabs)
-      if (!open.has(page)) {
+      if (!openPages.has(page)) {
         tab.element.remove();
         this.#tabs.delete(page);
       }
@@ -43,61 +43,61 @@ export class TabStrip {
     this.#newTabItem.hidden = !state.hasControl;
   }
 
-  #draw(tab: TabState, index: number, { shown, hasControl, icons }: TabStripState): void {
-    const known = this.#tabs.get(tab.page);
-    const drawn = known ?? new TabElement(tab.page, this.#actions);
-    if (!known) this.#tabs.set(tab.page, drawn);
-    const there = parts.tabs.children[index] ?? null;
-    if (there !== drawn.element) parts.tabs.insertBefore(drawn.element, there);
-    drawn.draw(tab, tab.page === shown, hasControl, icons.get(tab.faviconUrl));
+  #draw(tab: TabState, index: number, { shown: shownPage, hasControl, icons }: TabStripState): void {
+    const existing = this.#tabs.get(tab.page);
+    const tabElement = existing ?? new TabElement(tab.page, this.#actions);
+    if (!existing) this.#tabs.set(tab.page, tabElement);
+    const elementAtIndex = parts.tabs.children[index] ?? null;
+    if (elementAtIndex !== tabElement.element) parts.tabs.insertBefore(tabElement.element, elementAtIndex);
+    tabElement.draw(tab, tab.page === shownPage, hasControl, icons.get(tab.faviconUrl));
   }
 }
 
 class TabElement {
   readonly element = document.createElement('li');
-  readonly #pick: HTMLButtonElement;
-  readonly #close: HTMLButtonElement;
-  readonly #name = document.createElement('span');
-  readonly #image = document.createElement('img');
+  readonly #selectButton: HTMLButtonElement;
+  readonly #closeButton: HTMLButtonElement;
+  readonly #nameElement = document.createElement('span');
+  readonly #iconElement = document.createElement('img');
 
   constructor(page: string, actions: TabActions) {
     this.element.className = 'tab';
-    this.#pick = createButton('pick', '', () => actions.look(page));
-    this.#close = createButton('close', '\u00d7', () => actions.close(page));
-    this.#image.alt = '';
-    this.#image.hidden = true;
+    this.#selectButton = createButton('pick', '', () => actions.look(page));
+    this.#closeButton = createButton('close', '\u00d7', () => actions.close(page));
+    this.#iconElement.alt = '';
+    this.#iconElement.hidden = true;
     // Hides the icon if its data is not a valid image.
-    this.#image.addEventListener('error', () => {
-      this.#image.hidden = true;
+    this.#iconElement.addEventListener('error', () => {
+      this.#iconElement.hidden = true;
     });
-    this.#pick.append(this.#image, this.#name);
-    this.element.append(this.#pick, this.#close);
+    this.#selectButton.append(this.#iconElement, this.#nameElement);
+    this.element.append(this.#selectButton, this.#closeButton);
   }
 
   draw({ title, url }: TabState, isShown: boolean, hasControl: boolean, icon: string | undefined): void {
     const name = title || url || 'New tab';
     this.element.classList.toggle('shown', isShown);
-    this.#pick.setAttribute('aria-current', String(isShown));
-    this.#pick.title = title ? `${title}\n${url}` : url;
-    if (this.#name.textContent !== name) this.#name.textContent = name;
-    this.#close.hidden = !hasControl;
-    this.#close.setAttribute('aria-label', `Close ${name}`);
+    this.#selectButton.setAttribute('aria-current', String(isShown));
+    this.#selectButton.title = title ? `${title}\n${url}` : url;
+    if (this.#nameElement.textContent !== name) this.#nameElement.textContent = name;
+    this.#closeButton.hidden = !hasControl;
+    this.#closeButton.setAttribute('aria-label', `Close ${name}`);
     this.#drawIcon(icon);
   }
 
   #drawIcon(data: string | undefined): void {
-    if ((this.#image.getAttribute('src') ?? undefined) === data) return;
-    this.#image.hidden = data === undefined;
-    if (data === undefined) this.#image.removeAttribute('src');
-    else this.#image.src = data;
+    if ((this.#iconElement.getAttribute('src') ?? undefined) === data) return;
+    this.#iconElement.hidden = data === undefined;
+    if (data === undefined) this.#iconElement.removeAttribute('src');
+    else this.#iconElement.src = data;
   }
 }
 
-function createButton(className: string, text: string, press: () => void): HTMLButtonElement {
+function createButton(className: string, text: string, onClick: () => void): HTMLButtonElement {
   const button = document.createElement('button');
   button.type = 'button';
   button.className = className;
   button.textContent = text;
-  button.addEventListener('click', press);
+  button.addEventListener('click', onClick);
   return button;
 }

@@ -3,9 +3,9 @@ import { QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
-import { detectHumanSession, onSignedIn, signInState, takeTokenFromAddress } from './api/credentials.ts';
+import { detectHumanSession, onSignInChange, signInState, takeTokenFromAddress } from './api/credentials.ts';
 import { queryClient } from './api/queries.ts';
-import { ApprovePage, approvalIn } from './people/approve.tsx';
+import { ApprovePage, approvalJobIdIn } from './people/approve.tsx';
 import { DevicePage } from './people/device.tsx';
 import { HandoffPage } from './people/handoff-page.tsx';
 import { InvitationPage } from './people/invitation-page.tsx';
@@ -20,7 +20,7 @@ takeTokenFromAddress();
 addEventListener('hashchange', takeTokenFromAddress);
 void detectHumanSession();
 // Discards cached data when another user signs in.
-onSignedIn(() => {
+onSignInChange(() => {
   if (signInState() !== 'signed_out') return;
   queryClient.clear();
   forgetApplication();
@@ -40,7 +40,7 @@ function pageFor(path: string) {
   if (path === '/device') return <DevicePage />;
   if (path.startsWith('/handoffs/')) return <HandoffPage />;
   if (path === '/console/invitation') return <InvitationPage />;
-  const jobId = approvalIn(path);
+  const jobId = approvalJobIdIn(path);
   if (jobId !== undefined) return <ApprovePage jobId={jobId} />;
   return <RouterProvider router={router} />;
 }

@@ -47,13 +47,13 @@ export const scopeMissing = (scopes: readonly string[]): Fault<ErrorCode> =>
     details: { scopes },
   });
 
-export const roleMissing = (requiredRight: string): Fault<ErrorCode> =>
-  fault('permission_denied', `This operation requires the role ${requiredRight} in the application.`, {
+export const roleMissing = (requiredRole: string): Fault<ErrorCode> =>
+  fault('permission_denied', `This operation requires the role ${requiredRole} in the application.`, {
     advice: 'Ask an owner of the application for the role.',
-    details: { role: requiredRight },
+    details: { role: requiredRole },
   });
 
-export const capacity = (slots: number, used: number): Fault<ErrorCode> =>
+export const noFreeSlot = (slots: number, used: number): Fault<ErrorCode> =>
   fault('capacity', `No browser slot is free (${used} of ${slots} in use). No session was created.`, {
     advice: 'Wait for a session to end, or ask the operator for more slots.',
     details: { slots, used },

@@ -9,7 +9,7 @@ import type { Closeable } from '../kit/scope.ts';
 const WAITING_MAX = 1_000;
 /** Maximum number of waiting requests per caller, so that no caller can take all places. */
 const WAITING_PER_CALLER_MAX = 50;
-const LOOK_MS = 5_000;
+const POLL_MS = 5_000;
 
 export interface FollowingParts {
   readonly store: Pick<Store, 'listen'>;
@@ -47,13 +47,13 @@ export class ChangeFollower implements Closeable {
   }
 
   static async open(channel: Channel, { store, clock }: FollowingParts): Promise<ChangeFollower> {
-    const following = new ChangeFollower(clock);
-    following.#listening = await store.listen(
+    const follower = new ChangeFollower(clock);
+    follower.#listening = await store.listen(
       channel,
-      notification => following.#wake(notification),
-      () => following.#wake(undefined),
+      notification => follower.#wake(notification),
+      () => follower.#wake(undefined),
     );
-    return following;
+    return follower;
   }
 
   async close(): Promise<void> {
@@ -66,14 +66,14 @@ export class ChangeFollower implements Closeable {
    * Returns the value once it has changed, or the current value when the time is over or the caller has disconnected.
    */
   async changed<T>(firstValue: T, options: FollowedValue<T>, waitSeconds: number, signal: AbortSignal): Promise<T> {
-    const { concerns, caller, read, isChanged, changesAt, lookMs = LOOK_MS } = options;
+    const { concerns, caller, read, isChanged, changesAt, lookMs = POLL_MS } = options;
     if (waitSeconds === 0 || isChanged(firstValue) || this.#isFullFor(caller)) return firstValue;
     const clock = this.#clock;
     const deadlineMs = clock.monotonicMs() + waitSeconds * 1000;
-    const woken = new Notices(clock);
-    const waiting: WaitingRequest = { caller, concerns, wake: () => woken.wake() };
-    this.#waiters.add(waiting);
-    signal.addEventListener('abort', waiting.wake, { once: true });
+    const wakeNotices = new Notices(clock);
+    const waitingRequest: WaitingRequest = { caller, concerns, wake: () => wakeNotices.wake() };
+    this.#waiters.add(waitingRequest);
+    signal.addEventListener('abort', waitingRequest.wake, { once: true });
     try {
       for (;;) {
         const value = await read();
@@ -81,11 +81,11 @@ export class ChangeFollower implements Closeable {
         const isOver = leftMs <= 0 || signal.aborted || this.#closing.signal.aborted;
         if (isOver || isChanged(value)) return value;
         const untilMs = changesAt ? changesAt(value).getTime() - clock.now().getTime() : 0;
-        await woken.next(Math.min(leftMs, lookMs, untilMs > 0 ? untilMs : lookMs));
+        await wakeNotices.next(Math.min(leftMs, lookMs, untilMs > 0 ? untilMs : lookMs));
       }
     } finally {
-      this.#waiters.delete(waiting);
-      signal.removeEventListener('abort', waiting.wake);
+      this.#waiters.delete(waitingRequest);
+      signal.removeEventListener('abort', waitingRequest.wake);
     }
   }
 

@@ -30,8 +30,8 @@ export const systemClock: Clock = {
  */
 export function callAt(clock: Clock, time: Date, callback: () => void): { close(): void } {
   const closing = new AbortController();
-  const untilThen = clock.sleep(Math.max(0, time.getTime() - clock.now().getTime()), closing.signal);
-  untilThen.then(callback, () => {}); // The sleep rejects when it is closed.
+  const timeReached = clock.sleep(Math.max(0, time.getTime() - clock.now().getTime()), closing.signal);
+  timeReached.then(callback, () => {}); // The sleep rejects when it is closed.
   return { close: () => closing.abort() };
 }
 

@@ -23,8 +23,8 @@ export function creditPacks(text: string): readonly Pack[] | undefined {
   if (!Array.isArray(parsed) || parsed.length > PACKS_MAX) return undefined;
   const packs = parsed.flatMap(value => packOf(value) ?? []);
   const [ids, currencies] = [new Set(packs.map(({ id }) => id)), new Set(packs.map(({ currency }) => currency))];
-  const isGood = packs.length === parsed.length && ids.size === packs.length && currencies.size <= 1;
-  return isGood ? packs : undefined;
+  const isValid = packs.length === parsed.length && ids.size === packs.length && currencies.size <= 1;
+  return isValid ? packs : undefined;
 }
 
 function packOf(value: unknown): Pack | undefined {

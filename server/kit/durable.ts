@@ -21,9 +21,9 @@ export async function syncFolder(folder: string): Promise<void> {
 
 /** Like `mkdir -p`, and makes every folder that it created as durable as the file that will be stored in it. */
 export async function makeFolder(folder: string): Promise<void> {
-  const first = await mkdir(folder, { recursive: true });
-  if (first === undefined) return;
-  for (let made = folder; made.length >= first.length; made = dirname(made)) await syncFolder(dirname(made));
+  const firstCreated = await mkdir(folder, { recursive: true });
+  if (firstCreated === undefined) return;
+  for (let made = folder; made.length >= firstCreated.length; made = dirname(made)) await syncFolder(dirname(made));
 }
 
 /** Moves a synced file to its final path on the same disk. */
@@ -35,7 +35,7 @@ export async function moveDurably(from: string, to: string): Promise<void> {
       return await syncFolder(dirname(to));
     } catch (error) {
       // The folder was empty and was removed in the meantime. If `from` is the missing file, every attempt fails.
-      if (!isCode(error, 'ENOENT') || attempt >= TRIES_MAX) throw error;
+      if (!hasCode(error, 'ENOENT') || attempt >= TRIES_MAX) throw error;
     }
 }
 
@@ -64,5 +64,5 @@ export async function writeSynced<T>(path: string, write: (file: FileHandle) => 
   }
 }
 
-export const isCode = (error: unknown, code: string): boolean =>
+export const hasCode = (error: unknown, code: string): boolean =>
   error instanceof Error && 'code' in error && error.code === code;

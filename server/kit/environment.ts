@@ -72,14 +72,14 @@ export class Environment {
 
   /** @throws BadConfig when a value was refused, or a variable that begins with BERTH_ is not a setting. */
   assertValid(): void {
-    const known = [...this.#readNames];
-    const unknown = Object.keys(this.#variables)
+    const knownNames = [...this.#readNames];
+    const unknownNameComplaints = Object.keys(this.#variables)
       .filter(name => name.startsWith(PREFIX) && !this.#readNames.has(name) && !CLIENT_VARIABLES.has(name))
       .map(
         name =>
-          `${name} is not a setting; did you mean ${nearest(name, known)}? Correct the name, or unset the variable.`,
+          `${name} is not a setting; did you mean ${nearest(name, knownNames)}? Correct the name, or unset the variable.`,
       );
-    const complaints = [...this.#complaints, ...unknown];
+    const complaints = [...this.#complaints, ...unknownNameComplaints];
     if (complaints.length > 0) throw new BadConfig(complaints);
   }
 }

@@ -8,10 +8,10 @@ export type OnFailure = (error: unknown) => void;
  * Wraps a listener so that it never throws and leaves no unhandled rejection. `onError` gets the error and the
  * arguments of the call.
  */
-export function guardListener<Said extends readonly unknown[]>(
-  onError: (error: unknown, args: Said) => void,
-  listener: (...args: Said) => unknown,
-): (...args: Said) => void {
+export function guardListener<Args extends readonly unknown[]>(
+  onError: (error: unknown, args: Args) => void,
+  listener: (...args: Args) => unknown,
+): (...args: Args) => void {
   return (...args) => {
     try {
       const outcome = listener(...args);

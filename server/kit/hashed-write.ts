@@ -19,22 +19,22 @@ export async function writeHashed(
 ): Promise<HashedFile> {
   const hash = createHash('sha256');
   let size = 0;
-  let gathered: Uint8Array[] = [];
+  let gatheredChunks: Uint8Array[] = [];
   let gatheredBytes = 0;
   let writing: Promise<void> = Promise.resolve();
   const flush = async (): Promise<void> => {
     await writing;
-    writing = writeAll(file, gathered);
+    writing = writeAll(file, gatheredChunks);
     // If the write fails, the next flush throws the error; until then it must not be an unhandled rejection.
     writing.catch(() => {});
-    gathered = [];
+    gatheredChunks = [];
     gatheredBytes = 0;
   };
   for await (const chunk of body) {
     signal?.throwIfAborted();
     hash.update(chunk);
     size += chunk.length;
-    gathered.push(chunk);
+    gatheredChunks.push(chunk);
     gatheredBytes += chunk.length;
     if (gatheredBytes >= GATHERED_BYTES) await flush();
   }
@@ -45,21 +45,21 @@ export async function writeHashed(
 }
 
 async function writeAll(file: FileHandle, chunks: readonly Uint8Array[]): Promise<void> {
-  let left = chunks;
-  while (left.length > 0) {
-    const { bytesWritten } = await file.writev([...left]);
-    left = remainingAfter(left, bytesWritten);
+  let remainingChunks = chunks;
+  while (remainingChunks.length > 0) {
+    const { bytesWritten } = await file.writev([...remainingChunks]);
+    remainingChunks = remainingAfter(remainingChunks, bytesWritten);
   }
 }
 
 /** The chunks that remain after an incomplete write. */
 function remainingAfter(chunks: readonly Uint8Array[], count: number): readonly Uint8Array[] {
   let bytes = count;
-  const at = chunks.findIndex(chunk => {
+  const firstIndex = chunks.findIndex(chunk => {
     if (bytes < chunk.length) return true;
     bytes -= chunk.length;
     return false;
   });
-  if (at === -1) return [];
-  return chunks.slice(at).map((chunk, index) => (index === 0 ? chunk.subarray(bytes) : chunk));
+  if (firstIndex === -1) return [];
+  return chunks.slice(firstIndex).map((chunk, index) => (index === 0 ? chunk.subarray(bytes) : chunk));
 }

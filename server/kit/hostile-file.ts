@@ -2,7 +2,7 @@
 // with one hard link. The opened file is the one that was checked, even if the folder changes meanwhile.
 import { constants } from 'node:fs';
 import { type FileHandle, open, opendir } from 'node:fs/promises';
-import { isCode } from './durable.ts';
+import { hasCode } from './durable.ts';
 
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK } = constants;
 
@@ -17,27 +17,28 @@ export async function openHostile(
   path: readonly [string, ...string[]],
   options: { readonly uid: number | undefined },
 ): Promise<FileHandle | undefined> {
-  const bad = path.find(part => part === '' || part === '.' || part === '..' || /[/\0]/.test(part));
-  if (bad !== undefined) throw new NotAPlainFile(`${JSON.stringify(bad)} is no name`);
-  let at: FileHandle | undefined;
+  const badPart = path.find(part => part === '' || part === '.' || part === '..' || /[/\0]/.test(part));
+  if (badPart !== undefined) throw new NotAPlainFile(`${JSON.stringify(badPart)} is no name`);
+  let handle: FileHandle | undefined;
   try {
-    at = await open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-    for (const part of path.slice(0, -1)) at = await step(at, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    handle = await open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    for (const part of path.slice(0, -1))
+      handle = await openComponent(handle, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     // Without O_NONBLOCK, opening a pipe without a writer would block.
-    at = await step(at, path.at(-1) ?? '', O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-    await assertPlainFile(at, options.uid);
-    return at;
+    handle = await openComponent(handle, path.at(-1) ?? '', O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    await assertPlainFile(handle, options.uid);
+    return handle;
   } catch (error) {
-    await at?.close();
-    if (isCode(error, 'ENOENT')) return undefined;
-    if (isCode(error, 'ELOOP') || isCode(error, 'ENOTDIR') || isCode(error, 'ENXIO'))
+    await handle?.close();
+    if (hasCode(error, 'ENOENT')) return undefined;
+    if (hasCode(error, 'ELOOP') || hasCode(error, 'ENOTDIR') || hasCode(error, 'ENXIO'))
       throw new NotAPlainFile('it is a link, or no file', { cause: error });
     throw error;
   }
 }
 
 /** Opens a path component relative to an open folder, through /proc, because Node has no openat(2). */
-async function step(from: FileHandle, part: string, flags: number): Promise<FileHandle> {
+async function openComponent(from: FileHandle, part: string, flags: number): Promise<FileHandle> {
   try {
     return await open(`/proc/self/fd/${from.fd}/${part}`, flags);
   } finally {
@@ -46,27 +47,31 @@ async function step(from: FileHandle, part: string, flags: number): Promise<File
 }
 
 async function assertPlainFile(file: FileHandle, uid: number | undefined): Promise<void> {
-  const found = await file.stat();
-  if (!found.isFile()) throw new NotAPlainFile('it is not a regular file');
-  if (found.nlink !== 1) throw new NotAPlainFile(`it has ${found.nlink} names`);
-  if (found.uid !== (uid ?? process.getuid?.())) throw new NotAPlainFile('it belongs to another user');
+  const stats = await file.stat();
+  if (!stats.isFile()) throw new NotAPlainFile('it is not a regular file');
+  if (stats.nlink !== 1) throw new NotAPlainFile(`it has ${stats.nlink} names`);
+  if (stats.uid !== (uid ?? process.getuid?.())) throw new NotAPlainFile('it belongs to another user');
 }
 
 /** Returns the names in a folder, at most `max`. None if the path is not a folder. */
 export async function listHostileFolder(folder: string, name: string, max: number): Promise<readonly string[]> {
-  let at: FileHandle | undefined;
+  let handle: FileHandle | undefined;
   try {
-    at = await step(await open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    handle = await openComponent(
+      await open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW),
+      name,
+      O_RDONLY | O_DIRECTORY | O_NOFOLLOW,
+    );
     const names: string[] = [];
-    for await (const entry of await opendir(`/proc/self/fd/${at.fd}`)) {
+    for await (const entry of await opendir(`/proc/self/fd/${handle.fd}`)) {
       names.push(entry.name);
       if (names.length >= max) break;
     }
     return names;
   } catch (error) {
-    if (['ENOENT', 'ELOOP', 'ENOTDIR'].some(code => isCode(error, code))) return [];
+    if (['ENOENT', 'ELOOP', 'ENOTDIR'].some(code => hasCode(error, code))) return [];
     throw error;
   } finally {
-    await at?.close();
+    await handle?.close();
   }
 }

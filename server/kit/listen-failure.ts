@@ -1,5 +1,5 @@
 // The error for an address on which this process cannot listen.
-import { isCode } from './durable.ts';
+import { hasCode } from './durable.ts';
 import { reason } from './fault.ts';
 
 /**
@@ -7,7 +7,7 @@ import { reason } from './fault.ts';
  * belongs to.
  */
 export function listenFailure(address: string, error: unknown, advice: string): Error {
-  const why = isCode(error, 'EADDRINUSE')
+  const why = hasCode(error, 'EADDRINUSE')
     ? 'is in use by another program'
     : `cannot be used as the listening address (${reason(error)})`;
   return new Error(`${address} ${why}. ${advice}`);

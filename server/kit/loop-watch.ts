@@ -67,16 +67,16 @@ class LoopWatch {
 
   listen(listener: LoopListener): Closeable {
     this.#listener = listener;
-    let [seenMs, cpuMs] = [systemClock.monotonicMs(), cpuOfThreadMs()];
+    let [lastTickMs, cpuMs] = [systemClock.monotonicMs(), cpuOfThreadMs()];
     const timer = setInterval(() => {
       const [nowMs, nowCpuMs] = [systemClock.monotonicMs(), cpuOfThreadMs()];
-      const lateMs = Math.max(0, nowMs - seenMs - TICK_MS);
-      listener.delayed(lateMs);
-      const unreportedMs = lateMs - this.#reportedMs;
+      const delayMs = Math.max(0, nowMs - lastTickMs - TICK_MS);
+      listener.delayed(delayMs);
+      const unreportedMs = delayMs - this.#reportedMs;
       if (unreportedMs > LONG_TURN_MS) this.#notify(unreportedMs, undefined);
       this.#reportedMs = 0;
       this.#reportedCpuMs = 0;
-      [seenMs, cpuMs] = [nowMs, nowCpuMs];
+      [lastTickMs, cpuMs] = [nowMs, nowCpuMs];
     }, TICK_MS).unref();
     this.#cpuSinceTick = () => cpuOfThreadMs() - cpuMs;
     return {

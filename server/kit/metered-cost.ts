@@ -25,8 +25,8 @@ export const startedSeconds = (from: Date | undefined, to: Date): number =>
 
 /** Rounded up to a whole micro-credit; at most 2^53 - 1. */
 export function meteredCost(rates: CreditRates, { seconds, bytes }: MeteredUse): number {
-  const time = BigInt(seconds) * BigInt(rates.browserSecond);
-  const traffic = (BigInt(bytes) * BigInt(rates.egressMegabyte) + MEGABYTE - 1n) / MEGABYTE;
-  const cost = time + traffic;
+  const timeCost = BigInt(seconds) * BigInt(rates.browserSecond);
+  const trafficCost = (BigInt(bytes) * BigInt(rates.egressMegabyte) + MEGABYTE - 1n) / MEGABYTE;
+  const cost = timeCost + trafficCost;
   return cost > BigInt(Number.MAX_SAFE_INTEGER) ? Number.MAX_SAFE_INTEGER : Number(cost);
 }

@@ -3,24 +3,24 @@ import type { Clock } from './clock.ts';
 
 export class Notices {
   readonly #clock: Clock;
-  #isNoted = false;
-  #sleep: AbortController | undefined;
+  #hasNotice = false;
+  #sleepController: AbortController | undefined;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
   wake(): void {
-    this.#isNoted = true;
-    this.#sleep?.abort();
+    this.#hasNotice = true;
+    this.#sleepController?.abort();
   }
 
   /** Resolves as soon as a notification has arrived since the previous call, but after `ms` at the latest. */
   async next(ms: number): Promise<void> {
-    if (!this.#isNoted) {
-      this.#sleep = new AbortController();
-      await this.#clock.sleep(ms, this.#sleep.signal).catch(() => {}); // resolved by a notification
+    if (!this.#hasNotice) {
+      this.#sleepController = new AbortController();
+      await this.#clock.sleep(ms, this.#sleepController.signal).catch(() => {}); // resolved by a notification
     }
-    this.#isNoted = false;
+    this.#hasNotice = false;
   }
 }

@@ -13,8 +13,8 @@ export interface PlacesLimits {
 
 export class PlacesFull extends Error {
   override readonly name = 'PlacesFull';
-  constructor(resource: string, why: string) {
-    super(`no place is free to ${resource}: ${why}`);
+  constructor(workName: string, explanation: string) {
+    super(`no place is free to ${workName}: ${explanation}`);
   }
 }
 
@@ -44,10 +44,10 @@ export class Places {
   async #wait(share: Share, signal: AbortSignal | undefined): Promise<void> {
     const { name, waiting, withinMs } = this.#limits;
     if (this.#waiters.size >= waiting) throw new PlacesFull(name, `${waiting} operations are already waiting`);
-    const free = Promise.withResolvers<void>();
-    this.#waiters.set(share, free.resolve);
+    const admission = Promise.withResolvers<void>();
+    this.#waiters.set(share, admission.resolve);
     try {
-      await withTimeout(withinMs, `a place to ${name}`, () => free.promise, signal);
+      await withTimeout(withinMs, `a place to ${name}`, () => admission.promise, signal);
     } catch (error) {
       throw error instanceof WaitExpired ? new PlacesFull(name, `no place became free within ${withinMs} ms`) : error;
     } finally {

@@ -12,14 +12,14 @@ const MEASURED_MS_MIN = 200;
  * previous call was too recent, the function returns the previous result again.
  */
 export function processorShare(): () => number {
-  let before = processorTimes();
+  let previousTimes = processorTimes();
   let share = 0;
   return () => {
-    const now = processorTimes();
-    const [busy, all] = [now.busy - before.busy, now.all - before.all];
-    if (all < MEASURED_MS_MIN) return share;
-    before = now;
-    share = Math.min(1, Math.max(0, busy / all));
+    const currentTimes = processorTimes();
+    const [busyMs, totalMs] = [currentTimes.busy - previousTimes.busy, currentTimes.all - previousTimes.all];
+    if (totalMs < MEASURED_MS_MIN) return share;
+    previousTimes = currentTimes;
+    share = Math.min(1, Math.max(0, busyMs / totalMs));
     return share;
   };
 }

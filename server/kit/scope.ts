@@ -5,7 +5,7 @@ export interface Closeable {
 }
 
 export class Scope implements Closeable {
-  readonly #undo: Array<() => Promise<void> | void> = [];
+  readonly #undoSteps: Array<() => Promise<void> | void> = [];
   #closing: Promise<void> | undefined;
 
   own<T extends Closeable>(resource: T): T {
@@ -15,7 +15,7 @@ export class Scope implements Closeable {
 
   defer(undo: () => Promise<void> | void): void {
     if (this.#closing) throw new Error('this scope is already closed');
-    this.#undo.push(undo);
+    this.#undoSteps.push(undo);
   }
 
   /** Closes everything, last opened first. Every step is attempted; failures are collected in one error. */
@@ -26,7 +26,7 @@ export class Scope implements Closeable {
 
   async #closeAll(): Promise<void> {
     const failures: unknown[] = [];
-    for (let undo = this.#undo.pop(); undo; undo = this.#undo.pop()) {
+    for (let undo = this.#undoSteps.pop(); undo; undo = this.#undoSteps.pop()) {
       try {
         await undo();
       } catch (error) {

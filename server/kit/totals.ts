@@ -38,11 +38,11 @@ export class Totals {
 
   /** Opens a share that holds nothing yet. */
   open({ application, session }: Owner): Share {
-    const ofApplication = this.#level('application', `application ${application}`, this.#process);
+    const applicationLevel = this.#level('application', `application ${application}`, this.#process);
     const level =
       session === undefined
-        ? ofApplication
-        : this.#level('session', `session ${application} ${session}`, ofApplication);
+        ? applicationLevel
+        : this.#level('session', `session ${application} ${session}`, applicationLevel);
     return new Share(level, () => this.#forgetEmpty());
   }
 
@@ -60,15 +60,15 @@ export class Totals {
 export class Share {
   /** Innermost first. */
   readonly levels: readonly Level[];
-  readonly #closed: () => void;
+  readonly #onClosed: () => void;
   #amount = 0;
   #isClosed = false;
 
-  constructor(level: Level, closed: () => void) {
+  constructor(level: Level, onClosed: () => void) {
     const levels: Level[] = [];
     for (let each: Level | undefined = level; each; each = each.parent) levels.push(each);
     this.levels = levels;
-    this.#closed = closed;
+    this.#onClosed = onClosed;
     for (const each of levels) each.shares.add(this);
   }
 
@@ -94,11 +94,11 @@ export class Share {
    * levels for this call.
    */
   take(addedAmount: number, room: Partial<Bounds> = {}): Level | undefined {
-    const full = this.levels.find(
+    const fullLevel = this.levels.find(
       ({ sum, max, bound }) => sum > this.#amount && sum + addedAmount > Math.min(max, room[bound] ?? max),
     );
-    if (!full) this.set(this.#amount + addedAmount);
-    return full;
+    if (!fullLevel) this.set(this.#amount + addedAmount);
+    return fullLevel;
   }
 
   close(): void {
@@ -106,6 +106,6 @@ export class Share {
     this.set(0);
     this.#isClosed = true;
     for (const level of this.levels) level.shares.delete(this);
-    if (this.levels.some(({ shares }) => shares.size === 0)) this.#closed();
+    if (this.levels.some(({ shares }) => shares.size === 0)) this.#onClosed();
   }
 }

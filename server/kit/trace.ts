@@ -34,16 +34,16 @@ export const outsideSpans = <T>(work: () => T): T => activeSpan.exit(work);
 
 export class Span {
   readonly raw: RawSpan | undefined;
-  #common: Attributes;
+  #commonAttributes: Attributes;
   #isOver = false;
 
-  constructor(raw: RawSpan | undefined, common: Attributes) {
+  constructor(raw: RawSpan | undefined, commonAttributes: Attributes) {
     this.raw = raw;
-    this.#common = common;
+    this.#commonAttributes = commonAttributes;
   }
 
   get common(): Attributes {
-    return this.#common;
+    return this.#commonAttributes;
   }
 
   get traceId(): string | undefined {
@@ -56,7 +56,7 @@ export class Span {
 
   /** Sets attributes on this span, and on those that begin inside it from now on. */
   share(attributes: Attributes): void {
-    this.#common = { ...this.#common, ...attributes };
+    this.#commonAttributes = { ...this.#commonAttributes, ...attributes };
     this.set(attributes);
   }
 

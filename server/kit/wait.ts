@@ -47,8 +47,8 @@ export async function pollUntil<T>(
     description,
     async signal => {
       for (;;) {
-        const seen = await poll();
-        if (seen !== undefined) return seen;
+        const result = await poll();
+        if (result !== undefined) return result;
         signal.throwIfAborted();
         await timer(everyMs);
       }

@@ -12,7 +12,7 @@ export function withoutSecrets(secrets: readonly string[]): (text: string, isCut
   const longestFirst = formsOfAll(secrets);
   return (text, isCut = false) => {
     const cleaned = longestFirst.reduce((remaining, form) => remaining.replaceAll(form, STARS), text);
-    return isCut ? longestFirst.reduce(withoutBeginning, cleaned) : cleaned;
+    return isCut ? longestFirst.reduce(withoutCutForm, cleaned) : cleaned;
   };
 }
 
@@ -22,7 +22,7 @@ export function formsOfAll(secrets: readonly string[]): readonly string[] {
   return [...forms].sort((a, b) => b.length - a.length);
 }
 
-function withoutBeginning(text: string, form: string): string {
+function withoutCutForm(text: string, form: string): string {
   for (let length = Math.min(form.length - 1, text.length); length > 0; length--)
     if (text.endsWith(form.slice(0, length))) return text.slice(0, -length);
   return text;
@@ -30,13 +30,19 @@ function withoutBeginning(text: string, form: string): string {
 
 function formsOf(secret: string): string[] {
   const bytes = Buffer.from(secret);
-  const quoted = JSON.stringify(secret).slice(1, -1);
-  const encoded = encodeURIComponent(secret.toWellFormed());
-  const form = new URLSearchParams([['', secret.toWellFormed()]]).toString().slice(1);
+  const jsonEscaped = JSON.stringify(secret).slice(1, -1);
+  const uriEncoded = encodeURIComponent(secret.toWellFormed());
+  const formEncoded = new URLSearchParams([['', secret.toWellFormed()]]).toString().slice(1);
   return [
-    ...[secret, quoted, quoted.replaceAll('/', '\\/'), JSON.stringify(quoted).slice(1, -1)],
-    ...[encoded, encoded.replaceAll('%20', '+'), form, encodeURI(secret.toWellFormed()), encodeURIComponent(encoded)],
-    ...[encoded, form].map(text => text.replace(/%[0-9A-F]{2}/g, sign => sign.toLowerCase())),
+    ...[secret, jsonEscaped, jsonEscaped.replaceAll('/', '\\/'), JSON.stringify(jsonEscaped).slice(1, -1)],
+    ...[
+      uriEncoded,
+      uriEncoded.replaceAll('%20', '+'),
+      formEncoded,
+      encodeURI(secret.toWellFormed()),
+      encodeURIComponent(uriEncoded),
+    ],
+    ...[uriEncoded, formEncoded].map(text => text.replace(/%[0-9A-F]{2}/g, sign => sign.toLowerCase())),
     ...[secret.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')].flatMap(markup => [
       ...[markup, markup.replaceAll('"', '&quot;'), markup.replaceAll('"', '&quot;').replaceAll("'", '&#39;')],
     ]),

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import { reason } from './fault.ts';
 import type { Closeable } from './scope.ts';
-import type { JobBegun, Order, Outcome, ThreadStarted } from './worker-thread.ts';
+import type { JobBegun, JobRequest, Outcome, ThreadStarted } from './worker-thread.ts';
 
 interface JobFacts {
   /** The name of the job in logs and errors, for example "mask a picture". */
@@ -72,8 +72,8 @@ export type WorkFailure = 'too_many' | 'too_long' | 'died' | 'failed' | 'closed'
 export class WorkFailed extends Error {
   override readonly name = 'WorkFailed';
   readonly why: WorkFailure;
-  constructor(job: string, why: WorkFailure, words: string) {
-    super(`"${job}" ${words}`);
+  constructor(job: string, why: WorkFailure, explanation: string) {
+    super(`"${job}" ${explanation}`);
     this.why = why;
   }
 }
@@ -126,9 +126,9 @@ export class WorkerPool implements Workers, Closeable {
     const refusal = this.#refusal(job.name, options.of);
     if (refusal) response.reject(refusal);
     else {
-      const mine = this.#waitingJobs.get(options.of) ?? [];
-      this.#waitingJobs.set(options.of, mine);
-      mine.push({ job, input, options, response });
+      const jobsOfOwner = this.#waitingJobs.get(options.of) ?? [];
+      this.#waitingJobs.set(options.of, jobsOfOwner);
+      jobsOfOwner.push({ job, input, options, response });
       this.#waitingCount++;
       this.#assign();
     }
@@ -139,15 +139,16 @@ export class WorkerPool implements Workers, Closeable {
   async close(): Promise<void> {
     this.#isClosed = true;
     const all = [...this.#threads];
-    for (const waiting of [...this.#waitingJobs.values()].flat()) waiting.response.reject(closedFor(waiting.job.name));
+    for (const waiting of [...this.#waitingJobs.values()].flat())
+      waiting.response.reject(closedFailure(waiting.job.name));
     this.#waitingJobs.clear();
     this.#waitingCount = 0;
-    await Promise.all(all.map(thread => this.#end(thread, name => closedFor(name))));
+    await Promise.all(all.map(thread => this.#end(thread, name => closedFailure(name))));
   }
 
   #refusal(name: string, jobOwner: string): WorkFailed | undefined {
     const { waiting, waitingPerOwner } = this.#limits;
-    if (this.#isClosed) return closedFor(name);
+    if (this.#isClosed) return closedFailure(name);
     if (this.#waitingCount < waiting && (this.#waitingJobs.get(jobOwner)?.length ?? 0) < waitingPerOwner)
       return undefined;
     return new WorkFailed(
@@ -159,24 +160,28 @@ export class WorkerPool implements Workers, Closeable {
 
   #assign(): void {
     for (;;) {
-      const free = [...this.#threads].find(thread => !thread.current);
-      if (!free && this.#threads.size >= this.#limits.threads) return;
+      const freeThread = [...this.#threads].find(thread => !thread.current);
+      if (!freeThread && this.#threads.size >= this.#limits.threads) return;
       const next = this.#next();
       if (!next) return;
-      this.#begin(free ?? this.#start(), next);
+      this.#begin(freeThread ?? this.#start(), next);
     }
   }
 
   #next(): WaitingJob | undefined {
     const longJobs = [...this.#threads].filter(({ current }) => current?.job.isLong).length;
-    const mayBeLong = longJobs < Math.max(1, this.#limits.threads - 1);
-    for (const [of, mine] of this.#waitingJobs) {
-      const hasSolo = [...this.#threads].some(({ current }) => current?.job.isSolo && current.options.of === of);
-      const index = mine.findIndex(({ job }) => (mayBeLong || !job.isLong) && !(hasSolo && job.isSolo));
-      const [next] = index < 0 ? [] : mine.splice(index, 1);
+    const mayStartLongJob = longJobs < Math.max(1, this.#limits.threads - 1);
+    for (const [queueOwner, jobsOfOwner] of this.#waitingJobs) {
+      const isSoloJobRunning = [...this.#threads].some(
+        ({ current }) => current?.job.isSolo && current.options.of === queueOwner,
+      );
+      const index = jobsOfOwner.findIndex(
+        ({ job }) => (mayStartLongJob || !job.isLong) && !(isSoloJobRunning && job.isSolo),
+      );
+      const [next] = index < 0 ? [] : jobsOfOwner.splice(index, 1);
       if (!next) continue;
-      this.#waitingJobs.delete(of);
-      if (mine.length > 0) this.#waitingJobs.set(of, mine);
+      this.#waitingJobs.delete(queueOwner);
+      if (jobsOfOwner.length > 0) this.#waitingJobs.set(queueOwner, jobsOfOwner);
       this.#waitingCount--;
       return next;
     }
@@ -213,8 +218,8 @@ export class WorkerPool implements Workers, Closeable {
     thread.current = waitingJob;
     thread.worker.ref();
     clearTimeout(thread.timer);
-    thread.timer = setTimeout(() => void this.#end(thread, timeoutMessage(job)), LOADING_MS_MAX);
-    const order: Order = { id: ++this.#nextId, module: job.module, input };
+    thread.timer = setTimeout(() => void this.#end(thread, timeoutFailure(job)), LOADING_MS_MAX);
+    const order: JobRequest = { id: ++this.#nextId, module: job.module, input };
     try {
       thread.worker.postMessage(order, [...(options.moved ?? [])]);
     } catch (error) {
@@ -229,24 +234,24 @@ export class WorkerPool implements Workers, Closeable {
   }
 
   /** Limits the time of a job. `before`: the processor time that the thread had used when the job began. */
-  #watch(thread: Thread, job: JobFacts, before: number, waitMs: number, waitedMs = waitMs): void {
+  #watch(thread: Thread, job: JobFacts, usedMsAtStart: number, waitMs: number, waitedMs = waitMs): void {
     thread.timer = setTimeout(() => {
-      const left = job.limitMs - (usedMs(thread) - before);
-      const wait = Math.max(left, RECHECK_MS_MIN);
-      if (left > 0 && waitedMs < ELAPSED_FACTOR_MAX * job.limitMs)
-        return this.#watch(thread, job, before, wait, waitedMs + wait);
-      void this.#end(thread, timeoutMessage(job));
+      const remainingMs = job.limitMs - (usedMs(thread) - usedMsAtStart);
+      const nextWaitMs = Math.max(remainingMs, RECHECK_MS_MIN);
+      if (remainingMs > 0 && waitedMs < ELAPSED_FACTOR_MAX * job.limitMs)
+        return this.#watch(thread, job, usedMsAtStart, nextWaitMs, waitedMs + nextWaitMs);
+      void this.#end(thread, timeoutFailure(job));
     }, waitMs);
   }
 
   #settle(thread: Thread, outcome: Outcome): void {
-    const done = thread.current;
+    const finishedJob = thread.current;
     thread.current = undefined;
     clearTimeout(thread.timer);
     thread.worker.unref();
-    thread.timer = setTimeout(() => void this.#end(thread, closedFor), this.#limits.idleMs).unref();
-    if ('output' in outcome) done?.response.resolve(outcome.output);
-    else done?.response.reject(new WorkFailed(done.job.name, 'failed', `failed: ${outcome.failed}`));
+    thread.timer = setTimeout(() => void this.#end(thread, closedFailure), this.#limits.idleMs).unref();
+    if ('output' in outcome) finishedJob?.response.resolve(outcome.output);
+    else finishedJob?.response.reject(new WorkFailed(finishedJob.job.name, 'failed', `failed: ${outcome.failed}`));
     this.#assign();
   }
 
@@ -257,18 +262,19 @@ export class WorkerPool implements Workers, Closeable {
     const { current } = thread;
     thread.current = undefined;
     current?.response.reject(failure(current.job.name));
-    const ended = thread.worker.terminate();
+    const termination = thread.worker.terminate();
     if (!this.#isClosed) this.#assign();
-    await ended;
+    await termination;
   }
 }
 
-const timeoutMessage =
+const timeoutFailure =
   ({ limitMs }: JobFacts) =>
   (name: string): WorkFailed =>
     new WorkFailed(name, 'too_long', `took longer than ${limitMs} ms and was stopped`);
 
-const closedFor = (name: string): WorkFailed => new WorkFailed(name, 'closed', 'was not done: the server is closing');
+const closedFailure = (name: string): WorkFailed =>
+  new WorkFailed(name, 'closed', 'was not done: the server is closing');
 
 /** The processor time of a thread: 0 before it has started, and infinite if the kernel does not report it. */
 function usedMs({ id }: Thread): number {

@@ -6,7 +6,7 @@ import { basename } from 'node:path';
 import { parentPort } from 'node:worker_threads';
 import { wholeBufferOf } from './whole-buffer.ts';
 
-export interface Order {
+export interface JobRequest {
   readonly id: number;
   /** The module whose function `work` is to be called. */
   readonly module: string;
@@ -38,7 +38,7 @@ const started: ThreadStarted = { thread: Number(basename(readlinkSync('/proc/thr
 setPriority(started.thread, NICENESS);
 port.postMessage(started);
 
-port.on('message', ({ id, module, input }: Order) => {
+port.on('message', ({ id, module, input }: JobRequest) => {
   void perform(id, module, input).then(
     output => {
       const outcome: Outcome = { id, output };

@@ -16,7 +16,7 @@ export interface Driving {
    * `pass`, the driver can also reach an exclusive session. As a `guest`, it does not keep the session running after
    * the clients of the session have left.
    */
-  readonly addressOf: (caller: AgentCaller, id: SessionId, how?: 'guest' | 'pass') => string;
+  readonly addressOf: (caller: AgentCaller, id: SessionId, access?: 'guest' | 'pass') => string;
   /** Keeps a session without clients running until the hold is closed. */
   readonly holdSession: (id: SessionId) => { close(): void };
 }
@@ -36,11 +36,11 @@ export function openDriving(
   return {
     driver: scope.own(new Driver(log)),
     isDriveFailed: error => error instanceof DriveFailed,
-    addressOf: ({ keyId }, id, how) => {
+    addressOf: ({ keyId }, id, access) => {
       const connect = `${localUrl().replace(/^http/, 'ws')}/v1/browsers/sessions/${id}/connect`;
-      const client = how === 'guest' ? 'guest' : 'driver';
+      const client = access === 'guest' ? 'guest' : 'driver';
       const address = `${connect}?client=${client}&signingKey=${signing.keyOf(id, keyId)}`;
-      return how === 'pass' ? `${address}&pass=${signing.passOf(id).reveal()}` : address;
+      return access === 'pass' ? `${address}&pass=${signing.passOf(id).reveal()}` : address;
     },
     // A session that this process does not run has ended.
     holdSession: id => liveSessions.get(id)?.hold() ?? { close: () => {} },

@@ -46,8 +46,8 @@ export async function openFleet(
     return fleet;
   }
   await fleet.join();
-  const look = (): void => void fleet.look();
-  scope.own(await store.listen('hosts_changed', look, look));
+  const refreshHosts = (): void => void fleet.look();
+  scope.own(await store.listen('hosts_changed', refreshHosts, refreshHosts));
   if (config.process) scope.own(keepLeases(runtime, config, store));
   return fleet;
 }
@@ -57,11 +57,11 @@ export async function openFleet(
  * host.
  */
 function keepLeases({ log }: Runtime, { sharedDir, lease }: Config, { hosts }: Store): Closeable {
-  const failed = (error: unknown): void => log.warn('processes.lease_not_kept', { reason: reason(error) });
+  const onFailure = (error: unknown): void => log.warn('processes.lease_not_kept', { reason: reason(error) });
   return onRestarts((number, endedAt) => {
     const host = hostIdIn(processFolder(sharedDir, number));
-    if (host) hosts.restarts(host, endedAt, lease.restartMs).catch(failed);
-  }, failed);
+    if (host) hosts.restarts(host, endedAt, lease.restartMs).catch(onFailure);
+  }, onFailure);
 }
 
 /**
@@ -77,13 +77,13 @@ function addressOf({ peerUrl, sharedDir }: Config): string {
 const SOCKET = 'unix:';
 
 function storageOf(artifacts: Artifacts): FileStorage {
-  const read = async (): Promise<string | undefined> => (await artifacts.read(storageMarkKey))?.toString();
+  const readMark = async (): Promise<string | undefined> => (await artifacts.read(storageMarkKey))?.toString();
   return {
     kind: artifacts.kind,
-    mark: read,
+    mark: readMark,
     setMark: async () => {
       await artifacts.put(storageMarkKey, singleChunk(Buffer.from(randomUUID())));
-      const mark = await read();
+      const mark = await readMark();
       if (mark === undefined) throw new Error('the file storage did not return the value that was stored in it');
       return mark;
     },

@@ -44,8 +44,8 @@ export function openForwarding(
     admit: request => admitForwarded(tokens, request),
     elsewhere: (kind, id, application) => owners.elsewhere(kind, id, application),
     place: (region, triedHosts) => {
-      const chosen = fleet.choose(region, triedHosts);
-      return chosen === host ? 'here' : chosen && fleet.peer(chosen);
+      const chosenHost = fleet.choose(region, triedHosts);
+      return chosenHost === host ? 'here' : chosenHost && fleet.peer(chosenHost);
     },
     regionFor: region => (region !== undefined && fleet.roomByRegion.has(region) ? region : undefined),
     pass: (to, request, options) => forwarder.pass(to, request, options),
@@ -76,9 +76,9 @@ export function watchLeases(
   if (!fleet.hasLease) return [];
   const fence = async (): Promise<void> => {
     const live = liveSessions.all;
-    const killed = Promise.allSettled(live.map(({ box }) => box.end()));
+    const boxEnds = Promise.allSettled(live.map(({ box }) => box.end()));
     const ids = [...starting.ids];
-    await Promise.allSettled([killed, ...ids.map(id => starting.cancel(id))]);
+    await Promise.allSettled([boxEnds, ...ids.map(id => starting.cancel(id))]);
     await Promise.allSettled([...live.map(({ id }) => id), ...ids].map(id => endings.end(id, HOST_LOST)));
   };
   fleet.begin({ warm, fence });

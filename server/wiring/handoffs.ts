@@ -45,10 +45,10 @@ export async function openHandoffs(
     extend: async ({ id, applicationId, createdAt, expiresAt }, until) => {
       const { maxTimeout } = await limits.effective(applicationId);
       const latest = addMs(createdAt, 1000 * maxTimeout);
-      const wanted = until < latest ? until : latest;
-      if (wanted <= expiresAt) return expiresAt;
-      const changed = await store.sessions.change(applicationId, id, { expiresAt: wanted }, clock.now());
-      return changed?.expiresAt ?? expiresAt;
+      const newExpiry = until < latest ? until : latest;
+      if (newExpiry <= expiresAt) return expiresAt;
+      const changedRow = await store.sessions.change(applicationId, id, { expiresAt: newExpiry }, clock.now());
+      return changedRow?.expiresAt ?? expiresAt;
     },
   });
   const handoffFollower = new HandoffFollower({ rows: store.handoffs, leaseOf, clock });
@@ -68,7 +68,7 @@ export async function openHandoffs(
     isPrompted = false;
     return { withdrawn: await withdrawFromConsumers({ store, leaseOf }) };
   };
-  const listening = await store.listen('credential_revoked', promptWithdrawing, promptWithdrawing);
+  const subscription = await store.listen('credential_revoked', promptWithdrawing, promptWithdrawing);
   const forget = async () => {
     const endedBefore = addMs(clock.now(), -HANDOFF_DAYS * DAY_MS);
     return { removed: await inBatches(FORGET_LIMITS, batch => store.handoffs.forget(endedBefore, batch)) };
@@ -83,6 +83,6 @@ export async function openHandoffs(
       { name: WITHDRAW_TASK, everyMs: WITHDRAW_EVERY_MS, run: withdraw },
       { name: 'forget_handoffs', everyMs: FORGET_EVERY_MS, run: forget },
     ],
-    close: () => listening.close(),
+    close: () => subscription.close(),
   };
 }

@@ -122,9 +122,9 @@ export async function openWeb(runtime: Runtime, foundation: Foundation, deps: We
 
 async function withPeerListener({ config, scope, peerTls }: Foundation, http: Http): Promise<Http> {
   const { shown } = peerTls;
-  const at = peerAddress(config);
-  if (!at) return http;
-  const listener = scope.own(await listenForPeers(http.server, at, 'port' in at ? shown : undefined));
+  const address = peerAddress(config);
+  if (!address) return http;
+  const listener = scope.own(await listenForPeers(http.server, address, 'port' in address ? shown : undefined));
   peerTls.onRenewed(certificate => listener.renew(certificate));
   return http;
 }

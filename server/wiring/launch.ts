@@ -5,8 +5,8 @@ import type { BoxStart, BrowserHost } from '../domain/sessions/browser-host.ts';
 import type { LaunchSettings } from '../domain/sessions/settings.ts';
 import { LocaleFolders } from '../engines/browser/locales.ts';
 import { PolicyFolders } from '../engines/browser/policies.ts';
-import { shellIdentity, switches } from '../engines/browser/switches.ts';
-import { editionOf, readChromiumVersion } from '../engines/slots/chromium.ts';
+import { shellIdentitySwitches, switches } from '../engines/browser/switches.ts';
+import { fileFingerprint, readChromiumVersion } from '../engines/slots/chromium.ts';
 import type { BoxLayout, Program } from '../engines/slots/slots.ts';
 import { Fault } from '../kit/fault.ts';
 import type { Runtime } from '../kit/runtime.ts';
@@ -44,9 +44,9 @@ export function openLaunch(
 
   async function foldersOf(
     executable: string,
-    { policies: chosen, locale: name }: LaunchSettings,
+    { policies: sessionPolicies, locale: name }: LaunchSettings,
   ): Promise<LaunchFolders> {
-    const policies = await policyFolders.prepare(chosen);
+    const policies = await policyFolders.prepare(sessionPolicies);
     if (!name) return { policies: policies.path, release: () => policies.release() };
     try {
       const locale = await localeFolders.prepare(executable, name);
@@ -62,19 +62,19 @@ export function openLaunch(
   }
 
   return {
-    edition: launch => editionOf(executableOf(launch)),
+    edition: launch => fileFingerprint(executableOf(launch)),
     startBox: async (start, signal) => {
       const { id: session, background, preparation: { fill } = {} } = start;
       const executable = executableOf(start.launch);
       const folders = await foldersOf(executable, start.launch);
       const identity = await identities.of(executable, start.launch);
-      const program = (place: BoxLayout): Program => programOf({ executable, identity }, start, folders, place);
-      const started = slots.start(
+      const program = (layout: BoxLayout): Program => programOf({ executable, identity }, start, folders, layout);
+      const startingBox = slots.start(
         { session, lifetimeMs: LIFETIME_MS, program, background, ...(fill ? { fill } : {}) },
         signal,
       );
-      void started.then(box => box.gone).then(folders.release, folders.release);
-      return started;
+      void startingBox.then(box => box.gone).then(folders.release, folders.release);
+      return startingBox;
     },
   };
 }
@@ -84,14 +84,15 @@ export function openLaunch(
  * process.
  */
 function openIdentities() {
-  const known = new Map<string, Promise<readonly string[]>>();
+  const switchesByEdition = new Map<string, Promise<readonly string[]>>();
   return {
     of: (executable: string, { engine }: LaunchSettings): Promise<readonly string[]> => {
       if (engine !== 'headless-shell') return Promise.resolve([]);
-      const edition = editionOf(executable) ?? '';
+      const edition = fileFingerprint(executable) ?? '';
       const identity =
-        known.get(edition) ?? readChromiumVersion(executable).then(version => shellIdentity(version ?? ''));
-      known.set(edition, identity);
+        switchesByEdition.get(edition) ??
+        readChromiumVersion(executable).then(version => shellIdentitySwitches(version ?? ''));
+      switchesByEdition.set(edition, identity);
       return identity;
     },
   };

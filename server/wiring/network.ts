@@ -3,7 +3,7 @@
 import { Network, type NetworkEngine, type NetworkParts } from '../domain/network/network.ts';
 import type { StoredProxy } from '../domain/network/pools.ts';
 import { type AdHosts, readAdHosts } from '../engines/egress/ad-hosts.ts';
-import { ProxyFailed, RefusedError } from '../engines/egress/failure.ts';
+import { ProxyFailedError, RefusedError } from '../engines/egress/failure.ts';
 import { hostMatcher } from '../engines/egress/host-rules.ts';
 import { EGRESS_LIMITS } from '../engines/egress/limits.ts';
 import { closedPolicy, type EgressPolicy, egressPolicy } from '../engines/egress/policy.ts';
@@ -37,17 +37,19 @@ export async function openNetwork(runtime: Runtime, foundation: Foundation, { en
 }
 
 async function openNetworkEngine({ clock, log }: Runtime, { config, slots }: Foundation): Promise<NetworkEngine> {
-  const opened = operatorAddresses(config, clock);
+  const addressOptions = operatorAddresses(config, clock);
   const ads = config.adblockList === undefined ? undefined : await readList(config.adblockList, log);
-  const policy = egressPolicy(opened);
+  const policy = egressPolicy(addressOptions);
   return {
-    policy: ({ hosts, blockAds, routes: chosen }) =>
+    policy: ({ hosts, blockAds, routes: chosenRoutes }) =>
       egressPolicy({
-        ...opened,
+        ...addressOptions,
         hosts: hosts && hostMatcher(hosts),
         ads: blockAds ? ads : undefined,
         routeTo:
-          chosen.length === 0 ? undefined : routes(chosen.map(({ pattern, by }) => ({ pattern, by: upstreamOf(by) }))),
+          chosenRoutes.length === 0
+            ? undefined
+            : routes(chosenRoutes.map(({ pattern, by }) => ({ pattern, by: upstreamOf(by) }))),
       }),
     hostMatcher,
     usedUp: closedPolicy('egress_limit'),
@@ -76,7 +78,7 @@ async function probe(
     await probeUpstream(upstream, { resolve, check, limits: EGRESS_LIMITS }, signal);
     return undefined;
   } catch (error) {
-    if (error instanceof ProxyFailed) return { trouble: error.trouble, words: error.message };
+    if (error instanceof ProxyFailedError) return { trouble: error.trouble, words: error.message };
     if (!(error instanceof RefusedError)) throw error;
     const words = `sessions may not reach its address (${error.rule}). The operator can allow it with BERTH_EGRESS_ALLOW.`;
     return { trouble: 'address_refused', words };

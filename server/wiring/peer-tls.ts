@@ -48,7 +48,7 @@ export class PeerTls {
   }
 
   #renew(): { renewed: number } {
-    const before = this.#currentCertificate;
+    const previousCertificate = this.#currentCertificate;
     try {
       this.#read();
     } catch (error) {
@@ -57,7 +57,8 @@ export class PeerTls {
     }
     if (
       !this.#currentCertificate ||
-      (before?.cert === this.#currentCertificate.cert && before.key === this.#currentCertificate.key)
+      (previousCertificate?.cert === this.#currentCertificate.cert &&
+        previousCertificate.key === this.#currentCertificate.key)
     )
       return { renewed: 0 };
     this.#onRenewed(this.#currentCertificate);
@@ -68,17 +69,18 @@ export class PeerTls {
     const { certFile, keyFile, caFile } = this.#config;
     const authorities = caFile === undefined ? undefined : readOperatorFile('BERTH_TLS_PEER_CA', caFile);
     if (authorities !== undefined)
-      assertUsable(() => readAll(authorities), 'BERTH_TLS_PEER_CA', caFile, 'certificates (PEM)');
-    const shown =
+      assertUsable(() => assertCertificates(authorities), 'BERTH_TLS_PEER_CA', caFile, 'certificates (PEM)');
+    const newCertificate =
       certFile !== undefined && keyFile !== undefined
         ? {
             cert: readOperatorFile('BERTH_TLS_PEER_CERT', certFile),
             key: readOperatorFile('BERTH_TLS_PEER_KEY', keyFile),
           }
         : undefined;
-    if (shown) assertUsable(() => createSecureContext(shown), 'BERTH_TLS_PEER_CERT', certFile, EXPECTED_CERTIFICATE);
+    if (newCertificate)
+      assertUsable(() => createSecureContext(newCertificate), 'BERTH_TLS_PEER_CERT', certFile, EXPECTED_CERTIFICATE);
     this.#authorities = authorities;
-    this.#currentCertificate = shown;
+    this.#currentCertificate = newCertificate;
   }
 }
 
@@ -86,10 +88,10 @@ const EXPECTED_CERTIFICATE = 'a certificate (PEM) that belongs to BERTH_TLS_PEER
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
 /** Throws if the text contains no certificate or an invalid one, because a secure context would ignore both. */
-function readAll(pem: string): void {
-  const found = pem.match(CERTIFICATE);
-  if (!found) throw new Error('there is no certificate');
-  for (const one of found) new X509Certificate(one);
+function assertCertificates(pem: string): void {
+  const pemCertificates = pem.match(CERTIFICATE);
+  if (!pemCertificates) throw new Error('there is no certificate');
+  for (const one of pemCertificates) new X509Certificate(one);
 }
 
 function assertUsable(tryUse: () => unknown, name: string, file = '', expected: string): void {

@@ -10,14 +10,15 @@ const TRIES_MAX = 50;
 
 /** Creates the folders, each with a range of user ids of its own. */
 export function makeFolders({ sharedDir, processes }: Pick<Config, 'sharedDir' | 'processes'>): void {
-  const used = new Set<number | undefined>();
+  const usedUids = new Set<number | undefined>();
   for (let number = 1; number <= processes; number += 1) {
     const folder = processFolder(sharedDir, number);
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     const isNew = !existsSync(join(folder, 'install-id'));
     const uidOf = (): number | undefined => firstUid(readInstallId(folder));
-    for (let tries = 0; isNew && tries < TRIES_MAX && used.has(uidOf()); tries += 1) rmSync(join(folder, 'install-id'));
-    used.add(uidOf());
+    for (let tries = 0; isNew && tries < TRIES_MAX && usedUids.has(uidOf()); tries += 1)
+      rmSync(join(folder, 'install-id'));
+    usedUids.add(uidOf());
   }
 }
 

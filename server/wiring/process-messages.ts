@@ -6,8 +6,8 @@ import { parseAddresses, type ServerAddresses } from '../server-record.ts';
 export const sendReady = (addresses: ServerAddresses): void => void process.send?.({ berthReady: addresses });
 
 export function parseReady(message: unknown): ServerAddresses | undefined {
-  const said: { readonly berthReady?: unknown } = Object(message);
-  return parseAddresses(said.berthReady);
+  const readyMessage: { readonly berthReady?: unknown } = Object(message);
+  return parseAddresses(readyMessage.berthReady);
 }
 
 /** The message that the process with this number has ended and is being restarted. */
@@ -21,11 +21,11 @@ export function onRestarts(
   onRestart: (number: number, endedAt: Date) => void,
   onFailure: (error: unknown) => void,
 ): { close(): void } {
-  const heard = guardListener(onFailure, (message: unknown) => {
+  const messageListener = guardListener(onFailure, (message: unknown) => {
     const { berthRestarts: number, endedAtMs }: { readonly berthRestarts?: unknown; readonly endedAtMs?: unknown } =
       Object(message);
     if (typeof number === 'number' && typeof endedAtMs === 'number') onRestart(number, new Date(endedAtMs));
   });
-  process.on('message', heard);
-  return { close: () => void process.off('message', heard) };
+  process.on('message', messageListener);
+  return { close: () => void process.off('message', messageListener) };
 }

@@ -57,11 +57,12 @@ export function readProxyPools(file: string): readonly ProxyPool[] {
     if (pool.timeZone !== undefined && !isTimeZone(pool.timeZone))
       throw invalidPool(`${place}/timeZone`, 'an IANA time zone');
     const members = proxies.map(({ server, ...user }, number): StoredProxy => {
-      const read = parseProxyAddress(server);
-      if (typeof read === 'string') throw invalidPool(`${place}/proxies/${number}/server`, `an address: it ${read}`);
-      const problem = userProblem({ ...read, ...user });
+      const proxyAddress = parseProxyAddress(server);
+      if (typeof proxyAddress === 'string')
+        throw invalidPool(`${place}/proxies/${number}/server`, `an address: it ${proxyAddress}`);
+      const problem = userProblem({ ...proxyAddress, ...user });
       if (problem !== undefined) throw invalidPool(`${place}/proxies/${number}`, `a proxy: it ${problem}`);
-      return { name: pool.name, ...read, ...user, trusted: true };
+      return { name: pool.name, ...proxyAddress, ...user, trusted: true };
     });
     const [first, ...others] = members;
     if (!first) throw invalidPool(place, 'at least one proxy');

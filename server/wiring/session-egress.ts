@@ -59,9 +59,9 @@ function ownRouteTo(
   if (protocol === 'https:' && !tls) return () => ({});
   const certificate = protocol === 'https:' && tls ? readCertificate(tls) : undefined;
   return owner => {
-    const inside = createServer((_request, response) => response.writeHead(404).end());
-    cdp.serve(inside, owner);
-    const accept = (connection: object): void => void inside.emit('connection', connection);
+    const innerServer = createServer((_request, response) => response.writeHead(404).end());
+    cdp.serve(innerServer, owner);
+    const accept = (connection: object): void => void innerServer.emit('connection', connection);
     const self = { hostname, port: Number(port || PORTS[protocol]), accept };
     return { self: certificate ? { ...self, tls: certificate } : self };
   };

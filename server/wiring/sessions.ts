@@ -144,9 +144,9 @@ function openShared(
   const { keyUses, callers } = identity;
   const starting = new StartingSessions(() => prompt(WARM, claims.areContinuous ? 0 : REFILL_AFTER_MS));
   const signing = new Signing(secret, config.hostUrl ?? config.publicUrl);
-  const all: readonly Family[] = Object.values(families);
+  const allFamilies: readonly Family[] = Object.values(families);
   const watchers = new Watchers(
-    all.flatMap(({ watcher }) => watcher ?? []),
+    allFamilies.flatMap(({ watcher }) => watcher ?? []),
     log,
   );
   const endings = new Endings({

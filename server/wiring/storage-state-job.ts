@@ -50,7 +50,7 @@ const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
 
 class TextFile {
   readonly #descriptor: number;
-  #waitingLines: string[] = [];
+  #waitingTexts: string[] = [];
   #chars = 0;
   #bytes = 0;
 
@@ -59,7 +59,7 @@ class TextFile {
   }
 
   put(text: string): void {
-    this.#waitingLines.push(text);
+    this.#waitingTexts.push(text);
     this.#chars += text.length;
     if (this.#chars > PIECE_CHARS) this.#write();
   }
@@ -71,13 +71,13 @@ class TextFile {
   }
 
   #write(): void {
-    let left = Buffer.from(this.#waitingLines.join(''));
-    this.#waitingLines = [];
+    let remainingBytes = Buffer.from(this.#waitingTexts.join(''));
+    this.#waitingTexts = [];
     this.#chars = 0;
-    while (left.length > 0) {
-      const written = writeSync(this.#descriptor, left, 0, left.length, this.#bytes);
+    while (remainingBytes.length > 0) {
+      const written = writeSync(this.#descriptor, remainingBytes, 0, remainingBytes.length, this.#bytes);
       this.#bytes += written;
-      left = left.subarray(written);
+      remainingBytes = remainingBytes.subarray(written);
     }
   }
 }

@@ -31,25 +31,25 @@ export async function runProcesses({ config, clock, log, stopRequested }: Superv
   const scope = new Scope();
   try {
     const env = await openShared(config, clock, log, scope);
-    const of = config.processes;
+    const processCount = config.processes;
     const onRestart = (number: number): void => {
-      for (const one of all) one.sendRestart(number, clock.now());
+      for (const one of supervisedProcesses) one.sendRestart(number, clock.now());
     };
-    const numbers = Array.from({ length: of }, (_, at) => at + 1);
-    const all: readonly SupervisedProcess[] = numbers.map(
-      number => new SupervisedProcess({ numbered: { number, of }, env, clock, log, ended: onRestart }),
+    const numbers = Array.from({ length: processCount }, (_, at) => at + 1);
+    const supervisedProcesses: readonly SupervisedProcess[] = numbers.map(
+      number => new SupervisedProcess({ numbered: { number, of: processCount }, env, clock, log, ended: onRestart }),
     );
     const stop = (signal: StopSignal): void => {
-      for (const one of all) one.stop(signal);
+      for (const one of supervisedProcesses) one.stop(signal);
     };
     void stopRequested.then(stop);
-    const [first, ...others] = all;
+    const [first, ...others] = supervisedProcesses;
     // The first process creates the tables and the first account.
     const addresses = await first?.start();
-    const served = addresses ? await Promise.all(others.map(one => one.start())) : [addresses];
-    if (addresses && !served.includes(undefined)) writeServerRecord(config.dataDir, addresses);
+    const allAddresses = addresses ? await Promise.all(others.map(one => one.start())) : [addresses];
+    if (addresses && !allAddresses.includes(undefined)) writeServerRecord(config.dataDir, addresses);
     else stop('SIGTERM');
-    const codes = await Promise.all(all.map(one => one.ended));
+    const codes = await Promise.all(supervisedProcesses.map(one => one.ended));
     removeServerRecord(config.dataDir);
     return Math.max(...codes);
   } finally {

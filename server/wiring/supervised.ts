@@ -67,11 +67,11 @@ export class SupervisedProcess {
     const sinceMs = clock.monotonicMs();
     const worker = cluster.fork({ ...env, [PROCESS_VARIABLE]: `${numbered.number}/${numbered.of}` });
     this.#worker = worker;
-    const failed = (error: unknown): void =>
+    const onFailure = (error: unknown): void =>
       log.warn('processes.message_refused', { ...numbered, reason: reason(error) });
     worker.on(
       'message',
-      guardListener(failed, (message: unknown) => this.#onMessage(message)),
+      guardListener(onFailure, (message: unknown) => this.#onMessage(message)),
     );
     worker.on('error', error =>
       this.#parts.log.warn('processes.channel_failed', { ...numbered, reason: error.message }),

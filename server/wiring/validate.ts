@@ -12,7 +12,7 @@ export type Validate = (
 export const validateIn =
   (workers: Workers): Validate =>
   async (value, schemas, jobOwner) => {
-    const validated = await workers.run(VALIDATE, { value, schemas }, { of: jobOwner });
-    if ('unusable' in validated) throw new Error(`a schema cannot be used: ${validated.unusable}`);
-    return validated.issues;
+    const result = await workers.run(VALIDATE, { value, schemas }, { of: jobOwner });
+    if ('unusable' in result) throw new Error(`a schema cannot be used: ${result.unusable}`);
+    return result.issues;
   };

@@ -31,9 +31,9 @@ export async function openWebhooks(
   const keys = new WebhookKeys({ vault, engine: { newWebhookKey, webhookSignature } });
   const cursors = new Cursors(secret, clock);
   const service = new Webhooks({ store, applications, keys, outbound, cursors, audit, clock, prompt });
-  const writing = new DeliveryWriter({ store, clock, prompt });
+  const writer = new DeliveryWriter({ store, clock, prompt });
   const userAgent = `Berth/${version()}`;
-  const sending = new DeliverySender({ rows: store.webhooks, outbound, keys, userAgent, prompt, clock, log });
+  const sender = new DeliverySender({ rows: store.webhooks, outbound, keys, userAgent, prompt, clock, log });
 
   let isPrompted = false;
   const promptWriting = (): void => {
@@ -43,9 +43,9 @@ export async function openWebhooks(
   };
   const write = (): Promise<Record<string, number>> => {
     isPrompted = false;
-    return writing.run();
+    return writer.run();
   };
-  const listening = await store.listen('session_event', promptWriting, promptWriting);
+  const subscription = await store.listen('session_event', promptWriting, promptWriting);
   const forget = async () => {
     const before = addMs(clock.now(), -DELIVERIES_KEPT_DAYS * DAY_MS);
     return { removed: await inBatches(FORGET_LIMITS, batch => store.webhooks.forget(before, batch)) };
@@ -54,12 +54,12 @@ export async function openWebhooks(
     service,
     tasks: [
       { name: WRITE_TASK, everyMs: WRITE_EVERY_MS, run: write },
-      { name: SEND_TASK, everyMs: SEND_EVERY_MS, restMs: REST_MS, run: () => sending.run() },
+      { name: SEND_TASK, everyMs: SEND_EVERY_MS, restMs: REST_MS, run: () => sender.run() },
       { name: 'forget_webhook_deliveries', everyMs: FORGET_EVERY_MS, run: forget },
     ],
     close: async () => {
-      await listening.close();
-      await sending.close();
+      await subscription.close();
+      await sender.close();
     },
   };
 }

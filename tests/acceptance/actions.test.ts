@@ -7,7 +7,7 @@ import type { SessionEventPage } from '../../contract/events.ts';
 import type { InvocationPage } from '../../contract/invocations.ts';
 import { canonicalJson } from '../../sdk/canonical-json.ts';
 import { type KeySet, verifyReceipt } from '../../sdk/verify-receipt.ts';
-import { ACTION_SCOPES, ActionAgent, actionsPath, addPasskey, decide, signed } from '../harness/actions.ts';
+import { ACTION_SCOPES, ActionAgent, actionsPath, addPasskey, decide, signAction } from '../harness/actions.ts';
 import { cancelOrder, Owner } from '../harness/configured.ts';
 import { liftLimits } from '../harness/limits.ts';
 import { join, stepUp, verifyEmail } from '../harness/members.ts';
@@ -114,7 +114,7 @@ test('an owner approves with a passkey signature over the digest', async () => {
   await server.advance(301_000);
   const stale = await decide(server, owner, action);
   assert.deepEqual([stale.status, stale.body.code], [401, 'insufficient_user_authentication']);
-  const proof = await signed(server, owner, passkey, action);
+  const proof = await signAction(server, owner, passkey, action);
   const approved = await decide(server, owner, action, { proof });
   assert.equal(approved.status, 200, approved.text);
   assert.deepEqual([approved.body.decision?.method, approved.body.decision?.acr], ['passkey', 'phr']);

@@ -3,14 +3,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ACTION_SCOPES, ActionAgent } from '../harness/actions.ts';
 import { cancelOrder, Owner } from '../harness/configured.ts';
-import { consoleIsBuilt, DESK_DARK, type Look, signInByHand, visit, type Watched } from '../harness/console.ts';
+import { DESK_DARK, ensureConsoleBuilt, type Look, signInByHand, visit, type WatchedPage } from '../harness/console.ts';
 import { liftLimits } from '../harness/limits.ts';
 import { keyWith } from '../harness/operations.ts';
 import { PASSWORD, setUpToken } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 import { openUpstream, sendJson } from '../harness/upstream.ts';
 
-await consoleIsBuilt();
+await ensureConsoleBuilt();
 const upstream = await openUpstream();
 upstream.respondTo('/orders/', (_, response) => sendJson(response, 200, { state: 'cancelled' }));
 const server = await startServer({ env: { ...upstream.settings, BERTH_WARM: '0' } });
@@ -27,7 +27,7 @@ const NARROW: Look = { width: 360, height: 740, colours: 'light' };
 const ORIGIN = server.url.replace('127.0.0.1', 'localhost');
 const EMAIL = 'ada@example.com';
 
-async function signIn({ page }: Watched, password = PASSWORD): Promise<void> {
+async function signIn({ page }: WatchedPage, password = PASSWORD): Promise<void> {
   await page.getByRole('heading', { name: 'Sign in to decide' }).waitFor();
   await signInByHand(page, EMAIL, password);
 }

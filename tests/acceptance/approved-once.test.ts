@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { verifyReceipt } from '../../sdk/index.ts';
-import { consoleIsBuilt, type Look, openWatched, type Watched } from '../harness/console.ts';
+import { ensureConsoleBuilt, type Look, openWatchedPage, type WatchedPage } from '../harness/console.ts';
 import { mailedCode } from '../harness/consumers.ts';
 import { freePort } from '../harness/free-port.ts';
 import { Guide } from '../harness/guide.ts';
@@ -16,7 +16,7 @@ import { eventually } from '../harness/until.ts';
 const PHONE: Look = { width: 360, height: 740, colours: 'light' };
 const STEP_MS_MAX = 120_000;
 
-await consoleIsBuilt();
+await ensureConsoleBuilt();
 const shop = `127.0.0.1:${await freePort()}`;
 const server = await startServer({ env: { BERTH_EGRESS_ALLOW: shop, BERTH_WARM: '0' } });
 const operator = await Person.owner(server);
@@ -35,7 +35,7 @@ const written = (name: string): Promise<string> =>
   );
 
 /** What the customer does, on one phone. */
-async function customer({ page }: Watched): Promise<void> {
+async function customer({ page }: WatchedPage): Promise<void> {
   await eventually(
     'the shop',
     async () => (await page.goto(`http://${shop}/sign-in`).catch(() => undefined))?.status() ?? 0,
@@ -56,7 +56,7 @@ async function customer({ page }: Watched): Promise<void> {
   await page.getByText('You have approved this.').waitFor();
 }
 
-async function signIn(page: Watched['page']): Promise<void> {
+async function signIn(page: WatchedPage['page']): Promise<void> {
   await page.waitForURL('**/consumer/signin/**');
   await page.getByLabel('E-mail address').fill('kim@example.com');
   await page.getByRole('button', { name: 'Send me a code' }).click();
@@ -66,7 +66,7 @@ async function signIn(page: Watched['page']): Promise<void> {
 }
 
 test("a customer approves the agent's request with a passkey, the request is executed once, and its receipt is verified offline", async () => {
-  const watched = await openWatched(PHONE, local);
+  const watched = await openWatchedPage(PHONE, local);
   try {
     await watched.addAuthenticator();
     const [{ code, printed, said }] = await Promise.all([guide.run(server), customer(watched)]);

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { CdpClient } from '../harness/cdp.ts';
 import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
-import { eventually, soon } from '../harness/until.ts';
+import { eventually, withTimeLimit } from '../harness/until.ts';
 
 /** How long to wait for a page to show that it reached a forbidden target. */
 const SHOW_MS = 100;
@@ -73,7 +73,7 @@ async function take(how: string, to: string): Promise<void> {
   const options = { expression: act, awaitPromise: true, userGesture: true, returnByValue: true };
   const acted = async (): Promise<unknown> => {
     const asked = client.ask('Runtime.evaluate', options, page);
-    const evaluating = how === 'form' ? soon('the page to act', asked, ACT_MS).catch(() => undefined) : asked;
+    const evaluating = how === 'form' ? withTimeLimit('the page to act', asked, ACT_MS).catch(() => undefined) : asked;
     return Object((await evaluating)?.result?.result).value;
   };
   if (CLICKED.has(how)) await eventually('the page to be clicked on', acted, done => done === true);

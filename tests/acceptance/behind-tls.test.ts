@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { chromium } from 'playwright-core';
 import type { DebugUrls } from '../../contract/live.ts';
-import { consoleIsBuilt } from '../harness/console.ts';
+import { ensureConsoleBuilt } from '../harness/console.ts';
 import { freePort } from '../harness/free-port.ts';
 import { LiveViewer } from '../harness/live-viewer.ts';
 import { startNginx } from '../harness/nginx.ts';
@@ -13,7 +13,7 @@ import { selfSigned } from '../harness/self-signed.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
-await consoleIsBuilt();
+await ensureConsoleBuilt();
 const certificate = selfSigned('127.0.0.1');
 setDefaultCACertificates([...getCACertificates('default'), certificate.cert.toString()]);
 const port = await freePort();

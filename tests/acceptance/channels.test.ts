@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { CdpClient, type CdpMessage } from '../harness/cdp.ts';
 import { openPages } from '../harness/pages.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
-import { rendererThatComputes } from '../harness/session-processes.ts';
+import { busiestRenderer } from '../harness/session-processes.ts';
 
 const COMMANDS = 200;
 const NO_SUCH_CHANNEL = { code: -32001, message: 'Session with given id not found.' };
@@ -90,7 +90,7 @@ test('pending commands get a response when the process of their page is killed, 
     const { sessionId } = await two.send('Target.attachToTarget', { targetId, flatten: true });
     const victim = String(sessionId);
     await two.visit(`${pages.b}/next`, victim);
-    const { pid } = await rendererThatComputes(session.id, () => two.evaluate(COMPUTE, victim));
+    const { pid } = await busiestRenderer(session.id, () => two.evaluate(COMPUTE, victim));
     const waiting = two.ask('Runtime.evaluate', { expression: 'new Promise(() => {})', awaitPromise: true }, victim);
     await two.send('Browser.getVersion'); // earlier messages have reached the browser
     process.kill(pid, 'SIGKILL');

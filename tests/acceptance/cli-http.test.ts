@@ -11,7 +11,7 @@ import type { DeviceRequest } from '../../contract/device.ts';
 import { freePort } from '../harness/free-port.ts';
 import { Person } from '../harness/person.ts';
 import { CHECKOUT, runBerth, startServer } from '../harness/server.ts';
-import { soon } from '../harness/until.ts';
+import { withTimeLimit } from '../harness/until.ts';
 
 const EXIT = { done: 0, usage: 2, notFound: 4, denied: 5, unreachable: 6 } as const;
 
@@ -58,7 +58,7 @@ class Machine {
         if (code) resolve(code);
       }),
     );
-    return { userCode: await soon('the code', userCode), ended };
+    return { userCode: await withTimeLimit('the code', userCode), ended };
   }
 
   login(...more: readonly string[]) {

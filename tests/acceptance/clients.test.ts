@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { ByHand } from '../harness/by-hand.ts';
-import { CELL_PAGES, CELLS, type Cell, type Driver, type Seen, type Tracks } from '../harness/client-cells.ts';
+import { CELL_PAGES, CELLS, type Cell, type Driver, type Tracks, type TracksReader } from '../harness/client-cells.ts';
 import { KnownDifferences } from '../harness/known-differences.ts';
 import { openPages } from '../harness/pages.ts';
 import { PlaywrightDriver } from '../harness/playwright-driver.ts';
@@ -85,7 +85,7 @@ function side(name: string, url: string, which: 'every difference' | 'those of e
   return { name, url, known: new KnownDifferences(which), knownByHand: new KnownDifferences(which) };
 }
 
-async function timed(driver: Driver, cell: Cell): Promise<{ readonly seen: Seen; readonly ms: number }> {
+async function timed(driver: Driver, cell: Cell): Promise<{ readonly seen: TracksReader; readonly ms: number }> {
   const begun = performance.now();
   const seen = await driver.run(cell);
   return { seen, ms: performance.now() - begun };

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { cancelOrder, Owner } from '../harness/configured.ts';
-import { consoleIsBuilt, DESK, type Look, PHONE_DARK, signInByHand, visit } from '../harness/console.ts';
+import { DESK, ensureConsoleBuilt, type Look, PHONE_DARK, signInByHand, visit } from '../harness/console.ts';
 import { liftLimits } from '../harness/limits.ts';
 import { join } from '../harness/members.ts';
 import { invoke, keyWith } from '../harness/operations.ts';
@@ -18,7 +18,7 @@ const VIEWER = 'vic@example.com';
 const SECRET = 'first-key-of-the-shop-81f3';
 const NEXT = 'second-key-of-the-shop-27c9';
 
-await consoleIsBuilt();
+await ensureConsoleBuilt();
 const upstream = await openUpstream();
 const server = await startServer({ env: upstream.settings });
 const person = await Person.owner(server, OWNER);

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { cancelOrder, Owner } from '../harness/configured.ts';
-import { consoleIsBuilt, DESK, DESK_DARK, type Look, PHONE, signInByHand, visit } from '../harness/console.ts';
+import { DESK, DESK_DARK, ensureConsoleBuilt, type Look, PHONE, signInByHand, visit } from '../harness/console.ts';
 import { liftLimits } from '../harness/limits.ts';
 import { join } from '../harness/members.ts';
 import { invoke, keyWith } from '../harness/operations.ts';
@@ -18,7 +18,7 @@ const PACKS = [
   { id: 'p100', credits: 100, bonus: 10, price: 8000, currency: 'EUR' },
 ];
 
-await consoleIsBuilt();
+await ensureConsoleBuilt();
 const upstream = await openUpstream();
 const server = await startServer({
   env: {

@@ -5,13 +5,21 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { chromium, type Page } from 'playwright-core';
 import puppeteer from 'puppeteer-core';
-import { consoleIsBuilt, consoleLink, DESK, DESK_DARK, PHONE, signedIn, type Watched } from '../harness/console.ts';
+import {
+  consoleLink,
+  DESK,
+  DESK_DARK,
+  ensureConsoleBuilt,
+  PHONE,
+  visitSessions,
+  type WatchedPage,
+} from '../harness/console.ts';
 import { openPages } from '../harness/pages.ts';
 import { playlistWhen } from '../harness/recordings.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
-await consoleIsBuilt();
+await ensureConsoleBuilt();
 const pages = await openPages({
   '/checkout': `<!doctype html><title>Checkout</title><h1>Checkout</h1><script>
     console.warn('the price has changed'); console.error('the card was refused'); fetch('/missing').then(answer => answer.text());</script>`,
@@ -51,7 +59,7 @@ async function openTabs(session: CreatedSession, ...urls: readonly string[]): Pr
 const rowOf = (page: Page, { id }: { readonly id: string }) => page.getByRole('link', { name: id });
 
 test('a session can be found by the title of its page, and its row shows the title and the site', () =>
-  signedIn(server, link, DESK, async watched => {
+  visitSessions(server, link, DESK, async watched => {
     const { page } = watched;
     const [wanted, other] = [await server.createSession(), await server.createSession()];
     await visit(wanted, `${pages.a}/checkout`);
@@ -73,7 +81,7 @@ test('a session can be found by the title of its page, and its row shows the tit
   }));
 
 test('the command palette can open pages and sessions by keyboard alone', () =>
-  signedIn(server, link, DESK, async watched => {
+  visitSessions(server, link, DESK, async watched => {
     const { page } = watched;
     const session = await server.createSession({ userMetadata: { customer: 'palette-42' } });
     await server.release(session.id);
@@ -111,7 +119,7 @@ test('the command palette can open pages and sessions by keyboard alone', () =>
   }));
 
 test('on a phone, a button opens the palette, and the palette opens pages', () =>
-  signedIn(server, link, PHONE, async watched => {
+  visitSessions(server, link, PHONE, async watched => {
     const { page } = watched;
     await page.getByRole('button', { name: 'Go to' }).click();
     await watched.assertSound();
@@ -120,7 +128,7 @@ test('on a phone, a button opens the palette, and the palette opens pages', () =
   }));
 
 test('selected sessions are released together, and the others keep running', () =>
-  signedIn(server, link, DESK_DARK, async watched => {
+  visitSessions(server, link, DESK_DARK, async watched => {
     const { page } = watched;
     const options = { keepAlive: true };
     const made = [];
@@ -148,7 +156,7 @@ test('selected sessions are released together, and the others keep running', () 
   }));
 
 test('hidden columns stay hidden after a reload', () =>
-  signedIn(server, link, DESK, async watched => {
+  visitSessions(server, link, DESK, async watched => {
     const { page } = watched;
     const heading = page.getByText('Duration', { exact: true });
     await heading.first().waitFor();
@@ -174,11 +182,11 @@ const MOMENT = 0.6;
 const STEP = 0.1;
 const PRESSES_MAX = 100;
 
-const at = (watched: Watched, id: string, search: string): Promise<unknown> =>
+const at = (watched: WatchedPage, id: string, search: string): Promise<unknown> =>
   watched.page.goto(`${list}/${id}?${search}`);
 
 test('one timeline covers the replays of all pages, and a copied link opens the replay at the same time', () =>
-  signedIn(server, link, DESK, async watched => {
+  visitSessions(server, link, DESK, async watched => {
     const { page } = watched;
     const session = await server.createSession({ keepAlive: true });
     await openTabs(session, `${pages.a}/checkout`, `${pages.b}/next`);
@@ -240,7 +248,7 @@ test('one timeline covers the replays of all pages, and a copied link opens the 
   }));
 
 test('the logs can be filtered by level, status and page, and saved as files', () =>
-  signedIn(server, link, DESK, async watched => {
+  visitSessions(server, link, DESK, async watched => {
     const { page } = watched;
     const session = await server.createSession({ keepAlive: true });
     await visit(session, `${pages.a}/checkout`, `${pages.b}/next`);

@@ -10,15 +10,15 @@ import type { Inbox, Notifications } from '../../contract/inbox.ts';
 import { ActionAgent, decide } from '../harness/actions.ts';
 import { cancelOrder, Owner } from '../harness/configured.ts';
 import {
-  consoleIsBuilt,
   DESK,
   DESK_DARK,
+  ensureConsoleBuilt,
   type Look,
   PHONE,
   PHONE_DARK,
   signInByHand,
   visit,
-  type Watched,
+  type WatchedPage,
 } from '../harness/console.ts';
 import { ConsumerLab } from '../harness/consumers.ts';
 import { claimHandoff, handoffsPath, requestHandoff, withLease } from '../harness/handoffs.ts';
@@ -33,7 +33,7 @@ import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 import { openUpstream, sendJson } from '../harness/upstream.ts';
 
-await consoleIsBuilt();
+await ensureConsoleBuilt();
 const upstream = await openUpstream();
 upstream.respondTo('/orders/', (_, response) => sendJson(response, 200, { state: 'cancelled' }));
 const pages = await openPages({ '/code': '<!doctype html><title>Code</title><input id="code" aria-label="Code">' });
@@ -266,7 +266,7 @@ function opened(
   look: Look,
   email: string,
   at: string,
-  work: (page: Watched['page'], watched: Watched) => Promise<void>,
+  work: (page: WatchedPage['page'], watched: WatchedPage) => Promise<void>,
   origin = ORIGIN,
 ): Promise<void> {
   return visit(origin, look, at, async (page, watched) => {
@@ -279,7 +279,7 @@ function opened(
   });
 }
 
-const nothingWaits = (page: Watched['page']) =>
+const nothingWaits = (page: WatchedPage['page']) =>
   page.getByRole('heading', { name: 'Nothing is waiting for you' }).waitFor();
 
 test('the count and a notice are updated, and an approval requires a fresh proof and produces a receipt', () =>
@@ -339,7 +339,7 @@ test('a hand-off is opened from the inbox, completed in the live view, and liste
     reason: 'otp',
   });
   // The person is signed in at `server.url`, not at localhost, and stays signed in there.
-  const work = async (page: Watched['page']): Promise<void> => {
+  const work = async (page: WatchedPage['page']): Promise<void> => {
     const asked: string[] = [];
     page.on('request', request => asked.push(new URL(request.url()).pathname));
     await page.reload();

@@ -8,9 +8,9 @@ import type { Invocation } from '../../contract/invocations.ts';
 import { verifyReceipt } from '../../sdk/index.ts';
 import { cancelOrder, Owner } from '../harness/configured.ts';
 import {
-  consoleIsBuilt,
   DESK,
   DESK_DARK,
+  ensureConsoleBuilt,
   type Look,
   PHONE,
   PHONE_DARK,
@@ -30,7 +30,7 @@ import { openUpstream } from '../harness/upstream.ts';
 const OWNER = 'ada@example.com';
 const VIEWER = 'vic@example.com';
 
-await consoleIsBuilt();
+await ensureConsoleBuilt();
 const pages = await openPages({ '/': '<!doctype html><title>Red</title><body style="background:#f00">' });
 const upstream = await openUpstream();
 const allowed = [new URL(pages.url).host, upstream.host].map(host => `127.0.0.1/32:${host.split(':')[1]}`);

@@ -3,14 +3,14 @@ import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { cancelOrder, Owner } from '../harness/configured.ts';
 import {
-  consoleIsBuilt,
   consoleLink,
   DESK,
   DESK_DARK,
+  ensureConsoleBuilt,
   type Look,
   PHONE,
   PHONE_DARK,
-  signedIn,
+  visitSessions,
 } from '../harness/console.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { walkByKeyboard } from '../harness/keyboard.ts';
@@ -18,7 +18,7 @@ import { invoke, keyWith } from '../harness/operations.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
-await consoleIsBuilt();
+await ensureConsoleBuilt();
 const server = await startServer({ env: { BERTH_ENGINE: LIGHT_ENGINE } });
 const link = consoleLink(server);
 const session = await server.createSession({ keepAlive: true, userMetadata: { run: 'r-1842' } });
@@ -102,7 +102,7 @@ const DEVICES: ReadonlyArray<readonly [string, ReadonlyArray<readonly [Look, Loo
 
 for (const [name, windows] of DEVICES)
   test(`no page has accessibility findings or overflow, in both themes: ${name}`, () =>
-    signedIn(server, link, windows[0]?.[0] ?? DESK, async watched => {
+    visitSessions(server, link, windows[0]?.[0] ?? DESK, async watched => {
       const { page } = watched;
       for (const [address, title] of [...MAIN, ...OTHERS]) {
         await page.goto(`${server.url}${address}`);
@@ -130,7 +130,7 @@ async function settled(page: Page): Promise<void> {
 }
 
 test('the keyboard walk detects unreachable elements and elements without a visible focus', () =>
-  signedIn(server, link, DESK, async ({ page }) => {
+  visitSessions(server, link, DESK, async ({ page }) => {
     await settled(page);
     await page.evaluate(`(() => {
       const add = (name, style) => document.body.append(Object.assign(document.createElement(name), { textContent: 'x', style }));
@@ -142,7 +142,7 @@ test('the keyboard walk detects unreachable elements and elements without a visi
   }));
 
 test('every element that can be used by mouse can be reached by Tab and has a visible focus', () =>
-  signedIn(server, link, DESK, async watched => {
+  visitSessions(server, link, DESK, async watched => {
     const { page } = watched;
     for (const [address, title] of [...MAIN, ...OTHERS]) {
       await page.goto(`${server.url}${address}`);
@@ -153,7 +153,7 @@ test('every element that can be used by mouse can be reached by Tab and has a vi
   }));
 
 test('on a small screen, the menu button opens the navigation, which closes after a link is chosen', () =>
-  signedIn(server, link, PHONE, async watched => {
+  visitSessions(server, link, PHONE, async watched => {
     const { page } = watched;
     await page.getByRole('button', { name: 'Menu' }).click();
     assert.deepEqual(await watched.findings(), []);
@@ -163,7 +163,7 @@ test('on a small screen, the menu button opens the navigation, which closes afte
   }));
 
 test('the chosen colour theme is kept after a reload', () =>
-  signedIn(server, link, DESK, async ({ page }) => {
+  visitSessions(server, link, DESK, async ({ page }) => {
     const paper = (): Promise<string> => page.evaluate('getComputedStyle(document.body).backgroundColor');
     const light = await paper();
     const toggle = page.getByRole('button', { name: /^Colours/ });
@@ -179,7 +179,7 @@ test('the chosen colour theme is kept after a reload', () =>
 
 for (const width of [800, 1024, 1200, 1300, 1440])
   test(`the columns of the session list do not overlap at ${width} pixels`, () =>
-    signedIn(server, link, { ...DESK, width }, async ({ page }) => {
+    visitSessions(server, link, { ...DESK, width }, async ({ page }) => {
       await page.goto(`${server.url}${path('/sessions')}`);
       const cells = page.getByRole('list', { name: 'Sessions' }).locator('li').first().locator('> *');
       await cells.first().waitFor();

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { consoleIsBuilt, consoleLink, DESK, signedIn } from '../harness/console.ts';
+import { consoleLink, DESK, ensureConsoleBuilt, visitSessions } from '../harness/console.ts';
 import { inventSessions } from '../harness/past.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
@@ -12,7 +12,7 @@ const SESSIONS = 10_000;
 const TALL = { ...DESK, height: 4_800 };
 const STEPS_MAX = 2_000;
 
-await consoleIsBuilt();
+await ensureConsoleBuilt();
 const server = await startServer();
 await inventSessions(server, SESSIONS);
 const link = consoleLink(server);
@@ -47,7 +47,7 @@ const drawn = (page: Page): Promise<Drawn> =>
   });
 
 test('the list scrolls from the newest to the oldest session without gaps', () =>
-  signedIn(server, link, TALL, async ({ page }) => {
+  visitSessions(server, link, TALL, async ({ page }) => {
     const list = page.getByRole('list', { name: 'Sessions' });
     await list.waitFor();
     let reached = 0;
@@ -67,7 +67,7 @@ test('the list scrolls from the newest to the oldest session without gaps', () =
   }));
 
 test('an old session can be found by keyboard alone from the first page', () =>
-  signedIn(server, link, DESK, async ({ page }) => {
+  visitSessions(server, link, DESK, async ({ page }) => {
     await page.goto(`${server.url}/console/`);
     await page.getByRole('heading', { name: 'Overview', exact: true }).waitFor();
     await page.keyboard.press('Control+k');

@@ -4,11 +4,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { consoleIsBuilt, DESK, DESK_DARK, PHONE, signInByHand, visit } from '../harness/console.ts';
+import { DESK, DESK_DARK, ensureConsoleBuilt, PHONE, signInByHand, visit } from '../harness/console.ts';
 import { mailedCode, PASSWORD, Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 
-await consoleIsBuilt();
+await ensureConsoleBuilt();
 const server = await startServer();
 const OWNER = 'ada@example.com';
 const INVITED = 'bob@example.com';

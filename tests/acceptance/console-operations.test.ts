@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import type { AgentKey } from '../../contract/agent-keys.ts';
 import type { ConfiguredOperation } from '../../contract/configured-operations.ts';
 import { Owner } from '../harness/configured.ts';
-import { consoleIsBuilt, DESK, DESK_DARK, type Look, PHONE, signInByHand, visit } from '../harness/console.ts';
+import { DESK, DESK_DARK, ensureConsoleBuilt, type Look, PHONE, signInByHand, visit } from '../harness/console.ts';
 import { liftLimits } from '../harness/limits.ts';
 import { join } from '../harness/members.ts';
 import { invoke, keyWith } from '../harness/operations.ts';
@@ -17,7 +17,7 @@ const OWNER = 'ada@example.com';
 const DEVELOPER = 'dev@example.com';
 const VIEWER = 'vic@example.com';
 
-await consoleIsBuilt();
+await ensureConsoleBuilt();
 const upstream = await openUpstream();
 upstream.respondTo('/orders', (_, response) => sendJson(response, 200, { state: 'shipped' }));
 const server = await startServer({ env: upstream.settings });

@@ -3,14 +3,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { boxOf, kill } from '../faults/victims.ts';
 import {
-  consoleIsBuilt,
   consoleLink,
   DESK,
   DESK_DARK,
+  ensureConsoleBuilt,
   type Look,
   PHONE,
   PHONE_DARK,
-  signedIn,
+  visitSessions,
 } from '../harness/console.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { openPages } from '../harness/pages.ts';
@@ -18,7 +18,7 @@ import { inventPast } from '../harness/past.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
-await consoleIsBuilt();
+await ensureConsoleBuilt();
 const pages = await openPages();
 const server = await startServer({ pages, env: { BERTH_ENGINE: LIGHT_ENGINE } });
 const link = consoleLink(server);
@@ -28,7 +28,7 @@ const NARROW: Look = { ...DESK, width: 1024 };
 const LOOKS = [DESK, DESK_DARK, NARROW, { ...NARROW, colours: 'dark' }, PHONE, PHONE_DARK] as const;
 
 test('the overview states that there are no sessions in the period', () =>
-  signedIn(server, link, PHONE, async watched => {
+  visitSessions(server, link, PHONE, async watched => {
     const { page } = watched;
     await page.goto(overview);
     await page.getByText('No sessions in this period').waitFor();
@@ -37,7 +37,7 @@ test('the overview states that there are no sessions in the period', () =>
 
 test('shows the usage of the application this week, from the first page and by keyboard alone', async () => {
   await inventPast(server);
-  await signedIn(server, link, DESK, async ({ page }) => {
+  await visitSessions(server, link, DESK, async ({ page }) => {
     await page.goto(`${server.url}/console/`);
     await page.getByText(/^\d+ sessions created, \d+ of \d+ ended sessions failed\. Failures/).waitFor();
     const week = page.getByRole('button', { name: 'Last 7 days' });
@@ -60,7 +60,7 @@ test('shows the usage of the application this week, from the first page and by k
 });
 
 test('a failed session is counted under its end reason, which links to the session', () =>
-  signedIn(server, link, DESK, async ({ page }) => {
+  visitSessions(server, link, DESK, async ({ page }) => {
     const { id } = await server.createSession({ keepAlive: true });
     kill(boxOf(server, id).browser);
     await server.ended(id);
@@ -73,7 +73,7 @@ test('a failed session is counted under its end reason, which links to the sessi
 
 for (const look of LOOKS)
   test(`has no serious accessibility findings and no overflow at ${look.width} pixels, ${look.colours}`, () =>
-    signedIn(server, link, look, async watched => {
+    visitSessions(server, link, look, async watched => {
       const { page } = watched;
       for (const period of ['day', 'week', 'month']) {
         await page.goto(`${overview}?period=${period}`);

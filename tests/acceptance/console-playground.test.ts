@@ -3,27 +3,27 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Session } from '../../contract/sessions.ts';
 import {
-  consoleIsBuilt,
   consoleLink,
   DESK,
   DESK_DARK,
+  ensureConsoleBuilt,
   type Look,
   PHONE,
   PHONE_DARK,
-  signedIn,
-  type Watched,
+  visitSessions,
+  type WatchedPage,
 } from '../harness/console.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 
-await consoleIsBuilt();
+await ensureConsoleBuilt();
 const pages = await openPages();
 const server = await startServer({ pages, env: { BERTH_ENGINE: LIGHT_ENGINE } });
 const link = consoleLink(server);
 
-const playground = (look: Look, work: (watched: Watched) => Promise<void>): Promise<void> =>
-  signedIn(server, link, look, async watched => {
+const playground = (look: Look, work: (watched: WatchedPage) => Promise<void>): Promise<void> =>
+  visitSessions(server, link, look, async watched => {
     await watched.page.goto(`${server.url}/console/a/${server.applicationId}/playground`);
     await watched.page.getByRole('heading', { name: 'Playground', exact: true }).waitFor();
     await work(watched);

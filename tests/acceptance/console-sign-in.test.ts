@@ -5,11 +5,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Secret as Seed, TOTP } from 'otpauth';
 import type { Page } from 'playwright-core';
-import { consoleIsBuilt, DESK, DESK_DARK, PHONE, PHONE_DARK, signInByHand, visit } from '../harness/console.ts';
+import { DESK, DESK_DARK, ensureConsoleBuilt, PHONE, PHONE_DARK, signInByHand, visit } from '../harness/console.ts';
 import { mailedCode, PASSWORD, Person, setUpToken } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 
-await consoleIsBuilt();
+await ensureConsoleBuilt();
 const server = await startServer();
 const base = server.url.replace('127.0.0.1', 'localhost');
 const EMAIL = 'ada@example.com';

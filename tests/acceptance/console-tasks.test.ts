@@ -9,7 +9,7 @@ import type { Session } from '../../contract/sessions.ts';
 import { boxOf, kill } from '../faults/victims.ts';
 import { ACTION_SCOPES, ActionAgent } from '../harness/actions.ts';
 import { cancelOrder, Owner } from '../harness/configured.ts';
-import { consoleIsBuilt, consoleLink, DESK, openWatched, signInByHand } from '../harness/console.ts';
+import { consoleLink, DESK, ensureConsoleBuilt, openWatchedPage, signInByHand } from '../harness/console.ts';
 import { readHandoff, requestHandoff } from '../harness/handoffs.ts';
 import { ownerToken } from '../harness/limits.ts';
 import { invoke, keyWith } from '../harness/operations.ts';
@@ -21,7 +21,7 @@ import { type CreatedSession, startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 import { openUpstream, sendJson } from '../harness/upstream.ts';
 
-await consoleIsBuilt();
+await ensureConsoleBuilt();
 const pages = await openPages({
   '/shop': `<!doctype html><title>Harbour Shop</title><script>console.error('the card was refused')</script>`,
   '/sign-in-with': `<!doctype html><title>Sign in</title><style>body{margin:0}button{position:absolute;left:20px;top:40px;width:300px;height:40px}</style>
@@ -100,7 +100,7 @@ const AS_PERSON: SignIn = {
 
 function task(name: string, stepsMax: number, work: (user: User) => Promise<void>, signIn = WITH_TOKEN): void {
   test(`${name}, in at most ${stepsMax} steps`, async t => {
-    const watched = await openWatched(DESK, signIn.origin);
+    const watched = await openWatchedPage(DESK, signIn.origin);
     try {
       await signIn.by(watched.page);
       await watched.page.getByRole('heading', { name: 'Overview', exact: true }).waitFor();

@@ -1,7 +1,7 @@
 // Webhooks in the console, in a real browser: created, tested, changed, disabled, and a delivery sent again.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { consoleIsBuilt, DESK, PHONE_DARK, signInByHand, visit } from '../harness/console.ts';
+import { DESK, ensureConsoleBuilt, PHONE_DARK, signInByHand, visit } from '../harness/console.ts';
 import { join } from '../harness/members.ts';
 import { PASSWORD, Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
@@ -10,7 +10,7 @@ import { Receiver } from '../harness/webhooks.ts';
 const OWNER = 'ada@example.com';
 const VIEWER = 'vic@example.com';
 
-await consoleIsBuilt();
+await ensureConsoleBuilt();
 const receiver = await Receiver.open();
 const server = await startServer({ env: receiver.settings });
 const owner = await Person.owner(server, OWNER);

@@ -3,14 +3,14 @@ import { test } from 'node:test';
 import { chromium, type Locator } from 'playwright-core';
 import { type AgentKey, BROWSER_SCOPES } from '../../contract/agent-keys.ts';
 import { boxOf, kill } from '../faults/victims.ts';
-import { consoleIsBuilt, consoleLink, DESK, openWatched, signedIn } from '../harness/console.ts';
+import { consoleLink, DESK, ensureConsoleBuilt, openWatchedPage, visitSessions } from '../harness/console.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { ownerToken } from '../harness/limits.ts';
 import { FILE_NAME, openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
-await consoleIsBuilt();
+await ensureConsoleBuilt();
 const pages = await openPages();
 const server = await startServer({ pages, env: { BERTH_ENGINE: LIGHT_ENGINE } });
 
@@ -76,7 +76,7 @@ test('a first visit downloads less than the size limit', async () => {
 // ---- signing in ----------------------------------------------------------------------------------------------------
 
 test('the printed link signs in, its token is removed from the address, and the person stays signed in after a reload', () =>
-  signedIn(server, link, DESK, async ({ page }) => {
+  visitSessions(server, link, DESK, async ({ page }) => {
     assert.doesNotMatch(page.url(), /bpt_|#/);
     await page.reload();
     await page.getByText('No sessions yet').waitFor();
@@ -95,7 +95,7 @@ async function activeConsoleKeys(): Promise<readonly AgentKey[]> {
 }
 
 test('requests that begin together have one agent key issued, which is revoked when the user signs out', () =>
-  signedIn(server, link, DESK, async ({ page }) => {
+  visitSessions(server, link, DESK, async ({ page }) => {
     const session = await server.createSession({ keepAlive: true });
     const before = await activeConsoleKeys();
     await page.evaluate("sessionStorage.removeItem('berth.keys')");
@@ -109,7 +109,7 @@ test('requests that begin together have one agent key issued, which is revoked w
   }));
 
 test('asks for confirmation before a link with another token replaces the current sign-in', () =>
-  signedIn(server, link, DESK, async ({ page }) => {
+  visitSessions(server, link, DESK, async ({ page }) => {
     const other = JSON.parse((await server.operate('tokens', 'create', '--name', 'Other', '--json')).stdout).token;
     const stored = () => page.evaluate<string>("sessionStorage.getItem('berth.token')");
     const mine = await stored();
@@ -126,7 +126,7 @@ test('asks for confirmation before a link with another token replaces the curren
   }));
 
 test('refuses an invalid token, and shows the message of the API', async () => {
-  const watched = await openWatched(DESK, server.url);
+  const watched = await openWatchedPage(DESK, server.url);
   const { page } = watched;
   await page.goto(`${server.url}/console`);
   await page.getByRole('button', { name: 'Use an access token' }).click();
@@ -145,7 +145,7 @@ test('refuses an invalid token, and shows the message of the API', async () => {
 // ---- main workflows ------------------------------------------------------------------------------------------------
 
 test('creates a session with the form, shows it live, and releases it', () =>
-  signedIn(server, link, DESK, async ({ page }) => {
+  visitSessions(server, link, DESK, async ({ page }) => {
     await page.getByRole('link', { name: 'New session' }).first().click();
     await page.getByLabel('Ends after, minutes').fill('5');
     await page.getByLabel('Language').fill('de-DE');
@@ -170,7 +170,7 @@ test('creates a session with the form, shows it live, and releases it', () =>
   }));
 
 test('the list of sessions updates live and can be searched by metadata', () =>
-  signedIn(server, link, DESK, async ({ page }) => {
+  visitSessions(server, link, DESK, async ({ page }) => {
     await page.getByText('Live', { exact: true }).waitFor();
     const session = await server.createSession({ keepAlive: true, userMetadata: { team: { name: 'blue' } } });
     await page.getByRole('link', { name: session.id }).waitFor();
@@ -189,7 +189,7 @@ test('the list of sessions updates live and can be searched by metadata', () =>
   }));
 
 test('finds sessions by words and filters with the keyboard alone, and restores the search from the address after a reload', () =>
-  signedIn(server, link, DESK, async ({ page }) => {
+  visitSessions(server, link, DESK, async ({ page }) => {
     const wanted = await server.createSession({ userMetadata: { customer: 'Ärmel 42', step: 'pay' } });
     const other = await server.createSession({ userMetadata: { customer: 'Ärmel 43' } });
     for (const { id } of [wanted, other]) await server.release(id);
@@ -222,7 +222,7 @@ test('finds sessions by words and filters with the keyboard alone, and restores 
   }));
 
 test('at 1024 pixels the live view is as wide as the page, with DevTools and Connect visible', () =>
-  signedIn(server, link, { ...DESK, width: 1024 }, async ({ page }) => {
+  visitSessions(server, link, { ...DESK, width: 1024 }, async ({ page }) => {
     const session = await server.createSession({ keepAlive: true });
     await page.goto(`${server.url}/console/a/${server.applicationId}/sessions/${session.id}`);
     const frame = page.locator('iframe[title="Live view of the session"]');
@@ -235,7 +235,7 @@ test('at 1024 pixels the live view is as wide as the page, with DevTools and Con
   }));
 
 test('the live tab shows and controls a running session, and the list shows its latest frame', () =>
-  signedIn(server, link, DESK, async ({ page }) => {
+  visitSessions(server, link, DESK, async ({ page }) => {
     const session = await server.createSession({ keepAlive: true });
     const browser = await chromium.connectOverCDP(session.connectUrl);
     const visited = browser.contexts()[0]?.pages()[0];
@@ -261,7 +261,7 @@ test('the live tab shows and controls a running session, and the list shows its 
   }));
 
 test('the tabs of a session show its log, network requests, files and replay with a timeline', () =>
-  signedIn(server, link, DESK, async ({ page }) => {
+  visitSessions(server, link, DESK, async ({ page }) => {
     const session = await server.createSession({ keepAlive: true });
     const browser = await chromium.connectOverCDP(session.connectUrl);
     const visited = browser.contexts()[0]?.pages()[0];
@@ -302,7 +302,7 @@ test('the tabs of a session show its log, network requests, files and replay wit
   }));
 
 test('a crashed session shows its end reason, settings, key and last frame', () =>
-  signedIn(server, link, DESK, async ({ page }) => {
+  visitSessions(server, link, DESK, async ({ page }) => {
     const session = await server.createSession({ browserSettings: { locale: 'de-DE', maskInputs: 'all' } });
     const browser = await chromium.connectOverCDP(session.connectUrl);
     await browser.contexts()[0]?.pages()[0]?.goto(pages.url);
@@ -329,7 +329,7 @@ test('a crashed session shows its end reason, settings, key and last frame', () 
   }));
 
 test('creates a context, uses it in a session, and deletes it', () =>
-  signedIn(server, link, DESK, async ({ page }) => {
+  visitSessions(server, link, DESK, async ({ page }) => {
     await page.getByRole('link', { name: 'Contexts' }).click();
     await page.getByRole('button', { name: 'New context' }).click();
     await page.getByLabel('Name').fill('shop-login');
@@ -346,7 +346,7 @@ test('creates a context, uses it in a session, and deletes it', () =>
   }));
 
 test('issues an agent key, shows it once, and revokes it', () =>
-  signedIn(server, link, DESK, async ({ page }) => {
+  visitSessions(server, link, DESK, async ({ page }) => {
     await page.getByRole('link', { name: 'Agent keys' }).click();
     await page.getByRole('button', { name: 'Issue a key' }).click();
     const dialog = page.getByRole('dialog');
@@ -367,7 +367,7 @@ test('issues an agent key, shows it once, and revokes it', () =>
   }));
 
 test('changes the address ranges and grants of an agent key, and shows why a grant is refused', () =>
-  signedIn(server, link, DESK, async ({ page }) => {
+  visitSessions(server, link, DESK, async ({ page }) => {
     const made = JSON.parse((await server.operate('keys', 'create', '--name', 'narrow', '--json')).stdout);
     await page.getByRole('link', { name: 'Agent keys' }).click();
     await page.getByRole('button', { name: 'Change narrow' }).click();
@@ -391,7 +391,7 @@ test('changes the address ranges and grants of an agent key, and shows why a gra
   }));
 
 test('issues a key with a grant that lists credentials, and keeps the credentials when the key is changed', () =>
-  signedIn(server, link, DESK, async ({ page }) => {
+  visitSessions(server, link, DESK, async ({ page }) => {
     await page.getByRole('link', { name: 'Agent keys' }).click();
     await page.getByRole('button', { name: 'Issue a key' }).click();
     const dialog = page.getByRole('dialog');
@@ -419,7 +419,7 @@ test('issues a key with a grant that lists credentials, and keeps the credential
   }));
 
 test('does not issue another key on reload', () =>
-  signedIn(server, link, DESK, async ({ page }) => {
+  visitSessions(server, link, DESK, async ({ page }) => {
     const consoleKeys = async (): Promise<number> => {
       const { stdout } = await server.operate('keys', 'list', '--json');
       const keys: Array<{ name: string }> = JSON.parse(stdout);
@@ -434,7 +434,7 @@ test('does not issue another key on reload', () =>
   }));
 
 test('lists an active key even if there are many inactive keys', () =>
-  signedIn(server, link, DESK, async ({ page }) => {
+  visitSessions(server, link, DESK, async ({ page }) => {
     const token = new URL(link).hash.replace('#token=', '');
     const path = `/v1/applications/${server.applicationId}/agent-keys`;
     const issue = async (name: string): Promise<string> => {
@@ -452,7 +452,7 @@ test('lists an active key even if there are many inactive keys', () =>
   }));
 
 test('the list stays live after a restart of the service, and shows why the service refused a request', () =>
-  signedIn(server, link, DESK, async ({ page }) => {
+  visitSessions(server, link, DESK, async ({ page }) => {
     // A service that is shutting down also responds with 204 to a request for a new stream.
     let requestCount = 0;
     await page.route('**/v1/browsers/events*', route => {
@@ -470,7 +470,7 @@ test('the list stays live after a restart of the service, and shows why the serv
   }));
 
 test('copies the complete connect address while its key is hidden', () =>
-  signedIn(server, link, DESK, async ({ page }) => {
+  visitSessions(server, link, DESK, async ({ page }) => {
     const { id, connectUrl } = await server.createSession({ keepAlive: true });
     await page.goto(`${server.url}/console/a/${server.applicationId}/sessions/${id}?tab=connect`);
     const panel = page.getByRole('tabpanel');
@@ -490,7 +490,7 @@ test('copies the complete connect address while its key is hidden', () =>
   }));
 
 test('an unknown filter in the address shows all sessions, and a session without a replay shows the reason', () =>
-  signedIn(server, link, DESK, async ({ page }) => {
+  visitSessions(server, link, DESK, async ({ page }) => {
     const { id } = await server.createSession({ browserSettings: { recordSession: false } });
     await server.release(id);
     await page.goto(`${server.url}/console/a/${server.applicationId}/sessions?show=running`);
@@ -500,7 +500,7 @@ test('an unknown filter in the address shows all sessions, and a session without
   }));
 
 test('changed limits take effect', () =>
-  signedIn(server, link, DESK, async ({ page }) => {
+  visitSessions(server, link, DESK, async ({ page }) => {
     await page.getByRole('link', { name: 'Limits and usage' }).click();
     const field = page.getByLabel('Creates per minute', { exact: true });
     await field.fill('33');
@@ -509,7 +509,7 @@ test('changed limits take effect', () =>
   }));
 
 test('the main workflow can be completed by keyboard alone', () =>
-  signedIn(server, link, DESK, async ({ page }) => {
+  visitSessions(server, link, DESK, async ({ page }) => {
     await page.keyboard.press('Tab');
     assert.equal(await page.locator(':focus').innerText(), 'Skip to content');
     const link = page.getByRole('link', { name: 'New session' }).first();

@@ -5,7 +5,7 @@ import type { ApplicationAction, ApplicationActionPage } from '../../contract/ac
 import type { ErrorBody } from '../../contract/common.ts';
 import { ACTION_SCOPES, ActionAgent } from '../harness/actions.ts';
 import { cancelOrder, Owner } from '../harness/configured.ts';
-import { consoleIsBuilt, type Look, visit } from '../harness/console.ts';
+import { ensureConsoleBuilt, type Look, visit } from '../harness/console.ts';
 import { ConsumerLab } from '../harness/consumers.ts';
 import { liftLimits } from '../harness/limits.ts';
 import { keyWith } from '../harness/operations.ts';
@@ -15,7 +15,7 @@ import { openUpstream, sendJson } from '../harness/upstream.ts';
 
 const SMALL: Look = { width: 360, height: 740, colours: 'light' };
 
-await consoleIsBuilt();
+await ensureConsoleBuilt();
 const upstream = await openUpstream();
 upstream.respondTo('/orders/', (_, response) => sendJson(response, 200, { state: 'cancelled' }));
 const server = await startServer({ env: { ...upstream.settings, BERTH_WARM: '0' } });

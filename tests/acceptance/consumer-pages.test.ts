@@ -2,7 +2,7 @@
 // signs in with the passkey alone.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { consoleIsBuilt, type Look, PHONE_DARK, visit } from '../harness/console.ts';
+import { ensureConsoleBuilt, type Look, PHONE_DARK, visit } from '../harness/console.ts';
 import { ConsumerLab } from '../harness/consumers.ts';
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
@@ -10,7 +10,7 @@ import { startServer } from '../harness/server.ts';
 /** The width of the narrowest phones. */
 const SMALL: Look = { width: 360, height: 740, colours: 'light' };
 
-await consoleIsBuilt();
+await ensureConsoleBuilt();
 const server = await startServer();
 const base = server.url.replace('127.0.0.1', 'localhost');
 const lab = await ConsumerLab.of(server, await Person.owner(server));

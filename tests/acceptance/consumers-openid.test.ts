@@ -4,12 +4,12 @@ import { test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';
 import type { ConsumerProvider, ConsumerTokens } from '../../contract/consumers.ts';
 import { ConsumerLab } from '../harness/consumers.ts';
-import { CLIENT, opened, openIdProvider, PlainBrowser } from '../harness/openid-provider.ts';
+import { CLIENT, openIdProvider, PlainBrowser, settingsToReach } from '../harness/openid-provider.ts';
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 
 const provider = await openIdProvider();
-const server = await startServer({ env: opened(provider.issuer) });
+const server = await startServer({ env: settingsToReach(provider.issuer) });
 const owner = await Person.owner(server);
 const lab = await ConsumerLab.of(server, owner);
 await provider.register(`${server.url}/v1/consumer/callback`);

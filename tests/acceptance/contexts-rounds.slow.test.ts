@@ -2,9 +2,9 @@
 // data may be lost except as docs/contexts.md says.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createContext, persistent, reachesVersion, tellsOf } from '../harness/contexts.ts';
+import { createContext, persistentBody, waitForContextEvent, waitForVersion } from '../harness/contexts.ts';
 import { killBox } from '../harness/kill-box.ts';
-import { allOf, findMarks, LOGIN_PAGES, leaveMarks, onPage, sitesOf, withoutWorker } from '../harness/logged-in.ts';
+import { allMarks, findMarks, LOGIN_PAGES, leaveMarks, onPage, sitesOf, withoutWorker } from '../harness/logged-in.ts';
 import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 
@@ -19,30 +19,30 @@ const { secure, plain } = sitesOf(pages);
 test('twenty consecutive sessions keep all data of both sites', async () => {
   const { id } = await createContext(server);
   for (let round = 1; round <= 20; round++) {
-    const session = await server.createSession(persistent(id));
+    const session = await server.createSession(persistentBody(id));
     await onPage(session.connectUrl, async page => {
       if (round > 1) {
-        assert.deepEqual(await findMarks(page, secure), allOf(`r${round - 1}`), `round ${round}`);
+        assert.deepEqual(await findMarks(page, secure), allMarks(`r${round - 1}`), `round ${round}`);
         assert.deepEqual(await findMarks(page, plain), withoutWorker(`r${round - 1}`), `round ${round}`);
       }
       await leaveMarks(page, secure, `r${round}`);
       await leaveMarks(page, plain, `r${round}`);
     });
-    await reachesVersion(server, id, round);
+    await waitForVersion(server, id, round);
   }
 });
 
 test('a SIGKILL at a random time loses at most the latest cookies and the storage of the killed session', async () => {
   const { id } = await createContext(server);
-  const first = await server.createSession(persistent(id));
+  const first = await server.createSession(persistentBody(id));
   await onPage(first.connectUrl, page => leaveMarks(page, secure, 'whole'));
-  await reachesVersion(server, id, 1);
+  await waitForVersion(server, id, 1);
   let lastCookie = 'whole';
   for (let round = 1; round <= 10; round++) {
-    const session = await server.createSession({ keepAlive: true, ...persistent(id) });
+    const session = await server.createSession({ keepAlive: true, ...persistentBody(id) });
     await onPage(session.connectUrl, async page => {
       const { persistentCookie, sessionCookie, ...stored } = await findMarks(page, secure);
-      const { persistentCookie: _, sessionCookie: __, ...whole } = allOf('whole');
+      const { persistentCookie: _, sessionCookie: __, ...whole } = allMarks('whole');
       assert.deepEqual(stored, whole, `round ${round}: storage is that of the last whole save`);
       assert.equal(persistentCookie, lastCookie, `round ${round}`);
       assert.equal(sessionCookie, lastCookie, `round ${round}`);
@@ -52,8 +52,8 @@ test('a SIGKILL at a random time loses at most the latest cookies and the storag
     await new Promise(resolve => setTimeout(resolve, waitMs));
     killBox(server.dataDir, session.id);
     assert.equal((await server.ended(session.id)).endReason, 'crashed');
-    await tellsOf(server, session.id, 'context.saved_partially');
-    await reachesVersion(server, id, round + 1);
+    await waitForContextEvent(server, session.id, 'context.saved_partially');
+    await waitForVersion(server, id, round + 1);
     lastCookie = await cookieNow(id);
     const allowed = waitMs > COPIED_MS ? [`k${round}`] : [`k${round}`, lastCookieBefore(round)];
     assert.ok(allowed.includes(lastCookie), `killed after ${waitMs} ms, the cookie is ${lastCookie}`);

@@ -6,14 +6,14 @@ import type { Context, StorageState } from '../../contract/contexts.ts';
 import {
   contextEvents,
   createContext,
-  otherApplication,
-  persistent,
-  reachesVersion,
+  otherApplicationKey,
+  persistentBody,
   readContext,
-  tellsOf,
   versionsOf,
+  waitForContextEvent,
+  waitForVersion,
 } from '../harness/contexts.ts';
-import { allOf, findMarks, LOGIN_PAGES, leaveMarks, onPage, sitesOf, withoutWorker } from '../harness/logged-in.ts';
+import { allMarks, findMarks, LOGIN_PAGES, leaveMarks, onPage, sitesOf, withoutWorker } from '../harness/logged-in.ts';
 import { openPages } from '../harness/pages.ts';
 import { chosenStore } from '../harness/s3.ts';
 import { startServer } from '../harness/server.ts';
@@ -29,7 +29,7 @@ const { secure, plain } = sitesOf(pages);
 
 /** Runs a session that stores the mark on both sites and ends when its client disconnects. Returns the session's id. */
 async function leave(id: string, mark: string): Promise<string> {
-  const session = await server.createSession(persistent(id));
+  const session = await server.createSession(persistentBody(id));
   await onPage(session.connectUrl, async page => {
     await leaveMarks(page, secure, mark);
     await leaveMarks(page, plain, mark);
@@ -41,7 +41,7 @@ async function leave(id: string, mark: string): Promise<string> {
 async function finds(id: string, mark: string): Promise<void> {
   const session = await server.createSession({ contextId: id, keepAlive: true });
   await onPage(session.connectUrl, async page => {
-    assert.deepEqual(await findMarks(page, secure), allOf(mark));
+    assert.deepEqual(await findMarks(page, secure), allMarks(mark));
     assert.deepEqual(await findMarks(page, plain), withoutWorker(mark));
   });
   await server.release(session.id);
@@ -51,21 +51,21 @@ test('a session restores all kinds of storage that the previous session saved', 
   const { id, version } = await createContext(server);
   assert.equal(version, 0);
   const first = await leave(id, 'one');
-  const session = await server.createSession(persistent(id));
+  const session = await server.createSession(persistentBody(id));
   assert.equal(session.contextId, id, 'the create waited for the save');
   await onPage(session.connectUrl, async page => {
-    assert.deepEqual(await findMarks(page, secure), allOf('one'));
+    assert.deepEqual(await findMarks(page, secure), allMarks('one'));
     assert.deepEqual(await findMarks(page, plain), withoutWorker('one'));
     await leaveMarks(page, secure, 'two');
     await leaveMarks(page, plain, 'two');
   });
-  await reachesVersion(server, id, 2);
+  await waitForVersion(server, id, 2);
   await finds(id, 'two');
   const context = await readContext(server, id);
   assert.equal(context.version, 2, 'the last session did not persist');
   assert.equal(context.lastSessionId, session.id);
   assert.ok(context.sizeBytes > 10_000);
-  await tellsOf(server, session.id, 'context.saved');
+  await waitForContextEvent(server, session.id, 'context.saved');
   const told = (await contextEvents(server, session.id)).map(({ type, detail }) => [type, detail.version]);
   assert.deepEqual(told, [
     ['context.restored', 1],
@@ -88,21 +88,24 @@ test('does not save the context without `persist`', async () => {
 
 test('a release request returns before the context is saved', async () => {
   const { id } = await createContext(server);
-  const session = await server.createSession({ keepAlive: true, ...persistent(id) });
+  const session = await server.createSession({ keepAlive: true, ...persistentBody(id) });
   await onPage(session.connectUrl, page => leaveMarks(page, plain, 'kept'));
   const released = await server.release(session.id);
   assert.equal(released.status, 'COMPLETED');
-  const saved = await tellsOf(server, session.id, 'context.saved');
+  const saved = await waitForContextEvent(server, session.id, 'context.saved');
   assert.ok(saved.time > (released.endedAt ?? ''), 'saved behind the end');
 });
 
 test('if two concurrent sessions save a context, the last save becomes current, and the other session gets a context.overtaken event', async () => {
   const { id } = await createContext(server);
-  const [a, b] = await Promise.all([server.createSession(persistent(id)), server.createSession(persistent(id))]);
+  const [a, b] = await Promise.all([
+    server.createSession(persistentBody(id)),
+    server.createSession(persistentBody(id)),
+  ]);
   await onPage(a.connectUrl, page => leaveMarks(page, plain, 'a'));
-  await reachesVersion(server, id, 1);
+  await waitForVersion(server, id, 1);
   await onPage(b.connectUrl, page => leaveMarks(page, plain, 'b'));
-  await reachesVersion(server, id, 2);
+  await waitForVersion(server, id, 2);
   const versions = await versionsOf(server, id);
   assert.deepEqual(
     versions.map(({ version, sessionId, current, source }) => ({ version, sessionId, current, source })),
@@ -112,9 +115,9 @@ test('if two concurrent sessions save a context, the last save becomes current, 
     ],
   );
   assert.ok(versions[1]?.expiresAt);
-  const overtaken = await tellsOf(server, a.id, 'context.overtaken');
+  const overtaken = await waitForContextEvent(server, a.id, 'context.overtaken');
   assert.deepEqual(overtaken.detail, { contextId: id, version: 1, by: b.id, byVersion: 2 });
-  assert.equal((await tellsOf(server, b.id, 'context.saved')).detail.overtook, 1);
+  assert.equal((await waitForContextEvent(server, b.id, 'context.saved')).detail.overtook, 1);
 });
 
 test('allows only one exclusive session of a context at a time, but still allows other sessions that persist', async () => {
@@ -126,7 +129,7 @@ test('allows only one exclusive session of a context at a time, but still allows
   assert.equal(refused.body.code, 'context_in_use');
   assert.equal(refused.body.details?.sessionId, holder.id);
   assert.equal(refused.headers['x-should-retry'], 'false');
-  const other = await server.createSession(persistent(id));
+  const other = await server.createSession(persistentBody(id));
   await server.release(other.id);
   await server.release(holder.id);
   const next = await server.createSession(exclusive);
@@ -136,9 +139,9 @@ test('allows only one exclusive session of a context at a time, but still allows
 test('restores an earlier version of a context, and keeps a fork independent of the original', async () => {
   const { id } = await createContext(server);
   await leave(id, 'first');
-  await reachesVersion(server, id, 1);
+  await waitForVersion(server, id, 1);
   await leave(id, 'second');
-  await reachesVersion(server, id, 2);
+  await waitForVersion(server, id, 2);
   const restored = await server.api<Context>('POST', `${CONTEXTS}/${id}/restore`, { body: { version: 1 } });
   assert.equal(restored.status, 200, restored.text);
   assert.equal(restored.body.version, 3);
@@ -176,7 +179,7 @@ test("imports and exports Playwright's storage state", async () => {
   };
   const imported = await server.api<Context>('POST', `${CONTEXTS}/${id}/storage-state`, { body: state });
   assert.equal(imported.status, 200, imported.text);
-  const session = await server.createSession(persistent(id));
+  const session = await server.createSession(persistentBody(id));
   await onPage(session.connectUrl, async page => {
     const found = await findMarks(page, plain);
     assert.equal(found.persistentCookie, 'imported');
@@ -185,7 +188,7 @@ test("imports and exports Playwright's storage state", async () => {
     assert.equal(await page.evaluate('localStorage.getItem("日本")'), 'ü🚢');
     await page.evaluate('localStorage.setItem("more", "x".repeat(5000))');
   });
-  await reachesVersion(server, id, 2);
+  await waitForVersion(server, id, 2);
   const exported = await server.api<StorageState>('GET', `${CONTEXTS}/${id}/storage-state`);
   assert.equal(exported.status, 200, exported.text);
   const values = exported.body.cookies.map(({ name, value, expires }) => [name, value, expires > 0]).sort();
@@ -248,14 +251,14 @@ test('the official client creates, reads and deletes contexts', async () => {
   const session = await sdk.sessions.create({ browserSettings: { context: { id: created.id, persist: true } } });
   assert.equal(session.contextId, created.id);
   await server.release(session.id);
-  await reachesVersion(server, created.id, 1);
+  await waitForVersion(server, created.id, 1);
   await sdk.contexts.delete(created.id);
   await assert.rejects(async () => sdk.contexts.retrieve(created.id), /404/);
 });
 
 test('refuses requests without a key, and returns 404 for a key of another application', async () => {
   const { id } = await createContext(server);
-  const other = await otherApplication(server);
+  const other = await otherApplicationKey(server);
   for (const [method, path, body] of [
     ['GET', `${CONTEXTS}/${id}`],
     ['DELETE', `${CONTEXTS}/${id}`],

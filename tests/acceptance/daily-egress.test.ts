@@ -8,7 +8,7 @@ import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { ownerToken, readLimits, setLimits } from '../harness/limits.ts';
 import { BIG_BYTES, openPages } from '../harness/pages.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
-import { toldOf } from '../harness/session-events.ts';
+import { waitForSessionEvent } from '../harness/session-events.ts';
 import { eventually } from '../harness/until.ts';
 
 const DAY_S = 24 * 3600;
@@ -60,7 +60,7 @@ test('when the daily bytes are used up, sessions end, and creates are refused un
   for (const { id } of [first, second]) {
     const { status, endReason } = await server.ended(id);
     assert.deepEqual([status, endReason], ['ERROR', 'egress_limit']);
-    const [decided] = await toldOf(server, id, 'session.end_decided');
+    const [decided] = await waitForSessionEvent(server, id, 'session.end_decided');
     assert.equal(decided?.detail.detail, `the application used up its egressBytesPerDay (${limit})`);
   }
   for (const headers of [{}, { prefer: 'wait=50' }]) {

@@ -5,7 +5,7 @@ import { after, test } from 'node:test';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import type { DebugUrls } from '../../contract/live.ts';
 import { CdpClient, refusedUpgrade } from '../harness/cdp.ts';
-import { consoleIsBuilt, consoleLink, DESK, openWatched, signedIn } from '../harness/console.ts';
+import { consoleLink, DESK, ensureConsoleBuilt, openWatchedPage, visitSessions } from '../harness/console.ts';
 import { TEST_ENGINE } from '../harness/engine.ts';
 import { ask } from '../harness/http.ts';
 import { LiveViewer } from '../harness/live-viewer.ts';
@@ -20,7 +20,7 @@ const pages = await openPages({
   '/inner': '<!doctype html><title>Inner</title><p>inside</p>',
 });
 pages.set('/framed', FRAMED.replace('PORT', String(pages.port)));
-await consoleIsBuilt();
+await ensureConsoleBuilt();
 const server = await startServer({ pages });
 
 interface Desk {
@@ -59,7 +59,7 @@ function socketOf(link: string): string {
 
 test('the Elements and Console panels show a jailed page while its agent continues to work', async () => {
   const { session, page, link, end } = await openDesk();
-  const watched = await openWatched(DESK, server.url);
+  const watched = await openWatchedPage(DESK, server.url);
   const { page: view } = watched;
   await view.goto(link);
   await view.getByText('A known heading').first().waitFor();
@@ -94,7 +94,7 @@ test('the Elements and Console panels show a jailed page while its agent continu
 
 test('the live view links to DevTools for viewers who may take control', async () => {
   const { session, end } = await openDesk();
-  const watched = await openWatched(DESK, server.url);
+  const watched = await openWatchedPage(DESK, server.url);
   const { debuggerUrl } = await linksOf(session.id);
   await watched.page.goto(debuggerUrl);
   const link = watched.page.getByRole('link', { name: 'DevTools' });
@@ -110,7 +110,7 @@ test('the live view links to DevTools for viewers who may take control', async (
 });
 
 test('the live tab of the console opens DevTools with one click', () =>
-  signedIn(server, consoleLink(server), DESK, async ({ page: desk }) => {
+  visitSessions(server, consoleLink(server), DESK, async ({ page: desk }) => {
     const { session, end } = await openDesk();
     await desk.getByRole('link', { name: session.id }).click();
     const opened = desk.waitForEvent('popup');

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { OPERATION_IDS, operation } from '../../contract/operations.ts';
-import { consoleIsBuilt, DESK_DARK, openWatched, PHONE } from '../harness/console.ts';
+import { DESK_DARK, ensureConsoleBuilt, openWatchedPage, PHONE } from '../harness/console.ts';
 import { examples } from '../harness/examples.ts';
 import { startServer } from '../harness/server.ts';
 
-await consoleIsBuilt();
+await ensureConsoleBuilt();
 const server = await startServer();
 
 // ---- examples ------------------------------------------------------------------------------------------------------
@@ -82,7 +82,7 @@ test('escapes markup in a document', async () => {
 
 for (const [name, look] of Object.entries({ DESK_DARK, PHONE }))
   test(`the site can be read and searched, without serious accessibility findings: ${name}`, async () => {
-    const watched = await openWatched(look, server.url);
+    const watched = await openWatchedPage(look, server.url);
     const { page } = watched;
     for (const path of ['/docs', '/docs/operating', '/docs/reference/errors', '/docs/guides/playwright', '/docs/api']) {
       await page.goto(`${server.url}${path}`);
@@ -100,7 +100,7 @@ for (const [name, look] of Object.entries({ DESK_DARK, PHONE }))
   });
 
 test('the search of the site works after its index could not be loaded at first', async () => {
-  const watched = await openWatched(DESK_DARK, server.url);
+  const watched = await openWatchedPage(DESK_DARK, server.url);
   const { page } = watched;
   await page.route('**/search*.json', route => route.fulfill({ status: 503, body: 'busy' }));
   await page.goto(`${server.url}/docs`);

@@ -17,7 +17,7 @@ import { ownerToken, readLimits, setLimits } from '../harness/limits.ts';
 import { openPages } from '../harness/pages.ts';
 import { chosenStore } from '../harness/s3.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
-import { eventsOf, toldOf } from '../harness/session-events.ts';
+import { eventsOf, waitForSessionEvent } from '../harness/session-events.ts';
 import { browserOf } from '../harness/session-processes.ts';
 import { eventually } from '../harness/until.ts';
 import { upload } from '../harness/upload.ts';
@@ -338,7 +338,7 @@ it('counts downloads, uploads and contexts against the storage limit of the appl
     await setLimits(server, token, { maxStoredBytes: (await used()) + 1000 });
     assert.equal(await send(), 413);
     await page.click('#report');
-    const [failed] = await toldOf(server, id, 'download.failed');
+    const [failed] = await waitForSessionEvent(server, id, 'download.failed');
     assert.match(String(failed?.detail.reason), /the application may store \d+ bytes, and already stores \d+/);
     await setLimits(server, token, {});
     await page.click('#report');

@@ -5,12 +5,12 @@ import { chromium } from 'playwright-core';
 import { ENGINES, type Engine } from '../../contract/sessions.ts';
 import { CdpClient } from '../harness/cdp.ts';
 import { PROBES } from '../harness/engine-probes.ts';
-import { engineTables, tablesInDocument, type Works, writeTables } from '../harness/engine-table.ts';
+import { engineTables, type FeatureResults, tablesInDocument, writeTables } from '../harness/engine-table.ts';
 import { LOGIN_PAGES } from '../harness/logged-in.ts';
-import { lookPages, type Seen } from '../harness/look.ts';
+import { lookPages, type Observations } from '../harness/look.ts';
 import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
-import { eventually, soon } from '../harness/until.ts';
+import { eventually, withTimeLimit } from '../harness/until.ts';
 
 const ID = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d10';
 /**
@@ -41,7 +41,7 @@ test('the tables in docs/engines.md match the behavior of the engines', { timeou
   assert.equal(tablesInDocument(), tables, 'run `npm run gen:engines` and commit what it wrote');
 });
 
-async function probeFeatures(): Promise<Works> {
+async function probeFeatures(): Promise<FeatureResults> {
   const works = new Map<string, Record<Engine, string>>();
   const note = (what: string, engine: Engine, seen: string): void => {
     works.set(what, { chromium: '', 'headless-shell': '', ...works.get(what), [engine]: seen });
@@ -62,14 +62,14 @@ async function probeOne(engine: Engine, note: (what: string, engine: Engine, see
   const page = browser.contexts()[0]?.pages()[0];
   assert.ok(page);
   for (const [what, probe] of Object.entries(PROBES)) {
-    const seen = soon(what, probe({ page, pages, server, session }));
+    const seen = withTimeLimit(what, probe({ page, pages, server, session }));
     note(what, engine, await seen.catch(error => `no: ${String(error).split('\n')[0]}`));
   }
   await server.release(session.id);
   await browser.close();
 }
 
-async function look(engine: Engine): Promise<Seen> {
+async function look(engine: Engine): Promise<Observations> {
   const session = await server.createSession({ keepAlive: true, browserSettings: { engine } });
   const client = await CdpClient.connect(session.connectUrl);
   await client.send('Target.createTarget', { url: `${pages.url}/look?${engine}` });

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { DownloadPage } from '../../contract/files.ts';
 import { ENGINES, type Engine } from '../../contract/sessions.ts';
-import { createContext, persistent, reachesVersion } from '../harness/contexts.ts';
-import { allOf, findMarks, LOGIN_PAGES, leaveMarks, onPage } from '../harness/logged-in.ts';
+import { createContext, persistentBody, waitForVersion } from '../harness/contexts.ts';
+import { allMarks, findMarks, LOGIN_PAGES, leaveMarks, onPage } from '../harness/logged-in.ts';
 import { FILE_TEXT, openPages } from '../harness/pages.ts';
 import { decodePng } from '../harness/png.ts';
 import { fetchFilm, playlistWhen } from '../harness/recordings.ts';
@@ -42,13 +42,13 @@ for (const engine of ENGINES) {
 
   test(`${engine}: a context keeps a login from one session to the next`, async () => {
     const context = await createContext(server);
-    const body = persistent(context.id);
+    const body = persistentBody(context.id);
     const first = await server.createSession(on(engine, body.browserSettings));
     await onPage(first.connectUrl, page => leaveMarks(page, pages.url, engine));
-    await reachesVersion(server, context.id, 1);
+    await waitForVersion(server, context.id, 1);
     const second = await server.createSession(on(engine, body.browserSettings));
     const found = await onPage(second.connectUrl, page => findMarks(page, pages.url));
-    assert.deepEqual(found, allOf(engine));
+    assert.deepEqual(found, allMarks(engine));
     await server.ended(second.id);
   });
 }

@@ -4,10 +4,10 @@ import { test } from 'node:test';
 import type { SessionEvent, SessionEventPage } from '../../contract/events.ts';
 import { EventStream } from '../harness/event-stream.ts';
 import { killBox } from '../harness/kill-box.ts';
-import { moodyChromium } from '../harness/moody-chromium.ts';
+import { faultyChromium } from '../harness/moody-chromium.ts';
 import { startServer } from '../harness/server.ts';
 
-const chromium = await moodyChromium();
+const chromium = await faultyChromium();
 const server = await startServer({
   env: { BERTH_SLOTS: '4', BERTH_WARM: '0', BERTH_CHROMIUM: chromium.path },
 });

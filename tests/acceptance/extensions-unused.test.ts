@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import Browserbase, { NotFoundError, toFile } from '@browserbasehq/sdk';
 import type { Extension } from '../../contract/extensions.ts';
 import { makeAuthority } from '../harness/authority.ts';
-import { speaking } from '../harness/extensions.ts';
+import { speakingExtension } from '../harness/extensions.ts';
 import { filesUnder } from '../harness/files-under.ts';
 import { type ApiOptions, startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
@@ -34,7 +34,7 @@ const statusOf = async ({ id }: Extension): Promise<number> => (await server.api
 for (const path of ['', '/v1/browsers'])
   test(`the official SDK uploads, reads and deletes extensions at ${path || 'the origin'}`, async () => {
     const sdk = new Browserbase({ apiKey: server.key, baseURL: `${server.url}${path}`, maxRetries: 0 });
-    const extension = await sdk.extensions.create({ file: await toFile(speaking('sdk'), 'sdk.zip') });
+    const extension = await sdk.extensions.create({ file: await toFile(speakingExtension('sdk'), 'sdk.zip') });
     assert.deepEqual([extension.fileName, extension.projectId], ['sdk.zip', server.applicationId]);
     assert.deepEqual(await sdk.extensions.retrieve(extension.id), extension);
     await sdk.extensions.delete(extension.id);
@@ -49,7 +49,7 @@ for (const path of ['', '/v1/browsers'])
   });
 
 test('stores identical extensions in one file, and deletes the file with the last of the extensions', async () => {
-  const [first, second] = [await uploaded(speaking('twin')), await uploaded(speaking('twin'))];
+  const [first, second] = [await uploaded(speakingExtension('twin')), await uploaded(speakingExtension('twin'))];
   assert.equal(storedFiles().filter(path => path.endsWith(first.checksum)).length, 1);
   await server.api('DELETE', `${EXTENSIONS}/${first.id}`);
   await server.advance(DAY_MS);
@@ -64,8 +64,8 @@ test('stores identical extensions in one file, and deletes the file with the las
 });
 
 test('deletes an extension and its file after the configured number of days without use', async () => {
-  const unused = await uploaded(speaking('unused'));
-  const used = await uploaded(speaking('used'));
+  const unused = await uploaded(speakingExtension('unused'));
+  const used = await uploaded(speakingExtension('used'));
   await server.advance(29 * DAY_MS);
   const session = await server.createSession({ extensionIds: [used.id] });
   await server.release(session.id);
@@ -96,7 +96,7 @@ test('removes the partial uploads and unpacked files of a killed server at the n
 });
 
 test('refuses uploads above the limit of concurrent uploads, and accepts an upload after others have ended', async () => {
-  const ask = await upload('e.zip', speaking('many'));
+  const ask = await upload('e.zip', speakingExtension('many'));
   const slow = Array.from({ length: AT_ONCE_MAX }, () => slowUpload(ask));
   const incoming = (): number => filesUnder(join(server.dataDir, 'incoming')).length;
   await eventually('each of them to have its place', incoming, count => count === AT_ONCE_MAX);

@@ -6,7 +6,7 @@ import { type Browser, chromium, type Page } from 'playwright-core';
 import type { SessionEventPage } from '../../contract/events.ts';
 import type { Extension } from '../../contract/extensions.ts';
 import { CdpClient } from '../harness/cdp.ts';
-import { refusing, speaking } from '../harness/extensions.ts';
+import { blockingExtension, speakingExtension } from '../harness/extensions.ts';
 import { foreignKey } from '../harness/foreign-key.ts';
 import { openPages } from '../harness/pages.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
@@ -40,8 +40,8 @@ const said = (page: Page, name: string): Promise<unknown> =>
     words => words !== undefined,
   );
 
-const alpha = await uploaded(speaking('alpha'), 'C:\\mine\\alpha.zip');
-const beta = await uploaded(refusing('beta'));
+const alpha = await uploaded(speakingExtension('alpha'), 'C:\\mine\\alpha.zip');
+const beta = await uploaded(blockingExtension('beta'));
 const warm = await eventually(
   'a browser that waits',
   async () => (await server.operator('/metrics')).text,
@@ -134,7 +134,7 @@ test('a client can use the Extensions domain with the extensions of its session'
 });
 
 test('identical uploads have the same extension id in another session, and are loaded only once', async () => {
-  const again = await uploaded(speaking('alpha'));
+  const again = await uploaded(speakingExtension('alpha'));
   assert.notEqual(again.id, alpha.id);
   assert.equal(again.checksum, alpha.checksum);
   const other = await server.createSession({ extensionIds: [again.id, alpha.id] });
@@ -149,8 +149,8 @@ test('identical uploads have the same extension id in another session, and are l
 
 test('two versions of a .crx file with the same key have the same extension id, and cannot be loaded together', async () => {
   const key = generateKeyPairSync('rsa', { modulusLength: 2048 });
-  const signed = await uploaded(crx3(speaking('gamma'), key), 'gamma.crx');
-  const newer = await uploaded(crx3(speaking('gamma', { version: '2' }), key), 'gamma.crx');
+  const signed = await uploaded(crx3(speakingExtension('gamma'), key), 'gamma.crx');
+  const newer = await uploaded(crx3(speakingExtension('gamma', { version: '2' }), key), 'gamma.crx');
   const both = await server.api('POST', SESSIONS, { body: { extensionIds: [signed.id, newer.id] } });
   assert.equal(both.status, 400);
   assert.match(both.body.message, /versions of the same extension/);
@@ -167,7 +167,7 @@ test('two versions of a .crx file with the same key have the same extension id, 
 
 test("a create is refused with Chromium's message if an extension cannot be loaded", async () => {
   const broken = await uploaded(
-    speaking('broken', { content_scripts: [{ matches: ['<all_urls>'], js: ['none.js'] }] }),
+    speakingExtension('broken', { content_scripts: [{ matches: ['<all_urls>'], js: ['none.js'] }] }),
   );
   const refused = await server.api('POST', SESSIONS, { body: { extensionIds: [broken.id] } });
   assert.deepEqual([refused.status, refused.body.code], [400, 'invalid_file']);
@@ -205,7 +205,7 @@ test('refuses invalid archives, and reports the reason', async () => {
 
 test('refuses extensions of another application, unknown extensions, and too many extensions', async () => {
   const key = await foreignKey(server);
-  const foreign = await uploaded(speaking('foreign'), 'f.zip', key);
+  const foreign = await uploaded(speakingExtension('foreign'), 'f.zip', key);
   for (const verb of ['GET', 'DELETE'])
     assert.equal((await server.api(verb, `${EXTENSIONS}/${foreign.id}`)).status, 404);
   const unknown = crypto.randomUUID();

@@ -5,8 +5,8 @@ import { createHash, randomBytes } from 'node:crypto';
 import { after, describe, it } from 'node:test';
 import type { Context } from '../../contract/contexts.ts';
 import type { Download, DownloadPage, UploadResponse } from '../../contract/files.ts';
-import { createContext, persistent, reachesVersion } from '../harness/contexts.ts';
-import { allOf, findMarks, LOGIN_PAGES, leaveMarks, onPage, sitesOf } from '../harness/logged-in.ts';
+import { createContext, persistentBody, waitForVersion } from '../harness/contexts.ts';
+import { allMarks, findMarks, LOGIN_PAGES, leaveMarks, onPage, sitesOf } from '../harness/logged-in.ts';
 import { openPages } from '../harness/pages.ts';
 import { startS3 } from '../harness/s3.ts';
 import { startServer } from '../harness/server.ts';
@@ -66,12 +66,12 @@ describe('files and contexts in a bucket', () => {
       [1, 'one'],
       [2, 'two'],
     ] as const) {
-      const session = await server.createSession(persistent(id));
+      const session = await server.createSession(persistentBody(id));
       await onPage(session.connectUrl, async page => {
-        if (version === 2) assert.deepEqual(await findMarks(page, secure), allOf('one'));
+        if (version === 2) assert.deepEqual(await findMarks(page, secure), allMarks('one'));
         await leaveMarks(page, secure, mark);
       });
-      await reachesVersion(server, id, version);
+      await waitForVersion(server, id, version);
     }
     const forked = await server.api<Context>('POST', `/v1/browsers/contexts/${id}/fork`, { body: {} });
     assert.equal(forked.status, 201, forked.text);
@@ -82,7 +82,7 @@ describe('files and contexts in a bucket', () => {
       [forked.body.id, 'two'],
     ] as const) {
       const session = await server.createSession({ contextId: context });
-      await onPage(session.connectUrl, async page => assert.deepEqual(await findMarks(page, secure), allOf(mark)));
+      await onPage(session.connectUrl, async page => assert.deepEqual(await findMarks(page, secure), allMarks(mark)));
     }
   });
 });

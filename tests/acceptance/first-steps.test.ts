@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, test } from 'node:test';
 import { chromium } from 'playwright-core';
-import { consoleIsBuilt, DESK, openWatched, type Watched } from '../harness/console.ts';
+import { DESK, ensureConsoleBuilt, openWatchedPage, type WatchedPage } from '../harness/console.ts';
 import { PASSWORD } from '../harness/person.ts';
 import { CHECKOUT, startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
@@ -17,7 +17,7 @@ import { eventually } from '../harness/until.ts';
 const WRITTEN_URL = 'http://127.0.0.1:8080';
 const GUIDE = readFileSync(join(CHECKOUT, 'docs/guides/first-steps.md'), 'utf8');
 
-await consoleIsBuilt();
+await ensureConsoleBuilt();
 const dataDir = mkdtempSync(join(tmpdir(), 'berth-first-steps-'));
 const home = mkdtempSync(join(tmpdir(), 'berth-first-steps-home-'));
 const server = await startServer({ dataDir });
@@ -35,7 +35,7 @@ const SCRIPT = [
 
 test('a new user can follow the guide from the link printed at the first start to a running browser', async () => {
   const base = server.url.replace('127.0.0.1', 'localhost');
-  const watched = await openWatched(DESK, base);
+  const watched = await openWatchedPage(DESK, base);
   const { page } = watched;
   await watched.addAuthenticator();
   await page.goto(printedLink());
@@ -72,7 +72,7 @@ test('a new user can follow the guide from the link printed at the first start t
   await watched.close();
 });
 
-async function approve(watched: Watched, address: string): Promise<void> {
+async function approve(watched: WatchedPage, address: string): Promise<void> {
   const { page } = watched;
   await page.goto(address);
   const code = address.split('#')[1] ?? '';

@@ -20,9 +20,9 @@ import { makeAuthority } from '../harness/authority.ts';
 import { CdpClient, refusedUpgrade } from '../harness/cdp.ts';
 import { cancelOrder, Owner } from '../harness/configured.ts';
 import { ConsumerLab } from '../harness/consumers.ts';
-import { createContext, persistent, reachesVersion } from '../harness/contexts.ts';
+import { createContext, persistentBody, waitForVersion } from '../harness/contexts.ts';
 import { CLIENT, START } from '../harness/device.ts';
-import { at, startFleet, statement } from '../harness/fleet.ts';
+import { addressAt, runStatement, startFleet } from '../harness/fleet.ts';
 import { foreignKey } from '../harness/foreign-key.ts';
 import { handoffsPath, readHandoff, requestHandoff, withLease } from '../harness/handoffs.ts';
 import { ask } from '../harness/http.ts';
@@ -32,7 +32,7 @@ import { onPage } from '../harness/logged-in.ts';
 import { stepUp } from '../harness/members.ts';
 import { invoke, keyWith } from '../harness/operations.ts';
 import { openPages } from '../harness/pages.ts';
-import { openPeerWay } from '../harness/peer-way.ts';
+import { openPeerPath } from '../harness/peer-way.ts';
 import { Person } from '../harness/person.ts';
 import { playlistWhen, replaysOf } from '../harness/recordings.ts';
 import { startS3 } from '../harness/s3.ts';
@@ -58,7 +58,7 @@ shop.respondTo('/orders/', (_, response) => sendJson(response, 200, { state: 'ca
 /** Addresses that sessions and operations may reach. */
 const allowed = [pages, shop].map(({ settings }) => settings.BERTH_EGRESS_ALLOW).join(',');
 /** The second host uses TLS between the hosts. The first host and the front do not. */
-const way = await openPeerWay();
+const way = await openPeerPath();
 const fleet = await startFleet({
   ...{ pages, slots: [2, 2, 0], env: { BERTH_EGRESS_ALLOW: allowed, ...way.shared } },
   second: way.own,
@@ -197,7 +197,7 @@ describe('the sessions and data of a host can be reached through the other hosts
   it('accepts CDP connections through every host, with the same connectUrl', async () => {
     const session = await sessionOnOne();
     for (const host of [two, front, one])
-      await onPage(at(host, session.connectUrl), async page => {
+      await onPage(addressAt(host, session.connectUrl), async page => {
         await page.goto(`${pages.a}/files`);
         assert.equal(await page.title(), 'Files');
       });
@@ -207,7 +207,7 @@ describe('the sessions and data of a host can be reached through the other hosts
     assert.equal(refusal.status, 401);
     assert.equal(refusal.body.code, 'invalid_credentials');
     await two.release(session.id);
-    const ended = await refusedUpgrade(at(two, session.connectUrl));
+    const ended = await refusedUpgrade(addressAt(two, session.connectUrl));
     assert.equal(ended.status, 410);
   });
 
@@ -216,7 +216,7 @@ describe('the sessions and data of a host can be reached through the other hosts
     const path = `${SESSIONS}/${session.id}`;
     const sent = await two.api<UploadResponse>('POST', `${path}/uploads`, await upload('cv.pdf', BYTES));
     assert.equal(sent.status, 200, sent.text);
-    await onPage(at(front, session.connectUrl), async page => {
+    await onPage(addressAt(front, session.connectUrl), async page => {
       await page.goto(`${pages.a}/files`);
       await page.click('#report');
     });
@@ -227,7 +227,9 @@ describe('the sessions and data of a host can be reached through the other hosts
       (found: readonly Download[]) => found.length === 1,
     );
     assert.ok(download);
-    const link = download.downloadUrl.startsWith(one.url) ? at(front, download.downloadUrl) : download.downloadUrl;
+    const link = download.downloadUrl.startsWith(one.url)
+      ? addressAt(front, download.downloadUrl)
+      : download.downloadUrl;
     const file = await ask(link, {});
     assert.equal(file.status, 200);
     const logs = await two.api('GET', `${path}/logs`);
@@ -235,7 +237,7 @@ describe('the sessions and data of a host can be reached through the other hosts
     const debug = await front.api<DebugUrls>('GET', `${path}/debug`);
     assert.equal(debug.status, 200, debug.text);
     assert.ok(debug.body.wsUrl);
-    const client = await CdpClient.connect(at(two, debug.body.wsUrl));
+    const client = await CdpClient.connect(addressAt(two, debug.body.wsUrl));
     assert.ok((await client.send('Browser.getVersion')).product);
     await client.close();
     assert.equal((await two.api('GET', `${path}/picture`)).status, 200);
@@ -252,15 +254,15 @@ describe('the sessions and data of a host can be reached through the other hosts
 
   it('loads a context that another host saved', async () => {
     const context = await createContext(front);
-    const saving = await sessionOnOne(persistent(context.id));
-    await onPage(at(two, saving.connectUrl), async page => {
+    const saving = await sessionOnOne(persistentBody(context.id));
+    await onPage(addressAt(two, saving.connectUrl), async page => {
       await page.goto(`${pages.a}/files`);
       await page.evaluate("localStorage.setItem('kept', 'yes')");
     });
     await two.release(saving.id);
-    await reachesVersion(front, context.id, 1);
+    await waitForVersion(front, context.id, 1);
     const loading = await sessionOn(two, { browserSettings: { context: { id: context.id } } });
-    await onPage(at(one, loading.connectUrl), async page => {
+    await onPage(addressAt(one, loading.connectUrl), async page => {
       await page.goto(`${pages.a}/files`);
       assert.equal(await page.evaluate("localStorage.getItem('kept')"), 'yes');
     });
@@ -278,14 +280,14 @@ describe('the sessions and data of a host can be reached through the other hosts
     const opened = await front.api<Handoff>('GET', handoffsPath(one, `/${id}`), { key: secret });
     assert.equal(opened.status, 200, opened.text);
     const cookie = opened.headers['set-cookie']?.[0]?.split(';', 1)[0] ?? assert.fail();
-    await onPage(at(two, session.connectUrl), async page => {
+    await onPage(addressAt(two, session.connectUrl), async page => {
       await page.setContent('<input id="code" style="position:absolute;left:0;top:0;width:300px;height:60px">');
       const waited = readHandoff(front, key, id, '?wait=50');
       const claim = { key: secret, headers: { cookie }, body: {} };
       const claimed = await two.api<ClaimedHandoff>('POST', handoffsPath(one, `/${id}/claim`), claim);
       assert.equal(claimed.status, 200, claimed.text);
       assert.equal((await waited).status, 'claimed');
-      const viewer = await LiveViewer.open(at(front, claimed.body.liveViewUrl));
+      const viewer = await LiveViewer.open(addressAt(front, claimed.body.liveViewUrl));
       await eventually('control of the person', () => viewer.last('control')?.who === 'you' && viewer.frames > 0);
       let isRead = false;
       const read = invoke(two, key, 'browser.content', { sessionId: session.id }).finally(() => {
@@ -340,7 +342,7 @@ describe('TLS between hosts', () => {
     const session = await sessionOn(two);
     const debug = await one.api<DebugUrls>('GET', `${SESSIONS}/${session.id}/debug`);
     assert.equal(debug.status, 200, debug.text);
-    await onPage(at(front, session.connectUrl), page => page.setContent('<title>Secret</title>'));
+    await onPage(addressAt(front, session.connectUrl), page => page.setContent('<title>Secret</title>'));
     const passed = way.passed().toString('latin1');
     assert.ok(passed.length > 10_000, `${passed.length} bytes`);
     for (const secret of [fleet.key, 'x-berth-host-token', session.id, 'Secret'])
@@ -360,7 +362,7 @@ describe('TLS between hosts', () => {
       await way.impersonate(certificate, async impostor => {
         const refused = await one.api<ErrorBody>('GET', path);
         assert.deepEqual([refused.status, refused.body.code], [503, 'host_unreachable'], `${what}: ${refused.text}`);
-        assert.equal((await refusedUpgrade(at(front, session.connectUrl))).status, 503, what);
+        assert.equal((await refusedUpgrade(addressAt(front, session.connectUrl))).status, 503, what);
         assert.ok(impostor.connections() > 0, what);
         assert.equal(impostor.received(), '', what);
       });
@@ -672,11 +674,11 @@ describe('a host that does not match the fleet is refused at startup, and the er
 
   it('refuses a host whose version is older than the schema of the database', async () => {
     const later = "insert into berth_migrations (name, timestamp) values ('9999-later', '2099-01-01')";
-    await statement(fleet, later);
+    await runStatement(fleet, later);
     try {
       await assert.rejects(start({}), /made by a newer version of Berth. Nothing was changed. Start that version/);
     } finally {
-      await statement(fleet, "delete from berth_migrations where name = '9999-later'");
+      await runStatement(fleet, "delete from berth_migrations where name = '9999-later'");
     }
     assert.equal((await one.api('GET', SESSIONS)).status, 200, 'hosts that run do not notice');
   });

@@ -7,11 +7,11 @@ import { chromium, type FrameLocator, type Page } from 'playwright-core';
 import { AGENT_KEY_SCOPES } from '../../contract/agent-keys.ts';
 import type { ErrorBody } from '../../contract/common.ts';
 import {
-  consoleIsBuilt,
   DESK,
   DESK_DARK,
+  ensureConsoleBuilt,
   type Look,
-  openWatched,
+  openWatchedPage,
   PHONE,
   PHONE_DARK,
   signInByHand,
@@ -26,7 +26,7 @@ import { PASSWORD, Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
-await consoleIsBuilt();
+await ensureConsoleBuilt();
 const pages = await openPages({
   '/code': `<!doctype html><title>Code</title><style>body{margin:0;font:16px sans-serif}input{position:absolute;left:0;top:0;width:100%;height:300px;font-size:60px}</style>
     <input id="code" autocomplete="off">`,
@@ -91,7 +91,7 @@ async function typeInto(page: Page, text: string): Promise<void> {
 
 test('the guide runs to its end: agents hand over to a member on a phone, and continue when the member has finished', async () => {
   const running = guide.start(server);
-  const watched = await openWatched(PHONE, base);
+  const watched = await openWatchedPage(PHONE, base);
   const { page } = watched;
   const failed = running.ended.then(code => assert.fail(`${code} ${running.printed()} ${running.said()}`));
   failed.catch(() => {});
@@ -128,7 +128,7 @@ for (const look of SIZES)
       reason: 'otp',
       instructions: `Enter the code from your bank app.\u202e <b>not bold</b> ${'long '.repeat(100)}`,
     });
-    const watched = await openWatched(look, base);
+    const watched = await openWatchedPage(look, base);
     const { page } = watched;
     const reply = await page.goto(`${base}${path(claimUrl)}`);
     assert.match(reply?.headers()['content-security-policy'] ?? '', /frame-ancestors 'none'/);
@@ -163,7 +163,7 @@ test('a member signs in, takes control, keeps control after a SIGKILL of the ser
   // typed text.
   const terms = { instructions: 'Look it over', reason: 'review', record: 'keep' };
   const { id: handoff } = await requestHandoff(server, key, id, terms);
-  const watched = await openWatched(DESK, base);
+  const watched = await openWatchedPage(DESK, base);
   const { page } = watched;
   await page.goto(`${base}/handoffs/${handoff}?app=${server.applicationId}`);
   await signInByHand(page, 'ada@example.com', PASSWORD);
@@ -226,7 +226,7 @@ test('only a site that the application has registered can show the page in a fra
   assert.deepEqual(await policy(address), [pages.url, null]);
   for (const other of [`${base}/signin`, `${base}/handoffs/${handoff}`, `${base}/handoffs/${handoff}?app=${handoff}`])
     assert.deepEqual(await policy(other), ["'none'", 'DENY'], other);
-  const watched = await openWatched(DESK, base);
+  const watched = await openWatchedPage(DESK, base);
   const { page } = watched;
   const inFrame = (url: string): string => `${pages.url}/frames?framed=${encodeURIComponent(url)}`;
   const frame = page.frameLocator('iframe');
@@ -270,7 +270,7 @@ test('a consumer finds a waiting hand-off, takes control on a phone, keeps contr
     const terms = { ...asked, claimableBy, record: 'keep' };
     const { claimUrl = assert.fail(), id: handoff } = await requestHandoff(server, key, id, terms);
     assert.equal(path(claimUrl), `/consumer/${server.applicationId}/handoffs/${handoff}`);
-    const watched = await openWatched(look, base);
+    const watched = await openWatchedPage(look, base);
     const { page } = watched;
     const shot = async (name: string): Promise<void> => {
       if (shots) await page.screenshot({ path: `${shots}/consumer-${name}-${look.width}-${look.colours}.png` });

@@ -4,7 +4,15 @@ import { test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';
 import type { Host, HostExamination } from '../../contract/host.ts';
 import type { HostList, HostSessions } from '../../contract/hosts.ts';
-import { consoleIsBuilt, consoleLink, DESK, DESK_DARK, PHONE, PHONE_DARK, signedIn } from '../harness/console.ts';
+import {
+  consoleLink,
+  DESK,
+  DESK_DARK,
+  ensureConsoleBuilt,
+  PHONE,
+  PHONE_DARK,
+  visitSessions,
+} from '../harness/console.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { ownerToken } from '../harness/limits.ts';
 import { otherPerson } from '../harness/other-person.ts';
@@ -16,7 +24,7 @@ const PATH = '/v1/operator/host';
 const HOSTS = '/v1/operator/hosts';
 const MINUTE_MS = 60_000;
 
-await consoleIsBuilt();
+await ensureConsoleBuilt();
 const server = await startServer({ clock: 'test', env: { BERTH_ENGINE: LIGHT_ENGINE, BERTH_REGISTRATION: 'open' } });
 const token = await ownerToken(server);
 const link = consoleLink(server);
@@ -103,7 +111,7 @@ test('refuses another account and a token that is restricted to an application',
 
 for (const look of [DESK, DESK_DARK, { ...DESK, width: 1024 }, PHONE, PHONE_DARK])
   test(`the examination can be started by keyboard, and the host page has no accessibility findings or overflow at ${look.width} pixels, ${look.colours}`, () =>
-    signedIn(server, link, look, async watched => {
+    visitSessions(server, link, look, async watched => {
       const { page } = watched;
       await page.goto(`${server.url}/console/host`);
       await page.getByRole('img', { name: /^Processor since/ }).waitFor();
@@ -116,7 +124,7 @@ for (const look of [DESK, DESK_DARK, { ...DESK, width: 1024 }, PHONE, PHONE_DARK
 test('the hosts page shows that there is only one host, and lists the sessions of the host', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   for (const look of [DESK, DESK_DARK, { ...DESK, width: 1024 }, PHONE, PHONE_DARK])
-    await signedIn(server, link, look, async watched => {
+    await visitSessions(server, link, look, async watched => {
       const { page } = watched;
       await page.goto(`${server.url}/console/hosts`);
       await page.getByText('This is the only host.').waitFor();

@@ -10,14 +10,14 @@ import type { ErrorBody } from '../../contract/common.ts';
 import type { Session } from '../../contract/sessions.ts';
 import type { HttpResult } from '../harness/http.ts';
 import { ownerToken, setLimits } from '../harness/limits.ts';
-import { moodyChromium } from '../harness/moody-chromium.ts';
+import { faultyChromium } from '../harness/moody-chromium.ts';
 import { type ApiOptions, startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
 const SESSIONS = '/v1/browsers/sessions';
 const DAY_MS = 24 * 60 * 60_000;
 
-const chromium = await moodyChromium();
+const chromium = await faultyChromium();
 const server = await startServer({
   clock: 'test',
   env: { BERTH_CHROMIUM: chromium.path, BERTH_WARM: '0', BERTH_SLOTS: '6' },

@@ -6,7 +6,7 @@ import type { Session } from '../../contract/sessions.ts';
 import { CdpClient, refusedUpgrade } from '../harness/cdp.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { startServer } from '../harness/server.ts';
-import { toldOf } from '../harness/session-events.ts';
+import { waitForSessionEvent } from '../harness/session-events.ts';
 import { browserOf } from '../harness/session-processes.ts';
 import { eventually } from '../harness/until.ts';
 
@@ -236,7 +236,7 @@ test('a client that vanishes between two pings is found within a minute of its l
   await vanishing.send('Browser.getVersion');
   for (const seconds of [10, 20, 20, 6]) await server.advance(seconds * SECOND);
   await vanishing.closed();
-  const [left] = await toldOf(server, id, 'client.disconnected');
+  const [left] = await waitForSessionEvent(server, id, 'client.disconnected');
   const [, seconds] = /^the client sent nothing for (\d+) seconds$/.exec(String(left?.detail.why)) ?? [];
   // More than the 56 seconds of the steps, because the clock also runs by itself.
   assert.ok(Number(seconds) < 65, `after ${seconds} seconds`);

@@ -5,7 +5,15 @@ import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { chromium, type Page } from 'playwright-core';
 import type { DebugUrls } from '../../contract/live.ts';
-import { consoleIsBuilt, DESK, DESK_DARK, openWatched, PHONE, PHONE_DARK, type Watched } from '../harness/console.ts';
+import {
+  DESK,
+  DESK_DARK,
+  ensureConsoleBuilt,
+  openWatchedPage,
+  PHONE,
+  PHONE_DARK,
+  type WatchedPage,
+} from '../harness/console.ts';
 import { FILE_NAME, FILE_TEXT, openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
@@ -41,7 +49,7 @@ const PAGE = `<!doctype html><title>Desk</title>
   document.getElementById('fixed').addEventListener('click', () => heard.push('clicked'));
 </script>`;
 
-await consoleIsBuilt();
+await ensureConsoleBuilt();
 const FRAMED = `<!doctype html><title>Inner</title><style>body { margin: 0 }
   select, textarea { position: absolute; left: 20px; width: 200px; height: 30px; } select { top: 20px } textarea { top: 70px }</style>
 <select id="select" onchange="parent.postMessage('chose ' + this.value, '*')"><option>one<option>two</select>
@@ -81,7 +89,7 @@ interface Desk {
   readonly page: Page;
   /** The live view of the page, in a second browser. */
   readonly view: Page;
-  readonly watched: Watched;
+  readonly watched: WatchedPage;
   readonly end: () => Promise<void>;
 }
 
@@ -93,7 +101,7 @@ async function openDesk({ look = DESK, mac = false } = {}): Promise<Desk> {
   assert.ok(page);
   await page.goto(`${pages.url}/desk`);
   const { body } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${id}/debug`);
-  const watched = await openWatched(look, server.url);
+  const watched = await openWatchedPage(look, server.url);
   const view = watched.page;
   if (mac) await view.addInitScript("Object.defineProperty(navigator, 'platform', { get: () => 'MacIntel' })");
   await view.goto(body.debuggerUrl);

@@ -12,7 +12,7 @@ import { after, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { BROWSER_TOOLS, RESULT_TOOL } from '../../contract/browser-tools.ts';
 import type { AgentOperationList } from '../../contract/invocations.ts';
-import { authorizing } from '../harness/authorizing.ts';
+import { openAuthorizingProxy } from '../harness/authorizing.ts';
 import { cancelOrder, Owner } from '../harness/configured.ts';
 import { agentPath, keyWith } from '../harness/operations.ts';
 import { CHECKOUT, startServer } from '../harness/server.ts';
@@ -160,7 +160,7 @@ const REVISIONS = {
 
 for (const [revision, expected] of Object.entries(REVISIONS))
   test(`conforms to revision ${revision} in every scenario that applies`, async () => {
-    const { href } = await authorizing(endpoint, authorization);
+    const { href } = await openAuthorizingProxy(endpoint, authorization);
     const folder = join(home, revision);
     const asked = ['server', '--url', href, '--suite', 'all', '--spec-version', revision, '--output-dir', folder];
     const { output, errors } = await run(CONFORMANCE, asked);

@@ -18,7 +18,7 @@ import { openPages } from '../harness/pages.ts';
 import { Person } from '../harness/person.ts';
 import { decodePng } from '../harness/png.ts';
 import { CHECKOUT, startServer } from '../harness/server.ts';
-import { toldOf } from '../harness/session-events.ts';
+import { waitForSessionEvent } from '../harness/session-events.ts';
 import { eventually } from '../harness/until.ts';
 import { openUpstream } from '../harness/upstream.ts';
 
@@ -562,7 +562,7 @@ test('after its own client has left, a session does not count the connection of 
   const own = await CdpClient.connect(connectUrl);
   await done('browser_snapshot', { sessionId });
   await own.close();
-  await toldOf(server, sessionId, 'client.disconnected', ({ clients }) => clients === 0);
+  await waitForSessionEvent(server, sessionId, 'client.disconnected', ({ clients }) => clients === 0);
   await server.release(sessionId).catch(() => {}); // It may have ended by itself.
 });
 

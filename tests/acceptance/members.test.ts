@@ -7,7 +7,7 @@ import type { Invitation, InvitationPage, IssuedInvitation } from '../../contrac
 import type { Member, MemberPage } from '../../contract/members.ts';
 import type { IssuedToken } from '../../contract/tokens.ts';
 import { ownerToken } from '../harness/limits.ts';
-import { accept, invite, type Joined, join, register, rolesOf, stepUp, verifyEmail } from '../harness/members.ts';
+import { accept, invite, type JoinedMember, join, register, rolesOf, stepUp, verifyEmail } from '../harness/members.ts';
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 
@@ -17,7 +17,7 @@ const APPLICATION = `/v1/applications/${server.applicationId}`;
 const MEMBERS = `${APPLICATION}/members`;
 const INVITATIONS = `${APPLICATION}/invitations`;
 let ada: Person;
-let grace: Joined;
+let grace: JoinedMember;
 
 before(async () => {
   ada = await Person.owner(server);

@@ -11,7 +11,7 @@ import type { ErrorBody } from '../../contract/common.ts';
 import { freePort } from '../harness/free-port.ts';
 import { BIG_BYTES, openPages } from '../harness/pages.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
-import { eventsOf, toldOf } from '../harness/session-events.ts';
+import { eventsOf, waitForSessionEvent } from '../harness/session-events.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'berth-network-'));
 after(() => rmSync(folder, { recursive: true }));
@@ -92,7 +92,7 @@ test('with the default deny, only the listed hosts and their subdomains are allo
       ['nota.test', 1],
       ['b.test', 2],
     ] as const)
-      await toldOf(
+      await waitForSessionEvent(
         server,
         id,
         'network.refused',
@@ -129,7 +129,12 @@ test('blocks advertising hosts if blockAds is set', () =>
     const seen = [];
     for (const host of ['a.test', 'b.test', 'ads.b.test', 'good.b.test']) seen.push(await status(page, at(host)));
     assert.deepEqual(seen, [200, 403, 403, 200]);
-    await toldOf(server, id, 'network.refused', ({ hostname, rule }) => hostname === 'b.test' && rule === 'ad');
+    await waitForSessionEvent(
+      server,
+      id,
+      'network.refused',
+      ({ hostname, rule }) => hostname === 'b.test' && rule === 'ad',
+    );
   }));
 
 test('a failed plain HTTP request causes the same network error as without a proxy, and is not repeated', () =>
@@ -198,6 +203,6 @@ test('a session that has used up its byte budget ends with egress_limit', async 
     .catch(() => {});
   const ended = await server.ended(session.id);
   assert.deepEqual([ended.status, ended.endReason], ['ERROR', 'egress_limit']);
-  const [decided] = await toldOf(server, session.id, 'session.end_decided');
+  const [decided] = await waitForSessionEvent(server, session.id, 'session.end_decided');
   assert.match(String(decided?.detail.detail), /used up its egressBytes \(4194304\)/);
 });

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { ByHand } from '../harness/by-hand.ts';
 import { CdpClient } from '../harness/cdp.ts';
-import { lookPages, noticedLines, type Seen } from '../harness/look.ts';
+import { documentedChecks, lookPages, type Observations } from '../harness/look.ts';
 import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
@@ -28,7 +28,7 @@ const onChromium = await look(byHand.url, 'side-0');
 const withLog = await look(logged.connectUrl, 'side-1');
 const withoutLog = await look(unlogged.connectUrl, 'side-2');
 
-for (const line of noticedLines())
+for (const line of documentedChecks())
   test(`a page observes ${line} as documented`, () => {
     assert.notEqual(onChromium[line], undefined);
     const expected = line in OURS ? OURS[line] : onChromium[line];
@@ -42,10 +42,10 @@ test('no header reveals a proxy', () => {
 });
 
 test('the document has a line for every property that the page checks', () => {
-  assert.deepEqual([...noticedLines()].sort(), Object.keys(onChromium).sort());
+  assert.deepEqual([...documentedChecks()].sort(), Object.keys(onChromium).sort());
 });
 
-async function look(url: string, name: string): Promise<Seen> {
+async function look(url: string, name: string): Promise<Observations> {
   const client = await CdpClient.connect(url);
   const { targetId } = await client.send('Target.createTarget', { url: `${pages.url}/look?${name}` });
   const seen = await eventually('the page to have looked', () => looks.seenBy(name));

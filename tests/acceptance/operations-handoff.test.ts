@@ -23,7 +23,7 @@ import { agentPath, invoke, keyWith } from '../harness/operations.ts';
 import { openPages } from '../harness/pages.ts';
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
-import { toldOf } from '../harness/session-events.ts';
+import { waitForSessionEvent } from '../harness/session-events.ts';
 import { eventually } from '../harness/until.ts';
 
 const pages = await openPages({
@@ -279,7 +279,7 @@ test('a call in a session without keepAlive keeps it running until the call ends
   const running = await started('browser.steps', { sessionId, steps });
   const response = await asked.promise;
   await client.close();
-  await toldOf(server, sessionId, 'client.disconnected', ({ clients }) => clients === 0);
+  await waitForSessionEvent(server, sessionId, 'client.disconnected', ({ clients }) => clients === 0);
   await server.advance(10_000);
   assert.equal((await server.read(sessionId)).status, 'RUNNING');
   response.end();

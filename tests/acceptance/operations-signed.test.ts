@@ -8,7 +8,7 @@ import { cancelOrder, Owner } from '../harness/configured.ts';
 import { liftLimits } from '../harness/limits.ts';
 import { invoke, keyWith } from '../harness/operations.ts';
 import { startServer } from '../harness/server.ts';
-import { openUpstream, type Received } from '../harness/upstream.ts';
+import { openUpstream, type ReceivedRequest } from '../harness/upstream.ts';
 
 const REQUIRED = ['@method', '@target-uri', 'content-digest', 'date', 'idempotency-key', 'berth-invocation-id'];
 
@@ -34,7 +34,7 @@ const text = (value: string | string[] | undefined): string => (typeof value ===
 /**
  * Returns the id of the key that signed the request. Throws if the signature is missing, or if the request was changed.
  */
-function signerOf(request: Received, { keys }: Keys): string {
+function signerOf(request: ReceivedRequest, { keys }: Keys): string {
   const [, list = '', parameters = ''] =
     /^berth=\(([^)]*)\)((?:;[a-z]+=(?:"[^"]*"|\d+))*)$/.exec(text(request.headers['signature-input'])) ?? [];
   const covered = list.split(' ').map(item => item.replaceAll('"', ''));
@@ -68,7 +68,7 @@ function signerOf(request: Received, { keys }: Keys): string {
   return keyid;
 }
 
-const last = (path: string): Received => upstream.received(path).at(-1) ?? assert.fail('nothing was received');
+const last = (path: string): ReceivedRequest => upstream.received(path).at(-1) ?? assert.fail('nothing was received');
 
 test('the signature of a write is valid with the published keys, and invalid after any change to the request', async () => {
   await owner.publish('orders.cancel', cancelOrder(upstream, { binding: { sign: true } }));

@@ -12,10 +12,10 @@ import { chromium, type Page } from 'playwright-core';
 import type { ErrorBody } from '../../contract/common.ts';
 import { freePort } from '../harness/free-port.ts';
 import { BIG_BYTES, openPages } from '../harness/pages.ts';
-import { HIDDEN, openHttpProxy, openSocksProxy, PASSWORD, type RunningProxy, USER } from '../harness/proxies.ts';
+import { HIDDEN_HOST, openHttpProxy, openSocksProxy, PASSWORD, type RunningProxy, USER } from '../harness/proxies.ts';
 import { selfSigned } from '../harness/self-signed.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
-import { eventsOf, toldOf } from '../harness/session-events.ts';
+import { eventsOf, waitForSessionEvent } from '../harness/session-events.ts';
 import { eventually } from '../harness/until.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'berth-proxies-'));
@@ -85,7 +85,7 @@ const server = await startServer({
     NODE_EXTRA_CA_CERTS: roots,
   },
 });
-const hidden = `http://${HIDDEN}:${pages.port}`;
+const hidden = `http://${HIDDEN_HOST}:${pages.port}`;
 
 /** The host name that is requested through an HTTP proxy to check the proxy. */
 const PROBED = 'berth-probe.invalid';
@@ -176,8 +176,8 @@ test('an ended session reports the number of bytes sent through its proxies', as
 
 test('HTTP and HTTPS proxies receive absolute URLs for plain requests and CONNECT for tunnels', () => {
   for (const { asked } of [http, https]) {
-    assert.ok(asked.includes(`http ${HIDDEN}:${pages.port}`), asked.join());
-    assert.ok(asked.includes(`connect ${HIDDEN}:${pages.port}`), asked.join());
+    assert.ok(asked.includes(`http ${HIDDEN_HOST}:${pages.port}`), asked.join());
+    assert.ok(asked.includes(`connect ${HIDDEN_HOST}:${pages.port}`), asked.join());
   }
 });
 
@@ -186,7 +186,7 @@ test('applies the first matching rule, and connects directly to hosts that match
     [
       { type: 'none', domainPattern: '^a\\.test$' },
       external(https, { domainPattern: '(a|b)\\.TEST$' }),
-      external(http, { domainPattern: `^${HIDDEN.replace('.', '\\.')}$` }),
+      external(http, { domainPattern: `^${HIDDEN_HOST.replace('.', '\\.')}$` }),
     ],
     async page => {
       const [before, beforeTls] = [http.asked.length, https.asked.length];
@@ -197,7 +197,7 @@ test('applies the first matching rule, and connects directly to hosts that match
       assert.match(https.asked.slice(beforeTls).join(), /^http b\.test:/);
       assert.equal((await page.goto(`${hidden}/next`))?.status(), 200);
       assert.equal((await page.goto(`${pages.url}/next`))?.status(), 200);
-      assert.deepEqual([...new Set(http.asked.slice(before))], [`http ${HIDDEN}:${pages.port}`]);
+      assert.deepEqual([...new Set(http.asked.slice(before))], [`http ${HIDDEN_HOST}:${pages.port}`]);
     },
   ));
 
@@ -214,7 +214,7 @@ test('requests to forbidden addresses are refused and do not reach a proxy', () 
     ])
       assert.equal((await page.goto(`http://${host}/`))?.status(), 403, host);
     assert.equal(http.asked.length, before);
-    await toldOf(server, id, 'network.refused', ({ rule }) => rule === 'metadata');
+    await waitForSessionEvent(server, id, 'network.refused', ({ rule }) => rule === 'metadata');
   }));
 
 test("selects the operator's proxy pools by location, and applies their time zone", async () => {
@@ -307,40 +307,40 @@ test('when a proxy fails, pages get a network error, an event is recorded, and t
   withSession([external(mortal)], async (page, { id }) => {
     assert.equal((await page.goto(hidden))?.status(), 200);
     await mortal.close();
-    assert.match(String(await page.goto(`https://${HIDDEN}/`).catch(String)), /ERR_TUNNEL_CONNECTION_FAILED/);
+    assert.match(String(await page.goto(`https://${HIDDEN_HOST}/`).catch(String)), /ERR_TUNNEL_CONNECTION_FAILED/);
     const other = await page.context().newPage();
     assert.match(String(await other.goto(hidden).catch(String)), /net::ERR_CONNECTION_RESET/);
     const before = pages.hits('/next');
     assert.match(String(await other.goto(`${pages.a}/next`).catch(String)), /net::ERR_/);
     assert.equal(pages.hits('/next'), before, 'nothing goes around a proxy that has failed');
-    const [told] = await toldOf(server, id, 'proxy.failed');
+    const [told] = await waitForSessionEvent(server, id, 'proxy.failed');
     assert.deepEqual([told?.detail.proxy, told?.detail.reason], ['proxies.0', 'proxy_unreachable']);
     assert.equal((await server.read(id)).status, 'RUNNING');
   }));
 
 test('waits for a slow proxy when creating a session, loading a page and opening a tunnel', async () => {
-  moody.holdBack([PROBED, HIDDEN, NEVER]);
+  moody.holdBack([PROBED, HIDDEN_HOST, NEVER]);
   const probes = (): number => moody.asked.filter(asked => asked === `connect ${PROBED}:443`).length;
   const before = probes();
   const created = server.createSession({ keepAlive: true, proxies: [external(moody)] });
   await eventually('the proxy to be tried', () => probes() > before);
-  moody.holdBack([HIDDEN, NEVER]);
+  moody.holdBack([HIDDEN_HOST, NEVER]);
   const { id, connectUrl } = await created;
   const browser = await chromium.connectOverCDP(connectUrl);
   const page = browser.contexts()[0]?.pages()[0];
   assert.ok(page);
   const visited = page.goto(hidden);
-  await eventually('the page to be asked for', () => moody.asked.includes(`http ${HIDDEN}:${pages.port}`));
+  await eventually('the page to be asked for', () => moody.asked.includes(`http ${HIDDEN_HOST}:${pages.port}`));
   moody.holdBack([NEVER]);
   assert.equal((await visited)?.status(), 200);
-  moody.holdBack([HIDDEN, NEVER]);
+  moody.holdBack([HIDDEN_HOST, NEVER]);
   const tunnelled = page.evaluate(`new Promise(done => {
     const socket = new WebSocket('ws://' + location.host + '/ws');
     socket.onopen = () => socket.send('hello');
     socket.onmessage = ({ data }) => done(data);
     socket.onerror = () => done('failed');
   })`);
-  await eventually('a tunnel to be asked for', () => moody.asked.includes(`connect ${HIDDEN}:${pages.port}`));
+  await eventually('a tunnel to be asked for', () => moody.asked.includes(`connect ${HIDDEN_HOST}:${pages.port}`));
   moody.holdBack([NEVER]);
   assert.equal(await tunnelled, 'HELLO');
   assert.deepEqual(await eventsOf(server, id, 'proxy.failed'), []);
@@ -350,7 +350,7 @@ test('waits for a slow proxy when creating a session, loading a page and opening
 
 test('when a proxy never responds for a host, only that request fails and the session continues', async () => {
   assert.match(String(await stalledNavigation), /ERR_TUNNEL_CONNECTION_FAILED/);
-  const [told] = await toldOf(server, patient.id, 'proxy.failed');
+  const [told] = await waitForSessionEvent(server, patient.id, 'proxy.failed');
   assert.deepEqual([told?.detail.proxy, told?.detail.reason], ['proxies.0', 'proxy_timed_out']);
   assert.equal((await patientPage?.goto(hidden))?.status(), 200);
   assert.equal((await server.read(patient.id)).status, 'RUNNING');

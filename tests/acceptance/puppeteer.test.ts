@@ -4,7 +4,7 @@ import puppeteer, { type Browser, type Page } from 'puppeteer-core';
 import { openPages } from '../harness/pages.ts';
 import { decodePng } from '../harness/png.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
-import { eventually, soon } from '../harness/until.ts';
+import { eventually, withTimeLimit } from '../harness/until.ts';
 
 const pages = await openPages();
 const server = await startServer({ pages });
@@ -50,7 +50,7 @@ test('popups open from window.open and links', () =>
     for (const opener of ['#open', '#blank']) {
       const opened = new Promise<Page | null>(resolve => page.once('popup', resolve));
       await page.click(opener);
-      const popup = await soon('the popup', opened);
+      const popup = await withTimeLimit('the popup', opened);
       await eventually(
         'the popup to load',
         // A command that is sent while the page is being replaced gets no response.

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { filesUnder } from '../harness/files-under.ts';
 import { openPages } from '../harness/pages.ts';
-import { askForFiles, fetchFilm, filesOf, playlistWhen, replaysOf } from '../harness/recordings.ts';
+import { fetchFilm, filesOf, playlistWhen, replaysOf, requestFiles } from '../harness/recordings.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
@@ -27,7 +27,7 @@ test('replays and files are available for 31 days, and later requests report tha
   await server.ended(id);
   const whole = await playlistWhen(server, id, '0', text => text.includes('ENDLIST'));
   await fetchFilm(whole);
-  assert.equal((await askForFiles(server, id)).status, 202);
+  assert.equal((await requestFiles(server, id)).status, 202);
   const [file] = await eventually(
     'the file',
     () => filesOf(server, id),

@@ -7,7 +7,7 @@ import HLS from 'hls-parser';
 import { CdpClient } from '../harness/cdp.ts';
 import { durationOf, framesOf, isColour } from '../harness/film.ts';
 import { openPages } from '../harness/pages.ts';
-import { askForFiles, fetchFilm, filesOf, playlistWhen, replaysOf } from '../harness/recordings.ts';
+import { fetchFilm, filesOf, playlistWhen, replaysOf, requestFiles } from '../harness/recordings.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
@@ -57,7 +57,7 @@ test('a one-minute recording has the exact duration, and shows each frame at its
   assert.ok(isAsLong, `${listedMs} of ${closing - created} to ${closed - asked}`);
   const playedMs = parsed.segments.reduce((sum, { duration }) => sum + duration * 1_000, 0);
   assert.equal(Math.round(playedMs), listedMs);
-  await askForFiles(server, id);
+  await requestFiles(server, id);
   const files = await eventually(
     'the files',
     () => filesOf(server, id),

@@ -13,7 +13,7 @@ import { foreignKey } from '../harness/foreign-key.ts';
 import { ownerToken } from '../harness/limits.ts';
 import { openPages } from '../harness/pages.ts';
 import { playFilm } from '../harness/play-film.ts';
-import { askForFiles, fetchFilm, filesOf, playlistWhen, replaysOf } from '../harness/recordings.ts';
+import { fetchFilm, filesOf, playlistWhen, replaysOf, requestFiles } from '../harness/recordings.ts';
 import { type ApiOptions, startServer } from '../harness/server.ts';
 import { eventsOf } from '../harness/session-events.ts';
 import { eventually } from '../harness/until.ts';
@@ -115,7 +115,7 @@ async function assertFile(id: string, seconds: number, painted: readonly number[
     (await filesOf(server, id)).map(({ status }) => status),
     ['NOT_REQUESTED'],
   );
-  const asked = await askForFiles(server, id);
+  const asked = await requestFiles(server, id);
   assert.deepEqual([asked.status, asked.body], [202, { downloads: [{ pageId: '0', status: 'PENDING' }] }]);
   const [file] = await eventually(
     'the file',
@@ -168,7 +168,7 @@ test('right after a release, replays and files include all pages', async () => {
   const asked = await eventually(
     'files to be made',
     async () => {
-      const response = await askForFiles(server, id);
+      const response = await requestFiles(server, id);
       if (response.status !== 202)
         assert.deepEqual(
           [response.status, response.headers['x-should-retry'], response.headers['retry-after']],
@@ -328,7 +328,7 @@ test('recording endpoints check credentials, page numbers and rate limits', asyn
   );
   await eventually('the last picture', jpeg);
   const statuses: number[] = [];
-  for (let turn = 0; turn < 7; turn++) statuses.push((await askForFiles(server, id)).status);
+  for (let turn = 0; turn < 7; turn++) statuses.push((await requestFiles(server, id)).status);
   assert.ok(statuses.includes(429), statuses.join());
   const foreign = '0190a000-0000-7000-8000-000000000001';
   for (const tail of ['replays', 'replays/0', 'recording/downloads'])

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import Browserbase, { APIError } from '@browserbasehq/sdk';
 import type { ErrorBody } from '../../contract/common.ts';
-import { type Asked, countingProxy } from '../harness/counting-proxy.ts';
+import { countingProxy, type RecordedRequest } from '../harness/counting-proxy.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
@@ -14,7 +14,7 @@ const proxy = await countingProxy(server.url);
 const clientAt = (path: string): Browserbase => new Browserbase({ apiKey: server.key, baseURL: `${proxy.url}${path}` });
 const sdk = clientAt('');
 
-const creates = (asked: readonly Asked[]): Asked[] =>
+const creates = (asked: readonly RecordedRequest[]): RecordedRequest[] =>
   asked.filter(({ method, path }) => method === 'POST' && path.endsWith('/sessions'));
 
 /** Returns the error of a call, and how often the call was sent. */
@@ -133,7 +133,7 @@ test('when no slot is free, the SDK retries the create request after the given t
   const first = await sdk.sessions.create({ keepAlive: true });
   const second = await sdk.sessions.create({ keepAlive: true });
   proxy.taken();
-  const seen: Asked[] = [];
+  const seen: RecordedRequest[] = [];
   // The SDK retries after the given five seconds. The number of retries depends on the machine and is not tested here.
   const third = sdk.sessions.create({}, { maxRetries: 8 });
   await eventually('the first refusal', () => seen.push(...proxy.taken()) > 0);

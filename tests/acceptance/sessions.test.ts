@@ -6,11 +6,11 @@ import type { Session } from '../../contract/sessions.ts';
 import { TEST_ENGINE } from '../harness/engine.ts';
 import { sessionLeftovers } from '../harness/leftovers.ts';
 import { liftLimits } from '../harness/limits.ts';
-import { moodyChromium } from '../harness/moody-chromium.ts';
+import { faultyChromium } from '../harness/moody-chromium.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
-const chromium = await moodyChromium();
+const chromium = await faultyChromium();
 const server = await startServer({
   env: { BERTH_CHROMIUM: chromium.path, BERTH_REGION: 'hafen,kai', BERTH_SLOTS: '8' },
 });

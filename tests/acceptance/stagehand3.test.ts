@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Stagehand } from 'stagehand3';
 import type { Session } from '../../contract/sessions.ts';
-import { triedToLeave } from '../harness/only-loopback.ts';
+import { attemptedDestinations } from '../harness/only-loopback.ts';
 import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
@@ -95,7 +95,7 @@ test('reports a wrong key as unauthorized', async () => {
 });
 
 test('sends nothing to other machines, logs no keys, and leaves nothing behind', async () => {
-  assert.deepEqual(triedToLeave(), []);
+  assert.deepEqual(attemptedDestinations(), []);
   assert.ok(!server.log().some(line => line.includes(MODEL_KEY)));
   assert.deepEqual(await living(), []);
   await server.settles();

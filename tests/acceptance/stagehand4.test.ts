@@ -11,10 +11,10 @@ import { browserbase, Stagehand } from 'stagehand4';
 import type { SessionEventPage } from '../../contract/events.ts';
 import type { Session } from '../../contract/sessions.ts';
 import { countingProxy } from '../harness/counting-proxy.ts';
-import { triedToLeave } from '../harness/only-loopback.ts';
+import { attemptedDestinations } from '../harness/only-loopback.ts';
 import { openPages } from '../harness/pages.ts';
 import { CHECKOUT, startServer } from '../harness/server.ts';
-import { eventually, soon } from '../harness/until.ts';
+import { eventually, withTimeLimit } from '../harness/until.ts';
 
 const SESSIONS = '/v1/browsers/sessions';
 const MODEL = { modelName: 'openai/gpt-4.1-mini', apiKey: 'sk-a-key-of-the-callers-model' } as const;
@@ -77,7 +77,11 @@ test('the session ends when the program is killed, although the extension is sti
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   try {
-    const [line] = await soon('the program to drive its page', once(createInterface(program.stdout), 'line'), 60_000);
+    const [line] = await withTimeLimit(
+      'the program to drive its page',
+      once(createInterface(program.stdout), 'line'),
+      60_000,
+    );
     const id = String(line).replace('running ', '');
     assert.equal((await server.read(id)).status, 'RUNNING');
     program.kill('SIGKILL');
@@ -89,7 +93,7 @@ test('the session ends when the program is killed, although the extension is sti
 });
 
 test('sends nothing to other machines, logs no keys, and leaves nothing behind', async () => {
-  assert.deepEqual(triedToLeave(), []);
+  assert.deepEqual(attemptedDestinations(), []);
   assert.ok(!server.log().some(line => line.includes(MODEL.apiKey)));
   const living = await server.api<Session[]>('GET', `${SESSIONS}?status=PENDING,RUNNING`);
   assert.deepEqual(living.body, []);

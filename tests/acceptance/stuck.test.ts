@@ -8,8 +8,8 @@ import type { DebugUrls } from '../../contract/live.ts';
 import { CdpClient } from '../harness/cdp.ts';
 import { openPages } from '../harness/pages.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
-import { rendererThatComputes } from '../harness/session-processes.ts';
-import { eventually, soon } from '../harness/until.ts';
+import { busiestRenderer } from '../harness/session-processes.ts';
+import { eventually, withTimeLimit } from '../harness/until.ts';
 
 const CONNECT_MS = 30_000;
 /** Computes a fixed number of operations instead of for a fixed time, so that the test also works on a busy machine. */
@@ -22,7 +22,7 @@ const connectPlaywright = ({ connectUrl }: CreatedSession): Promise<Browser> =>
   chromium.connectOverCDP(connectUrl, { timeout: CONNECT_MS });
 
 const connectPuppeteer = ({ connectUrl }: CreatedSession): Promise<PuppeteerBrowser> =>
-  soon('Puppeteer', puppeteer.connect({ browserWSEndpoint: connectUrl, defaultViewport: null }), CONNECT_MS);
+  withTimeLimit('Puppeteer', puppeteer.connect({ browserWSEndpoint: connectUrl, defaultViewport: null }), CONNECT_MS);
 
 const pagesOf = (browser: Browser): Page[] => browser.contexts()[0]?.pages() ?? [];
 const urlsOf = (shown: ReadonlyArray<{ url(): string }>): string[] => shown.map(page => page.url()).sort();
@@ -61,12 +61,12 @@ async function loop(page: Page): Promise<() => Promise<unknown>> {
   const began = page.waitForEvent('console', message => message.text() === 'looping');
   page.evaluate("console.log('looping'); for (;;);").catch(() => {}); // ends with the page, or when it is terminated
   await began;
-  return () => soon('the loop to end', channel.send('Runtime.terminateExecution'));
+  return () => withTimeLimit('the loop to end', channel.send('Runtime.terminateExecution'));
 }
 
 /** Stops the renderer process. Returns a function that resumes it. */
 async function freeze(session: CreatedSession, page: Page): Promise<() => void> {
-  const { pid } = await rendererThatComputes(session.id, () => page.evaluate(COMPUTE));
+  const { pid } = await busiestRenderer(session.id, () => page.evaluate(COMPUTE));
   process.kill(pid, 'SIGSTOP');
   return () => void process.kill(pid, 'SIGCONT');
 }
@@ -160,7 +160,7 @@ test('a client that connected before a page hung can use the other pages and clo
   const seen = await eventually('the page', () => pagesOf(second).find(page => page.url() === looping.url()));
   await loop(looping);
   assert.equal(await firstPage(second).title(), 'Home');
-  await soon('the looping page to be closed', seen?.close() ?? Promise.reject(new Error('no page')));
+  await withTimeLimit('the looping page to be closed', seen?.close() ?? Promise.reject(new Error('no page')));
   await eventually('it to be gone', () => pagesOf(first).length === 1);
   await server.release(session.id);
 });

@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chromium } from 'playwright-core';
-import { boxesOf, boxStands, processorShareOf } from '../harness/boxes.ts';
+import { boxesOf, isBoxReady, processorShareOf } from '../harness/boxes.ts';
 import { killIfThere } from '../harness/kill-if-there.ts';
 import { installIdOf } from '../harness/leftovers.ts';
-import { moodyChromium } from '../harness/moody-chromium.ts';
+import { faultyChromium } from '../harness/moody-chromium.ts';
 import { startServer, type TestServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
@@ -66,12 +66,12 @@ test('creating sessions with defaults claims warm browsers, which are replaced, 
 });
 
 test('creating a session can claim a browser that is still starting, and gives it its full CPU share', async () => {
-  const moody = await moodyChromium();
+  const moody = await faultyChromium();
   moody.mood('slow');
   const server = await startServer({ env: { BERTH_WARM: '1', BERTH_SLOTS: '2', BERTH_CHROMIUM: moody.path } });
   // A browser can be claimed once its box exists, because its CPU share is set on the box. If the browser has started
   // by then, it is claimed as a warm one.
-  await eventually('a browser to be on its way, and its box to stand', () => boxesOf(server.dataDir).some(boxStands));
+  await eventually('a browser to be on its way, and its box to stand', () => boxesOf(server.dataDir).some(isBoxReady));
   const [coming] = boxesOf(server.dataDir);
   assert.ok(coming);
   // The kernel shows the process before the server has registered it, so this also waits for a response from the
@@ -93,7 +93,7 @@ test('creating a session can claim a browser that is still starting, and gives i
 });
 
 test('a warm browser from before an upgrade of Chromium is replaced instead of claimed', async () => {
-  const moody = await moodyChromium();
+  const moody = await faultyChromium();
   const server = await startServer({ env: { BERTH_WARM: '1', BERTH_CHROMIUM: moody.path } });
   await warm(server, 1);
   const [old] = boxesOf(server.dataDir);
@@ -168,7 +168,7 @@ test('after a SIGKILL and a restart of the server, warm browsers are removed and
 });
 
 test('failing starts are reported by /readyz until a start succeeds', async () => {
-  const moody = await moodyChromium();
+  const moody = await faultyChromium();
   const server = await startServer({ env: { BERTH_WARM: '1', BERTH_CHROMIUM: moody.path } });
   await warm(server, 1);
   assert.ok(installIdOf(server.dataDir));

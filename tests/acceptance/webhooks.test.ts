@@ -18,7 +18,7 @@ import {
   createWebhook,
   deliveriesOf,
   deliveryWhen,
-  type Received,
+  type ReceivedWebhook,
   Receiver,
   testWebhook,
   webhooksPath,
@@ -49,7 +49,7 @@ const change = (webhook: Webhook, body: object) =>
   });
 
 /** Verifies the signature with node:crypto alone, as the guide describes. */
-function isSigned({ headers, body }: Received, publicKey: string): boolean {
+function isSigned({ headers, body }: ReceivedWebhook, publicKey: string): boolean {
   const raw = Buffer.from(publicKey.slice('whpk_'.length), 'base64');
   const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x: raw.toString('base64url') }, format: 'jwk' });
   const content = Buffer.from(`${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`);

@@ -1,7 +1,7 @@
 // Attempts to approve, change or repeat an Action. Each must fail.
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
-import { ACTION_SCOPES, ActionAgent, actionsPath, addPasskey, decide, signed } from '../harness/actions.ts';
+import { ACTION_SCOPES, ActionAgent, actionsPath, addPasskey, decide, signAction } from '../harness/actions.ts';
 import type { Authenticator, Forgery } from '../harness/authenticator.ts';
 import { cancelOrder, Owner } from '../harness/configured.ts';
 import { foreignKey } from '../harness/foreign-key.ts';
@@ -10,7 +10,7 @@ import { liftLimits } from '../harness/limits.ts';
 import { stepUp } from '../harness/members.ts';
 import { agentPath, keyWith } from '../harness/operations.ts';
 import { otherPerson } from '../harness/other-person.ts';
-import { openToSessions, PageInSession } from '../harness/page-in-session.ts';
+import { PageInSession, settingsForOwnPages } from '../harness/page-in-session.ts';
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 import { openUpstream, sendJson } from '../harness/upstream.ts';
@@ -18,7 +18,7 @@ import { openUpstream, sendJson } from '../harness/upstream.ts';
 const upstream = await openUpstream();
 upstream.respondTo('/orders/', (_, response) => sendJson(response, 200, { state: 'cancelled' }));
 const port = await freePort();
-const env = { ...openToSessions(port, upstream.port), BERTH_WARM: '0', BERTH_REGISTRATION: 'open' };
+const env = { ...settingsForOwnPages(port, upstream.port), BERTH_WARM: '0', BERTH_REGISTRATION: 'open' };
 const server = await startServer({ clock: 'test', port, env });
 await liftLimits(server);
 const configure = await Owner.of(server);
@@ -70,7 +70,7 @@ test('an Action can be neither approved nor executed with the digest of another 
   const [one, other] = [await prepared(), await prepared()];
   const mixed = { jobId: one.jobId, digest: other.digest };
   assert.equal((await decide(server, owner, mixed)).body.code, 'digest_mismatch');
-  const proof = await signed(server, owner, passkey, other);
+  const proof = await signAction(server, owner, passkey, other);
   const replayed = await decide(server, owner, one, { proof });
   assert.deepEqual([replayed.status, replayed.body.code], [422, 'verification_failed']);
   const executed = await agent.execute(mixed);
@@ -117,7 +117,7 @@ test('forged passkey signatures cannot approve an Action', async () => {
     { type: 'webauthn.create' },
   ];
   for (const forged of forgeries) {
-    const proof = await signed(server, owner, passkey, action, forged);
+    const proof = await signAction(server, owner, passkey, action, forged);
     const { status, body } = await decide(server, owner, action, { proof });
     assert.deepEqual([status, body.code], [422, 'verification_failed'], JSON.stringify(forged));
   }
@@ -186,7 +186,7 @@ test('another key can execute an Action only with a grant that allows its input,
 test('an approved Action is executed once after a SIGKILL', async () => {
   const action = await agent.prepared('orders.cancel', { input: { orderId: `B-${++made}` }, executeOnApproval: true });
   upstream.respondTo(`/orders/B-${made}/`, (_, response) => sendJson(response, 200, { state: 'cancelled' }));
-  await decide(server, owner, action, { proof: await signed(server, owner, passkey, action) });
+  await decide(server, owner, action, { proof: await signAction(server, owner, passkey, action) });
   await server.kill();
   await server.start();
   const { invocationId } = (await agent.read(action.jobId, '?wait=50&since=approved')).body;
@@ -199,7 +199,7 @@ test('an approved Action is executed once after a SIGKILL', async () => {
 
 async function approved() {
   const action = await prepared();
-  const proof = await signed(server, owner, passkey, action);
+  const proof = await signAction(server, owner, passkey, action);
   const { status, text } = await decide(server, owner, action, { proof });
   assert.equal(status, 200, text);
   return action;

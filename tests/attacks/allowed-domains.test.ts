@@ -8,7 +8,7 @@ import type { ErrorBody } from '../../contract/common.ts';
 import { CdpClient, type CdpMessage } from '../harness/cdp.ts';
 import { openPages } from '../harness/pages.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
-import { eventsOf, toldOf } from '../harness/session-events.ts';
+import { eventsOf, waitForSessionEvent } from '../harness/session-events.ts';
 import { eventually } from '../harness/until.ts';
 
 const landed = new Set<string>();
@@ -264,7 +264,7 @@ test('shows an empty page instead of a page that a client fakes at another domai
   await intercept({ client, ...opened, to }, () => ['Fetch.fulfillRequest', { responseCode: 200, body }]);
   await client.ask('Page.navigate', { url: to }, opened.page);
   await client.shows('the page to be empty', 'location.href', opened.page, at => at === 'about:blank');
-  await toldOf(server, session.id, 'navigation.refused', ({ hostname }) => hostname === 'b.test');
+  await waitForSessionEvent(server, session.id, 'navigation.refused', ({ hostname }) => hostname === 'b.test');
   await client.close();
   await server.release(session.id);
 });

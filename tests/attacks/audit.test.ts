@@ -7,7 +7,7 @@ import pg from 'pg';
 import type { IssuedAgentKey } from '../../contract/agent-keys.ts';
 import type { Application } from '../../contract/applications.ts';
 import { socketLogin } from '../../server/engines/store/embedded/is-responding.ts';
-import { find } from '../../server/engines/store/embedded/postmaster.ts';
+import { findPostmaster } from '../../server/engines/store/embedded/postmaster.ts';
 import { sign } from '../../server/engines/vault/signing.ts';
 import { Secret } from '../../server/kit/secret.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
@@ -26,7 +26,7 @@ interface Verdict {
 
 /** Runs the work as the owner of the tables, with the triggers disabled. */
 async function asOwner(work: (client: pg.Client) => Promise<unknown>): Promise<void> {
-  const client = new pg.Client(socketLogin(find(server.dataDir) ?? assert.fail('PostgreSQL does not run')));
+  const client = new pg.Client(socketLogin(findPostmaster(server.dataDir) ?? assert.fail('PostgreSQL does not run')));
   await client.connect();
   try {
     await client.query('set session_replication_role = replica');

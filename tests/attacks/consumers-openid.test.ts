@@ -5,8 +5,8 @@ import { test } from 'node:test';
 import { type JWTPayload, SignJWT, UnsecuredJWT } from 'jose';
 import type { ErrorBody } from '../../contract/common.ts';
 import type { ConsumerTokens } from '../../contract/consumers.ts';
-import { type Begun, ConsumerLab } from '../harness/consumers.ts';
-import { CLIENT, HostileProvider, opened } from '../harness/openid-provider.ts';
+import { ConsumerLab, type StartedSignIn } from '../harness/consumers.ts';
+import { CLIENT, HostileProvider, settingsToReach } from '../harness/openid-provider.ts';
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 
@@ -14,7 +14,7 @@ const [hostile, stranger] = [await HostileProvider.open(), await HostileProvider
 const server = await startServer({
   clock: 'test',
   // The number of sign-ins per client address is limited, so the tests report a different address for each one.
-  env: { ...opened(hostile.issuer, stranger.issuer), BERTH_TRUSTED_PROXIES: '127.0.0.1/32' },
+  env: { ...settingsToReach(hostile.issuer, stranger.issuer), BERTH_TRUSTED_PROXIES: '127.0.0.1/32' },
 });
 const owner = await Person.owner(server);
 const lab = await ConsumerLab.of(server, owner);
@@ -22,11 +22,11 @@ const provider = (id: string): string => `/v1/applications/${server.applicationI
 const wanted = { title: 'Evil', issuer: hostile.issuer, clientId: CLIENT.id, clientSecret: CLIENT.secret };
 await owner.send('PUT', provider('evil'), wanted);
 
-const parameter = ({ started }: Begun, name: string): string =>
+const parameter = ({ started }: StartedSignIn, name: string): string =>
   new URL(started.authorizationUrl).searchParams.get(name) ?? assert.fail(name);
 
 /** Completes the sign-in with the provider's current ID token, and returns the redirect. */
-async function finish(begun: Begun, more: Readonly<Record<string, string>> = {}): Promise<URL> {
+async function finish(begun: StartedSignIn, more: Readonly<Record<string, string>> = {}): Promise<URL> {
   hostile.nonce = parameter(begun, 'nonce');
   const query = new URLSearchParams({ code: 'any', state: parameter(begun, 'state'), ...more });
   const back = await server.api('GET', `/v1/consumer/callback?${query}`, { key: null });
@@ -34,7 +34,7 @@ async function finish(begun: Begun, more: Readonly<Record<string, string>> = {})
   return new URL(back.headers.location ?? assert.fail(back.text));
 }
 
-const begin = (more: object = {}): Promise<Begun> => lab.begin(more, 'evil');
+const begin = (more: object = {}): Promise<StartedSignIn> => lab.begin(more, 'evil');
 
 const isRefused = (redirectTo: URL): boolean =>
   redirectTo.searchParams.get('error') === 'server_error' && !redirectTo.searchParams.has('code');

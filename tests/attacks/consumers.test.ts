@@ -11,14 +11,14 @@ import { ConsumerLab, challengeOf, ORIGIN, REDIRECT } from '../harness/consumers
 import { freePort } from '../harness/free-port.ts';
 import { liftLimits } from '../harness/limits.ts';
 import { keyWith } from '../harness/operations.ts';
-import { openToSessions, PageInSession } from '../harness/page-in-session.ts';
+import { PageInSession, settingsForOwnPages } from '../harness/page-in-session.ts';
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 import { openUpstream } from '../harness/upstream.ts';
 
 const upstream = await openUpstream();
 const port = await freePort();
-const server = await startServer({ clock: 'test', port, env: openToSessions(port, upstream.port) });
+const server = await startServer({ clock: 'test', port, env: settingsForOwnPages(port, upstream.port) });
 const owner = await Person.owner(server);
 const lab = await ConsumerLab.of(server, owner);
 const { body: otherApplication } = await owner.post<{ id: string }>('/v1/applications', { name: 'Other' });

@@ -12,7 +12,7 @@ import { freePort } from '../harness/free-port.ts';
 import type { HttpResult } from '../harness/http.ts';
 import { ownerToken } from '../harness/limits.ts';
 import { databaseText, machineAddress, otherPerson } from '../harness/other-person.ts';
-import { openToSessions, PageInSession } from '../harness/page-in-session.ts';
+import { PageInSession, settingsForOwnPages } from '../harness/page-in-session.ts';
 import { startServer } from '../harness/server.ts';
 
 const port = await freePort();
@@ -22,7 +22,7 @@ const server = await startServer({
   env: {
     BERTH_REGISTRATION: 'open',
     BERTH_TRUSTED_PROXIES: '127.0.0.0/8',
-    ...openToSessions(port),
+    ...settingsForOwnPages(port),
   },
 });
 const devices = await Devices.of(server);

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Extension } from '../../contract/extensions.ts';
 import { CdpClient } from '../harness/cdp.ts';
-import { speaking } from '../harness/extensions.ts';
+import { speakingExtension } from '../harness/extensions.ts';
 import { foreignKey } from '../harness/foreign-key.ts';
 import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
@@ -28,9 +28,9 @@ async function uploaded(bytes: Buffer, key = server.key): Promise<Extension> {
 }
 
 const spy = await uploaded(
-  speaking('spy', { permissions: ['storage', 'proxy', 'tabs', 'management', 'nativeMessaging', 'debugger'] }),
+  speakingExtension('spy', { permissions: ['storage', 'proxy', 'tabs', 'management', 'nativeMessaging', 'debugger'] }),
 );
-const other = await uploaded(speaking('other'));
+const other = await uploaded(speakingExtension('other'));
 const session = await server.createSession({ extensionIds: [spy.id], keepAlive: true });
 const neighbour = await server.createSession({ extensionIds: [other.id], keepAlive: true });
 const client = await CdpClient.connect(session.connectUrl);

@@ -26,7 +26,7 @@ import { databaseText, rowsOf } from '../harness/other-person.ts';
 import { startOtlpReceiver } from '../harness/otlp-receiver.ts';
 import { openPages } from '../harness/pages.ts';
 import { Person } from '../harness/person.ts';
-import { askForFiles, fetchFilm, filesOf, playlistWhen } from '../harness/recordings.ts';
+import { fetchFilm, filesOf, playlistWhen, requestFiles } from '../harness/recordings.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
@@ -287,7 +287,7 @@ test('text typed in a masked hand-off does not appear in any response, event, pi
   await server.release(id);
   const film = await fetchFilm(await playlistWhen(server, id, '0', text => text.includes('#EXT-X-ENDLIST')));
   assert.equal(magenta(film, 'mp4'), 0, 'no frame of the recording shows it');
-  await askForFiles(server, id);
+  await requestFiles(server, id);
   const [file] = await eventually(
     'the MP4 file',
     () => filesOf(server, id),

@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { setTimeout as timer } from 'node:timers/promises';
 import type { Context, StorageState } from '../../contract/contexts.ts';
 import { CdpClient } from '../harness/cdp.ts';
-import { createContext, otherApplication, persistent, reachesVersion } from '../harness/contexts.ts';
+import { createContext, otherApplicationKey, persistentBody, waitForVersion } from '../harness/contexts.ts';
 import { onPage } from '../harness/logged-in.ts';
 import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
@@ -80,7 +80,7 @@ async function besideNeighbour<T>(work: () => Promise<T>): Promise<Observed<T>> 
 const { id: large } = await createContext(server);
 
 test('exports the storage of a large context without delaying other sessions', async () => {
-  const session = await server.createSession(persistent(large));
+  const session = await server.createSession(persistentBody(large));
   const sites = [pages.url, pages.a, pages.b];
   await onPage(session.connectUrl, async tab => {
     for (const site of sites) {
@@ -88,7 +88,7 @@ test('exports the storage of a large context without delaying other sessions', a
       await tab.evaluate(`localStorage.setItem('stored', '\\x01'.repeat(${STORED_CHARS}))`);
     }
   });
-  await reachesVersion(server, large, 1);
+  await waitForVersion(server, large, 1);
   const { result, responseCount, longestCpuMs } = await besideNeighbour(() =>
     server.api<StorageState>('GET', stateOf(large)),
   );
@@ -105,7 +105,7 @@ test('counts unread exports against the limit of their application, and still se
   const refused = await server.api('GET', stateOf(large));
   assert.equal(refused.status, 429, refused.text.slice(0, 500));
   assert.equal(refused.body.code, 'rate_limited');
-  const key = await otherApplication(server);
+  const key = await otherApplicationKey(server);
   const own = await server.api<Context>('POST', CONTEXTS, { key, body: {} });
   const empty = await server.api('GET', stateOf(own.body.id), { key });
   assert.deepEqual(empty.body, { cookies: [], origins: [] });
@@ -127,7 +127,7 @@ test('refuses a large file of incomplete certificates without delaying other ses
 });
 
 test('handles messages with millions of values without delaying other sessions, and responds to later messages', async () => {
-  const other = await server.createSession({}, await otherApplication(server));
+  const other = await server.createSession({}, await otherApplicationKey(server));
   const sender = await CdpClient.connect(other.connectUrl);
   const values = '1, '.repeat(MESSAGE_VALUES);
   const long = `{"id":900001,"method":"Browser.getVersion","params":{"values":[${values}1]}}`;
@@ -154,7 +154,7 @@ test('handles messages with millions of values without delaying other sessions, 
 });
 
 test('drops console messages and icons of tens of megabytes without delaying other sessions, and logs the size of a dropped message', async () => {
-  const key = await otherApplication(server);
+  const key = await otherApplicationKey(server);
   const { id, connectUrl } = await server.createSession({ keepAlive: true }, key);
   const hostile = await CdpClient.connect(connectUrl);
   const hostilePage = await hostile.attachToPage();

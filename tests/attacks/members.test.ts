@@ -7,7 +7,7 @@ import type { ErrorBody } from '../../contract/common.ts';
 import type { InvitationPage } from '../../contract/invitations.ts';
 import type { Role } from '../../contract/roles.ts';
 import { ownerToken } from '../harness/limits.ts';
-import { accept, invite, type Joined, join, register, rolesOf, stepUp, verifyEmail } from '../harness/members.ts';
+import { accept, invite, type JoinedMember, join, register, rolesOf, stepUp, verifyEmail } from '../harness/members.ts';
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 
@@ -20,8 +20,8 @@ const MEMBERS = `${APPLICATION}/members`;
 const INVITATIONS = `${APPLICATION}/invitations`;
 const ACCEPT = '/v1/invitations/accept';
 let ada: Person;
-let admin: Joined;
-let developer: Joined;
+let admin: JoinedMember;
+let developer: JoinedMember;
 
 before(async () => {
   ada = await Person.owner(server, 'ada@example.com');
@@ -96,7 +96,7 @@ test('one owner remains if owners demote or remove each other, or leave, at the 
     { person: second.person, accountId: second.accountId },
   ] as const;
   const [one, two] = both;
-  const races: ReadonlyArray<(by: Joined, other: Joined) => Promise<{ status: number }>> = [
+  const races: ReadonlyArray<(by: JoinedMember, other: JoinedMember) => Promise<{ status: number }>> = [
     (by, other) => give(by.person, other.accountId, 'admin'),
     by => give(by.person, by.accountId, 'admin'),
     (by, other) => by.person.send('DELETE', `${MEMBERS}/${other.accountId}`),
@@ -127,7 +127,7 @@ test('one owner remains if owners demote or remove each other, or leave, at the 
   }
 });
 
-async function ownerIdsBy(people: readonly Joined[]): Promise<Joined[]> {
+async function ownerIdsBy(people: readonly JoinedMember[]): Promise<JoinedMember[]> {
   const owners = await Promise.all(
     people.map(async ({ person, accountId }) => {
       const { status, body } = await person.get<{ role: Role }>(APPLICATION);

@@ -17,7 +17,7 @@ import { startOtlpReceiver } from '../harness/otlp-receiver.ts';
 import { openPages } from '../harness/pages.ts';
 import { pdfText } from '../harness/pdf-text.ts';
 import { decodePng } from '../harness/png.ts';
-import { askForFiles, fetchFilm, filesOf, playlistOf, playlistWhen, replaysOf } from '../harness/recordings.ts';
+import { fetchFilm, filesOf, playlistOf, playlistWhen, replaysOf, requestFiles } from '../harness/recordings.ts';
 import { CHECKOUT, startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
@@ -321,7 +321,7 @@ test('recordings are black where the text was shown', async () => {
   );
   const playlist = await playlistWhen(server, id, replay?.pageId ?? '0', text => text.includes('#EXT-X-ENDLIST'));
   assert.ok((await playlistOf(server, id, replay?.pageId ?? '0')) !== undefined);
-  await askForFiles(server, id);
+  await requestFiles(server, id);
   const files = await eventually(
     'the MP4 file',
     () => filesOf(server, id),

@@ -4,14 +4,14 @@ import { test } from 'node:test';
 import pg from 'pg';
 import type { Context } from '../../contract/contexts.ts';
 import { socketLogin } from '../../server/engines/store/embedded/is-responding.ts';
-import { find } from '../../server/engines/store/embedded/postmaster.ts';
+import { findPostmaster } from '../../server/engines/store/embedded/postmaster.ts';
 import { foreignKey } from '../harness/foreign-key.ts';
 import { startServer } from '../harness/server.ts';
 
 const server = await startServer();
 
 async function sql<Row extends pg.QueryResultRow>(text: string, values: readonly unknown[] = []): Promise<Row[]> {
-  const client = new pg.Client(socketLogin(find(server.dataDir) ?? assert.fail('PostgreSQL does not run')));
+  const client = new pg.Client(socketLogin(findPostmaster(server.dataDir) ?? assert.fail('PostgreSQL does not run')));
   await client.connect();
   try {
     return (await client.query<Row>(text, [...values])).rows;

@@ -31,7 +31,7 @@ import { silentLog } from '../../server/kit/log.ts';
 import { meteredCost, startedSeconds } from '../../server/kit/metered-cost.ts';
 import { Scope } from '../../server/kit/scope.ts';
 import { generator } from '../harness/random.ts';
-import { soon } from '../harness/until.ts';
+import { withTimeLimit } from '../harness/until.ts';
 import { startForeignServer, temporaryFolder } from './store-fixtures.ts';
 
 const STEPS = 10_000;
@@ -193,7 +193,7 @@ test(`every sum is zero and no balance is negative after ${STEPS} random holds, 
     const below = (end: number): number => Math.floor(random() * end);
     for (let at = client; at < STEPS; at += CLIENTS) await step(below);
   });
-  await soon('every step to end', Promise.all(clients), ENDS_MS);
+  await withTimeLimit('every step to end', Promise.all(clients), ENDS_MS);
 
   const { held, short, metered, settled: ended, aborted, killed } = counts;
   const enough = held > 1000 && short > 50 && metered > 500 && ended > 1000 && aborted > 300 && killed > 100;

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { after, test } from 'node:test';
 import { openStore } from '../../server/engines/store/open-store.ts';
 import type { TokenRow } from '../../server/engines/store/rows/credentials.ts';
-import type { Collection, DeviceRow } from '../../server/engines/store/rows/device.ts';
+import type { DeviceRow, TokenRequestEffect } from '../../server/engines/store/rows/device.ts';
 import { addMs } from '../../server/kit/clock.ts';
 import { type AccountId, type DeviceAuthorizationId, newId, type TokenId } from '../../server/kit/ids.ts';
 import { silentLog } from '../../server/kit/log.ts';
@@ -66,7 +66,7 @@ const aToken = (accountId: AccountId): TokenRow => ({
 /** Decides to redeem the authorization if it is approved, regardless of the interval. */
 const redeem =
   (account: AccountId) =>
-  (row: DeviceRow | undefined): Collection =>
+  (row: DeviceRow | undefined): TokenRequestEffect =>
     row?.status === 'approved' ? { does: 'redeem', token: aToken(account) } : { does: 'nothing' };
 
 test('reads a row as it was written, without absent fields', async () => {

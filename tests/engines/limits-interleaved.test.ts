@@ -17,7 +17,7 @@ import { type AccountId, type ApplicationId, type HostId, newId, type SessionId 
 import { silentLog } from '../../server/kit/log.ts';
 import { Scope } from '../../server/kit/scope.ts';
 import { generator } from '../harness/random.ts';
-import { eventually, soon } from '../harness/until.ts';
+import { eventually, withTimeLimit } from '../harness/until.ts';
 import { startForeignServer, temporaryFolder } from './store-fixtures.ts';
 
 const SEEDS = [1, 20261123];
@@ -163,7 +163,7 @@ for (const seed of SEEDS)
         }
       }),
     );
-    await soon('every request to end', Promise.all(clients), ENDS_MS);
+    await withTimeLimit('every request to end', Promise.all(clients), ENDS_MS);
 
     assert.ok(counts.placed > 50 && counts.refused > 50 && counts.changed > 20, JSON.stringify(counts));
     for (const process of processes) {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import pg from 'pg';
 import { socketLogin } from '../../server/engines/store/embedded/is-responding.ts';
-import { find } from '../../server/engines/store/embedded/postmaster.ts';
+import { findPostmaster } from '../../server/engines/store/embedded/postmaster.ts';
 import { openStore } from '../../server/engines/store/open-store.ts';
 import type { NewAuditRow } from '../../server/engines/store/rows/audit.ts';
 import type { Store } from '../../server/engines/store/store.ts';
@@ -51,7 +51,7 @@ describe('the audit log', () => {
 
   before(async () => {
     store = scope.own(await openStore({ dataDir, log: silentLog, clock }));
-    login = socketLogin(find(dataDir) ?? assert.fail('PostgreSQL does not run'));
+    login = socketLogin(findPostmaster(dataDir) ?? assert.fail('PostgreSQL does not run'));
   });
   after(() => scope.close());
 

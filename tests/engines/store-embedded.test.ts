@@ -26,7 +26,7 @@ import { findBinaries } from '../../server/engines/store/embedded/find-binaries.
 import { postgresIdentity } from '../../server/engines/store/embedded/identity.ts';
 import { isResponding } from '../../server/engines/store/embedded/is-responding.ts';
 import { linkLibraries } from '../../server/engines/store/embedded/link-libraries.ts';
-import { find } from '../../server/engines/store/embedded/postmaster.ts';
+import { findPostmaster } from '../../server/engines/store/embedded/postmaster.ts';
 import { boundServerLog } from '../../server/engines/store/embedded/server-log.ts';
 import { serverArguments } from '../../server/engines/store/embedded/settings.ts';
 import { makeSocketFolder } from '../../server/engines/store/embedded/socket-folder.ts';
@@ -86,14 +86,15 @@ const onceOnly = (store: Store): (() => Promise<void>) => {
   };
 };
 
-const postmaster = (): number => find(dataDir)?.pid ?? assert.fail('PostgreSQL does not run');
+const postmaster = (): number => findPostmaster(dataDir)?.pid ?? assert.fail('PostgreSQL does not run');
 const addAccount = async (store: Store): Promise<AccountId> => {
   const id = newId<AccountId>(systemClock.now());
   await store.accounts.insert({ id, name: 'Ada', createdAt: systemClock.now() });
   return id;
 };
 /** Whether PostgreSQL was replaced. Backends of a dead postmaster may still answer for a moment. */
-const isReplaced = (pid: number): boolean => !isRunning(pid) && ![undefined, pid].includes(find(dataDir)?.pid);
+const isReplaced = (pid: number): boolean =>
+  !isRunning(pid) && ![undefined, pid].includes(findPostmaster(dataDir)?.pid);
 const eventsOf = (log: Recorded): string[] => log.lines.map(line => line.event);
 
 describe('data folder lock', () => {
@@ -204,7 +205,7 @@ describe('a server on the embedded PostgreSQL', () => {
 
   it('refuses a second server that has its own data folder but uses the socket of the first server', async () => {
     await open();
-    const address = await find(dataDir);
+    const address = await findPostmaster(dataDir);
     assert.ok(address);
     const url = `postgres://postgres@${encodeURIComponent(address.socketFolder)}:${address.port}/postgres`;
     const options = { dataDir: temporaryFolder(scope, 'second'), databaseUrl: new Secret(url) };
@@ -238,7 +239,7 @@ describe('a server on the embedded PostgreSQL', () => {
     process.kill(pid, 'SIGKILL');
     await store.close();
     await untilGone(pid);
-    assert.equal(find(dataDir), undefined);
+    assert.equal(findPostmaster(dataDir), undefined);
   });
 
   it('shuts PostgreSQL down cleanly when the server is killed, and the next server loses no data', async () => {
@@ -322,7 +323,7 @@ describe('first start', () => {
     const opening = open({ signal: control.signal });
     control.abort(new Error('enough'));
     await assert.rejects(opening, /enough|abort/);
-    assert.equal(find(dataDir), undefined);
+    assert.equal(findPostmaster(dataDir), undefined);
     assert.equal(await folderOwner(dataDir), undefined);
   });
 });
@@ -340,7 +341,7 @@ describe('orphaned PostgreSQL', () => {
     child.stderr?.resume();
     scope.defer(() => end(child, 'SIGINT'));
     await pollUntil(STEP_MS, 'the orphan to answer', async () => {
-      const found = find(dataDir);
+      const found = findPostmaster(dataDir);
       return found && (await isResponding(found)) ? true : undefined;
     });
     return child.pid ?? 0;
@@ -423,7 +424,7 @@ describe('a command', () => {
     };
     const ids = await Promise.all([work(), work(), work(), work()]);
     assert.equal(new Set(ids).size, 4);
-    assert.equal(find(dataDir), undefined);
+    assert.equal(findPostmaster(dataDir), undefined);
   });
 
   it('makes a starting server wait until the command has finished', async () => {
@@ -452,7 +453,7 @@ describe('socket folder', () => {
   it('is created elsewhere if the path of the data folder is too long, and is removed with the server', async () => {
     const store = await open({ dataDir: long() });
     await store.ping();
-    const folder = find(long())?.socketFolder ?? '';
+    const folder = findPostmaster(long())?.socketFolder ?? '';
     assert.match(folder, /^\/(tmp|run)\/berth-\d+-[0-9a-f]{24}$/);
     assert.equal(statSync(folder).mode & 0o777, 0o700);
     await store.close();
@@ -555,7 +556,7 @@ describe('the user of the PostgreSQL process', () => {
     chownSync(folder, uid, uid);
     const store = await open({ dataDir: folder, binariesFolder: join(root, 'native', 'bin') });
     await addAccount(store);
-    const pid = find(folder)?.pid ?? 0;
+    const pid = findPostmaster(folder)?.pid ?? 0;
     assert.equal(statSync(`/proc/${pid}`).uid, uid);
     assert.match(readFileSync(`/proc/${pid}/status`, 'utf8'), /^CapEff:\s+0+$/m);
     await store.close();

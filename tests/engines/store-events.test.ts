@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import pg from 'pg';
 import { socketLogin } from '../../server/engines/store/embedded/is-responding.ts';
-import { find } from '../../server/engines/store/embedded/postmaster.ts';
+import { findPostmaster } from '../../server/engines/store/embedded/postmaster.ts';
 import { openStore } from '../../server/engines/store/open-store.ts';
 import type { FinishedDownload } from '../../server/engines/store/rows/downloads.ts';
 import type { SessionEventRow } from '../../server/engines/store/rows/events.ts';
@@ -39,7 +39,7 @@ describe('session events', () => {
 
   before(async () => {
     const dataDir = temporaryFolder(scope, 'events');
-    login = () => socketLogin(find(dataDir) ?? assert.fail('PostgreSQL does not run'));
+    login = () => socketLogin(findPostmaster(dataDir) ?? assert.fail('PostgreSQL does not run'));
     store = scope.own(await openStore({ dataDir, log: silentLog, clock: clockAt(NOW) }));
   });
   after(() => scope.close());

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { type Binaries, findBinaries } from '../../server/engines/store/embedded/find-binaries.ts';
-import { type Identity, postgresIdentity } from '../../server/engines/store/embedded/identity.ts';
+import { type PostgresUser, postgresIdentity } from '../../server/engines/store/embedded/identity.ts';
 import { PROGRAM_ENVIRONMENT, runProgram } from '../../server/engines/store/run-program.ts';
 import { type Clock, systemClock } from '../../server/kit/clock.ts';
 import type { Log, LogFields } from '../../server/kit/log.ts';
@@ -115,7 +115,7 @@ export async function startForeignServer(scope: Scope): Promise<ForeignServer> {
   };
 }
 
-async function initForeign(folder: string, binaries: Binaries, identity: Identity): Promise<void> {
+async function initForeign(folder: string, binaries: Binaries, identity: PostgresUser): Promise<void> {
   const arguments_ = ['-D', join(folder, 'pg'), '-U', 'postgres', '-A', 'scram-sha-256', '-E', 'UTF8', '--no-sync'];
   const script = `printf %s '${PASSWORD}' > ${folder}/password && exec "$@"`;
   const initdb = [join(binaries.folder, 'initdb'), ...arguments_, `--pwfile=${folder}/password`];
@@ -123,7 +123,12 @@ async function initForeign(folder: string, binaries: Binaries, identity: Identit
   if (code !== 0) throw new Error(output);
 }
 
-async function startForeign(folder: string, port: number, binaries: Binaries, who: Identity): Promise<ChildProcess> {
+async function startForeign(
+  folder: string,
+  port: number,
+  binaries: Binaries,
+  who: PostgresUser,
+): Promise<ChildProcess> {
   const settings = [`port=${port}`, 'listen_addresses=127.0.0.1', `unix_socket_directories=${folder}`];
   const flags = ['shared_buffers=8MB', 'max_connections=40', 'lc_messages=C', ...settings].flatMap(it => ['-c', it]);
   for (let attempt = 0; ; attempt += 1) {

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import pg from 'pg';
 import { socketLogin } from '../../server/engines/store/embedded/is-responding.ts';
-import { find } from '../../server/engines/store/embedded/postmaster.ts';
+import { findPostmaster } from '../../server/engines/store/embedded/postmaster.ts';
 import { openStore } from '../../server/engines/store/open-store.ts';
 import type { Store } from '../../server/engines/store/store.ts';
 import { addMs } from '../../server/kit/clock.ts';
@@ -98,7 +98,7 @@ describe('webhooks in the store', () => {
     const webhook = await aWebhook();
     for (const eventId of [1, 2]) await aDelivery(webhook, eventId);
     const until = addMs(NOW, RESERVED_MS);
-    const client = new pg.Client(socketLogin(find(dataDir) ?? assert.fail('PostgreSQL does not run')));
+    const client = new pg.Client(socketLogin(findPostmaster(dataDir) ?? assert.fail('PostgreSQL does not run')));
     await client.connect();
     scope.defer(() => client.end());
     const waiting = "select from pg_stat_activity where wait_event_type = 'Lock'";

@@ -6,7 +6,7 @@ import { sql } from 'kysely';
 import pg from 'pg';
 import { openDatabase } from '../../server/engines/store/database.ts';
 import { socketLogin } from '../../server/engines/store/embedded/is-responding.ts';
-import { find } from '../../server/engines/store/embedded/postmaster.ts';
+import { findPostmaster } from '../../server/engines/store/embedded/postmaster.ts';
 import { migrations } from '../../server/engines/store/migrations/index.ts';
 import { openStore, type StoreOptions } from '../../server/engines/store/open-store.ts';
 import type { AccountRow, ApplicationRow } from '../../server/engines/store/rows/accounts.ts';
@@ -56,7 +56,7 @@ const clock = clockAt(NOW);
 
 describeStore('embedded', async scope => {
   const dataDir = temporaryFolder(scope, 'store');
-  const running = () => find(dataDir) ?? assert.fail('PostgreSQL does not run');
+  const running = () => findPostmaster(dataDir) ?? assert.fail('PostgreSQL does not run');
   return {
     options: { dataDir, log: silentLog, clock },
     postmaster: () => running().pid,

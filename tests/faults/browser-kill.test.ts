@@ -6,7 +6,7 @@ import { CdpClient } from '../harness/cdp.ts';
 import { killIfThere } from '../harness/kill-if-there.ts';
 import { openPages } from '../harness/pages.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
-import { eventually, soon } from '../harness/until.ts';
+import { eventually, withTimeLimit } from '../harness/until.ts';
 import { assertEnded, releaseAll } from './aftermath.ts';
 import { connectPlaywright, contextOf, firstPage, isResponsive } from './clients.ts';
 import { type BoxProcesses, boxOf, kill, untilGone } from './victims.ts';
@@ -40,7 +40,7 @@ for (const [name, keepAlive, victim] of FATAL)
     kill(victim(boxOf(server, session.id)));
     const { code, reason } = await client.closed();
     assert.deepEqual({ code, reason }, { code: 4002, reason: 'session ended: crashed' });
-    assert.ok((await soon('the pending command to be answered', pending)).error);
+    assert.ok((await withTimeLimit('the pending command to be answered', pending)).error);
     await assertEnded(server, session.id, 'ERROR', 'crashed');
     const next = await server.createSession();
     assert.ok(await isResponsive(next));
@@ -81,14 +81,14 @@ test('returns an error for the pending command of a killed renderer, and the ses
 
   killRenderers(session);
   await client.event('Inspector.targetCrashed', event => event.sessionId === channel);
-  await soon('Playwright to hear of the crash', crashed);
-  const { error } = await soon('the pending command to be answered', pending);
+  await withTimeLimit('Playwright to hear of the crash', crashed);
+  const { error } = await withTimeLimit('the pending command to be answered', pending);
   assert.equal(error?.code, SERVER_ERROR);
 
   const fresh = await contextOf(browser).newPage();
   await fresh.goto(`${pages.url}/next`);
   assert.equal(await fresh.title(), 'Next');
-  const other = await soon('another client to connect', connectPlaywright(session));
+  const other = await withTimeLimit('another client to connect', connectPlaywright(session));
   await other.close();
   await browser.close();
   client.cut();
@@ -130,7 +130,7 @@ test('a client that connects after the only page has crashed finds a working pag
     const again = await connectPlaywright(session);
     const shown = contextOf(again).pages();
     assert.ok(shown.length === 1 || shown.length === 2, `${shown.length} pages`);
-    for (const each of shown) assert.equal(await soon('the page to answer', each.evaluate('6 * 7')), 42);
+    for (const each of shown) assert.equal(await withTimeLimit('the page to answer', each.evaluate('6 * 7')), 42);
     await again.close();
   }
 });

@@ -9,7 +9,7 @@ import { CdpClient } from '../harness/cdp.ts';
 import { killIfThere } from '../harness/kill-if-there.ts';
 import type { Pages } from '../harness/pages.ts';
 import type { CreatedSession, TestServer } from '../harness/server.ts';
-import { eventually, soon } from '../harness/until.ts';
+import { eventually, withTimeLimit } from '../harness/until.ts';
 import { assertRowsAreTrue, openSessions, releaseAll } from './aftermath.ts';
 import type { Census } from './census.ts';
 import { type Cycle, type Kill, type PlanOptions, planOf } from './churn-plan.ts';
@@ -74,7 +74,7 @@ class Churn {
     const work = async (): Promise<void> => {
       for (let cycle = left.shift(); cycle; cycle = left.shift()) {
         const what = `cycle ${cycle.number} (${JSON.stringify(cycle)})`;
-        await soon(what, this.#cycle(cycle), CYCLE_MS).catch(error => {
+        await withTimeLimit(what, this.#cycle(cycle), CYCLE_MS).catch(error => {
           left.length = 0;
           throw new Error(`seed ${this.#options.seed}, ${what} failed`, { cause: error });
         });

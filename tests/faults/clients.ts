@@ -3,7 +3,7 @@ import { type Browser, chromium, type Page } from 'playwright-core';
 import puppeteer, { type Browser as PuppeteerBrowser } from 'puppeteer-core';
 import { CdpClient } from '../harness/cdp.ts';
 import type { CreatedSession } from '../harness/server.ts';
-import { soon } from '../harness/until.ts';
+import { withTimeLimit } from '../harness/until.ts';
 
 const FLOOD_AT_ONCE = 2_000;
 const CONNECT_MS = 60_000;
@@ -19,7 +19,7 @@ export const connectPlaywright = (session: Pick<CreatedSession, 'connectUrl'>): 
   chromium.connectOverCDP(session.connectUrl, { timeout: CONNECT_MS });
 
 export const connectPuppeteer = (session: Pick<CreatedSession, 'connectUrl'>): Promise<PuppeteerBrowser> =>
-  soon(
+  withTimeLimit(
     'Puppeteer to connect',
     puppeteer.connect({ browserWSEndpoint: session.connectUrl, defaultViewport: null }),
     CONNECT_MS,
@@ -44,7 +44,7 @@ export async function holdingARoute(session: CreatedSession, url: string, marker
   const held = Promise.withResolvers<void>();
   await page.route('**/held', () => held.resolve());
   await page.evaluate("void fetch('/held')");
-  await soon('the request to be held', held.promise);
+  await withTimeLimit('the request to be held', held.promise);
   return { ended };
 }
 

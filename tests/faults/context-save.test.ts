@@ -6,7 +6,14 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';
 import type { Context } from '../../contract/contexts.ts';
-import { contextEvents, createContext, persistent, reachesVersion, readContext, tellsOf } from '../harness/contexts.ts';
+import {
+  contextEvents,
+  createContext,
+  persistentBody,
+  readContext,
+  waitForContextEvent,
+  waitForVersion,
+} from '../harness/contexts.ts';
 import { filesUnder } from '../harness/files-under.ts';
 import type { HttpResult } from '../harness/http.ts';
 import { findMarks, LOGIN_PAGES, leaveMarks, onPage, sitesOf, withoutWorker } from '../harness/logged-in.ts';
@@ -20,7 +27,7 @@ const server = await startServer({ pages, env: { BERTH_DISCONNECT_GRACE: '0' } }
 const { plain } = sitesOf(pages);
 
 async function leave(id: string, mark: string): Promise<string> {
-  const session = await server.createSession({ keepAlive: true, ...persistent(id) });
+  const session = await server.createSession({ keepAlive: true, ...persistentBody(id) });
   await onPage(session.connectUrl, page => leaveMarks(page, plain, mark));
   return session.id;
 }
@@ -47,7 +54,7 @@ test('completes a save after the restart if the server is killed during the save
     await releasing;
     // If the server was killed before the release was stored, the session continues and the caller repeats the release.
     if ((await server.read(session)).status === 'RUNNING') await server.release(session);
-    await reachesVersion(server, id, round + 1);
+    await waitForVersion(server, id, round + 1);
     const told = (await contextEvents(server, session)).map(({ type }) => type);
     assert.match(told.at(-1) ?? '', /^context\.saved(_partially)?$/);
     const next = await server.createSession({ contextId: id });
@@ -70,7 +77,7 @@ test('while the object store is down, a create waits for the save of an expired 
   const env = { ...store.env, BERTH_DISCONNECT_GRACE: '0' };
   const onS3 = await startServer({ pages, clock: 'test', env });
   const { id } = await createContext(onS3);
-  const session = await onS3.createSession({ keepAlive: true, timeout: 300, ...persistent(id) });
+  const session = await onS3.createSession({ keepAlive: true, timeout: 300, ...persistentBody(id) });
   await onPage(session.connectUrl, page => leaveMarks(page, plain, 'held-up'));
   await store.down();
   await onS3.advance(301_000);
@@ -104,7 +111,7 @@ test('detects damaged bytes of the newest version, and uses the previous version
   const { id } = await createContext(server);
   for (const [index, mark] of ['old', 'new'].entries()) {
     await server.release(await leave(id, mark));
-    await reachesVersion(server, id, index + 1);
+    await waitForVersion(server, id, index + 1);
   }
   const newest = (await readContext(server, id)).lastSessionId ?? '';
   const archive = objectsOf(id).find(path => path.endsWith(`/${newest}`));
@@ -126,7 +133,7 @@ test('detects damaged bytes of the newest version, and uses the previous version
 test('does not save a profile that is too large, and keeps the earlier version', async () => {
   const { id } = await createContext(server);
   await server.release(await leave(id, 'good'));
-  await reachesVersion(server, id, 1);
+  await waitForVersion(server, id, 1);
   const session = await leave(id, 'bad');
   const planted = join(server.dataDir, 'sessions', session, 'box/profile/Default/IndexedDB');
   mkdirSync(planted, { recursive: true });
@@ -134,7 +141,7 @@ test('does not save a profile that is too large, and keeps the earlier version',
   writeFileSync(join(planted, 'huge'), '');
   truncateSync(join(planted, 'huge'), 2 * 1024 ** 3);
   await server.release(session);
-  const failed = await tellsOf(server, session, 'context.save_failed');
+  const failed = await waitForContextEvent(server, session, 'context.save_failed');
   assert.match(String(failed.detail.reason), /more than 1073741824 bytes/);
   assert.equal((await readContext(server, id)).version, 1);
   const next = await server.createSession({ contextId: id });
@@ -147,7 +154,7 @@ test('does not save a profile that is too large, and keeps the earlier version',
 test('stores contexts encrypted, and deletes the bytes with the context', async () => {
   const { id } = await createContext(server);
   await server.release(await leave(id, 'a-mark-that-is-nowhere-else'));
-  await reachesVersion(server, id, 1);
+  await waitForVersion(server, id, 1);
   const stored = objectsOf(id);
   assert.equal(stored.length, 2, 'an archive and cookies');
   const kept = stored.map(path => [path, readFileSync(path)] as const);

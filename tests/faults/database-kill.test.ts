@@ -10,7 +10,7 @@ import { ask } from '../harness/http.ts';
 import { killIfThere } from '../harness/kill-if-there.ts';
 import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
-import { eventually, soon } from '../harness/until.ts';
+import { eventually, withTimeLimit } from '../harness/until.ts';
 import { assertEnded, assertRowsAreTrue, releaseAll } from './aftermath.ts';
 import { connectPlaywright, firstPage, flooding, isResponsive } from './clients.ts';
 import { boxOf, isGone, kill, postgresOf } from './victims.ts';
@@ -204,7 +204,7 @@ for (const afterMs of [5, 200])
     await new Promise(resolve => setTimeout(resolve, afterMs));
     const { postmaster } = postgres();
     kill(postmaster);
-    const responses = await soon('every answer', Promise.all(asked), 60_000);
+    const responses = await withTimeLimit('every answer', Promise.all(asked), 60_000);
     for (const { status } of responses) assert.ok(status === 200 || status === 201 || status >= 500, `${status}`);
     await eventually('another one to be started', () => {
       const found = postgresOf(server);

@@ -9,7 +9,7 @@ import { after, test } from 'node:test';
 import type { Extension } from '../../contract/extensions.ts';
 import type { Session } from '../../contract/sessions.ts';
 import { CdpClient } from '../harness/cdp.ts';
-import { speaking } from '../harness/extensions.ts';
+import { speakingExtension } from '../harness/extensions.ts';
 import { filesUnder } from '../harness/files-under.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
@@ -27,7 +27,7 @@ const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).dig
 
 /** An extension large enough for its upload to be interrupted in the middle. */
 const large = (name: string): Buffer =>
-  speaking(name, {}, [{ name: 'weight.bin', bytes: randomBytes(600_000), method: 0 }]);
+  speakingExtension(name, {}, [{ name: 'weight.bin', bytes: randomBytes(600_000), method: 0 }]);
 
 const filesIn = (folder: string): string[] => filesUnder(join(server.dataDir, folder)).map(path => basename(path));
 
@@ -115,7 +115,7 @@ function namesIn(folder: string): string[] {
 const FILES = 2_000;
 /** An extension so large that unpacking it takes a while. */
 const heavy = (name: string): Buffer =>
-  speaking(
+  speakingExtension(
     name,
     {},
     Array.from({ length: FILES }, (_, at) => ({ name: `files/${at}`, bytes: 'x', method: 0 })),
@@ -123,10 +123,10 @@ const heavy = (name: string): Buffer =>
 
 for (const [when, make, waitMs] of [
   ['while an extension of a session is unpacked', heavy, 0],
-  ['around the time at which the extensions of a session are loaded', speaking, 40],
+  ['around the time at which the extensions of a session are loaded', speakingExtension, 40],
 ] as const)
   test(`a session has all extensions or has ended if the server is killed ${when}`, async () => {
-    const extensionIds = [(await uploaded(make('one'))).id, (await uploaded(speaking('two'))).id];
+    const extensionIds = [(await uploaded(make('one'))).id, (await uploaded(speakingExtension('two'))).id];
     const body = { keepAlive: true, extensionIds };
     const headers = { 'idempotency-key': randomUUID() };
     const result = server.api<Session>('POST', SESSIONS, { body, headers }).catch(() => undefined);

@@ -9,8 +9,8 @@ import { setTimeout } from 'node:timers/promises';
 import type { Credits } from '../../contract/credits.ts';
 import type { Session } from '../../contract/sessions.ts';
 import { CdpClient, refusedUpgrade } from '../harness/cdp.ts';
-import { createContext, persistent } from '../harness/contexts.ts';
-import { at } from '../harness/fleet.ts';
+import { createContext, persistentBody } from '../harness/contexts.ts';
+import { addressAt } from '../harness/fleet.ts';
 import { sessionLeftovers } from '../harness/leftovers.ts';
 import { liftLimits, ownerToken } from '../harness/limits.ts';
 import { openPages } from '../harness/pages.ts';
@@ -83,7 +83,7 @@ async function sessionsOn(host: TestServer, count: number): Promise<CreatedSessi
 }
 
 async function record({ connectUrl }: CreatedSession): Promise<CdpClient> {
-  const client = await CdpClient.connect(at(three, connectUrl));
+  const client = await CdpClient.connect(addressAt(three, connectUrl));
   await client.visit(`${pages.a}/moving`, await client.attachToPage());
   return client;
 }
@@ -99,7 +99,7 @@ async function assertLost(t: TestContext, sessions: readonly CreatedSession[], s
 
 /** Connects through the third host. */
 const connected = (session: CreatedSession | undefined): Promise<CdpClient> =>
-  CdpClient.connect(at(three, session?.connectUrl ?? assert.fail()));
+  CdpClient.connect(addressAt(three, session?.connectUrl ?? assert.fail()));
 
 async function saysWhenClosed(
   t: TestContext,
@@ -135,7 +135,7 @@ async function assertStartsAnew(host: TestServer, lost: readonly CreatedSession[
     left => left.length === 0,
   );
   for (const { id, connectUrl } of lost) {
-    assert.equal((await refusedUpgrade(at(host, connectUrl))).status, 410);
+    assert.equal((await refusedUpgrade(addressAt(host, connectUrl))).status, 410);
     assert.equal((await host.read(id)).endReason, 'host_lost');
   }
 }
@@ -168,7 +168,7 @@ async function assertNothingRuns(): Promise<void> {
 
 test('when a host with ten sessions is killed and another is cut off from the database, both are lost, and recordings, slots and credit stay usable', async t => {
   const context = await createContext(three);
-  const saving = await sessionOn(one, persistent(context.id));
+  const saving = await sessionOn(one, persistentBody(context.id));
   const filmed = await sessionOn(one);
   const others = [filmed, ...(await sessionsOn(one, 8))];
   const withoutDatabase = await sessionsOn(two, 2);
@@ -197,12 +197,12 @@ test('when a host with ten sessions is killed and another is cut off from the da
     fleet.databaseReaches(two, true);
   }
   await playlistWhen(three, filmed.id, film.pageId, text => text.includes('#EXT-X-ENDLIST'));
-  const again = await three.createSession({ keepAlive: true, ...persistent(context.id) });
+  const again = await three.createSession({ keepAlive: true, ...persistentBody(context.id) });
   await three.release(again.id);
   await one.start();
   await assertStartsAnew(one, [saving]);
   await assertStartsAnew(two, withoutDatabase);
-  assert.ok(await isResponsive({ connectUrl: at(two, kept.connectUrl) }));
+  assert.ok(await isResponsive({ connectUrl: addressAt(two, kept.connectUrl) }));
   await two.release(kept.id);
   await assertNothingRuns();
   await assertCharged();
@@ -239,7 +239,7 @@ test('when one host is cut off from the network and another is paused, both are 
 test('when PostgreSQL restarts while the object store is unavailable, clients continue, no session is lost, and a recording is complete afterwards', async t => {
   const filmed = await sessionOn(one);
   const sessions = [filmed, await sessionOn(two), await sessionOn(three)];
-  const clients = await Promise.all(sessions.map(({ connectUrl }) => CdpClient.connect(at(two, connectUrl))));
+  const clients = await Promise.all(sessions.map(({ connectUrl }) => CdpClient.connect(addressAt(two, connectUrl))));
   const assertAllRespond = async (): Promise<void> => {
     for (const client of clients) assert.ok((await client.send('Browser.getVersion')).product);
   };

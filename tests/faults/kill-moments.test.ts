@@ -9,9 +9,9 @@ import type { Session } from '../../contract/sessions.ts';
 import { boxesOf } from '../harness/boxes.ts';
 import type { HttpResult } from '../harness/http.ts';
 import { liftLimits, ownerToken, readLimits } from '../harness/limits.ts';
-import { moodyChromium } from '../harness/moody-chromium.ts';
+import { faultyChromium } from '../harness/moody-chromium.ts';
 import { startServer } from '../harness/server.ts';
-import { eventually, soon } from '../harness/until.ts';
+import { eventually, withTimeLimit } from '../harness/until.ts';
 import { assertRowsAreTrue, openSessions, releaseAll } from './aftermath.ts';
 import { assertAgrees } from './count.ts';
 
@@ -19,7 +19,7 @@ const WARM = 1;
 const SLOTS = 2;
 const SESSIONS = '/v1/browsers/sessions';
 
-const chromium = await moodyChromium();
+const chromium = await faultyChromium();
 const server = await startServer({
   env: {
     BERTH_CHROMIUM: chromium.path,
@@ -161,7 +161,7 @@ test('queued callers are disconnected if the server is killed, and get a session
   await eventually('both to be queued', queued, count => count === callers.length);
   await restartedAgreeing();
   for (const { key, result } of callers) {
-    assert.equal(await soon('the caller to be cut off', result), undefined);
+    assert.equal(await withTimeLimit('the caller to be cut off', result), undefined);
     assert.deepEqual(await written(key), [], 'a queued caller has no session');
     // The application's limit equals the number of slots, which is the maximum for the limit.
     assert.equal((await ask(key)).body.code, 'concurrency_limit', 'there is no more room than before');

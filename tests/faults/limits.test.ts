@@ -7,7 +7,7 @@ import type { SessionEventPage } from '../../contract/events.ts';
 import { CdpClient } from '../harness/cdp.ts';
 import { openPages } from '../harness/pages.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
-import { soon } from '../harness/until.ts';
+import { withTimeLimit } from '../harness/until.ts';
 import { assertEnded, releaseAll } from './aftermath.ts';
 import { connectPlaywright, contextOf, isResponsive } from './clients.ts';
 import { boxOf } from './victims.ts';
@@ -76,7 +76,7 @@ test('only the renderer is killed when a page exceeds the memory limit', async (
   const browser = await connectPlaywright(session);
   const { client, channel, evaluating } = await gluttonousPage(session);
   await client.event('Inspector.targetCrashed', event => event.sessionId === channel);
-  assert.ok((await soon('the pending command to be answered', evaluating)).error);
+  assert.ok((await withTimeLimit('the pending command to be answered', evaluating)).error);
   const page = await contextOf(browser).newPage();
   await page.goto(`${pages.url}/next`);
   assert.equal(await page.title(), 'Next');

@@ -12,7 +12,7 @@ import { durationOf, framesOf } from '../harness/film.ts';
 import { killBox } from '../harness/kill-box.ts';
 import { killIfThere } from '../harness/kill-if-there.ts';
 import { openPages } from '../harness/pages.ts';
-import { askForFiles, fetchFilm, filesOf, playlistWhen, replaysOf } from '../harness/recordings.ts';
+import { fetchFilm, filesOf, playlistWhen, replaysOf, requestFiles } from '../harness/recordings.ts';
 import { startServer, type TestServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
@@ -86,7 +86,7 @@ async function assertWhole(
     list => list.length === tabs,
     STORED_MS,
   );
-  await askForFiles(on, id);
+  await requestFiles(on, id);
   await asked();
   const files = await eventually(
     'all files',

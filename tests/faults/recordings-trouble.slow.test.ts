@@ -10,7 +10,7 @@ import { setTimeout } from 'node:timers/promises';
 import { CdpClient } from '../harness/cdp.ts';
 import { durationOf, framesOf } from '../harness/film.ts';
 import { openPages } from '../harness/pages.ts';
-import { askForFiles, filesOf, replaysOf } from '../harness/recordings.ts';
+import { filesOf, replaysOf, requestFiles } from '../harness/recordings.ts';
 import { startS3 } from '../harness/s3.ts';
 import { startServer, type TestServer } from '../harness/server.ts';
 import { eventsOf } from '../harness/session-events.ts';
@@ -45,7 +45,7 @@ async function begin(server: TestServer) {
 async function fileOf(server: TestServer, id: string): Promise<Buffer> {
   await eventually(
     'the request to be taken',
-    async () => (await askForFiles(server, id)).status === 202,
+    async () => (await requestFiles(server, id)).status === 202,
     Boolean,
     STORED_MS,
   );
@@ -77,7 +77,7 @@ test('requests for files return 502 while the object store is down for a minute,
   await server.release(id);
   const releasedTo = Date.now();
   await server.ended(id);
-  const refused = await askForFiles(server, id);
+  const refused = await requestFiles(server, id);
   assert.deepEqual([refused.status, (refused.body as { code: string }).code], [502, 'recording_service_unavailable']);
   await store.up();
   const film = await fileOf(server, id);

@@ -4,10 +4,10 @@ import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
 import type { Session } from '../../contract/sessions.ts';
 import { CdpClient } from '../harness/cdp.ts';
-import { moodyChromium } from '../harness/moody-chromium.ts';
+import { faultyChromium } from '../harness/moody-chromium.ts';
 import { openPages } from '../harness/pages.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
-import { eventually, soon } from '../harness/until.ts';
+import { eventually, withTimeLimit } from '../harness/until.ts';
 import { releaseAll } from './aftermath.ts';
 import {
   connectPlaywright,
@@ -27,7 +27,7 @@ import {
 const ADOPT_GRACE_SECONDS = 45;
 const MARKER = 'kept in the heap of the page';
 
-const chromium = await moodyChromium();
+const chromium = await faultyChromium();
 const pages = await openPages({ '/held': '<title>Held</title>' });
 const server = await startServer({
   pages,
@@ -64,7 +64,7 @@ test('when the server is killed under load, sessions continue, deadlines still a
   );
 
   await server.kill('SIGKILL');
-  await soon('every client to hear of it', Promise.all(busy.map(({ ended }) => ended)));
+  await withTimeLimit('every client to hear of it', Promise.all(busy.map(({ ended }) => ended)));
   await lost;
   chromium.mood('well');
   await eventually('the short session to be overdue', () => server.now() > new Date(short.expiresAt));

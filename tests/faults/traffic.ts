@@ -7,7 +7,7 @@ import type { Session } from '../../contract/sessions.ts';
 import { CdpClient } from '../harness/cdp.ts';
 import { ask } from '../harness/http.ts';
 import type { CreatedSession } from '../harness/server.ts';
-import { eventually, soon } from '../harness/until.ts';
+import { eventually, withTimeLimit } from '../harness/until.ts';
 
 const AGENTS = 2;
 const PAUSE_MS = 500;
@@ -47,7 +47,7 @@ export class Traffic {
    */
   async end(): Promise<{ requests: number; repeated: readonly string[]; failed: readonly string[] }> {
     this.#isOver = true;
-    await soon('the agents to end', Promise.all(this.#agents));
+    await withTimeLimit('the agents to end', Promise.all(this.#agents));
     return { requests: this.#requests, repeated: this.#repeated, failed: this.#failed };
   }
 

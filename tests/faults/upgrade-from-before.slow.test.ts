@@ -6,7 +6,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { CdpClient } from '../harness/cdp.ts';
-import { at, startFleet } from '../harness/fleet.ts';
+import { addressAt, startFleet } from '../harness/fleet.ts';
 import { run, temporaryFolder } from '../harness/install-release.ts';
 import { openPages } from '../harness/pages.ts';
 import { CHECKOUT, type CreatedSession, startServer } from '../harness/server.ts';
@@ -84,7 +84,7 @@ test('hosts of two versions work side by side, and sessions keep running when th
   for (const host of fleet.hosts)
     for (const { id, connectUrl } of sessions) {
       assert.equal((await host.read(id)).status, 'RUNNING');
-      const client = await CdpClient.connect(at(host, connectUrl));
+      const client = await CdpClient.connect(addressAt(host, connectUrl));
       await client.evaluate('globalThis.kept = 7', await client.attachToPage());
       await client.close();
       const debug = await host.api('GET', `/v1/browsers/sessions/${id}/debug`);
@@ -97,7 +97,7 @@ test('hosts of two versions work side by side, and sessions keep running when th
   for (const host of fleet.hosts)
     for (const { id, connectUrl } of sessions) {
       assert.equal((await host.read(id)).status, 'RUNNING');
-      const client = await CdpClient.connect(at(host, connectUrl));
+      const client = await CdpClient.connect(addressAt(host, connectUrl));
       assert.equal(await client.evaluate('globalThis.kept', await client.attachToPage()), 7);
       await client.close();
     }

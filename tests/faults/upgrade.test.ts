@@ -6,17 +6,17 @@ import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, test } from 'node:test';
 import { CdpClient } from '../harness/cdp.ts';
 import { sessionLeftovers } from '../harness/leftovers.ts';
-import { moodyChromium } from '../harness/moody-chromium.ts';
+import { faultyChromium } from '../harness/moody-chromium.ts';
 import { openPages } from '../harness/pages.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
-import { eventually, soon } from '../harness/until.ts';
+import { eventually, withTimeLimit } from '../harness/until.ts';
 import { assertEnded, assertRowsAreTrue, openSessions, releaseAll } from './aftermath.ts';
 import { connectPlaywright, connectPuppeteer, disconnected, firstPage, flooding, isResponsive } from './clients.ts';
 import { isGone, postgresOf } from './victims.ts';
 
 /** Much less than a supervisor waits before SIGKILL, but enough on a busy machine. */
 const GONE_MS = 40_000;
-const chromium = await moodyChromium();
+const chromium = await faultyChromium();
 const pages = await openPages();
 const server = await startServer({
   pages,
@@ -70,7 +70,7 @@ test('after SIGTERM, active clients are closed with 1001, the process exits in t
   const tookMs = await stop('SIGTERM');
   assert.ok(tookMs < GONE_MS, `${tookMs} ms`);
   for (const client of [raw, guest]) assert.equal((await client.closed()).code, 1001);
-  await soon('the libraries to hear of it', Promise.all([...left, flood.ended]));
+  await withTimeLimit('the libraries to hear of it', Promise.all([...left, flood.ended]));
   await start();
 
   const { status, expiresAt, connectUrl } = await server.read(session.id);
@@ -145,7 +145,7 @@ async function requestUnderWay(): Promise<Socket> {
   const head = ['POST /v1/browsers/sessions HTTP/1.1', `Host: ${hostname}`, `Authorization: Bearer ${server.key}`];
   const body = ['Content-Type: application/json', 'Content-Length: 2', 'Expect: 100-continue', '', ''];
   socket.write([...head, ...body].join('\r\n'));
-  const [response] = await soon('the server to ask for the body', once(socket, 'data'));
+  const [response] = await withTimeLimit('the server to ask for the body', once(socket, 'data'));
   assert.match(String(response), /^HTTP\/1\.1 100 /);
   return socket;
 }

@@ -9,7 +9,7 @@ import { CdpClient } from '../harness/cdp.ts';
 import { ask } from '../harness/http.ts';
 import type { Pages } from '../harness/pages.ts';
 import type { CreatedSession, TestServer } from '../harness/server.ts';
-import { eventually, soon } from '../harness/until.ts';
+import { eventually, withTimeLimit } from '../harness/until.ts';
 import type { Between } from './between.ts';
 import type { HostileWeb } from './hostile-web.ts';
 
@@ -115,7 +115,11 @@ export class Witness {
   async #ask(): Promise<void> {
     while (!this.#stopped) {
       const before = performance.now();
-      await soon("the other application's session to answer", this.#client.evaluate('1 + 1', this.#page), WITNESS_MS);
+      await withTimeLimit(
+        "the other application's session to answer",
+        this.#client.evaluate('1 + 1', this.#page),
+        WITNESS_MS,
+      );
       this.worstMs = Math.max(this.worstMs, performance.now() - before);
       this.responseCount++;
       await new Promise(resolve => setTimeout(resolve, WITNESS_EVERY_MS));

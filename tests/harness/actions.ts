@@ -19,7 +19,7 @@ export const ACTION_SCOPES = [
   ...['actions:prepare', 'actions:execute'],
 ];
 
-let prepared = 0;
+let preparedCount = 0;
 
 /** Sends requests about Actions with one agent key. */
 export class ActionAgent {
@@ -31,7 +31,7 @@ export class ActionAgent {
     this.#key = key;
   }
 
-  prepare(operationId: string, body: object, idempotencyKey = `action ${++prepared}`): Promise<ApiResult<Action>> {
+  prepare(operationId: string, body: object, idempotencyKey = `action ${++preparedCount}`): Promise<ApiResult<Action>> {
     return this.#send('POST', `operations/${operationId}/prepare`, body, { 'idempotency-key': idempotencyKey });
   }
 
@@ -96,21 +96,26 @@ export async function addPasskey(server: TestServer, person: Person): Promise<Au
   const { status, body, text } = await person.send<PasskeyChallenge>('POST', '/v1/account/passkeys/options', {}, at);
   assert.equal(status, 200, text);
   const response = passkey.create(body.publicKey);
-  const added = await person.send('POST', '/v1/account/passkeys', { ticket: body.ticket, name: 'key', response }, at);
-  assert.equal(added.status, 201, added.text);
+  const addResponse = await person.send(
+    'POST',
+    '/v1/account/passkeys',
+    { ticket: body.ticket, name: 'key', response },
+    at,
+  );
+  assert.equal(addResponse.status, 201, addResponse.text);
   return passkey;
 }
 
 /** Signs the digest of the Action, as the page does. */
-export async function signed(
+export async function signAction(
   server: TestServer,
   person: Person,
   passkey: Authenticator,
   { jobId }: Pick<Action, 'jobId'>,
-  forged: Forgery = {},
+  forgery: Forgery = {},
 ): Promise<object> {
   const path = actionsPath(server, `/${jobId}/challenge`);
   const { status, body, text } = await person.send<ActionChallenge>('POST', path, {}, atLocalhost(server));
   assert.equal(status, 200, text);
-  return passkey.get(body.publicKey ?? assert.fail('there is no challenge'), forged);
+  return passkey.get(body.publicKey ?? assert.fail('there is no challenge'), forgery);
 }

@@ -27,12 +27,12 @@ export class Authenticator {
   }
 
   /** Creates the response to `navigator.credentials.create`. */
-  create(publicKey: Readonly<Record<string, unknown>>, forged: Forgery = {}): object {
-    const clientDataJSON = this.#clientData('webauthn.create', publicKey, forged);
+  create(publicKey: Readonly<Record<string, unknown>>, forgery: Forgery = {}): object {
+    const clientDataJSON = this.#clientData('webauthn.create', publicKey, forgery);
     const length = Buffer.alloc(2);
     length.writeUInt16BE(this.#id.length);
-    const attested = Buffer.concat([Buffer.alloc(16), length, this.#id, this.#coseKey()]);
-    const authData = Buffer.concat([this.#authData(forged, ATTESTED), attested]);
+    const attestedData = Buffer.concat([Buffer.alloc(16), length, this.#id, this.#coseKey()]);
+    const authData = Buffer.concat([this.#authData(forgery, ATTESTED), attestedData]);
     const attestationObject = Buffer.concat([
       Buffer.from([0xa3]),
       ...[text('fmt'), text('none'), text('attStmt'), Buffer.from([0xa0]), text('authData'), bytes(authData)],
@@ -45,14 +45,14 @@ export class Authenticator {
   }
 
   /** Creates the response to `navigator.credentials.get`. */
-  get(publicKey: Readonly<Record<string, unknown>>, forged: Forgery = {}): object {
-    const clientDataJSON = this.#clientData('webauthn.get', publicKey, forged);
-    const authenticatorData = this.#authData(forged, 0);
-    const signed = Buffer.concat([authenticatorData, createHash('sha256').update(clientDataJSON).digest()]);
+  get(publicKey: Readonly<Record<string, unknown>>, forgery: Forgery = {}): object {
+    const clientDataJSON = this.#clientData('webauthn.get', publicKey, forgery);
+    const authenticatorData = this.#authData(forgery, 0);
+    const signedData = Buffer.concat([authenticatorData, createHash('sha256').update(clientDataJSON).digest()]);
     return this.#json({
       clientDataJSON: clientDataJSON.toString('base64url'),
       authenticatorData: authenticatorData.toString('base64url'),
-      signature: sign('sha256', signed, this.#keys.privateKey).toString('base64url'),
+      signature: sign('sha256', signedData, this.#keys.privateKey).toString('base64url'),
     });
   }
 
@@ -61,17 +61,17 @@ export class Authenticator {
     return { id, rawId: id, type: 'public-key', clientExtensionResults: {}, response };
   }
 
-  #clientData(type: string, publicKey: Readonly<Record<string, unknown>>, forged: Forgery): Buffer {
-    const challenge = forged.challenge ?? String(publicKey.challenge);
-    const origin = forged.origin ?? this.#origin;
-    return Buffer.from(JSON.stringify({ type: forged.type ?? type, challenge, origin, crossOrigin: false }));
+  #clientData(type: string, publicKey: Readonly<Record<string, unknown>>, forgery: Forgery): Buffer {
+    const challenge = forgery.challenge ?? String(publicKey.challenge);
+    const origin = forgery.origin ?? this.#origin;
+    return Buffer.from(JSON.stringify({ type: forgery.type ?? type, challenge, origin, crossOrigin: false }));
   }
 
-  #authData({ rpId = new URL(this.#origin).hostname, isVerified = true }: Forgery, more: number): Buffer {
+  #authData({ rpId = new URL(this.#origin).hostname, isVerified = true }: Forgery, extraFlags: number): Buffer {
     this.#counter += 1;
     const counter = Buffer.alloc(4);
     counter.writeUInt32BE(this.#counter);
-    const flags = PRESENT | (isVerified ? VERIFIED : 0) | more;
+    const flags = PRESENT | (isVerified ? VERIFIED : 0) | extraFlags;
     return Buffer.concat([createHash('sha256').update(rpId).digest(), Buffer.from([flags]), counter]);
   }
 

@@ -21,7 +21,7 @@ export interface Validity {
   readonly to?: number;
 }
 
-export interface Signed {
+export interface SignedCertificate {
   readonly cert: string;
   readonly key: string;
 }
@@ -30,7 +30,7 @@ export interface Authority {
   readonly pem: string;
   readonly der: Buffer;
   /** Creates a server certificate for a name or an IPv4 address. */
-  issue(name: string, validity?: Validity): Signed;
+  issue(name: string, validity?: Validity): SignedCertificate;
 }
 
 export function makeAuthority(name: string, validity: Validity = {}): Authority {
@@ -44,7 +44,7 @@ export function makeAuthority(name: string, validity: Validity = {}): Authority 
   return { pem: pemOf(der), der, issue: (host, dates = {}) => issue(name, privateKey, host, dates) };
 }
 
-function issue(issuer: string, signedWith: KeyObject, host: string, validity: Validity): Signed {
+function issue(issuer: string, signedWith: KeyObject, host: string, validity: Validity): SignedCertificate {
   const { publicKey, privateKey } = newKeys();
   const isAddress = /^[0-9.]+$/.test(host);
   const name = isAddress
@@ -78,7 +78,7 @@ function certificate({ subject, issuer, validity, publicKey, signedWith, extensi
     tagged(TAG.integer, Buffer.concat([Buffer.from([0x01]), randomBytes(8)])),
     algorithm,
     nameOf(issuer),
-    sequence(time(from), time(to)),
+    sequence(utcTime(from), utcTime(to)),
     nameOf(subject),
     publicKey.export({ type: 'spki', format: 'der' }),
     tagged(0xa3, sequence(...extensions)),
@@ -96,7 +96,7 @@ const extension = (id: string, isCritical: boolean, value: Buffer): Buffer =>
   sequence(oid(id), ...(isCritical ? [tagged(TAG.bool, Buffer.from([0xff]))] : []), tagged(TAG.octets, value));
 
 /** A UTCTime, which has a two-digit year. */
-const time = (days: number): Buffer => {
+const utcTime = (days: number): Buffer => {
   const digits = new Date(Date.now() + days * DAY_MS).toISOString().replace(/\D/g, '').slice(2, 14);
   return tagged(0x17, Buffer.from(`${digits}Z`));
 };

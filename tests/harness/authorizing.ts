@@ -9,22 +9,26 @@ import { after } from 'node:test';
  * Returns the address at which requests reach `target` with this `Authorization` header. The listener is closed after
  * the test file.
  */
-export async function authorizing(target: URL, authorization: string): Promise<URL> {
+export async function openAuthorizingProxy(target: URL, authorization: string): Promise<URL> {
   const listener = createServer((incoming, outgoing) => {
     const { method, headers } = incoming;
     const { host, origin } = headers;
-    const renamed = {
-      ...(host === own.host ? { host: target.host } : {}),
-      ...(origin === own.origin ? { origin: target.origin } : {}),
+    const renamedHeaders = {
+      ...(host === ownUrl.host ? { host: target.host } : {}),
+      ...(origin === ownUrl.origin ? { origin: target.origin } : {}),
     };
-    const sent = request(target, { method, headers: { ...headers, ...renamed, authorization }, agent: false });
-    sent.on('response', response => {
+    const targetRequest = request(target, {
+      method,
+      headers: { ...headers, ...renamedHeaders, authorization },
+      agent: false,
+    });
+    targetRequest.on('response', response => {
       outgoing.writeHead(response.statusCode ?? 502, response.headers);
       response.pipe(outgoing);
     });
-    sent.on('error', () => outgoing.destroy());
-    outgoing.on('close', () => sent.destroy());
-    incoming.pipe(sent);
+    targetRequest.on('error', () => outgoing.destroy());
+    outgoing.on('close', () => targetRequest.destroy());
+    incoming.pipe(targetRequest);
   });
   listener.listen(0, '127.0.0.1');
   await once(listener, 'listening');
@@ -34,6 +38,6 @@ export async function authorizing(target: URL, authorization: string): Promise<U
   });
   const address = listener.address();
   if (address === null || typeof address === 'string') throw new Error('the listener has no port');
-  const own = new URL(target.pathname, `http://127.0.0.1:${address.port}`);
-  return own;
+  const ownUrl = new URL(target.pathname, `http://127.0.0.1:${address.port}`);
+  return ownUrl;
 }

@@ -62,13 +62,13 @@ export async function startBareBrowser(log: Log = silentLog): Promise<BareBrowse
 
 function startChromium(folder: string, pipes: { fifoIn: string; fifoOut: string }, scope: Scope): number {
   for (const path of [pipes.fifoIn, pipes.fifoOut]) spawnSync('mkfifo', [path]);
-  const ends = [pipes.fifoIn, pipes.fifoOut].map(path => openSync(path, constants.O_RDWR));
+  const descriptors = [pipes.fifoIn, pipes.fifoOut].map(path => openSync(path, constants.O_RDWR));
   const args = switches({ folder, egressPort: 1, sandbox: false }).filter(one => !one.startsWith('--proxy-'));
   const child = spawn(findChromium() ?? 'chromium', args, {
-    stdio: ['ignore', 'ignore', 'ignore', ...ends],
+    stdio: ['ignore', 'ignore', 'ignore', ...descriptors],
     detached: true,
   });
-  for (const end of ends) closeSync(end);
+  for (const end of descriptors) closeSync(end);
   const { pid } = child;
   if (pid === undefined) throw new Error('Chromium did not start');
   const exited = once(child, 'exit');
@@ -83,12 +83,12 @@ async function bridge(browser: () => Browser, scope: Scope): Promise<string> {
   const sockets = new WebSocketServer({ port: 0, host: '127.0.0.1', maxPayload: 256 * 1024 ** 2 });
   await once(sockets, 'listening');
   sockets.on('connection', async socket => {
-    const early: Buffer[] = [];
+    const earlyMessages: Buffer[] = [];
     let client: BrowserClient | undefined;
     socket.on('message', data => {
       if (!Buffer.isBuffer(data)) return;
       if (client) client.receive(data);
-      else early.push(data);
+      else earlyMessages.push(data);
     });
     socket.on('close', () => void client?.close().catch(() => {}));
     const policy = {
@@ -102,7 +102,7 @@ async function bridge(browser: () => Browser, scope: Scope): Promise<string> {
       failed: () => socket.terminate(),
       readLong: async message => work(message),
     });
-    for (const message of early) client.receive(message);
+    for (const message of earlyMessages) client.receive(message);
   });
   scope.defer(() => {
     for (const socket of sockets.clients) socket.terminate();

@@ -14,7 +14,7 @@ export const FRONTS = Number(process.env.BERTH_TEST_FRONTS ?? 0);
 type Env = Readonly<Record<string, string | undefined>>;
 
 /** The options of a server that are inspected here. */
-interface Wanted {
+interface InspectedOptions {
   readonly env?: Env;
   readonly clock?: 'real' | 'test';
   readonly isMeasured?: boolean;
@@ -31,7 +31,7 @@ interface Startable {
 }
 
 /** What is added here to the options of the test. */
-interface Given {
+interface AddedOptions {
   readonly env: Env;
   readonly within: { readonly command: readonly string[]; readonly url: string };
   readonly key?: string;
@@ -41,29 +41,37 @@ interface Given {
  * Whether the test leaves open how its server is started. A test clock is excluded, because a host would lose its lease
  * when the clock is advanced.
  */
-export const mayHaveFronts = ({ dataDir, user, env = {}, clock, isMeasured, installed, within }: Wanted): boolean =>
+export const mayHaveFronts = ({
+  dataDir,
+  user,
+  env = {},
+  clock,
+  isMeasured,
+  installed,
+  within,
+}: InspectedOptions): boolean =>
   FRONTS > 0 &&
   ![dataDir, user, installed, within, env.DATABASE_URL, env.BERTH_PROCESSES, env.BERTH_PUBLIC_URL].some(Boolean) &&
   clock !== 'test' &&
   !isMeasured;
 
 export async function startBehindFronts<Server extends Startable>(
-  wanted: Env | undefined,
-  make: (given: Given, port: number) => Server,
+  testEnv: Env | undefined,
+  make: (given: AddedOptions, port: number) => Server,
 ): Promise<Server> {
   const scope = new Scope();
   const [database, store] = await Promise.all([startForeignServer(scope), startS3()]);
   scope.defer(() => store.close());
   const ports: number[] = [];
-  const url = await openTurns(ports, scope);
+  const url = await openRoundRobin(ports, scope);
   const shared = {
     ...{ DATABASE_URL: database.url.reveal(), BERTH_SECRET: randomBytes(32).toString('hex') },
     ...{ BERTH_MASTER_KEY: randomBytes(32).toString('hex'), BERTH_PUBLIC_URL: url },
-    ...{ ...store.env, ...wanted },
+    ...{ ...store.env, ...testEnv },
   };
-  const start = async (own: Env, key?: string): Promise<Server> => {
+  const start = async (hostEnv: Env, key?: string): Promise<Server> => {
     const port = await freePort();
-    const env = { ...shared, ...own, BERTH_LISTEN: `127.0.0.1:${port}` };
+    const env = { ...shared, ...hostEnv, BERTH_LISTEN: `127.0.0.1:${port}` };
     const server = make({ env, within: { command: [], url }, ...(key === undefined ? {} : { key }) }, port);
     after(() => server.close());
     ports.push(port);
@@ -78,32 +86,32 @@ export async function startBehindFronts<Server extends Startable>(
 }
 
 /** Passes each new connection to the next port. A port that refuses it, because its host is restarting, is skipped. */
-async function openTurns(ports: readonly number[], scope: Scope): Promise<string> {
+async function openRoundRobin(ports: readonly number[], scope: Scope): Promise<string> {
   const sockets = new Set<Socket>();
   const keep = (socket: Socket): void => {
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   };
-  let turn = 0;
-  const join = (socket: Socket, triesLeft: number): void => {
-    const through = connect(ports[turn++ % ports.length] ?? 0, '127.0.0.1');
-    keep(through);
-    socket.once('close', () => through.destroy());
-    through.once('error', () => {
-      const hasServed = through.bytesRead > 0 || through.readyState.startsWith('open');
-      if (!hasServed && triesLeft > 0 && !socket.destroyed) join(socket, triesLeft - 1);
+  let nextIndex = 0;
+  const connectNext = (socket: Socket, triesLeft: number): void => {
+    const upstream = connect(ports[nextIndex++ % ports.length] ?? 0, '127.0.0.1');
+    keep(upstream);
+    socket.once('close', () => upstream.destroy());
+    upstream.once('error', () => {
+      const hasServed = upstream.bytesRead > 0 || upstream.readyState.startsWith('open');
+      if (!hasServed && triesLeft > 0 && !socket.destroyed) connectNext(socket, triesLeft - 1);
       else socket.destroy();
     });
-    through.once('connect', () => {
-      through.once('close', () => socket.destroy());
-      socket.pipe(through);
-      through.pipe(socket);
+    upstream.once('connect', () => {
+      upstream.once('close', () => socket.destroy());
+      socket.pipe(upstream);
+      upstream.pipe(socket);
     });
   };
   const turns = createServer({ pauseOnConnect: true }, socket => {
     keep(socket);
     socket.on('error', () => {});
-    join(socket, ports.length);
+    connectNext(socket, ports.length);
   });
   await new Promise<void>(resolve => turns.listen(0, '127.0.0.1', resolve));
   scope.defer(() => {

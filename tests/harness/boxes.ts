@@ -4,40 +4,40 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cgroupsOf, installIdOf } from './leftovers.ts';
 
-export interface SeenBox {
+export interface FoundBox {
   /** The id with which the box was started, which is that of its session or of a warm browser. */
   readonly id: string;
   readonly pids: readonly number[];
 }
 
-export function boxesOf(dataDir: string): readonly SeenBox[] {
-  const mark = `BERTH_BOX=${installIdOf(dataDir)}/`;
+export function boxesOf(dataDir: string): readonly FoundBox[] {
+  const marker = `BERTH_BOX=${installIdOf(dataDir)}/`;
   const found = new Map<string, number[]>();
   for (const name of readdirSync('/proc').filter(entry => /^\d+$/.test(entry))) {
-    const entry = environmentOf(name).find(one => one.startsWith(mark));
-    if (entry) found.set(entry.slice(mark.length), [...(found.get(entry.slice(mark.length)) ?? []), Number(name)]);
+    const entry = environmentOf(name).find(one => one.startsWith(marker));
+    if (entry) found.set(entry.slice(marker.length), [...(found.get(entry.slice(marker.length)) ?? []), Number(name)]);
   }
   return [...found].map(([id, pids]) => ({ id, pids }));
 }
 
 /** Whether the box has processes, and the helper that opens the server's listener has exited. */
-export const boxStands = ({ pids }: SeenBox): boolean =>
+export const isBoxReady = ({ pids }: FoundBox): boolean =>
   pids.length > 0 && !pids.some(pid => commandLine(pid).includes('/listener.pl'));
 
 /** The CPU weight of a box relative to a normal one. Undefined if the box has no cgroup with a weight. */
 export function processorShareOf(dataDir: string, id: string): number | undefined {
-  const own = cgroupsOf(dataDir).filter(folder => folder.endsWith(`/${id}`));
-  const read = (file: string, ordinary: number) =>
-    own.map(folder => join(folder, file)).flatMap(path => shareIn(path, ordinary));
+  const cgroups = cgroupsOf(dataDir).filter(folder => folder.endsWith(`/${id}`));
+  const read = (file: string, normalWeight: number) =>
+    cgroups.map(folder => join(folder, file)).flatMap(path => shareIn(path, normalWeight));
   return [...read('cpu.shares', 1024), ...read('cpu.weight', 100)][0];
 }
 
 /**
  * Returns a list with the share. The list is empty if the machine has the other cgroup version or if the box is gone.
  */
-function shareIn(path: string, ordinary: number): number[] {
+function shareIn(path: string, normalWeight: number): number[] {
   try {
-    return [Number(readFileSync(path)) / ordinary];
+    return [Number(readFileSync(path)) / normalWeight];
   } catch {
     return [];
   }

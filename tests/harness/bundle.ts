@@ -5,12 +5,12 @@ import { pathToFileURL } from 'node:url';
 const CHECKOUT = join(import.meta.dirname, '../..');
 const FOLDER = process.env.BERTH_TEST_BUNDLE;
 
-const placeOf = (name: string, source: string): string =>
+const pathOf = (name: string, source: string): string =>
   FOLDER ? join(FOLDER, `${name}.mjs`) : join(CHECKOUT, source);
 
-export const PROGRAM = placeOf('berth', 'cli/berth.ts');
-export const WITH_CLOCK = placeOf('serve-with-clock', 'tests/harness/serve-with-clock.ts');
-export const WATCH_RESPONSES = pathToFileURL(placeOf('watch-responses', 'tests/harness/watch-responses.ts')).href;
-const COMMANDS = pathToFileURL(placeOf('run', 'cli/run.ts')).href;
+export const PROGRAM = pathOf('berth', 'cli/berth.ts');
+export const WITH_CLOCK = pathOf('serve-with-clock', 'tests/harness/serve-with-clock.ts');
+export const WATCH_RESPONSES = pathToFileURL(pathOf('watch-responses', 'tests/harness/watch-responses.ts')).href;
+const COMMANDS_URL = pathToFileURL(pathOf('run', 'cli/run.ts')).href;
 
-export const loadCommands = (): Promise<typeof import('../../cli/run.ts')> => import(COMMANDS);
+export const loadCommands = (): Promise<typeof import('../../cli/run.ts')> => import(COMMANDS_URL);

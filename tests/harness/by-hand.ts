@@ -20,7 +20,7 @@ const NOBODY = 65_534;
  * Switches that are left out. The last one only saves processor time, and someone who starts Chromium by hand would not
  * set it. The same applies to SPARE_RENDERER.
  */
-const NOT_BY_HAND = /^--(remote-debugging-pipe|proxy-server|proxy-bypass-list|animation-duration-scale)/;
+const EXCLUDED_SWITCHES = /^--(remote-debugging-pipe|proxy-server|proxy-bypass-list|animation-duration-scale)/;
 
 export interface ByHandOptions {
   /** A profile that is copied before the start. */
@@ -41,19 +41,19 @@ export class ByHand {
   }
 
   /** Starts Chromium. Resolves when its DevTools port is open. */
-  static async start({ profile, spawned }: ByHandOptions = {}): Promise<ByHand> {
+  static async start({ profile, spawned: onSpawned }: ByHandOptions = {}): Promise<ByHand> {
     const folder = mkdtempSync(join(tmpdir(), 'berth-by-hand-'));
     if (profile !== undefined) copyFor(NOBODY, profile, join(folder, 'profile'));
-    const own = switches({ folder, egressPort: 0, sandbox: true })
-      .filter(each => !NOT_BY_HAND.test(each))
+    const switchList = switches({ folder, egressPort: 0, sandbox: true })
+      .filter(each => !EXCLUDED_SWITCHES.test(each))
       .map(each => each.replace(`,${SPARE_RENDERER}`, ''));
-    const child = spawn(CHROMIUM, ['--remote-debugging-port=0', ...own], {
+    const child = spawn(CHROMIUM, ['--remote-debugging-port=0', ...switchList], {
       stdio: ['ignore', 'ignore', 'pipe'],
       detached: true,
       env: { PATH: '/usr/bin:/bin', HOME: folder },
       ...ordinaryUser(folder),
     });
-    spawned?.();
+    onSpawned?.();
     endWithThisProcess(child, folder);
     try {
       const url = await withTimeout(READY_MS, 'Chromium to name its DevTools port', () => portOf(child));
@@ -87,12 +87,12 @@ export class ByHand {
    * Asks the browser to close, waits until it has exited, and removes its profile. `keep` may read the profile before
    * that.
    */
-  async close(keep: (profile: string) => void = () => {}): Promise<void> {
+  async close(readProfile: (profile: string) => void = () => {}): Promise<void> {
     const exited = once(this.#child, 'exit');
     const asking = await CdpClient.connect(this.url);
     asking.ask('Browser.close').catch(() => {}); // it may exit before it answers
     await withTimeout(EXIT_MS, 'Chromium to end', () => exited).finally(() => killGroup(this.#child));
-    keep(join(this.#folder, 'profile'));
+    readProfile(join(this.#folder, 'profile'));
     removeProfile(this.#folder);
   }
 }

@@ -3,11 +3,11 @@ import type { IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { WebSocket } from 'ws';
 import type { ErrorBody } from '../../contract/common.ts';
-import { eventually, soon } from './until.ts';
+import { eventually, withTimeLimit } from './until.ts';
 
 const RESPONSE_MS = 60_000;
 /** Error texts of a page that is navigating or changing its process. */
-const ON_ITS_WAY = /navigated or closed|context was destroyed|Cannot find (default )?(execution )?context/;
+const NAVIGATION_ERRORS = /navigated or closed|context was destroyed|Cannot find (default )?(execution )?context/;
 
 export interface CdpMessage {
   readonly id?: number;
@@ -30,13 +30,13 @@ export class CdpClient {
   readonly #events: CdpMessage[] = [];
   readonly #listeners = new Set<(message: CdpMessage) => void>();
   readonly #closed = Promise.withResolvers<{ code: number; reason: string }>();
-  #id = 0;
+  #lastId = 0;
 
   private constructor(socket: WebSocket, read: (text: string) => CdpMessage | undefined) {
     this.#socket = socket;
     socket.on('message', data => {
       const message = read(String(data));
-      if (message) this.#hear(message);
+      if (message) this.#receive(message);
     });
     socket.on('error', () => {}); // reported by `closed`
     socket.on('close', (code, reason) => {
@@ -62,7 +62,7 @@ export class CdpClient {
       socket.once('open', resolve);
       socket.once('error', reject);
     });
-    await soon(`a socket to ${url} to open`, opened, RESPONSE_MS);
+    await withTimeLimit(`a socket to ${url} to open`, opened, RESPONSE_MS);
     return client;
   }
 
@@ -88,10 +88,10 @@ export class CdpClient {
     withinMs = RESPONSE_MS,
   ): Promise<CdpMessage> {
     if (this.#socket.readyState === WebSocket.CLOSED) return { error: { code: 0, message: 'the socket is closed' } };
-    const id = ++this.#id;
+    const id = ++this.#lastId;
     const reply = new Promise<CdpMessage>(resolve => this.#responses.set(id, resolve));
     this.#socket.send(write(id).toString());
-    return soon(`the answer to ${what}`, reply, withinMs).finally(() => this.#responses.delete(id));
+    return withTimeLimit(`the answer to ${what}`, reply, withinMs).finally(() => this.#responses.delete(id));
   }
 
   /** Sends a string as a text message, and a buffer as a binary message. */
@@ -106,18 +106,18 @@ export class CdpClient {
 
   /** Resolves to the first matching event with this name, whether it was already received or is received later. */
   async event(method: string, satisfies: (event: CdpMessage) => boolean = () => true): Promise<CdpMessage> {
-    const wanted = (message: CdpMessage): boolean => message.method === method && satisfies(message);
-    return this.#events.find(wanted) ?? this.next(`the event ${method}`, wanted);
+    const isMatch = (message: CdpMessage): boolean => message.method === method && satisfies(message);
+    return this.#events.find(isMatch) ?? this.next(`the event ${method}`, isMatch);
   }
 
   /** Resolves to the next matching message of any kind. */
-  next(what: string, wanted: (message: CdpMessage) => boolean): Promise<CdpMessage> {
-    const heard = Promise.withResolvers<CdpMessage>();
+  next(what: string, isMatch: (message: CdpMessage) => boolean): Promise<CdpMessage> {
+    const matched = Promise.withResolvers<CdpMessage>();
     const listen = (message: CdpMessage): void => {
-      if (wanted(message)) heard.resolve(message);
+      if (isMatch(message)) matched.resolve(message);
     };
     this.#listeners.add(listen);
-    return soon(what, heard.promise, RESPONSE_MS).finally(() => this.#listeners.delete(listen));
+    return withTimeLimit(what, matched.promise, RESPONSE_MS).finally(() => this.#listeners.delete(listen));
   }
 
   /** Calls the listener for every message from now on. */
@@ -165,14 +165,14 @@ export class CdpClient {
   ): Promise<unknown> {
     const look = (): Promise<unknown> =>
       this.evaluate(expression, sessionId).catch(error => {
-        if (!ON_ITS_WAY.test(String(error))) throw error;
+        if (!NAVIGATION_ERRORS.test(String(error))) throw error;
       });
     return eventually(what, look, satisfies);
   }
 
   /** Waits until the socket is closed, and returns the close code and the reason. */
   closed(withinMs = RESPONSE_MS): Promise<{ code: number; reason: string }> {
-    return soon('the socket to close', this.#closed.promise, withinMs);
+    return withTimeLimit('the socket to close', this.#closed.promise, withinMs);
   }
 
   get isOpen(): boolean {
@@ -200,7 +200,7 @@ export class CdpClient {
     this.#socket.terminate();
   }
 
-  #hear(message: CdpMessage): void {
+  #receive(message: CdpMessage): void {
     for (const listen of this.#listeners) listen(message);
     if (message.id !== undefined) this.#responses.get(message.id)?.(message);
     else this.#events.push(message);

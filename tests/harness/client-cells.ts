@@ -20,11 +20,11 @@ export const CELLS: readonly Cell[] = [false, true].flatMap(ownContext => WAYS.m
 export type Tracks = ReadonlyMap<string, readonly string[]>;
 
 /** Returns the tracks without the known differences. */
-export type Seen = (known: KnownDifferences) => Tracks;
+export type TracksReader = (known: KnownDifferences) => Tracks;
 
 /** A connected client that can run a cell. */
 export interface Driver {
-  run(cell: Cell): Promise<Seen>;
+  run(cell: Cell): Promise<TracksReader>;
   close(): Promise<void>;
 }
 
@@ -76,10 +76,10 @@ export const STATE = `JSON.stringify([document.title, location.search, opener !=
   screen.width, screen.height, name, history.length, navigator.userAgent, navigator.webdriver, navigator.language,
   navigator.onLine, document.visibilityState, document.referrer, devicePixelRatio])`;
 
-export const opensItself = ({ way }: Cell): boolean => way in WINDOW_ARGUMENTS;
+export const opensByScript = ({ way }: Cell): boolean => way in WINDOW_ARGUMENTS;
 
 /** An expression for the base page. It opens a single window, because Chromium allows one window per user gesture. */
-export const opening = (url: string, { way }: Cell): string =>
+export const openExpression = (url: string, { way }: Cell): string =>
   `void window.open(${JSON.stringify(url)}, ${WINDOW_ARGUMENTS[way] ?? ''})`;
 
 /** The URLs that are opened in each step. */
@@ -95,11 +95,11 @@ export function nameOf(url: string): string {
 }
 
 /** Whether the request is recorded. Requests for icons are not, because they come at any time. */
-export const counts = (url: string): boolean => !url.endsWith('/favicon.ico');
+export const isRecorded = (url: string): boolean => !url.endsWith('/favicon.ico');
 
 export const pathOf = (url: string): string => url.slice(url.indexOf('/', 'http://'.length));
 
-export class Notes {
+export class TrackNotes {
   readonly #tracks = new Map<string, string[]>();
 
   add(track: string, ...seen: readonly unknown[]): void {

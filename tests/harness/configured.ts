@@ -42,8 +42,8 @@ export class Owner {
 
   /** Configures an operation, whether or not it already exists, and publishes it. */
   async publish(id: string, body: object): Promise<ConfiguredOperation> {
-    const standing = await this.send('GET', `operations/${id}`);
-    const configured = await this.configure(id, body, standing.status === 200 ? '*' : undefined);
+    const existing = await this.send('GET', `operations/${id}`);
+    const configured = await this.configure(id, body, existing.status === 200 ? '*' : undefined);
     assert.ok(configured.status === 200 || configured.status === 201, configured.text);
     const published = await this.send<ConfiguredOperation>('POST', `operations/${id}/publish`);
     assert.equal(published.status, 200, published.text);
@@ -58,7 +58,7 @@ export class Owner {
 /** An operation that cancels an order at the upstream. */
 export const cancelOrder = (
   { url }: Pick<Upstream, 'url'>,
-  more: { binding?: object; [field: string]: unknown } = {},
+  overrides: { binding?: object; [field: string]: unknown } = {},
 ) => ({
   title: 'Cancel an order',
   description: 'Cancels an order that has not shipped.',
@@ -71,6 +71,6 @@ export const cancelOrder = (
     additionalProperties: false,
   },
   outputSchema: { type: 'object', properties: { state: { type: 'string' } } },
-  ...more,
-  binding: { method: 'POST', url: `${url}/orders/{orderId}/cancel`, body: { from: '/' }, ...more.binding },
+  ...overrides,
+  binding: { method: 'POST', url: `${url}/orders/{orderId}/cancel`, body: { from: '/' }, ...overrides.binding },
 });

@@ -19,7 +19,7 @@ const COLOUR_RULES = ['color-contrast', 'link-in-text-block'];
  * repeats few kinds of text thousands of times. There, only one text of each kind is checked. Texts are of the same
  * kind if they have the same chain of tags and classes, and the same colours and size.
  */
-const ELEMENTS_MANY = 10_000;
+const ELEMENTS_MAX = 10_000;
 const ONE_TEXT_OF_EACH_KIND = `(() => {
   const places = new Map([[null, '']]);
   const kinds = new Map();
@@ -53,7 +53,7 @@ export const PHONE_DARK: Look = { ...PHONE, colours: 'dark' };
 let browser: Promise<Browser> | undefined;
 
 /** Builds the console. Must be called before the server starts, because the server reads the build then. */
-export const consoleIsBuilt = (): Promise<string> => buildWeb();
+export const ensureConsoleBuilt = (): Promise<string> => buildWeb();
 
 function openBrowser(): Promise<Browser> {
   browser ??= launchOutside();
@@ -63,7 +63,7 @@ function openBrowser(): Promise<Browser> {
 /**
  * Opens a page in its own context. `faults` lists the violations on the page and must be empty at the end of a test.
  */
-export async function openWatched(look: Look, origin: string): Promise<Watched> {
+export async function openWatchedPage(look: Look, origin: string): Promise<WatchedPage> {
   const context = await (await openBrowser()).newContext({
     viewport: { width: look.width, height: look.height },
     colorScheme: look.colours,
@@ -73,14 +73,14 @@ export async function openWatched(look: Look, origin: string): Promise<Watched> 
   });
   context.setDefaultTimeout(WITHIN_MS);
   const page = await context.newPage();
-  return new Watched(context, page, origin);
+  return new WatchedPage(context, page, origin);
 }
 
 after(async () => {
   await (await browser)?.close();
 });
 
-export class Watched {
+export class WatchedPage {
   readonly page: Page;
   readonly faults: string[] = [];
   readonly #context: BrowserContext;
@@ -111,11 +111,11 @@ export class Watched {
    * Returns the violations that axe finds on the page in its current state. With `colours`, only the rules about
    * colours run, for a page that was already checked in the other colour scheme.
    */
-  async findings(of: 'everything' | 'colours' = 'everything'): Promise<string[]> {
+  async findings(scope: 'everything' | 'colours' = 'everything'): Promise<string[]> {
     // The page's policy forbids foreign scripts, so axe is injected through the debugger, which is exempt.
     if (!(await this.page.evaluate(() => 'axe' in globalThis))) await this.page.evaluate(AXE);
-    if (of === 'colours') return this.#run('the page', { runOnly: COLOUR_RULES });
-    if ((await this.page.locator('*').count()) < ELEMENTS_MANY) return this.#run('the page', {});
+    if (scope === 'colours') return this.#run('the page', { runOnly: COLOUR_RULES });
+    if ((await this.page.locator('*').count()) < ELEMENTS_MAX) return this.#run('the page', {});
     const others = Object.fromEntries(COLOUR_RULES.map(rule => [rule, { enabled: false }]));
     return [
       ...(await this.#run('the page', { rules: others })),
@@ -175,9 +175,9 @@ export async function visit(
   origin: string,
   look: Look,
   path: string,
-  work: (page: Page, watched: Watched) => Promise<void>,
+  work: (page: Page, watched: WatchedPage) => Promise<void>,
 ): Promise<void> {
-  const watched = await openWatched(look, origin);
+  const watched = await openWatchedPage(look, origin);
   try {
     await watched.page.goto(`${origin}${path}`);
     await work(watched.page, watched);
@@ -195,13 +195,13 @@ export async function signInByHand(page: Page, email: string, password: string):
 }
 
 /** Runs work on the sessions page, signed in. Fails on a violation. */
-export async function signedIn(
+export async function visitSessions(
   server: TestServer,
   link: string,
   look: Look,
-  work: (watched: Watched) => Promise<void>,
+  work: (watched: WatchedPage) => Promise<void>,
 ): Promise<void> {
-  const watched = await openWatched(look, server.url);
+  const watched = await openWatchedPage(look, server.url);
   try {
     await watched.page.goto(link);
     await watched.page.getByRole('heading', { name: 'Overview', exact: true }).waitFor();

@@ -17,9 +17,9 @@ import type { TestServer } from './server.ts';
 export const REDIRECT = 'https://shop.example/signed-in';
 export const ORIGIN = 'https://shop.example';
 
-const STARTS_WITHIN_MS = 61_000;
+const START_LIMIT_WINDOW_MS = 61_000;
 
-export interface Begun {
+export interface StartedSignIn {
   readonly started: StartedConsumerSession;
   readonly verifier: string;
   readonly state: string;
@@ -76,16 +76,16 @@ export class ConsumerLab {
   }
 
   /** Starts a sign-in. Starts are limited, so a test file that signs in often needs a server with the test clock. */
-  async begin(more: object = {}, provider = 'hosted'): Promise<Begun> {
+  async begin(more: object = {}, provider = 'hosted'): Promise<StartedSignIn> {
     const [verifier, state] = [randomBytes(32).toString('base64url'), randomBytes(8).toString('hex')];
-    const asked = { redirectUri: REDIRECT, codeChallenge: challengeOf(verifier), state, ...more };
+    const startBody = { redirectUri: REDIRECT, codeChallenge: challengeOf(verifier), state, ...more };
     this.#starts += 1;
     // A different address each time, for a server that trusts the test as its proxy.
     const headers = { 'x-forwarded-for': `192.0.2.${this.#starts % 256}` };
-    const start = () => this.send<StartedConsumerSession>('session.start', asked, undefined, { provider, headers });
+    const start = () => this.send<StartedConsumerSession>('session.start', startBody, undefined, { provider, headers });
     let { status, body, text } = await start();
     if (status === 429) {
-      await this.server.advance(STARTS_WITHIN_MS);
+      await this.server.advance(START_LIMIT_WINDOW_MS);
       ({ status, body, text } = await start());
     }
     assert.equal(status, 200, text);
@@ -93,7 +93,7 @@ export class ConsumerLab {
   }
 
   /** Completes the sign-in with a code by e-mail. Returns the address that the browser is redirected to. */
-  async finish({ signIn }: Begun, email: string): Promise<string> {
+  async finish({ signIn }: StartedSignIn, email: string): Promise<string> {
     const sent = await this.fromPage<EmailCodeSent>('hosted.code', { signIn, email });
     assert.equal(sent.status, 202, sent.text);
     const code = await this.mailed(email);
@@ -104,7 +104,7 @@ export class ConsumerLab {
     return body.redirectTo;
   }
 
-  exchange({ verifier }: Pick<Begun, 'verifier'>, redirectTo: string, provider = 'hosted') {
+  exchange({ verifier }: Pick<StartedSignIn, 'verifier'>, redirectTo: string, provider = 'hosted') {
     const code = new URL(redirectTo).searchParams.get('code');
     const body = { code, codeVerifier: verifier, redirectUri: REDIRECT };
     return this.send<ConsumerTokens>('session.exchange', body, undefined, { provider });

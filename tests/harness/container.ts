@@ -12,7 +12,7 @@ import { CHECKOUT } from './server.ts';
 
 const BASE = 'localhost/berth-test-base';
 const IMAGE = `localhost/berth-test-${process.pid}`;
-const MADE_WITHIN_MS = 1_200_000;
+const BUILD_TIMEOUT_MS = 1_200_000;
 /**
  * The packages that the Dockerfile installs. The base contains them, so the install step of the Dockerfile finds them
  * all installed.
@@ -44,7 +44,7 @@ const inPodman = (args: readonly string[]): string[] => [
 export function podman(...args: readonly string[]): string {
   const { status, stdout, stderr } = spawnSync('unshare', inPodman(args), {
     encoding: 'utf8',
-    timeout: MADE_WITHIN_MS,
+    timeout: BUILD_TIMEOUT_MS,
   });
   assert.equal(status, 0, `podman ${args.join(' ')}: ${stderr}`);
   return stdout.trim();
@@ -66,8 +66,8 @@ export function buildImage(tarball: string): string {
   try {
     cpSync(tarball, join(context, 'berth-test.tgz'));
     const file = join(CHECKOUT, 'deploy/Dockerfile');
-    const how = ['--isolation', 'chroot', '--network', 'host', '--build-arg', `BASE=${BASE}`];
-    podman('build', '--quiet', ...how, '--file', file, '--tag', IMAGE, context);
+    const buildOptions = ['--isolation', 'chroot', '--network', 'host', '--build-arg', `BASE=${BASE}`];
+    podman('build', '--quiet', ...buildOptions, '--file', file, '--tag', IMAGE, context);
   } finally {
     rmSync(context, { recursive: true, force: true });
   }
@@ -83,8 +83,8 @@ function makeBase(): void {
     const sources = SOURCES.find(path => existsSync(path)) ?? '';
     const suite = /VERSION_CODENAME=(\w+)/.exec(readFileSync('/etc/os-release', 'utf8'))?.[1] ?? 'bookworm';
     const args = ['--variant=minbase', `--include=${PACKAGES}`, suite, root, sources];
-    const made = spawnSync('mmdebstrap', args, { encoding: 'utf8', timeout: MADE_WITHIN_MS });
-    assert.equal(made.status, 0, made.stderr);
+    const result = spawnSync('mmdebstrap', args, { encoding: 'utf8', timeout: BUILD_TIMEOUT_MS });
+    assert.equal(result.status, 0, result.stderr);
     podman('import', '--quiet', root, `${BASE}:debian`);
     const context = join(folder, 'node');
     mkdirSync(context);

@@ -24,7 +24,7 @@ export async function versionsOf(server: TestServer, id: string): Promise<Contex
   return response.body;
 }
 
-export const reachesVersion = (
+export const waitForVersion = (
   server: TestServer,
   id: string,
   version: number,
@@ -37,14 +37,14 @@ export const reachesVersion = (
     withinMs,
   );
 
-export async function contextEvents(server: TestServer, session: string): Promise<SessionEvent[]> {
-  const path = `/v1/browsers/sessions/${session}/events?limit=1000`;
+export async function contextEvents(server: TestServer, sessionId: string): Promise<SessionEvent[]> {
+  const path = `/v1/browsers/sessions/${sessionId}/events?limit=1000`;
   const response = await server.api<{ data: SessionEvent[] }>('GET', path);
   if (response.status !== 200) throw new Error(`events: ${response.status} ${response.text}`);
   return response.body.data.filter(({ type }) => type.startsWith('context.'));
 }
 
-export const tellsOf = (
+export const waitForContextEvent = (
   server: TestServer,
   session: string,
   type: string,
@@ -61,12 +61,12 @@ export const tellsOf = (
   });
 
 /** The body of a create whose session saves to the context. */
-export const persistent = (id: string): { browserSettings: { context: { id: string; persist: boolean } } } => ({
+export const persistentBody = (id: string): { browserSettings: { context: { id: string; persist: boolean } } } => ({
   browserSettings: { context: { id, persist: true } },
 });
 
 /** Returns a key of an application other than the first. */
-export async function otherApplication(server: TestServer): Promise<string> {
+export async function otherApplicationKey(server: TestServer): Promise<string> {
   const { token } = JSON.parse((await server.operate('tokens', 'create', '--json')).stdout);
   const name = `Other ${crypto.randomUUID().slice(0, 8)}`;
   const made = await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name } });

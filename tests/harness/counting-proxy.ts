@@ -5,7 +5,7 @@ import { createServer, request } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { after } from 'node:test';
 
-export interface Asked {
+export interface RecordedRequest {
   readonly method: string;
   readonly path: string;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
@@ -16,19 +16,19 @@ export interface Asked {
 export interface CountingProxy {
   readonly url: string;
   /** The requests since the last call. */
-  taken(): Asked[];
+  taken(): RecordedRequest[];
 }
 
 export async function countingProxy(target: string): Promise<CountingProxy> {
-  const asked: Asked[] = [];
+  const asked: RecordedRequest[] = [];
   const server = createServer((incoming, outgoing) => {
     void (async () => {
       const body = await buffer(incoming);
       const { method = 'GET', url: path = '/', headers } = incoming;
-      const sent = request(`${target}${path}`, { method, headers, agent: false });
-      sent.end(body);
-      sent.on('error', () => outgoing.destroy());
-      sent.on('response', response => {
+      const targetRequest = request(`${target}${path}`, { method, headers, agent: false });
+      targetRequest.end(body);
+      targetRequest.on('error', () => outgoing.destroy());
+      targetRequest.on('response', response => {
         asked.push({ method, path, headers, body: body.toString(), status: response.statusCode ?? 0 });
         outgoing.writeHead(response.statusCode ?? 502, response.headers);
         response.pipe(outgoing);

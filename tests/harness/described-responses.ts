@@ -3,7 +3,7 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { openApiDocument } from '../../contract/openapi.ts';
 
-export interface SeenResponse {
+export interface ObservedResponse {
   readonly method: string;
   /** As in the request line. */
   readonly url: string;
@@ -14,7 +14,7 @@ export interface SeenResponse {
   readonly body?: string;
 }
 
-interface Described {
+interface DescribedOperation {
   readonly operationId: string;
   readonly responses: Readonly<Record<string, Response>>;
 }
@@ -23,21 +23,21 @@ interface Response {
   readonly content?: Readonly<Record<string, { readonly schema: object }>>;
 }
 interface Document {
-  readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>>;
+  readonly paths: Readonly<Record<string, Readonly<Record<string, DescribedOperation>>>>;
   readonly components: { readonly headers: Readonly<Record<string, { readonly required?: boolean }>> };
 }
 interface Route {
   readonly path: string;
   readonly pattern: RegExp;
-  readonly operations: Readonly<Record<string, Described>>;
+  readonly operations: Readonly<Record<string, DescribedOperation>>;
 }
 
-const SECOND_DOOR = '/v1/browsers/v1/';
+const ALTERNATIVE_PREFIX = '/v1/browsers/v1/';
 const ANY_TYPE = '*/*';
 /** The name of the document in references to its components. */
 const DOCUMENT = 'openapi';
 /** Headers that are allowed in every response, because they concern the connection or the body, or are for browsers. */
-const EVERYWHERE = new Set([
+const ALWAYS_ALLOWED_HEADERS = new Set([
   ...['connection', 'content-length', 'content-type', 'date', 'keep-alive', 'transfer-encoding'],
   ...['cache-control', 'content-security-policy', 'cross-origin-resource-policy', 'referrer-policy'],
   ...['x-content-type-options', 'x-frame-options'],
@@ -62,7 +62,7 @@ export class DescribedResponses {
   constructor() {
     this.#document = openApiDocument() as unknown as Document; // It is ours.
     // The components are added once rather than with each schema, because ajv reads all of them each time.
-    this.#ajv.addSchema({ $id: DOCUMENT, components: closed(this.#document.components) });
+    this.#ajv.addSchema({ $id: DOCUMENT, components: closeSchema(this.#document.components) });
     this.#routes = Object.entries(this.#document.paths)
       .map(([path, operations]) => ({ path, pattern: patternOf(path), operations }))
       // Fixed path segments precede parameters.
@@ -70,26 +70,28 @@ export class DescribedResponses {
   }
 
   /** Returns a description of what does not match the document, or undefined if everything does. */
-  complaint(seen: SeenResponse): string | undefined {
-    const [asked = ''] = seen.url.split('?', 1);
-    const path = asked.startsWith(SECOND_DOOR) ? `/v1/${asked.slice(SECOND_DOOR.length)}` : asked;
+  complaint(seen: ObservedResponse): string | undefined {
+    const [requestPath = ''] = seen.url.split('?', 1);
+    const path = requestPath.startsWith(ALTERNATIVE_PREFIX)
+      ? `/v1/${requestPath.slice(ALTERNATIVE_PREFIX.length)}`
+      : requestPath;
     const route = this.#routes.find(({ pattern }) => pattern.test(path));
     const method = seen.method === 'HEAD' ? 'get' : seen.method.toLowerCase();
     const operation = route?.operations[method];
-    if (!operation || isNoRoute(seen)) return undefined;
+    if (!operation || isUnknownRoute(seen)) return undefined;
     const what = this.#problem(seen, operation);
-    return what && `${operation.operationId}: ${seen.method} ${asked} ${seen.status}: ${what}`;
+    return what && `${operation.operationId}: ${seen.method} ${requestPath} ${seen.status}: ${what}`;
   }
 
-  #problem(seen: SeenResponse, { responses }: Described): string | undefined {
+  #problem(seen: ObservedResponse, { responses }: DescribedOperation): string | undefined {
     const response = responses[seen.status];
     if (!response) return `the status is not described; body ${seen.body?.slice(0, 300)}`;
     return this.#headerProblem(seen, response) ?? this.#bodyProblem(seen, response);
   }
 
-  #headerProblem({ headers }: SeenResponse, response: Response): string | undefined {
+  #headerProblem({ headers }: ObservedResponse, response: Response): string | undefined {
     const described = new Map(Object.entries(response.headers ?? {}).map(([name, one]) => [name.toLowerCase(), one]));
-    const unknown = Object.keys(headers).filter(name => !described.has(name) && !EVERYWHERE.has(name));
+    const unknown = Object.keys(headers).filter(name => !described.has(name) && !ALWAYS_ALLOWED_HEADERS.has(name));
     if (unknown.length > 0) return `headers that are not described: ${unknown.join(', ')}`;
     const missing = [...described].filter(([name, one]) => !(name in headers) && this.#isRequired(one));
     if (missing.length > 0) return `headers are missing: ${missing.map(([name]) => name).join(', ')}`;
@@ -100,7 +102,7 @@ export class DescribedResponses {
     return required ?? this.#document.components.headers[$ref.split('/').at(-1) ?? '']?.required ?? false;
   }
 
-  #bodyProblem(seen: SeenResponse, response: Response): string | undefined {
+  #bodyProblem(seen: ObservedResponse, response: Response): string | undefined {
     const type = seen.headers['content-type']?.split(';', 1)[0]?.trim();
     const { content = {} } = response;
     if (Object.keys(content).length === 0) return type ? `a body of type ${type} where none is described` : undefined;
@@ -113,22 +115,22 @@ export class DescribedResponses {
     if (seen.body === undefined || seen.method === 'HEAD') return undefined;
     const validate = this.#validator(described.schema);
     if (validate(JSON.parse(seen.body))) return undefined;
-    const words = (validate.errors ?? []).map(
+    const errorTexts = (validate.errors ?? []).map(
       error => `${error.instancePath} ${error.message} ${JSON.stringify(error.params)}`,
     );
-    return `the body does not fit: ${words.join('; ')}; body ${seen.body.slice(0, 300)}`;
+    return `the body does not fit: ${errorTexts.join('; ')}; body ${seen.body.slice(0, 300)}`;
   }
 
   /** Validators are compiled at first use. */
   #validator(schema: object): ValidateFunction {
-    const known = this.#validators.get(schema) ?? this.#ajv.compile(closed(schema));
+    const known = this.#validators.get(schema) ?? this.#ajv.compile(closeSchema(schema));
     this.#validators.set(schema, known);
     return known;
   }
 }
 
 /** Whether the server has no such operation, because its paths are disabled or the request used another host name. */
-const isNoRoute = ({ status, body }: SeenResponse): boolean =>
+const isUnknownRoute = ({ status, body }: ObservedResponse): boolean =>
   status === 404 && body !== undefined && Object(JSON.parse(body)).code === 'route_not_found';
 
 function patternOf(path: string): RegExp {
@@ -140,15 +142,15 @@ function patternOf(path: string): RegExp {
  * Returns the schema with additional fields forbidden, although schemas of responses allow them. References begin with
  * the name of the document.
  */
-function closed(schema: object): Record<string, unknown> {
-  const inner = Object.fromEntries(Object.entries(schema).map(([name, one]) => [name, closedValue(name, one)]));
+function closeSchema(schema: object): Record<string, unknown> {
+  const inner = Object.fromEntries(Object.entries(schema).map(([name, one]) => [name, closeValue(name, one)]));
   const isClosed =
     inner.type === 'object' && inner.properties !== undefined && inner.additionalProperties === undefined;
   return isClosed ? { ...inner, additionalProperties: false } : inner;
 }
 
-function closedValue(name: string, value: unknown): unknown {
+function closeValue(name: string, value: unknown): unknown {
   if (name === '$ref') return `${DOCUMENT}${value}`;
-  if (Array.isArray(value)) return value.map(one => closedValue('', one));
-  return typeof value === 'object' && value !== null ? closed(value) : value;
+  if (Array.isArray(value)) return value.map(one => closeValue('', one));
+  return typeof value === 'object' && value !== null ? closeSchema(value) : value;
 }

@@ -9,7 +9,7 @@ import { replaysOf } from './recordings.ts';
 import type { CreatedSession, TestServer } from './server.ts';
 import { eventually } from './until.ts';
 
-export interface Probed {
+export interface ProbeContext {
   readonly page: Page;
   readonly pages: Pages;
   readonly server: TestServer;
@@ -17,9 +17,9 @@ export interface Probed {
 }
 
 /** Returns `yes`, `no`, or the difference. If a probe fails, it returns the error. */
-export type Probe = (probed: Probed) => Promise<string>;
+export type Probe = (probed: ProbeContext) => Promise<string>;
 
-const yes = (is: boolean): string => (is ? 'yes' : 'no');
+const yes = (condition: boolean): string => (condition ? 'yes' : 'no');
 
 export const PROBES: Readonly<Record<string, Probe>> = {
   'screenshots in the size of the viewport': async ({ page, pages }) => {
@@ -124,11 +124,11 @@ export const PROBES: Readonly<Record<string, Probe>> = {
     if (url === undefined) return 'no';
     return yes((await fetch(url)).status === 200);
   },
-  '`file:` pages of the machine': async ({ page }) => refused(page, 'file:///etc/passwd'),
-  '`chrome:` pages': async ({ page }) => refused(page, 'chrome://version'),
+  '`file:` pages of the machine': async ({ page }) => probeRefusal(page, 'file:///etc/passwd'),
+  '`chrome:` pages': async ({ page }) => probeRefusal(page, 'chrome://version'),
 };
 
-async function refused(page: Page, url: string): Promise<string> {
+async function probeRefusal(page: Page, url: string): Promise<string> {
   const error = await page.goto(url).then(() => '', String);
   return error === '' ? 'open' : 'refused';
 }

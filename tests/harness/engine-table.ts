@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ENGINES, type Engine } from '../../contract/sessions.ts';
-import type { Seen } from './look.ts';
+import type { Observations } from './look.ts';
 
 const DOCUMENT = join(import.meta.dirname, '../../docs/engines.md');
 const BEGIN = '<!-- Written by `npm run gen:engines`. -->';
@@ -11,19 +11,19 @@ const END = '<!-- The end of what it writes. -->';
 const NAMED_MAX = 8;
 
 /** The results of each engine, by feature. */
-export type Works = ReadonlyMap<string, Readonly<Record<Engine, string>>>;
+export type FeatureResults = ReadonlyMap<string, Readonly<Record<Engine, string>>>;
 
-export function engineTables(works: Works, noticed: Readonly<Record<Engine, Seen>>): string {
-  const lines = Object.keys(noticed.chromium).sort();
+export function engineTables(features: FeatureResults, observed: Readonly<Record<Engine, Observations>>): string {
+  const lines = Object.keys(observed.chromium).sort();
   const rows = lines.map(
-    line => [line, inWords(line, differenceOf(noticed.chromium[line], noticed['headless-shell'][line]))] as const,
+    line => [line, inWords(line, differenceOf(observed.chromium[line], observed['headless-shell'][line]))] as const,
   );
   const same = rows.flatMap(([line, difference]) => (difference === '' ? [line] : []));
   return [
     BEGIN,
     `| What works | ${ENGINES.join(' | ')} |`,
     '| --- | --- | --- |',
-    ...[...works].map(([what, seen]) => `| ${what} | ${ENGINES.map(engine => seen[engine]).join(' | ')} |`),
+    ...[...features].map(([what, seen]) => `| ${what} | ${ENGINES.map(engine => seen[engine]).join(' | ')} |`),
     '',
     '| What a page can notice | headless-shell beside chromium |',
     '| --- | --- |',
@@ -53,16 +53,16 @@ const inWords = (line: string, difference: string): string =>
   line === 'fonts' && difference !== '' ? 'text in fonts that are not installed has another width' : difference;
 
 function differenceOf(chromium: unknown, shell: unknown): string {
-  const [theirs, ours] = [new Set(leavesOf(chromium)), new Set(leavesOf(shell))];
-  const gone = [...theirs].filter(leaf => !ours.has(leaf));
-  const added = [...ours].filter(leaf => !theirs.has(leaf));
-  if (gone.length + added.length === 0) return '';
-  if (gone.length === 0) return `also ${named(added)}`;
-  if (added.length === 0) return `without ${named(gone)}`;
-  return `${named(added)} instead of ${named(gone)}`;
+  const [chromiumLeaves, shellLeaves] = [new Set(leavesOf(chromium)), new Set(leavesOf(shell))];
+  const removed = [...chromiumLeaves].filter(leaf => !shellLeaves.has(leaf));
+  const added = [...shellLeaves].filter(leaf => !chromiumLeaves.has(leaf));
+  if (removed.length + added.length === 0) return '';
+  if (removed.length === 0) return `also ${listText(added)}`;
+  if (added.length === 0) return `without ${listText(removed)}`;
+  return `${listText(added)} instead of ${listText(removed)}`;
 }
 
-function named(leaves: readonly string[]): string {
+function listText(leaves: readonly string[]): string {
   const shown = leaves.slice(0, NAMED_MAX).map(leaf => `\`${leaf}\``);
   const more = leaves.length - shown.length;
   return [...shown, ...(more > 0 ? [`${more} more`] : [])].join(', ');

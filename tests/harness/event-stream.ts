@@ -1,7 +1,7 @@
 // A minimal reader of server-sent events: the events so far, the next one, and how the stream ended.
 import { type IncomingMessage, type OutgoingHttpHeaders, request } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { soon } from './until.ts';
+import { withTimeLimit } from './until.ts';
 
 const EVENT_MS = 60_000;
 
@@ -31,18 +31,18 @@ export class EventStream {
       response.once('close', () => resolve('cut'));
       response.on('error', () => {}); // reported by `ended`
     });
-    response.on('data', (piece: string) => this.#hear(piece));
+    response.on('data', (piece: string) => this.#receive(piece));
   }
 
   /** Opens a stream. If the response is not a stream, rejects with its text. */
   static async open(url: string, headers: OutgoingHttpHeaders): Promise<EventStream> {
-    const response = await soon(
+    const response = await withTimeLimit(
       `an answer of ${url}`,
       new Promise<IncomingMessage>((resolve, reject) => {
-        const sent = request(url, { headers: { accept: 'text/event-stream', ...headers }, agent: false });
-        sent.once('response', resolve);
-        sent.on('error', reject);
-        sent.end();
+        const outgoing = request(url, { headers: { accept: 'text/event-stream', ...headers }, agent: false });
+        outgoing.once('response', resolve);
+        outgoing.on('error', reject);
+        outgoing.end();
       }),
     );
     if (!response.headers['content-type']?.startsWith('text/event-stream'))
@@ -73,7 +73,7 @@ export class EventStream {
   }
 
   ended(): Promise<'ended' | 'cut'> {
-    return soon('the stream to end', this.#ended, EVENT_MS);
+    return withTimeLimit('the stream to end', this.#ended, EVENT_MS);
   }
 
   cut(): void {
@@ -91,19 +91,19 @@ export class EventStream {
       this.#listeners.add(listen);
       listen();
     });
-    return soon(what, found, EVENT_MS).catch((error: Error) => {
+    return withTimeLimit(what, found, EVENT_MS).catch((error: Error) => {
       throw new Error(`${error.message}; came: ${this.types.join(', ')}`, { cause: error });
     });
   }
 
-  #hear(piece: string): void {
-    const blocks = (this.#rest + piece).split('\n\n');
+  #receive(chunk: string): void {
+    const blocks = (this.#rest + chunk).split('\n\n');
     this.#rest = blocks.pop() ?? '';
-    for (const block of blocks) this.#take(block.split('\n'));
+    for (const block of blocks) this.#readBlock(block.split('\n'));
     for (const listen of [...this.#listeners]) listen();
   }
 
-  #take(lines: readonly string[]): void {
+  #readBlock(lines: readonly string[]): void {
     const field = (name: string): string | undefined =>
       lines.find(line => line.startsWith(`${name}: `))?.slice(name.length + 2);
     this.#comments.push(...lines.filter(line => line.startsWith(':')));

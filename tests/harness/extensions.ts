@@ -4,7 +4,7 @@ import { type ZipEntry, zip } from './zip.ts';
 const json = (name: string, value: object): ZipEntry => ({ name, bytes: JSON.stringify(value) });
 
 /** On every page, the content script sends a message to the worker and writes the response into `<html data-NAME>`. */
-export const speaking = (name: string, more: object = {}, files: readonly ZipEntry[] = []): Buffer =>
+export const speakingExtension = (name: string, more: object = {}, files: readonly ZipEntry[] = []): Buffer =>
   zip([
     json('manifest.json', {
       manifest_version: 3,
@@ -47,8 +47,8 @@ export const speaking = (name: string, more: object = {}, files: readonly ZipEnt
  * The same extension as `speaking`, but with a rule that blocks every request to /refused. Chromium writes its own
  * index of the rules into the folder.
  */
-export const refusing = (name: string): Buffer =>
-  speaking(
+export const blockingExtension = (name: string): Buffer =>
+  speakingExtension(
     name,
     {
       permissions: ['storage', 'declarativeNetRequest'],

@@ -32,7 +32,7 @@ export function colourOf(jpeg: Buffer, x = 0.5, y = 0.5): readonly [number, numb
 }
 
 export function timesOf(film: Buffer): readonly number[] {
-  const asked = [
+  const ffprobeArgs = [
     '-v',
     'error',
     '-select_streams',
@@ -44,7 +44,7 @@ export function timesOf(film: Buffer): readonly number[] {
     '-i',
     'pipe:0',
   ];
-  return run('ffprobe', asked, film)
+  return run('ffprobe', ffprobeArgs, film)
     .toString()
     .trim()
     .split('\n')
@@ -53,8 +53,8 @@ export function timesOf(film: Buffer): readonly number[] {
 }
 
 export function durationOf(film: Buffer): number {
-  const asked = ['-v', 'error', '-show_entries', 'format=duration', '-of', 'csv=p=0', '-i', 'pipe:0'];
-  return Number(run('ffprobe', asked, film).toString().trim());
+  const ffprobeArgs = ['-v', 'error', '-show_entries', 'format=duration', '-of', 'csv=p=0', '-i', 'pipe:0'];
+  return Number(run('ffprobe', ffprobeArgs, film).toString().trim());
 }
 
 /** Runs the program. Fails if it prints a warning or an error. */
@@ -65,5 +65,5 @@ function run(program: string, args: readonly string[], input: Buffer): Buffer {
   return stdout;
 }
 
-export const isColour = (seen: readonly number[], wanted: readonly number[]): boolean =>
-  wanted.every((value, index) => Math.abs(value - (seen[index] ?? 0)) <= 12);
+export const isColour = (seen: readonly number[], expected: readonly number[]): boolean =>
+  expected.every((value, index) => Math.abs(value - (seen[index] ?? 0)) <= 12);

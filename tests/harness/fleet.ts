@@ -24,7 +24,7 @@ export interface TestFleet {
 }
 
 /** Runs a statement on the fleet's database and returns the rows. */
-export async function statement({ database }: TestFleet, text: string): Promise<readonly unknown[]> {
+export async function runStatement({ database }: TestFleet, text: string): Promise<readonly unknown[]> {
   const client = new pg.Client({ connectionString: database.url.reveal() });
   await client.connect();
   try {
@@ -55,7 +55,7 @@ export async function startFleet({
   env = {},
   slots = [3, 3],
   installed,
-  second: ofSecond = {},
+  second: secondEnv = {},
 }: FleetOptions = {}): Promise<TestFleet> {
   const scope = new Scope();
   const hosts: TestServer[] = [];
@@ -70,15 +70,19 @@ export async function startFleet({
     ...{ DATABASE_URL: database.url.reveal(), BERTH_SECRET: randomBytes(32).toString('hex') },
     ...{ BERTH_MASTER_KEY: randomBytes(32).toString('hex'), ...store.env, ...env },
   };
-  const link = await linkTo(database.url.reveal(), scope);
-  for (const one of slots) {
+  const link = await openLink(database.url.reveal(), scope);
+  for (const slotCount of slots) {
     const key = hosts[0]?.key;
-    const ofFirst = installed && hosts.length === 0 ? { installed, isMeasured: true } : {};
-    const options = { ...(pages ? { pages } : {}), ...(key === undefined ? {} : { key }), ...ofFirst };
+    const firstOptions = installed && hosts.length === 0 ? { installed, isMeasured: true } : {};
+    const options = { ...(pages ? { pages } : {}), ...(key === undefined ? {} : { key }), ...firstOptions };
     hosts.push(
       await startServer({
         ...options,
-        env: { ...shared, ...([{ DATABASE_URL: link.url }, ofSecond][hosts.length] ?? {}), BERTH_SLOTS: String(one) },
+        env: {
+          ...shared,
+          ...([{ DATABASE_URL: link.url }, secondEnv][hosts.length] ?? {}),
+          BERTH_SLOTS: String(slotCount),
+        },
       }),
     );
   }
@@ -89,13 +93,13 @@ export async function startFleet({
 }
 
 async function roundRobin(hosts: readonly TestServer[], scope: Scope): Promise<string> {
-  let turn = 0;
-  const next = (): number => Number(new URL(hosts[turn++ % hosts.length]?.url ?? '').port);
+  let nextIndex = 0;
+  const next = (): number => Number(new URL(hosts[nextIndex++ % hosts.length]?.url ?? '').port);
   const { port } = await proxyTo(next, scope);
   return `http://127.0.0.1:${port}`;
 }
 
-async function linkTo(databaseUrl: string, scope: Scope): Promise<Link & { readonly url: string }> {
+async function openLink(databaseUrl: string, scope: Scope): Promise<Link & { readonly url: string }> {
   const database = new URL(databaseUrl);
   let isCut = false;
   const port = Number(database.port);
@@ -122,10 +126,10 @@ async function proxyTo(port: () => number | undefined, scope: Scope): Promise<Pr
   const server = createServer(socket => {
     const to = port();
     if (to === undefined) return void socket.destroy();
-    const through = connect(to, '127.0.0.1');
+    const upstream = connect(to, '127.0.0.1');
     for (const [one, other] of [
-      [socket, through],
-      [through, socket],
+      [socket, upstream],
+      [upstream, socket],
     ] as const) {
       sockets.add(one);
       one.pipe(other);
@@ -147,8 +151,8 @@ async function proxyTo(port: () => number | undefined, scope: Scope): Promise<Pr
 }
 
 /** The same address at another host. */
-export const at = ({ url }: { readonly url: string }, address: string): string => {
-  const [to, moved] = [new URL(url), new URL(address)];
-  moved.host = to.host;
-  return moved.href;
+export const addressAt = ({ url }: { readonly url: string }, address: string): string => {
+  const [targetUrl, movedUrl] = [new URL(url), new URL(address)];
+  movedUrl.host = targetUrl.host;
+  return movedUrl.href;
 };

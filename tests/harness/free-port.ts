@@ -4,14 +4,14 @@
 import { once } from 'node:events';
 import { createServer, type ListenOptions } from 'node:net';
 
-const FIRST = 10_000;
+const PORT_MIN = 10_000;
 /** The kernel's own range begins here. */
-const END = 32_000;
+const PORT_END = 32_000;
 const TRIES_MAX = 100;
 
 export async function freePort(): Promise<number> {
   for (let tries = 0; tries < TRIES_MAX; tries++) {
-    const port = FIRST + Math.floor(Math.random() * (END - FIRST));
+    const port = PORT_MIN + Math.floor(Math.random() * (PORT_END - PORT_MIN));
     if ((await claim(port)) && (await isFree(port))) return port;
   }
   throw new Error(`none of ${TRIES_MAX} ports was free`);
@@ -20,19 +20,19 @@ export async function freePort(): Promise<number> {
 /** Claims the port with an abstract socket, which the kernel removes when the process ends. */
 async function claim(port: number): Promise<boolean> {
   const holder = createServer().unref();
-  return listens(holder, { path: `\0berth-test-port-${port}` });
+  return tryListen(holder, { path: `\0berth-test-port-${port}` });
 }
 
 async function isFree(port: number): Promise<boolean> {
   const server = createServer();
-  if (!(await listens(server, { port, host: '127.0.0.1' }))) return false;
+  if (!(await tryListen(server, { port, host: '127.0.0.1' }))) return false;
   server.close();
   await once(server, 'close');
   return true;
 }
 
-const listens = (server: ReturnType<typeof createServer>, where: ListenOptions): Promise<boolean> =>
-  once(server.listen(where), 'listening').then(
+const tryListen = (server: ReturnType<typeof createServer>, endpoint: ListenOptions): Promise<boolean> =>
+  once(server.listen(endpoint), 'listening').then(
     () => true,
     () => false,
   );

@@ -16,7 +16,7 @@ export interface RunningGuide {
   readonly ended: Promise<number | null>;
 }
 
-export interface Told {
+export interface GuideResult {
   readonly code: number | null;
   readonly printed: string;
   readonly said: string;
@@ -41,39 +41,39 @@ export class Guide {
   }
 
   /** Writes the files of the guide, and runs its commands in one shell until the shell ends. */
-  async run(server: Pick<TestServer, 'env'>): Promise<Told> {
+  async run(server: Pick<TestServer, 'env'>): Promise<GuideResult> {
     const running = this.start(server);
     const code = await running.ended;
     return { code, printed: running.printed(), said: running.said() };
   }
 
   start({ env }: Pick<TestServer, 'env'>): RunningGuide {
-    this.#layOut();
+    this.#writeFiles();
     const blocks = [...this.text.matchAll(/^```sh story\n([\s\S]*?)^```$/gm)];
-    const script = blocks.map(([, one = '']) => this.#placed(one)).join('\n');
+    const script = blocks.map(([, one = '']) => this.#replaceTexts(one)).join('\n');
     const child = spawn('bash', ['-euo', 'pipefail', '-c', script], {
       cwd: this.folder,
       env: { ...env, PATH: `${join(this.folder, 'bin')}:${env.PATH}` },
       stdio: ['ignore', 'pipe', 'pipe'],
       timeout: SCRIPT_MS_MAX,
     });
-    const heard = { printed: '', said: '' };
+    const output = { printed: '', said: '' };
     child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
-      heard.printed += chunk;
+      output.printed += chunk;
     });
     child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
-      heard.said += chunk;
+      output.said += chunk;
     });
     const ended = new Promise<number | null>(resolve => child.once('close', resolve));
-    return { printed: () => heard.printed, said: () => heard.said, ended };
+    return { printed: () => output.printed, said: () => output.said, ended };
   }
 
-  #placed(block: string): string {
+  #replaceTexts(block: string): string {
     return Object.entries(this.#here).reduce((placed, [written, here]) => placed.replaceAll(written, here), block);
   }
 
   /** Writes the files of the guide, and the programs `berth` and `node` of this checkout. */
-  #layOut(): void {
+  #writeFiles(): void {
     const programs = join(this.folder, 'bin');
     mkdirSync(programs);
     writeFileSync(join(programs, 'berth'), `#!/bin/sh\nexec '${process.execPath}' '${CHECKOUT}/cli/berth.ts' "$@"\n`);
@@ -82,6 +82,6 @@ export class Guide {
     symlinkSync(join(CHECKOUT, 'node_modules'), join(this.folder, 'node_modules'));
     writeFileSync(join(this.folder, 'package.json'), '{"type":"module"}');
     for (const [, name = '', block = ''] of this.text.matchAll(/^```ts story (\S+)\n([\s\S]*?)^```$/gm))
-      writeFileSync(join(this.folder, name), this.#placed(block));
+      writeFileSync(join(this.folder, name), this.#replaceTexts(block));
   }
 }

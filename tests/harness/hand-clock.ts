@@ -29,8 +29,8 @@ export class HandClock implements Clock {
 
   /** Advances in steps, so that a sleeper that sleeps again is woken again. */
   async advance(ms: number, stepMs = ms): Promise<void> {
-    for (let left = ms; left > 0; left -= stepMs) {
-      this.#nowMs += Math.min(stepMs, left);
+    for (let remainingMs = ms; remainingMs > 0; remainingMs -= stepMs) {
+      this.#nowMs += Math.min(stepMs, remainingMs);
       for (const sleeper of this.#sleepers) if (sleeper.dueMs <= this.#nowMs) sleeper.wake();
       await new Promise(done => setImmediate(done));
     }

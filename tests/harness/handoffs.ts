@@ -12,9 +12,9 @@ export async function requestHandoff(
   server: TestServer,
   key: string,
   sessionId: string,
-  more: object = {},
+  fields: object = {},
 ): Promise<Handoff> {
-  const body = { sessionId, instructions: 'Enter the code from your bank app.', ...more };
+  const body = { sessionId, instructions: 'Enter the code from your bank app.', ...fields };
   const response = await server.api<Handoff>('POST', handoffsPath(server), { key, body });
   assert.equal(response.status, 201, response.text);
   return response.body;

@@ -35,10 +35,10 @@ export async function startHaproxy({ port, cert, key, servers }: HaproxyOptions)
   }
   const file = join(folder, 'haproxy.cfg');
   writeFileSync(file, config);
-  const checked = spawnSync('haproxy', ['-c', '-q', '-f', file], { encoding: 'utf8' });
-  if (checked.status !== 0 || /\[(WARNING|ALERT)\]/.test(checked.stderr)) throw new Error(checked.stderr);
+  const configCheck = spawnSync('haproxy', ['-c', '-q', '-f', file], { encoding: 'utf8' });
+  if (configCheck.status !== 0 || /\[(WARNING|ALERT)\]/.test(configCheck.stderr)) throw new Error(configCheck.stderr);
   const child = spawn('haproxy', ['-db', '-f', file], { stdio: ['ignore', 'ignore', 'pipe'] });
-  const said = text(child.stderr);
+  const errorOutput = text(child.stderr);
   after(async () => {
     if (child.exitCode !== null || child.signalCode !== null) return;
     const exited = once(child, 'exit');
@@ -46,7 +46,7 @@ export async function startHaproxy({ port, cert, key, servers }: HaproxyOptions)
     await exited;
   });
   await eventually('HAProxy to find a server', async () => {
-    if (child.exitCode !== null) throw new Error(`HAProxy ended with ${child.exitCode}: ${await said}`);
+    if (child.exitCode !== null) throw new Error(`HAProxy ended with ${child.exitCode}: ${await errorOutput}`);
     return (await fetch(`https://127.0.0.1:${port}/healthz`).catch(() => undefined))?.status === 200;
   });
 }

@@ -42,13 +42,13 @@ export interface KubernetesObject {
   readonly metadata: { readonly name: string };
 }
 
-export interface Ran {
+export interface HelmResult {
   readonly status: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-export async function helm(...args: readonly string[]): Promise<Ran> {
+export async function helm(...args: readonly string[]): Promise<HelmResult> {
   return spawnSync(await program(), args, { encoding: 'utf8', env: { HOME: '/nonexistent', PATH: '/usr/bin:/bin' } });
 }
 

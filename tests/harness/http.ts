@@ -12,7 +12,7 @@ export interface HttpResult<Body = unknown> {
   readonly text: string;
 }
 
-export interface HttpAsk {
+export interface HttpRequestOptions {
   readonly method?: string;
   readonly headers?: OutgoingHttpHeaders;
   readonly body?: string | Buffer | undefined;
@@ -20,19 +20,21 @@ export interface HttpAsk {
 
 export async function ask<Body>(
   url: string,
-  { method = 'GET', headers = {}, body }: HttpAsk,
+  { method = 'GET', headers = {}, body }: HttpRequestOptions,
 ): Promise<HttpResult<Body>> {
   const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) };
   const result = await new Promise<{ status: number; headers: IncomingHttpHeaders; text: string }>(
     (resolve, reject) => {
-      const sent = request(url, { method, headers: { ...length, ...headers }, agent: false, timeout: RESPONSE_MS });
-      sent.on('response', response => {
+      const outgoing = request(url, { method, headers: { ...length, ...headers }, agent: false, timeout: RESPONSE_MS });
+      outgoing.on('response', response => {
         const { statusCode = 0, headers } = response;
         text(response).then(read => resolve({ status: statusCode, headers, text: read }), reject);
       });
-      sent.on('timeout', () => sent.destroy(new Error(`${method} ${url} was not answered within ${RESPONSE_MS} ms`)));
-      sent.on('error', reject);
-      sent.end(body);
+      outgoing.on('timeout', () =>
+        outgoing.destroy(new Error(`${method} ${url} was not answered within ${RESPONSE_MS} ms`)),
+      );
+      outgoing.on('error', reject);
+      outgoing.end(body);
     },
   );
   const isJson = /^application\/([\w.-]+\+)?json/.test(result.headers['content-type'] ?? '');

@@ -8,10 +8,10 @@ import { installIdOf } from './leftovers.ts';
  * is none.
  */
 export function killBox(dataDir: string, session: string): void {
-  const mark = `BERTH_BOX=${installIdOf(dataDir)}/${session}`;
-  const marked = readdirSync('/proc').filter(name => /^\d+$/.test(name) && environmentOf(name).includes(mark));
-  if (marked.length === 0) throw new Error(`session ${session} has no box`);
-  for (const pid of marked) killIfThere(Number(pid));
+  const marker = `BERTH_BOX=${installIdOf(dataDir)}/${session}`;
+  const pids = readdirSync('/proc').filter(name => /^\d+$/.test(name) && environmentOf(name).includes(marker));
+  if (pids.length === 0) throw new Error(`session ${session} has no box`);
+  for (const pid of pids) killIfThere(Number(pid));
 }
 
 function environmentOf(pid: string): string[] {

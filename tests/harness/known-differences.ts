@@ -36,7 +36,8 @@ export class KnownDifferences {
   /** Whether the list says that Berth causes this event. */
   has(method: string, params: unknown): boolean {
     const found = this.#those.find(
-      one => one.methods.includes(method) && one.value !== undefined && one.value === String(at(params, one.field)),
+      one =>
+        one.methods.includes(method) && one.value !== undefined && one.value === String(valueAt(params, one.field)),
     );
     if (found) this.#note(found, 'there');
     return found !== undefined;
@@ -73,7 +74,7 @@ function rowsOf(text: string): readonly string[] {
   return rows.split('\n').filter(line => line.startsWith('|'));
 }
 
-function at(value: unknown, path: string): unknown {
+function valueAt(value: unknown, path: string): unknown {
   return path.split('.').reduce((inner: unknown, key) => {
     return typeof inner === 'object' && inner !== null ? new Map(Object.entries(inner)).get(key) : undefined;
   }, value);

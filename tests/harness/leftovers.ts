@@ -9,28 +9,28 @@ const SHOWN_CHARACTERS = 300;
 
 /** Leftovers of sessions by id, except for those in `keep`. */
 export function sessionLeftovers(dataDir: string, keep: ReadonlySet<string> = new Set()): string[] {
-  const spared = (text: string): boolean => [...keep].some(id => text.includes(id));
+  const isSpared = (text: string): boolean => [...keep].some(id => text.includes(id));
   const mountOf = mountsOfSessions(`${dataDir}/sessions/`);
   const mark = `BERTH_BOX=${installIdOf(dataDir)}/`;
-  const whyOf = ({ pid, command }: Process): string | undefined =>
+  const reasonOf = ({ pid, command }: Process): string | undefined =>
     markOf(pid, mark, command) ?? (command.includes(`${dataDir}/sessions/`) ? command : mountOf(pid));
-  const left = [
+  const leftovers = [
     ...processes().flatMap(process => {
-      const why = whyOf(process);
-      return why === undefined ? [] : [`process ${process.pid}: ${why}`];
+      const reason = reasonOf(process);
+      return reason === undefined ? [] : [`process ${process.pid}: ${reason}`];
     }),
     ...cgroupsOf(dataDir).map(folder => `cgroup ${folder}`),
     ...['sessions', 'trash'].flatMap(folder => list(join(dataDir, folder)).map(name => `folder ${folder}/${name}`)),
   ];
   // The texts are truncated only here, because the name of the session may be at their end.
-  return left.filter(one => !spared(one)).map(one => one.slice(0, SHOWN_CHARACTERS));
+  return leftovers.filter(one => !isSpared(one)).map(one => one.slice(0, SHOWN_CHARACTERS));
 }
 
 /** Leftovers of a server and its database after it has stopped. */
 export function serverLeftovers(dataDir: string): string[] {
-  const named = processes().filter(({ command }) => command.includes(`${dataDir}/`));
-  const hosted = processes().filter(({ pid }) => environmentOf(pid).includes(`BERTH_DATA_DIR=${dataDir}`));
-  return [...named, ...hosted].map(({ pid, command }) => `process ${pid}: ${command.slice(0, 120)}`);
+  const byCommand = processes().filter(({ command }) => command.includes(`${dataDir}/`));
+  const byEnvironment = processes().filter(({ pid }) => environmentOf(pid).includes(`BERTH_DATA_DIR=${dataDir}`));
+  return [...byCommand, ...byEnvironment].map(({ pid, command }) => `process ${pid}: ${command.slice(0, 120)}`);
 }
 
 export function installIdOf(dataDir: string): string | undefined {
@@ -79,12 +79,12 @@ const environmentOf = (pid: number): string[] => (read(`/proc/${pid}/environ`) ?
 /** Finds `berth-<install>/<session>` anywhere in the cgroup tree. */
 export function cgroupsOf(dataDir: string): string[] {
   const install = installIdOf(dataDir);
-  return install === undefined ? [] : findFolders(CGROUP_ROOT, `berth-${install}`, CGROUP_DEPTH_MAX).flatMap(children);
+  return install === undefined ? [] : findFolders(CGROUP_ROOT, `berth-${install}`, CGROUP_DEPTH_MAX).flatMap(foldersIn);
 }
 
 function findFolders(folder: string, name: string, depth: number): string[] {
   if (depth === 0) return [];
-  return children(folder).flatMap(child =>
+  return foldersIn(folder).flatMap(child =>
     child.endsWith(`/${name}`) ? [child] : findFolders(child, name, depth - 1),
   );
 }
@@ -92,7 +92,7 @@ function findFolders(folder: string, name: string, depth: number): string[] {
 /**
  * Lists the folders in a folder. A missing folder is ignored, because other test files create and remove such folders.
  */
-function children(folder: string): string[] {
+function foldersIn(folder: string): string[] {
   try {
     return readdirSync(folder, { withFileTypes: true })
       .filter(entry => entry.isDirectory())

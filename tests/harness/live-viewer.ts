@@ -4,7 +4,7 @@ import { WebSocket } from 'ws';
 import type { FrameHead, ServerMessage, TabState } from '../../contract/live-messages.ts';
 import { eventually } from './until.ts';
 
-type Told<Type extends ServerMessage['type']> = Extract<ServerMessage, { type: Type }>;
+type MessageOf<Type extends ServerMessage['type']> = Extract<ServerMessage, { type: Type }>;
 
 export class LiveViewer {
   readonly messages: ServerMessage[] = [];
@@ -50,8 +50,8 @@ export class LiveViewer {
     this.#socket.send(data);
   }
 
-  last<Type extends ServerMessage['type']>(type: Type): Told<Type> | undefined {
-    return this.messages.findLast((message): message is Told<Type> => message.type === type);
+  last<Type extends ServerMessage['type']>(type: Type): MessageOf<Type> | undefined {
+    return this.messages.findLast((message): message is MessageOf<Type> => message.type === type);
   }
 
   get tabs(): readonly TabState[] {
@@ -101,10 +101,10 @@ export class LiveViewer {
   }
 
   close(): Promise<void> {
-    const gone = new Promise<void>(resolve => this.#socket.once('close', () => resolve()));
+    const socketClosed = new Promise<void>(resolve => this.#socket.once('close', () => resolve()));
     if (this.closed) return Promise.resolve();
     this.#socket.close();
-    return gone;
+    return socketClosed;
   }
 
   #message(data: Buffer): void {

@@ -46,7 +46,7 @@ export const LOGIN_PAGES: Readonly<Record<string, ServedPage>> = {
 };
 
 /** Runs in the page. */
-const LEAVE = `async mark => {
+const LEAVE_MARKS_SCRIPT = `async mark => {
   localStorage.setItem('mark', mark);
   await new Promise((resolve, reject) => {
     const opening = indexedDB.open('marks', 1);
@@ -64,7 +64,7 @@ const LEAVE = `async mark => {
   await navigator.serviceWorker.ready;
 }`;
 
-const FIND = `async () => {
+const FIND_MARKS_SCRIPT = `async () => {
   const indexedDb = await new Promise(resolve => {
     const opening = indexedDB.open('marks', 1);
     opening.onupgradeneeded = () => opening.result.createObjectStore('marks');
@@ -88,20 +88,20 @@ const FIND = `async () => {
 /** Stores the mark everywhere, but in a service worker only if the page may have one. */
 export async function leaveMarks(page: Page, site: string, mark: string): Promise<void> {
   await page.goto(`${site}/login?mark=${mark}`);
-  await page.evaluate(`(${LEAVE})(${JSON.stringify(mark)})`);
+  await page.evaluate(`(${LEAVE_MARKS_SCRIPT})(${JSON.stringify(mark)})`);
 }
 
 export async function findMarks(page: Page, site: string): Promise<Marks> {
   await page.goto(`${site}/whoami`);
   const cookies = JSON.parse((await page.textContent('body')) ?? '{}');
-  const stored = (await page.evaluate(`(${FIND})()`)) as Omit<Marks, 'persistentCookie' | 'sessionCookie'>;
+  const stored = (await page.evaluate(`(${FIND_MARKS_SCRIPT})()`)) as Omit<Marks, 'persistentCookie' | 'sessionCookie'>;
   return { persistentCookie: cookies.persistent, sessionCookie: cookies.session, ...stored };
 }
 
 /** A site that can store everything, and one that cannot have a service worker. */
 export const sitesOf = (pages: Pages): { secure: string; plain: string } => ({ secure: pages.url, plain: pages.a });
 
-export const allOf = (mark: string): Marks => ({
+export const allMarks = (mark: string): Marks => ({
   persistentCookie: mark,
   sessionCookie: mark,
   localStorage: mark,
@@ -110,7 +110,7 @@ export const allOf = (mark: string): Marks => ({
   worker: mark,
 });
 
-export const withoutWorker = (mark: string): Marks => ({ ...allOf(mark), cache: undefined, worker: undefined });
+export const withoutWorker = (mark: string): Marks => ({ ...allMarks(mark), cache: undefined, worker: undefined });
 
 export async function onPage<T>(connectUrl: string, work: (page: Page, browser: Browser) => Promise<T>): Promise<T> {
   const browser = await chromium.connectOverCDP(connectUrl);

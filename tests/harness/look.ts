@@ -72,7 +72,7 @@ const LOOKS = {
       await tookLong(scroll, 150), scrollY, matchMedia('(prefers-reduced-motion: reduce)').matches];`,
 } as const;
 
-export type Seen = Readonly<Record<string, unknown>>;
+export type Observations = Readonly<Record<string, unknown>>;
 
 const LOOK_PAGE = `<!doctype html><title>Look</title><body><script type="module">
   const looks = {${Object.entries(LOOKS)
@@ -87,9 +87,12 @@ const LOOK_PAGE = `<!doctype html><title>Look</title><body><script type="module"
  * The pages, and their results by the query of the URL: the reported values and the request headers that the server
  * received.
  */
-export function lookPages(): { pages: Readonly<Record<string, Page>>; seenBy: (who: string) => Seen | undefined } {
+export function lookPages(): {
+  pages: Readonly<Record<string, Page>>;
+  seenBy: (who: string) => Observations | undefined;
+} {
   const headers = new Map<string, unknown>();
-  const seen = new Map<string, Seen>();
+  const seen = new Map<string, Observations>();
   const who = (url = ''): string => url.split('?')[1] ?? '';
   const headersOf = ({ url, rawHeaders }: IncomingMessage): string[] =>
     rawHeaders.map((one, at) => (/^content-length$/i.test(rawHeaders[at - 1] ?? '') ? '' : one.replace(who(url), '')));
@@ -104,9 +107,9 @@ export function lookPages(): { pages: Readonly<Record<string, Page>>; seenBy: (w
         const body = await text(request).catch(() => undefined);
         if (body === undefined) return void response.destroy(); // the browser ended during its request
         const looked: unknown = JSON.parse(body);
-        const asked = [headers.get(who(request.url)), headersOf(request)];
-        const named = typeof looked === 'object' ? looked : {};
-        seen.set(who(request.url), { ...named, headers: asked });
+        const requestHeaders = [headers.get(who(request.url)), headersOf(request)];
+        const observations = typeof looked === 'object' ? looked : {};
+        seen.set(who(request.url), { ...observations, headers: requestHeaders });
         response.end();
       },
     },
@@ -115,7 +118,7 @@ export function lookPages(): { pages: Readonly<Record<string, Page>>; seenBy: (w
 }
 
 /** Returns the first column of the table in the document: what pages can query. */
-export function noticedLines(): readonly string[] {
+export function documentedChecks(): readonly string[] {
   const rows = readFileSync(DOCUMENT, 'utf8').split('| --- | --- |')[1] ?? '';
   return rows.split('\n').flatMap(row => row.split('|')[1]?.trim() ?? []);
 }

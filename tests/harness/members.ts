@@ -7,14 +7,14 @@ import type { CurrentAccount, EmailCodeSent, SignInResult } from '../../contract
 import { mailedCode, PASSWORD, Person } from './person.ts';
 import type { TestServer } from './server.ts';
 
-export interface Invited {
+export interface SentInvitation {
   readonly id: string;
   /** The secret in the link. */
   readonly secret: string;
 }
 
 /** Invites a person to the first application. */
-export async function invite(server: TestServer, by: Person, email: string, role: Role): Promise<Invited> {
+export async function invite(server: TestServer, by: Person, email: string, role: Role): Promise<SentInvitation> {
   const path = `/v1/applications/${server.applicationId}/invitations`;
   const { status, body, text } = await by.post<IssuedInvitation>(path, { email, role });
   assert.equal(status, 201, text);
@@ -22,10 +22,10 @@ export async function invite(server: TestServer, by: Person, email: string, role
 }
 
 /** Registers a person with an invitation for this address. */
-export async function register(server: TestServer, { secret }: Invited, email: string): Promise<Person> {
+export async function register(server: TestServer, { secret }: SentInvitation, email: string): Promise<Person> {
   const person = new Person(server);
-  const given = { name: email.split('@')[0], email, password: PASSWORD, invitation: secret };
-  const { status, body, text } = await person.post<SignInResult>('/v1/sign-in/register', given);
+  const registration = { name: email.split('@')[0], email, password: PASSWORD, invitation: secret };
+  const { status, body, text } = await person.post<SignInResult>('/v1/sign-in/register', registration);
   assert.deepEqual([status, body.status], [200, 'signed_in'], text);
   return person;
 }
@@ -37,16 +37,16 @@ export async function verifyEmail(server: TestServer, person: Person, email: str
   assert.equal(status, 200, text);
 }
 
-export const accept = (person: Person, { secret }: Invited) =>
+export const accept = (person: Person, { secret }: SentInvitation) =>
   person.post<{ applicationId: string; role: Role; code?: string }>('/v1/invitations/accept', { token: secret });
 
-export interface Joined {
+export interface JoinedMember {
   readonly person: Person;
   readonly accountId: string;
 }
 
 /** Creates a person with this role in the first application. */
-export async function join(server: TestServer, by: Person, email: string, role: Role): Promise<Joined> {
+export async function join(server: TestServer, by: Person, email: string, role: Role): Promise<JoinedMember> {
   const invited = await invite(server, by, email, role);
   const person = await register(server, invited, email);
   await verifyEmail(server, person, email);

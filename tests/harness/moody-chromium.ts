@@ -6,11 +6,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
 
-const REAL = '/usr/lib/chromium/chromium';
+const REAL_CHROMIUM = '/usr/lib/chromium/chromium';
 /** Longer than the time limits of official clients. */
 export const SLOW_SECONDS = 4.5;
 
-export interface MoodyChromium {
+export interface FaultyChromium {
   /** The value of BERTH_CHROMIUM. */
   readonly path: string;
   /** Sets how later starts behave. With `slow`, Chromium starts a few seconds late. */
@@ -21,19 +21,19 @@ export interface MoodyChromium {
   upgrade(): void;
 }
 
-export async function moodyChromium(): Promise<MoodyChromium> {
+export async function faultyChromium(): Promise<FaultyChromium> {
   const folder = mkdtempSync(join(tmpdir(), 'berth-chromium-'));
   after(() => rmSync(folder, { recursive: true }));
   await chmod(folder, 0o755);
   for (const tool of ['dash', 'sleep']) copyFileSync(`/bin/${tool}`, join(folder, tool));
-  const mood = join(folder, 'mood');
+  const behaviourFile = join(folder, 'mood');
   const script = [
     `#!${folder}/dash`,
-    `read -r mood < ${mood}`,
+    `read -r mood < ${behaviourFile}`,
     `[ "$mood" = hangs ] && exec ${folder}/sleep 3600`,
     `[ "$mood" = slow ] && ${folder}/sleep ${SLOW_SECONDS}`,
     `[ "$mood" = fails ] && { echo 'chromium is in a bad mood' >&2; exit 1; }`,
-    `exec ${REAL} "$@"`,
+    `exec ${REAL_CHROMIUM} "$@"`,
     '',
   ].join('\n');
   const path = join(folder, 'chromium');
@@ -43,13 +43,13 @@ export async function moodyChromium(): Promise<MoodyChromium> {
   };
   install();
   // Writes a new file and renames it, because a concurrent start must not find an empty file.
-  const set = (word: string): void => {
-    writeFileSync(`${mood}.new`, `${word}\n`);
-    renameSync(`${mood}.new`, mood);
+  const writeBehaviour = (word: string): void => {
+    writeFileSync(`${behaviourFile}.new`, `${word}\n`);
+    renameSync(`${behaviourFile}.new`, behaviourFile);
   };
-  set('well');
+  writeBehaviour('well');
   const isStarting = (): boolean => readdirSync('/proc').some(name => commandOf(name).startsWith(`${folder}/sleep`));
-  return { path, mood: set, isStarting, upgrade: install };
+  return { path, mood: writeBehaviour, isStarting, upgrade: install };
 }
 
 function commandOf(pid: string): string {

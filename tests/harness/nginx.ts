@@ -24,14 +24,14 @@ export async function startNginx(
   const folder = mkdtempSync(join(tmpdir(), 'berth-nginx-'));
   writeFileSync(join(folder, 'cert.pem'), cert);
   writeFileSync(join(folder, 'key.pem'), key, { mode: 0o600 });
-  const all = {
+  const allReplacements = {
     'listen 443 ssl;': `listen 127.0.0.1:${port} ssl;`,
     '/etc/ssl/browsers.example/fullchain.pem': join(folder, 'cert.pem'),
     '/etc/ssl/browsers.example/privkey.pem': join(folder, 'key.pem'),
     ...replacements,
   };
   let site = readFileSync(join(CHECKOUT, 'deploy/nginx/berth.conf'), 'utf8');
-  for (const [written, here] of Object.entries(all)) {
+  for (const [written, here] of Object.entries(allReplacements)) {
     if (!site.includes(written)) throw new Error(`the example has no ${written}`);
     site = site.replaceAll(written, here);
   }
@@ -40,11 +40,11 @@ export async function startNginx(
   const child = spawn('nginx', ['-e', join(folder, 'error.log'), '-p', folder, '-c', join(folder, 'nginx.conf')], {
     stdio: ['ignore', 'ignore', 'pipe'],
   });
-  const said = text(child.stderr);
+  const errorOutput = text(child.stderr);
   after(() => end(child, folder));
   await eventually('nginx to listen', async () => {
-    if (child.exitCode !== null) throw new Error(`nginx ended with ${child.exitCode}: ${await said}`);
-    return listens(port);
+    if (child.exitCode !== null) throw new Error(`nginx ended with ${child.exitCode}: ${await errorOutput}`);
+    return isListening(port);
   });
 }
 
@@ -65,7 +65,7 @@ http {
 }
 `;
 
-async function listens(port: number): Promise<boolean> {
+async function isListening(port: number): Promise<boolean> {
   const socket = connect(port, '127.0.0.1');
   try {
     await once(socket, 'connect');

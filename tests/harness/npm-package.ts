@@ -8,24 +8,24 @@ import { join } from 'node:path';
 import { cleanEnvironment } from '../../tools/setup.mjs';
 import { CHECKOUT } from './server.ts';
 
-const KEPT = join(CHECKOUT, '.berth/packages');
+const PACKAGES_FOLDER = join(CHECKOUT, '.berth/packages');
 const FETCHED_WITHIN_MS = 300_000;
 
 /** Returns the folder of the package. `integrity` is the checksum in the registry, `sha512-…`. */
 export function npmPackage(name: string, version: string, integrity: string): string {
-  const folder = join(KEPT, `${name.replace('/', '+')}-${version}`);
+  const folder = join(PACKAGES_FOLDER, `${name.replace('/', '+')}-${version}`);
   if (existsSync(folder)) return folder;
-  mkdirSync(KEPT, { recursive: true });
-  const fresh = mkdtempSync(join(KEPT, 'fetching-'));
+  mkdirSync(PACKAGES_FOLDER, { recursive: true });
+  const stagingFolder = mkdtempSync(join(PACKAGES_FOLDER, 'fetching-'));
   try {
-    run('npm', ['pack', `${name}@${version}`, '--silent', '--prefer-offline', '--pack-destination', fresh]);
-    const tarball = join(fresh, readdirSync(fresh)[0] ?? '');
+    run('npm', ['pack', `${name}@${version}`, '--silent', '--prefer-offline', '--pack-destination', stagingFolder]);
+    const tarball = join(stagingFolder, readdirSync(stagingFolder)[0] ?? '');
     const sum = createHash('sha512').update(readFileSync(tarball)).digest('base64');
     assert.equal(`sha512-${sum}`, integrity, `${name}@${version} is not the package that is expected`);
-    run('tar', ['-xzf', tarball, '-C', fresh]);
-    if (!existsSync(folder)) renameSync(join(fresh, 'package'), folder);
+    run('tar', ['-xzf', tarball, '-C', stagingFolder]);
+    if (!existsSync(folder)) renameSync(join(stagingFolder, 'package'), folder);
   } finally {
-    rmSync(fresh, { recursive: true, force: true });
+    rmSync(stagingFolder, { recursive: true, force: true });
   }
   return folder;
 }

@@ -3,28 +3,28 @@
 import dns from 'node:dns';
 import net from 'node:net';
 
-const tried: string[] = [];
+const attempts: string[] = [];
 
 /** Returns the attempted destinations. */
-export const triedToLeave = (): readonly string[] => tried;
+export const attemptedDestinations = (): readonly string[] => attempts;
 
-const isHere = (host: string): boolean => /^(localhost|127\.\d+\.\d+\.\d+|::1)$/.test(host);
+const isLoopback = (host: string): boolean => /^(localhost|127\.\d+\.\d+\.\d+|::1)$/.test(host);
 
 const { lookup } = dns;
-const guarded = (host: string, ...rest: readonly unknown[]): void => {
-  if (isHere(host)) return void Reflect.apply(lookup, dns, [host, ...rest]);
-  tried.push(host);
+const guardedLookup = (host: string, ...rest: readonly unknown[]): void => {
+  if (isLoopback(host)) return void Reflect.apply(lookup, dns, [host, ...rest]);
+  attempts.push(host);
   const answer = rest.at(-1);
   if (typeof answer === 'function') process.nextTick(answer, new Error(`${host} is not on this machine`));
 };
-Object.assign(dns, { lookup: guarded });
+Object.assign(dns, { lookup: guardedLookup });
 
 const { connect } = net.Socket.prototype;
 Object.assign(net.Socket.prototype, {
   connect(this: net.Socket, ...args: readonly unknown[]): net.Socket {
     const host = hostIn(args);
-    if (host !== undefined && net.isIP(host) !== 0 && !isHere(host)) {
-      tried.push(host);
+    if (host !== undefined && net.isIP(host) !== 0 && !isLoopback(host)) {
+      attempts.push(host);
       return this.destroy(new Error(`${host} is not on this machine`));
     }
     return Reflect.apply(connect, this, args);

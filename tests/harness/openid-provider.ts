@@ -11,7 +11,7 @@ import { ask, type HttpResult } from './http.ts';
 export const CLIENT = { id: 'shop', secret: 'the secret of the client' } as const;
 const HOPS_MAX = 12;
 
-async function listening(server: Server): Promise<string> {
+async function listenOnLoopback(server: Server): Promise<string> {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   after(() => {
@@ -22,7 +22,7 @@ async function listening(server: Server): Promise<string> {
 }
 
 /** Settings with which the server of a test can reach the providers. */
-export const opened = (...urls: readonly string[]): Record<string, string> => ({
+export const settingsToReach = (...urls: readonly string[]): Record<string, string> => ({
   BERTH_EGRESS_ALLOW: urls.map(url => new URL(url).host).join(','),
 });
 
@@ -36,7 +36,7 @@ export interface OpenIdProvider {
 export async function openIdProvider(): Promise<OpenIdProvider> {
   const { default: Provider } = await import('oidc-provider');
   const server = createServer();
-  const issuer = await listening(server);
+  const issuer = await listenOnLoopback(server);
   return {
     issuer,
     register: async redirectUri => {
@@ -55,7 +55,7 @@ export class PlainBrowser {
   readonly #cookies = new Map<string, string>();
 
   /** Signs in. Returns the address of the first redirect that leaves the provider. */
-  async signIn(authorizationUrl: string, login: string, staysAt: readonly string[]): Promise<string> {
+  async signIn(authorizationUrl: string, login: string, ownOrigins: readonly string[]): Promise<string> {
     let url = authorizationUrl;
     for (let hop = 0; hop < HOPS_MAX; hop += 1) {
       const { headers, text, status } = await this.#send('GET', url);
@@ -64,7 +64,7 @@ export class PlainBrowser {
         assert.equal(status, 200, text);
         url = await this.#submitForm(url, text, login);
       } else url = new URL(location, url).href;
-      if (!staysAt.includes(new URL(url).origin)) return url;
+      if (!ownOrigins.includes(new URL(url).origin)) return url;
     }
     return assert.fail(`too many redirects: ${url}`);
   }
@@ -126,7 +126,7 @@ export class HostileProvider {
 
   static async open(): Promise<HostileProvider> {
     const server = createServer();
-    return new HostileProvider(server, await listening(server));
+    return new HostileProvider(server, await listenOnLoopback(server));
   }
 
   /** The nonce of the current sign-in. */

@@ -4,7 +4,7 @@ import { networkInterfaces } from 'node:os';
 import pg from 'pg';
 import type { SignInResult } from '../../contract/sign-in.ts';
 import { socketLogin } from '../../server/engines/store/embedded/is-responding.ts';
-import { find } from '../../server/engines/store/embedded/postmaster.ts';
+import { findPostmaster } from '../../server/engines/store/embedded/postmaster.ts';
 import { PASSWORD, Person } from './person.ts';
 import type { TestServer } from './server.ts';
 
@@ -44,7 +44,7 @@ export const machineAddress = (): string | undefined =>
     .find(({ family, internal }) => family === 'IPv4' && !internal)?.address;
 
 export async function rowsOf(server: TestServer, query: string, values: readonly unknown[] = []): Promise<unknown[]> {
-  const running = find(server.dataDir) ?? assert.fail('the database of the server does not run');
+  const running = findPostmaster(server.dataDir) ?? assert.fail('the database of the server does not run');
   const client = new pg.Client(socketLogin(running));
   await client.connect();
   try {

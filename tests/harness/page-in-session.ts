@@ -7,7 +7,7 @@ import type { CreatedSession, TestServer } from './server.ts';
  * Settings for a server, whose port is the first of `ports`. They let its sessions reach the server under a name whose
  * origin counts as the service's own.
  */
-export const openToSessions = (...ports: readonly number[]) => ({
+export const settingsForOwnPages = (...ports: readonly number[]) => ({
   BERTH_EGRESS_ALLOW: ports.map(port => `127.0.0.1/32:${port}`).join(','),
   BERTH_EGRESS_HOSTS: 'localhost=127.0.0.1',
 });
@@ -45,9 +45,9 @@ export class PageInSession {
   ): Promise<{ readonly status: unknown; readonly code: unknown }> {
     const headers = { 'content-type': 'application/json' };
     const options = { method, ...(body ? { headers, body: JSON.stringify(body) } : {}) };
-    const asked = `fetch(${JSON.stringify(path)}, ${JSON.stringify(options)})`;
-    const read = 'async answer => ({ status: answer.status, code: (await answer.json()).code })';
-    const { status, code } = Object(await this.#cdp.evaluate(`${asked}.then(${read})`, this.#page));
+    const fetchCall = `fetch(${JSON.stringify(path)}, ${JSON.stringify(options)})`;
+    const readAnswer = 'async answer => ({ status: answer.status, code: (await answer.json()).code })';
+    const { status, code } = Object(await this.#cdp.evaluate(`${fetchCall}.then(${readAnswer})`, this.#page));
     return { status, code };
   }
 

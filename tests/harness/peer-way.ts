@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
 import { createServer as createTlsServer } from 'node:tls';
-import { type Authority, makeAuthority, type Signed } from './authority.ts';
+import { type Authority, makeAuthority, type SignedCertificate } from './authority.ts';
 import { freePort } from './free-port.ts';
 
 /** The address that other hosts connect to. The host itself listens at 127.0.0.1, so that the relay is between them. */
@@ -20,7 +20,7 @@ export interface Impostor {
   readonly connections: () => number;
 }
 
-export interface PeerWay {
+export interface PeerPath {
   readonly address: string;
   /** Settings of all hosts, with the authority that they trust. */
   readonly shared: Readonly<Record<string, string>>;
@@ -31,10 +31,10 @@ export interface PeerWay {
   /** The bytes that passed through the relay. */
   passed(): Buffer;
   /** Lets an impostor with this certificate respond in place of the host while `during` is running. */
-  impersonate(certificate: Signed, during: (impostor: Impostor) => Promise<void>): Promise<void>;
+  impersonate(certificate: SignedCertificate, during: (impostor: Impostor) => Promise<void>): Promise<void>;
 }
 
-export async function openPeerWay(): Promise<PeerWay> {
+export async function openPeerPath(): Promise<PeerPath> {
   const folder = mkdtempSync(join(tmpdir(), 'berth-peer-'));
   const authority = makeAuthority('Hosts of the test');
   const signed = authority.issue(ADDRESS);
@@ -51,10 +51,10 @@ export async function openPeerWay(): Promise<PeerWay> {
   const relay = createServer(socket => {
     const to = impostor?.address() ?? { address: '127.0.0.1', port };
     if (typeof to === 'string') return void socket.destroy();
-    const through = connect(to.port, to.address);
+    const upstream = connect(to.port, to.address);
     for (const [one, other] of [
-      [socket, through],
-      [through, socket],
+      [socket, upstream],
+      [upstream, socket],
     ] as const) {
       sockets.add(one);
       one.on('data', (chunk: Buffer) => {

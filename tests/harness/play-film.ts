@@ -8,7 +8,7 @@ import { launchOutside } from './outside-browser.ts';
 const PLAY_MS = 180_000;
 const HLS_SCRIPT = createRequire(import.meta.url).resolve('hls.js/dist/hls.min.js');
 
-export interface Played {
+export interface PlaybackResult {
   readonly errors: readonly string[];
   readonly ended: boolean;
   readonly seconds: number;
@@ -17,7 +17,7 @@ export interface Played {
 }
 
 /** Plays the recording to its end at four times the speed, then seeks to the green part. */
-export async function playFilm(playlist: () => Promise<string | undefined>): Promise<Played> {
+export async function playFilm(playlist: () => Promise<string | undefined>): Promise<PlaybackResult> {
   const server = createServer(async (request, response) => {
     const isList = request.url?.startsWith('/list') ?? false;
     response.setHeader('content-type', isList ? 'application/vnd.apple.mpegurl' : 'text/html');
@@ -31,7 +31,7 @@ export async function playFilm(playlist: () => Promise<string | undefined>): Pro
   try {
     const page = await browser.newPage();
     await page.goto(`http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}/`);
-    return (await page.evaluate(`(${PLAYER})(${PLAY_MS})`)) as Played;
+    return (await page.evaluate(`(${PLAYER})(${PLAY_MS})`)) as PlaybackResult;
   } finally {
     await browser.close();
     server.closeAllConnections();

@@ -10,17 +10,17 @@ import {
 import {
   BASE_READY,
   type Cell,
-  counts,
   type Driver,
-  Notes,
+  isRecorded,
   nameOf,
-  opening,
-  opensItself,
+  openExpression,
+  opensByScript,
   pathOf,
   READY,
-  type Seen,
   STATE,
   stepsOf,
+  TrackNotes,
+  type TracksReader,
   UNREGISTER,
 } from './client-cells.ts';
 import { eventually } from './until.ts';
@@ -38,18 +38,18 @@ export class PlaywrightDriver implements Driver {
     return new PlaywrightDriver(await chromium.connectOverCDP(url), site);
   }
 
-  async run(cell: Cell): Promise<Seen> {
-    const notes = new Notes();
-    const own = cell.ownContext ? await this.#browser.newContext({ viewport: null }) : undefined;
-    const context = own ?? this.#browser.contexts()[0];
+  async run(cell: Cell): Promise<TracksReader> {
+    const notes = new TrackNotes();
+    const createdContext = cell.ownContext ? await this.#browser.newContext({ viewport: null }) : undefined;
+    const context = createdContext ?? this.#browser.contexts()[0];
     if (!context) throw new Error('the browser has no default context');
-    const before = context.pages().length;
-    const deafen = listen(context, cell, notes);
+    const pagesBefore = context.pages().length;
+    const stopListening = listen(context, cell, notes);
     const base = await context.newPage();
     base.on('popup', popup => notes.add('popups', nameOf(popup.url())));
     await base.goto(`${this.#site}/base`);
     await base.waitForFunction(BASE_READY);
-    const pages = (): PlaywrightPage[] => context.pages().slice(before + 1);
+    const pages = (): PlaywrightPage[] => context.pages().slice(pagesBefore + 1);
     const urls: string[] = [];
     for (const step of stepsOf(this.#site)) {
       urls.push(...step);
@@ -72,9 +72,9 @@ export class PlaywrightDriver implements Driver {
       notes.add(`${name} closed`, page.isClosed());
     }
     await eventually('the service worker to be gone', () => context.serviceWorkers().length === 0);
-    notes.add('pages left', context.pages().length - before);
-    deafen();
-    await own?.close();
+    notes.add('pages left', context.pages().length - pagesBefore);
+    stopListening();
+    await createdContext?.close();
     return () => notes.tracks;
   }
 
@@ -83,8 +83,8 @@ export class PlaywrightDriver implements Driver {
   }
 
   async #open(cell: Cell, urls: readonly string[], context: BrowserContext, base: PlaywrightPage): Promise<void> {
-    if (opensItself(cell)) {
-      for (const url of urls) await base.evaluate(opening(url, cell));
+    if (opensByScript(cell)) {
+      for (const url of urls) await base.evaluate(openExpression(url, cell));
       return;
     }
     if (cell.way === 'page') {
@@ -96,17 +96,17 @@ export class PlaywrightDriver implements Driver {
     const { targetInfo } = await session.send('Target.getTargetInfo');
     await session.detach();
     const { browserContextId } = targetInfo;
-    const own = cell.ownContext && browserContextId !== undefined ? { browserContextId } : {};
+    const contextParams = cell.ownContext && browserContextId !== undefined ? { browserContextId } : {};
     const root = await this.#browser.newBrowserCDPSession();
-    await Promise.all(urls.map(url => root.send('Target.createTarget', { url, newWindow: true, ...own })));
+    await Promise.all(urls.map(url => root.send('Target.createTarget', { url, newWindow: true, ...contextParams })));
     await root.detach();
   }
 }
 
 /** Listens until the returned function is called. */
-function listen(context: BrowserContext, cell: Cell, notes: Notes): () => void {
+function listen(context: BrowserContext, cell: Cell, notes: TrackNotes): () => void {
   const onRequest = (one: Request, ...seen: readonly unknown[]): void => {
-    if (counts(one.url())) notes.add(`request ${pathOf(one.url())}`, ...seen);
+    if (isRecorded(one.url())) notes.add(`request ${pathOf(one.url())}`, ...seen);
   };
   const listeners = {
     page: (page: PlaywrightPage) => {

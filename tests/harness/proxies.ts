@@ -15,7 +15,7 @@ export const USER = 'someone';
 export const PASSWORD = 'pass:word/+ ';
 
 /** Resolved only by the proxies, to 127.0.0.1. */
-export const HIDDEN = 'hidden.test';
+export const HIDDEN_HOST = 'hidden.test';
 
 export interface RunningProxy {
   readonly port: number;
@@ -35,7 +35,7 @@ export interface HttpProxy extends RunningProxy {
 
 export async function openHttpProxy(tls?: { cert: Buffer; key: Buffer }): Promise<HttpProxy> {
   const asked: string[] = [];
-  const held = new Set<string>();
+  const heldHosts = new Set<string>();
   const released = new EventEmitter().setMaxListeners(0);
   const common = {
     host: '127.0.0.1',
@@ -43,7 +43,7 @@ export async function openHttpProxy(tls?: { cert: Buffer; key: Buffer }): Promis
     prepareRequestFunction: async ({ username, password, hostname, port, isHttp }: PrepareRequestFunctionOpts) => {
       if (username !== USER || password !== PASSWORD) return { requestAuthentication: true };
       asked.push(`${isHttp ? 'http' : 'connect'} ${hostname}:${port}`);
-      while (held.has(hostname)) await once(released, 'some');
+      while (heldHosts.has(hostname)) await once(released, 'some');
       return { dnsLookup: lookup };
     },
   };
@@ -56,8 +56,8 @@ export async function openHttpProxy(tls?: { cert: Buffer; key: Buffer }): Promis
     server: `${tls ? 'https' : 'http'}://127.0.0.1:${common.port}`,
     asked,
     holdBack: hostnames => {
-      held.clear();
-      for (const hostname of hostnames) held.add(hostname);
+      heldHosts.clear();
+      for (const hostname of hostnames) heldHosts.add(hostname);
       released.emit('some');
     },
     breakOff: () => server.closeConnections(),
@@ -73,7 +73,7 @@ type LookupCallback = (
 
 /** Calls back in the formats of `dns.lookup` that are used here. */
 const lookup = ((name: string, options: { all?: boolean }, callback: LookupCallback): void => {
-  if (name !== HIDDEN) callback(Object.assign(new Error(`${name} is not known`), { code: 'ENOTFOUND' }), '', 4);
+  if (name !== HIDDEN_HOST) callback(Object.assign(new Error(`${name} is not known`), { code: 'ENOTFOUND' }), '', 4);
   else if (options.all) callback(null, [{ address: '127.0.0.1', family: 4 }]);
   else callback(null, '127.0.0.1', 4);
 }) as NonNullable<PrepareRequestFunctionResult['dnsLookup']>;
@@ -85,14 +85,14 @@ const lookup = ((name: string, options: { all?: boolean }, callback: LookupCallb
 export async function openSocksProxy(): Promise<RunningProxy> {
   const folder = mkdtempSync(join(tmpdir(), 'berth-socks-'));
   const hosts = join(folder, 'hosts');
-  writeFileSync(hosts, `127.0.0.1 localhost ${HIDDEN}\n`);
+  writeFileSync(hosts, `127.0.0.1 localhost ${HIDDEN_HOST}\n`);
   const port = await freePort();
   const user = process.getuid?.() === 0 ? [] : ['--user', '--map-root-user'];
-  const run = 'mount --bind "$0" /etc/hosts && exec microsocks -i 127.0.0.1 -p "$1" -u "$2" -P "$3"';
-  const args = [...user, '--mount', '--', 'sh', '-c', run, hosts, String(port), USER, PASSWORD];
+  const script = 'mount --bind "$0" /etc/hosts && exec microsocks -i 127.0.0.1 -p "$1" -u "$2" -P "$3"';
+  const args = [...user, '--mount', '--', 'sh', '-c', script, hosts, String(port), USER, PASSWORD];
   const child = spawn('unshare', args, { stdio: 'ignore' });
   const close = async (): Promise<void> => {
-    await ended(child);
+    await end(child);
     rmSync(folder, { recursive: true, force: true });
   };
   after(close);
@@ -100,11 +100,11 @@ export async function openSocksProxy(): Promise<RunningProxy> {
   return { port, server: `socks5://127.0.0.1:${port}`, close };
 }
 
-async function ended(child: ChildProcess): Promise<void> {
+async function end(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
-  const gone = once(child, 'exit');
+  const exited = once(child, 'exit');
   child.kill('SIGKILL');
-  await gone;
+  await exited;
 }
 
 function listens(port: number, child: ChildProcess): Promise<boolean> {

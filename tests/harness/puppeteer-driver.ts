@@ -10,17 +10,17 @@ import puppeteer, {
 import {
   BASE_READY,
   type Cell,
-  counts,
   type Driver,
-  Notes,
+  isRecorded,
   nameOf,
-  opening,
-  opensItself,
+  openExpression,
+  opensByScript,
   pathOf,
   READY,
-  type Seen,
   STATE,
   stepsOf,
+  TrackNotes,
+  type TracksReader,
   UNREGISTER,
 } from './client-cells.ts';
 import { eventually } from './until.ts';
@@ -38,22 +38,24 @@ export class PuppeteerDriver implements Driver {
     return new PuppeteerDriver(await puppeteer.connect({ browserWSEndpoint: url, defaultViewport: null }), site);
   }
 
-  async run(cell: Cell): Promise<Seen> {
-    const notes = new Notes();
-    const own = cell.ownContext ? await this.#browser.createBrowserContext() : undefined;
-    const context = own ?? this.#browser.defaultBrowserContext();
-    const earlier = new Set(context.targets());
-    const deafen = listen(context, notes);
+  async run(cell: Cell): Promise<TracksReader> {
+    const notes = new TrackNotes();
+    const createdContext = cell.ownContext ? await this.#browser.createBrowserContext() : undefined;
+    const context = createdContext ?? this.#browser.defaultBrowserContext();
+    const earlierTargets = new Set(context.targets());
+    const stopListening = listen(context, notes);
     const base = await context.newPage();
     await base.goto(`${this.#site}/base`);
     await base.waitForFunction(BASE_READY);
     base.on('popup', popup => notes.add('popups', popup === null));
     const opened = (): PuppeteerTarget[] =>
-      context.targets().filter(one => one.type() === 'page' && one.url().includes('/cell?') && !earlier.has(one));
+      context
+        .targets()
+        .filter(one => one.type() === 'page' && one.url().includes('/cell?') && !earlierTargets.has(one));
     const urls: string[] = [];
     for (const step of stepsOf(this.#site)) {
       urls.push(...step);
-      await this.#open(cell, step, base, notes, own?.id);
+      await this.#open(cell, step, base, notes, createdContext?.id);
       await eventually('the pages of the cell', opened, targets => targets.length === urls.length);
       for (const target of opened()) await (await target.page())?.waitForFunction(READY);
     }
@@ -71,9 +73,9 @@ export class PuppeteerDriver implements Driver {
     await session.send('ServiceWorker.enable');
     await session.send('ServiceWorker.stopAllWorkers');
     await base.close();
-    await eventually('every target to be gone', () => context.targets().every(one => earlier.has(one)));
-    deafen();
-    await own?.close();
+    await eventually('every target to be gone', () => context.targets().every(one => earlierTargets.has(one)));
+    stopListening();
+    await createdContext?.close();
     return () => notes.tracks;
   }
 
@@ -85,41 +87,41 @@ export class PuppeteerDriver implements Driver {
     cell: Cell,
     urls: readonly string[],
     base: PuppeteerPage,
-    notes: Notes,
+    notes: TrackNotes,
     browserContextId: string | undefined,
   ): Promise<void> {
-    if (opensItself(cell)) {
-      for (const url of urls) await base.evaluate(opening(url, cell));
+    if (opensByScript(cell)) {
+      for (const url of urls) await base.evaluate(openExpression(url, cell));
       return;
     }
     if (cell.way === 'page') {
       const opened = await Promise.all(urls.map(() => base.browserContext().newPage()));
-      for (const page of opened) hear(page, notes);
+      for (const page of opened) observePage(page, notes);
       await Promise.all(opened.map((page, n) => page.goto(urls[n] ?? '')));
       return;
     }
     const root = await this.#browser.target().createCDPSession();
-    const own = browserContextId === undefined ? {} : { browserContextId };
-    await Promise.all(urls.map(url => root.send('Target.createTarget', { url, newWindow: true, ...own })));
+    const contextParams = browserContextId === undefined ? {} : { browserContextId };
+    await Promise.all(urls.map(url => root.send('Target.createTarget', { url, newWindow: true, ...contextParams })));
     await root.detach();
   }
 }
 
 /** Listens until the returned function is called. */
-function listen(context: BrowserContext, notes: Notes): () => void {
-  const created = (target: PuppeteerTarget): void => notes.add(`${target.type()} created`, target.type());
-  const destroyed = (target: PuppeteerTarget): void => notes.add(`${target.type()} destroyed`, nameOf(target.url()));
-  context.on('targetcreated', created);
-  context.on('targetdestroyed', destroyed);
+function listen(context: BrowserContext, notes: TrackNotes): () => void {
+  const onCreated = (target: PuppeteerTarget): void => notes.add(`${target.type()} created`, target.type());
+  const onDestroyed = (target: PuppeteerTarget): void => notes.add(`${target.type()} destroyed`, nameOf(target.url()));
+  context.on('targetcreated', onCreated);
+  context.on('targetdestroyed', onDestroyed);
   return () => {
-    context.off('targetcreated', created);
-    context.off('targetdestroyed', destroyed);
+    context.off('targetcreated', onCreated);
+    context.off('targetdestroyed', onDestroyed);
   };
 }
 
-function hear(page: PuppeteerPage, notes: Notes): void {
+function observePage(page: PuppeteerPage, notes: TrackNotes): void {
   const onRequest = (one: HTTPRequest, ...seen: readonly unknown[]): void => {
-    if (counts(one.url())) notes.add(`request ${pathOf(one.url())}`, ...seen);
+    if (isRecorded(one.url())) notes.add(`request ${pathOf(one.url())}`, ...seen);
   };
   page.on('console', message => notes.add(`console ${nameOf(page.url())}`, message.type(), message.text()));
   page.on('domcontentloaded', () => notes.add(`life ${nameOf(page.url())}`, 'domcontentloaded'));

@@ -4,16 +4,16 @@ import { CdpClient, type CdpMessage } from './cdp.ts';
 import {
   BASE_READY,
   type Cell,
-  counts,
   type Driver,
-  Notes,
+  isRecorded,
   nameOf,
-  opening,
-  opensItself,
+  openExpression,
+  opensByScript,
   READY,
-  type Seen,
   STATE,
   stepsOf,
+  TrackNotes,
+  type TracksReader,
   UNREGISTER,
 } from './client-cells.ts';
 import type { KnownDifferences } from './known-differences.ts';
@@ -21,22 +21,22 @@ import { eventually } from './until.ts';
 
 type Names = ReadonlyMap<string, string>;
 
-const ENABLED = ['Page.enable', 'Runtime.enable', 'Network.enable'] as const;
-const OF_THIS_RUN: ReadonlySet<string> = new Set(
+const ENABLE_COMMANDS = ['Page.enable', 'Runtime.enable', 'Network.enable'] as const;
+const RUN_SPECIFIC_FIELDS: ReadonlySet<string> = new Set(
   'timestamp wallTime timing connectTiming responseTime encodedDataLength connectionId connectionReused uniqueId scriptId id executionContextId loaderId requestId sessionId browserContextId headersText date Date'.split(
     ' ',
   ),
 );
 /** Ids of targets are recorded as their names. */
-const OF_TARGETS: ReadonlySet<string> = new Set(
+const TARGET_ID_FIELDS: ReadonlySet<string> = new Set(
   'targetId openerId frameId openerFrameId parentFrameId parentId openerid'.split(' '),
 );
 /** Repeats of these events are ignored, because a query by another client causes them. */
-const OF_A_TARGET: ReadonlySet<string> = new Set(['Target.targetCreated', 'Target.targetInfoChanged']);
+const TARGET_INFO_EVENTS: ReadonlySet<string> = new Set(['Target.targetCreated', 'Target.targetInfoChanged']);
 /** These events race with the other events of their domain. */
-const RACING = /ExtraInfo$|^Network\.policyUpdated$/;
+const RACING_EVENTS = /ExtraInfo$|^Network\.policyUpdated$/;
 /** The time at which a page becomes idle varies. */
-const AT_REST = /^network(Almost)?Idle$/;
+const IDLE_EVENTS = /^network(Almost)?Idle$/;
 
 export class RawDriver implements Driver {
   readonly #client: CdpClient;
@@ -53,13 +53,13 @@ export class RawDriver implements Driver {
   static async open(url: string, site: string): Promise<Driver> {
     const client = await CdpClient.connect(url);
     const driver = new RawDriver(client, site);
-    client.onMessage(message => driver.#hear(message));
+    client.onMessage(message => driver.#receive(message));
     await client.send('Target.setDiscoverTargets', { discover: true });
     await client.send('Target.setAutoAttach', { autoAttach: true, waitForDebuggerOnStart: true, flatten: true });
     return driver;
   }
 
-  async run(cell: Cell): Promise<Seen> {
+  async run(cell: Cell): Promise<TracksReader> {
     this.#heard = [];
     const states = new Map<string, string>();
     const own = cell.ownContext ? await this.#client.send('Target.createBrowserContext') : {};
@@ -84,7 +84,7 @@ export class RawDriver implements Driver {
     if (cell.ownContext) await this.#client.send('Target.disposeBrowserContext', own);
     const heard = this.#heard;
     return known => {
-      const notes = new Notes();
+      const notes = new TrackNotes();
       for (const [track, state] of states) notes.add(track, state);
       noteAll(heard, names, known, notes);
       return notes.tracks;
@@ -95,31 +95,31 @@ export class RawDriver implements Driver {
     return this.#client.close();
   }
 
-  #hear(message: CdpMessage): void {
+  #receive(message: CdpMessage): void {
     if (message.method === undefined) return;
     this.#heard.push(message);
     if (message.method !== 'Target.attachedToTarget') return;
     const session = String(message.params?.sessionId);
     const isPage = infoOf(message)?.type === 'page';
-    const asked = ENABLED.map(method => this.#client.ask(method, {}, session));
-    if (isPage) asked.push(this.#client.ask('Page.setLifecycleEventsEnabled', { enabled: true }, session));
-    asked.push(this.#client.ask('Runtime.runIfWaitingForDebugger', {}, session));
-    this.#enabled.set(session, Promise.allSettled(asked)); // the target may be closed by then
+    const replies = ENABLE_COMMANDS.map(method => this.#client.ask(method, {}, session));
+    if (isPage) replies.push(this.#client.ask('Page.setLifecycleEventsEnabled', { enabled: true }, session));
+    replies.push(this.#client.ask('Runtime.runIfWaitingForDebugger', {}, session));
+    this.#enabled.set(session, Promise.allSettled(replies)); // the target may be closed by then
   }
 
   async #open(cell: Cell, urls: readonly string[], base: string, own: object): Promise<void> {
-    if (opensItself(cell))
+    if (opensByScript(cell))
       for (const url of urls)
-        await this.#client.send('Runtime.evaluate', { expression: opening(url, cell), userGesture: true }, base);
+        await this.#client.send('Runtime.evaluate', { expression: openExpression(url, cell), userGesture: true }, base);
     else {
-      const where = cell.way === 'newWindow' ? { ...own, newWindow: true } : own;
-      await Promise.all(urls.map(url => this.#go(url, where)));
+      const targetParams = cell.way === 'newWindow' ? { ...own, newWindow: true } : own;
+      await Promise.all(urls.map(url => this.#go(url, targetParams)));
     }
   }
 
   /** Opens a page as stock clients do: an empty one, which is navigated once everything is enabled. */
-  async #go(url: string, where: object): Promise<string> {
-    const { targetId } = await this.#client.send('Target.createTarget', { url: 'about:blank', ...where });
+  async #go(url: string, targetParams: object): Promise<string> {
+    const { targetId } = await this.#client.send('Target.createTarget', { url: 'about:blank', ...targetParams });
     const session = await this.#sessionOf(String(targetId));
     await this.#enabled.get(session);
     await this.#client.send('Page.navigate', { url }, session);
@@ -127,15 +127,15 @@ export class RawDriver implements Driver {
   }
 
   async #sessionOf(targetId: string): Promise<string> {
-    const isIt = (one: CdpMessage): boolean =>
+    const isAttachment = (one: CdpMessage): boolean =>
       one.method === 'Target.attachedToTarget' && infoOf(one)?.targetId === targetId;
-    const attached = await eventually('the page to be attached', () => this.#heard.find(isIt));
+    const attached = await eventually('the page to be attached', () => this.#heard.find(isAttachment));
     return String(attached?.params?.sessionId);
   }
 
   async #sessionAt(url: string): Promise<string> {
-    const told = await eventually('the page of the cell', () => this.#heard.find(one => infoOf(one)?.url === url));
-    return this.#sessionOf(String(told && infoOf(told)?.targetId));
+    const infoEvent = await eventually('the page of the cell', () => this.#heard.find(one => infoOf(one)?.url === url));
+    return this.#sessionOf(String(infoEvent && infoOf(infoEvent)?.targetId));
   }
 
   #isGone(targetId: string): boolean {
@@ -150,7 +150,7 @@ export class RawDriver implements Driver {
 }
 
 /** Records one track for each domain of each target, for each request, and for each kind of browser event. */
-function noteAll(heard: readonly CdpMessage[], names: Names, known: KnownDifferences, notes: Notes): void {
+function noteAll(heard: readonly CdpMessage[], names: Names, known: KnownDifferences, notes: TrackNotes): void {
   const sessions = new Map<string, string>();
   const requests = new Map<string, string>();
   for (const message of heard) {
@@ -161,24 +161,24 @@ function noteAll(heard: readonly CdpMessage[], names: Names, known: KnownDiffere
       requests.set(String(params.requestId), String(params.request.url));
     const target = String(info?.targetId ?? params.targetId ?? sessions.get(String(sessionId ?? params.sessionId)));
     const page = names.get(target);
-    if (page === undefined || isOfNoMoment(method, params)) continue;
+    if (page === undefined || isIgnored(method, params)) continue;
     const [domain = ''] = method.split('.');
     const isOfRequest = params.requestId !== undefined && page !== 'worker';
     const request = isOfRequest ? requests.get(String(params.requestId)) : '';
     // The start of the request was missed if it was sent before this client was listening.
-    if (request === undefined || !counts(request)) continue;
-    const track = `${page} ${domain === 'Target' || RACING.test(method) ? method : domain} ${request}`;
+    if (request === undefined || !isRecorded(request)) continue;
+    const track = `${page} ${domain === 'Target' || RACING_EVENTS.test(method) ? method : domain} ${request}`;
     if (known.has(method, params)) continue;
     const seen = clean(params, method, '', names, known);
-    if (OF_A_TARGET.has(method)) notes.addChange(`${page} as a target`, seen);
+    if (TARGET_INFO_EVENTS.has(method)) notes.addChange(`${page} as a target`, seen);
     else if (method === 'Network.policyUpdated') notes.addChange(track, method, seen);
     // The empty first document of a page may have loaded before this client was listening.
     else if (method !== 'Page.frameStoppedLoading' || notes.tracks.has(track)) notes.add(track, method, seen);
   }
 }
 
-function isOfNoMoment(method: string, params: Readonly<Record<string, unknown>>): boolean {
-  if (method === 'Page.lifecycleEvent') return AT_REST.test(String(params.name));
+function isIgnored(method: string, params: Readonly<Record<string, unknown>>): boolean {
+  if (method === 'Page.lifecycleEvent') return IDLE_EVENTS.test(String(params.name));
   return method === 'Network.dataReceived' && params.dataLength === 0;
 }
 
@@ -191,8 +191,8 @@ function clean(value: unknown, method: string, path: string, names: Names, known
   if (!isObject(value)) return value;
   const kept = Object.entries(value).flatMap(([key, inner]): Array<[string, unknown]> => {
     const field = path === '' ? key : `${path}.${key}`;
-    if (OF_THIS_RUN.has(key) || known.hasField(method, field, inner)) return [];
-    if (OF_TARGETS.has(key)) return [[key, names.get(String(inner)) ?? 'another']];
+    if (RUN_SPECIFIC_FIELDS.has(key) || known.hasField(method, field, inner)) return [];
+    if (TARGET_ID_FIELDS.has(key)) return [[key, names.get(String(inner)) ?? 'another']];
     return [[key, clean(inner, method, field, names, known)]];
   });
   return Object.fromEntries(kept.sort(([one], [other]) => (one < other ? -1 : 1)));

@@ -4,8 +4,8 @@ import type { RecordingDownload, Replay } from '../../contract/recordings.ts';
 import type { HttpResult } from './http.ts';
 import type { TestServer } from './server.ts';
 
-const LOOK_MS = 1_000;
-const LOOKS_MAX = 120;
+const POLL_MS = 1_000;
+const POLLS_MAX = 120;
 
 export async function replaysOf(server: TestServer, id: string): Promise<readonly Replay[]> {
   const response = await server.api<{ pages: Replay[] }>('GET', `/v1/browsers/sessions/${id}/replays`);
@@ -23,12 +23,12 @@ export async function playlistWhen(
   server: TestServer,
   id: string,
   pageId: string,
-  wanted: (text: string) => boolean,
+  isMatch: (text: string) => boolean,
 ): Promise<string> {
-  for (let turn = 0; turn < LOOKS_MAX; turn++) {
+  for (let turn = 0; turn < POLLS_MAX; turn++) {
     const text = await playlistOf(server, id, pageId);
-    if (text !== undefined && wanted(text)) return text;
-    await setTimeout(LOOK_MS);
+    if (text !== undefined && isMatch(text)) return text;
+    await setTimeout(POLL_MS);
   }
   throw new Error(`the playlist of page ${pageId} did not match in time`);
 }
@@ -40,16 +40,16 @@ export async function filesOf(server: TestServer, id: string): Promise<readonly 
   return response.body.downloads;
 }
 
-export const askForFiles = (server: TestServer, id: string): Promise<HttpResult<unknown>> =>
+export const requestFiles = (server: TestServer, id: string): Promise<HttpResult<unknown>> =>
   server.api('POST', `/v1/browsers/sessions/${id}/recording/downloads`);
 
 /**
  * Fetches the bytes of a playlist from its last init segment on. A page whose size changes has several init segments.
  */
 export async function fetchFilm(playlist: string): Promise<Buffer> {
-  const stretch = playlist.slice(Math.max(0, playlist.lastIndexOf('#EXT-X-MAP')));
-  const init = /#EXT-X-MAP:URI="([^"]+)"/.exec(stretch)?.[1];
-  const media = stretch.split('\n').filter(line => line !== '' && !line.startsWith('#'));
+  const lastPart = playlist.slice(Math.max(0, playlist.lastIndexOf('#EXT-X-MAP')));
+  const init = /#EXT-X-MAP:URI="([^"]+)"/.exec(lastPart)?.[1];
+  const media = lastPart.split('\n').filter(line => line !== '' && !line.startsWith('#'));
   const parts: Buffer[] = [];
   for (const url of [...(init ? [init] : []), ...media]) {
     const response = await fetch(url);

@@ -53,11 +53,11 @@ export async function startS3(): Promise<S3Store> {
     return { server, port: (await server.run()).port };
   };
   const first = await start(await freePort());
-  let running: S3rver | undefined = first.server;
+  let runningServer: S3rver | undefined = first.server;
   const down = async (): Promise<void> => {
-    const stopped = running?.close();
-    running?.httpServer.closeAllConnections();
-    running = undefined;
+    const stopped = runningServer?.close();
+    runningServer?.httpServer.closeAllConnections();
+    runningServer = undefined;
     await stopped;
   };
   const endpoint = `http://127.0.0.1:${first.port}`;
@@ -71,7 +71,7 @@ export async function startS3(): Promise<S3Store> {
     },
     down,
     up: async () => {
-      running ??= (await start(first.port)).server;
+      runningServer ??= (await start(first.port)).server;
     },
     close: async () => {
       await down();

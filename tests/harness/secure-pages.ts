@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:https';
 import { after } from 'node:test';
 import { WebSocketServer } from 'ws';
-import type { Signed } from './authority.ts';
+import type { SignedCertificate } from './authority.ts';
 
 export const SECURE_TITLE = 'Secure';
 export const SECURE_FILE = 'secure,file\n';
@@ -20,7 +20,7 @@ const RESPONSES: Readonly<Record<string, readonly [type: string, text: string]>>
 };
 
 /** Opens the site, which runs until the end of the test file, and returns its port. */
-export async function openSecurePages(signed: Signed): Promise<number> {
+export async function openSecurePages(signed: SignedCertificate): Promise<number> {
   const server = createServer({ cert: signed.cert, key: signed.key }, (request, response) => {
     const [type, text] = RESPONSES[request.url ?? ''] ?? ['text/plain', 'not here'];
     response.writeHead(200, { 'content-type': type }).end(text);

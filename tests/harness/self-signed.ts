@@ -9,7 +9,7 @@ export function selfSigned(address: string): { cert: Buffer; key: Buffer } {
   const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
   try {
     const names = ['-subj', `/CN=${address}`, '-addext', `subjectAltName=IP:${address}`];
-    const made = [
+    const opensslArgs = [
       'req',
       '-x509',
       '-newkey',
@@ -23,7 +23,7 @@ export function selfSigned(address: string): { cert: Buffer; key: Buffer } {
       cert,
       ...names,
     ];
-    execFileSync('openssl', made, { stdio: 'ignore' });
+    execFileSync('openssl', opensslArgs, { stdio: 'ignore' });
     return { cert: readFileSync(cert), key: readFileSync(key) };
   } finally {
     rmSync(folder, { recursive: true });

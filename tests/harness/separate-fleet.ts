@@ -6,7 +6,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
-import { inside, type Member, makeNetwork, type Network } from '../../tools/fleet/network.ts';
+import { inNamespace, type Member, makeNetwork, type Network } from '../../tools/fleet/network.ts';
 import { Programs } from '../../tools/fleet/programs.ts';
 import { type Relay, relay } from '../../tools/fleet/relay.ts';
 import { type Database, startDatabase, startStore } from '../../tools/fleet/shared-parts.ts';
@@ -41,10 +41,11 @@ export interface SeparateFleetOptions {
 
 export async function startSeparateFleet({ pages, slots, env = {} }: SeparateFleetOptions): Promise<SeparateFleet> {
   const folder = mkdtempSync(join(tmpdir(), 'berth-apart-'));
-  const said: string[] = [];
+  const output: string[] = [];
   const programs = new Programs({
-    onLine: (name, line) => void said.push(`${name}  ${line}`),
-    onLost: (name, code) => console.error(`${name} ended with ${code}\n${said.slice(-OUTPUT_LINES_SHOWN).join('\n')}`),
+    onLine: (name, line) => void output.push(`${name}  ${line}`),
+    onLost: (name, code) =>
+      console.error(`${name} ended with ${code}\n${output.slice(-OUTPUT_LINES_SHOWN).join('\n')}`),
   });
   const network = makeNetwork(`t${process.pid}`, ['h1', 'h2', 'h3', 'db', 's3', 'lb']);
   const relays: Relay[] = [];
@@ -68,22 +69,22 @@ export async function startSeparateFleet({ pages, slots, env = {} }: SeparateFle
   const store = startStore(s3, parts);
 
   // One process connects the network of the fleet with the network of the test.
-  const way = (name: string): string => join(folder, `${name}.sock`);
+  const socketPath = (name: string): string => join(folder, `${name}.sock`);
   const members = [h1, h2, h3] as const;
   const pairs = [
-    `${way('turns')}=${members.map(({ address }) => `${address}:8080`).join(',')}`,
+    `${socketPath('turns')}=${members.map(({ address }) => `${address}:8080`).join(',')}`,
     ...members.flatMap(({ address, namespace }) => [
-      `${way(namespace)}=${address}:8080`,
-      `${way(`${namespace}-operator`)}=${address}:9464`,
+      `${socketPath(namespace)}=${address}:8080`,
+      `${socketPath(`${namespace}-operator`)}=${address}:9464`,
     ]),
-    `${lb.address}:${pages.port}=${way('pages')}`,
+    `${lb.address}:${pages.port}=${socketPath('pages')}`,
   ];
-  relays.push(await relay(way('pages'), [`127.0.0.1:${pages.port}`]));
-  const joining = [process.execPath, RELAY, ...pairs];
-  programs.run('relay', ['nsenter', `--net=/run/netns/${lb.namespace}`, ...joining], parts.env);
-  await programs.waitUntilReady('the relay', () => existsSync(way(`${h3.namespace}-operator`)));
+  relays.push(await relay(socketPath('pages'), [`127.0.0.1:${pages.port}`]));
+  const relayCommand = [process.execPath, RELAY, ...pairs];
+  programs.run('relay', ['nsenter', `--net=/run/netns/${lb.namespace}`, ...relayCommand], parts.env);
+  await programs.waitUntilReady('the relay', () => existsSync(socketPath(`${h3.namespace}-operator`)));
   const open = async (name: string): Promise<string> => {
-    const opened = await relay('127.0.0.1:0', [way(name)]);
+    const opened = await relay('127.0.0.1:0', [socketPath(name)]);
     relays.push(opened);
     return `http://127.0.0.1:${opened.port}`;
   };
@@ -103,7 +104,7 @@ export async function startSeparateFleet({ pages, slots, env = {} }: SeparateFle
     const host = await startServer({
       ...(key === undefined ? {} : { key }),
       within: {
-        command: inside(namespace, []),
+        command: inNamespace(namespace, []),
         url: await open(namespace),
         operatorUrl: await open(`${namespace}-operator`),
       },

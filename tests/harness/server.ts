@@ -18,13 +18,13 @@ import { serverLeftovers, sessionLeftovers } from './leftovers.ts';
 import type { OrdinaryUser } from './ordinary-user.ts';
 import type { Pages } from './pages.ts';
 import { keepProbe, prepareDataFolder } from './prepared-data-folder.ts';
-import { eventually, soon, WITHIN_MS } from './until.ts';
+import { eventually, WITHIN_MS, withTimeLimit } from './until.ts';
 
 export const CHECKOUT = join(import.meta.dirname, '../..');
-const READY_MS = 90_000;
-const STOPPED_MS = 90_000;
+const READY_TIMEOUT_MS = 90_000;
+const STOP_TIMEOUT_MS = 90_000;
 const LOG_LINES_SHOWN = 60;
-const ORPHAN_LOOK_MS = 1_000;
+const ORPHAN_CHECK_MS = 1_000;
 /** The last output of a process arrives shortly after its exit. */
 const OUTPUT_READ_MS = 10_000;
 const HOUR_MS = 3_600_000;
@@ -32,8 +32,8 @@ const HOUR_MS = 3_600_000;
  * A check for leftovers reads the files of every process on the machine, so this is the shortest interval between
  * checks.
  */
-const LEFT_EVERY_MS = 100;
-const UNDESCRIBED_SHOWN = 20;
+const LEFTOVER_CHECK_MS = 100;
+const FINDINGS_SHOWN = 20;
 
 export interface ServerOptions {
   /** Settings in addition to those of the harness. `undefined` removes one. */
@@ -73,7 +73,7 @@ export interface ApiOptions {
 }
 
 /** The result of a command. */
-export interface Ran {
+export interface CommandResult {
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
@@ -116,7 +116,7 @@ export class TestServer {
   #applicationId: string | undefined;
   readonly #options: ServerOptions;
   /** The file to which watch-responses.ts writes its findings about the server's responses. */
-  readonly #undescribed = join(tmpdir(), `berth-undescribed-${randomUUID()}`);
+  readonly #findingsFile = join(tmpdir(), `berth-undescribed-${randomUUID()}`);
   readonly #lines: string[] = [];
   readonly #boxes = new Map<string, string>();
   #child: ChildProcess | undefined;
@@ -199,12 +199,12 @@ export class TestServer {
       throw new Error(`the server exited with ${code} before it was ready:\n${this.#tail()}`);
     });
     exited.catch(() => {});
-    const ready = eventually('the server to be ready', () => this.#isReady(until), Boolean, READY_MS);
+    const ready = eventually('the server to be ready', () => this.#isReady(until), Boolean, READY_TIMEOUT_MS);
     await Promise.race([ready, exited]).catch(error => {
       child.kill('SIGKILL');
       throw new Error(`${error instanceof Error ? error.message : error}\n${this.#tail()}`);
     });
-    if (this.#key) await this.#learnApplication();
+    if (this.#key) await this.#readApplicationId();
   }
 
   /** Ends the process. Resolves with its exit code, or null if a signal ended it. */
@@ -213,7 +213,7 @@ export class TestServer {
     if (!child || hasExited(child)) throw new Error('the server does not run');
     const exited = once(child, 'exit');
     child.kill(signal);
-    const [code] = await soon(`the server to end on ${signal}`, exited, STOPPED_MS);
+    const [code] = await withTimeLimit(`the server to end on ${signal}`, exited, STOP_TIMEOUT_MS);
     return typeof code === 'number' ? code : null;
   }
 
@@ -241,7 +241,7 @@ export class TestServer {
     if (this.#options.clock !== 'test' || !child) throw new Error('only a server with the test clock can be advanced');
     const moved = once(child, 'message');
     child.send(ms);
-    await soon('the clock to move', moved);
+    await withTimeLimit('the clock to move', moved);
     this.#aheadMs += ms;
   }
 
@@ -252,7 +252,7 @@ export class TestServer {
 
   api<Body = ErrorBody>(method: string, path: string, options: ApiOptions = {}): Promise<HttpResult<Body>> {
     const { body, headers = {}, key = this.#key ?? null } = options;
-    const raw = body === undefined || typeof body === 'string' || Buffer.isBuffer(body);
+    const isRaw = body === undefined || typeof body === 'string' || Buffer.isBuffer(body);
     return ask<Body>(`${this.url}${path}`, {
       method,
       headers: {
@@ -260,7 +260,7 @@ export class TestServer {
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
         ...headers,
       },
-      body: raw ? body : JSON.stringify(body),
+      body: isRaw ? body : JSON.stringify(body),
     });
   }
 
@@ -315,7 +315,7 @@ export class TestServer {
       const keep = new Set(typeof running === 'function' ? running() : running);
       return [...sessionLeftovers(this.dataDir, keep), ...(await this.#openRows(keep))];
     };
-    await nothingLeft('nothing to be left of the sessions', look).catch(error => {
+    await waitUntilNothingLeft('nothing to be left of the sessions', look).catch(error => {
       throw new Error(`${error instanceof Error ? error.message : error}\n${this.#tail()}`);
     });
   }
@@ -324,13 +324,13 @@ export class TestServer {
    * Like `berth`, for commands on the data folder in a test that is not about the command. Runs in the process of the
    * test, which saves starting another one.
    */
-  operate(...args: string[]): Promise<Ran> {
+  operate(...args: string[]): Promise<CommandResult> {
     const { user, installed, within } = this.#options;
-    return user || installed || within ? this.berth(...args) : runHere(args, this.env);
+    return user || installed || within ? this.berth(...args) : runInProcess(args, this.env);
   }
 
   /** Runs `berth` with this server's settings, as its user. */
-  berth(...args: string[]): Promise<Ran> {
+  berth(...args: string[]): Promise<CommandResult> {
     const { user, installed, within } = this.#options;
     return runBerth(args, this.env, user, '', installed?.command, within?.command);
   }
@@ -345,25 +345,27 @@ export class TestServer {
     try {
       if (this.#child && !hasExited(this.#child)) await this.kill('SIGINT');
       await this.#sweepAfterKill();
-      this.#demandDescribed();
+      this.#assertResponsesDescribed();
       const look = (): string[] => [...sessionLeftovers(this.dataDir), ...serverLeftovers(this.dataDir)];
-      await nothingLeft('nothing to be left of the server', look);
+      await waitUntilNothingLeft('nothing to be left of the server', look);
     } catch (error) {
       throw new Error(`${error instanceof Error ? error.message : error}\n${this.#tail()}`);
     } finally {
       this.#child?.kill('SIGKILL');
-      rmSync(this.#undescribed, { force: true });
+      rmSync(this.#findingsFile, { force: true });
       if (!this.#options.dataDir) rmSync(dirname(this.dataDir), { recursive: true, force: true, maxRetries: 5 });
     }
   }
 
   /** Fails unless every response of the server matched the OpenAPI document. */
-  #demandDescribed(): void {
-    const lines = existsSync(this.#undescribed) ? readFileSync(this.#undescribed, 'utf8').trim().split('\n') : [];
-    const different = [...new Set(lines)];
-    if (different.length === 0) return;
-    const shown = different.slice(0, UNDESCRIBED_SHOWN).join('\n');
-    throw new Error(`${different.length} answers are not as contract/generated/openapi.yaml describes them:\n${shown}`);
+  #assertResponsesDescribed(): void {
+    const lines = existsSync(this.#findingsFile) ? readFileSync(this.#findingsFile, 'utf8').trim().split('\n') : [];
+    const distinctFindings = [...new Set(lines)];
+    if (distinctFindings.length === 0) return;
+    const shown = distinctFindings.slice(0, FINDINGS_SHOWN).join('\n');
+    throw new Error(
+      `${distinctFindings.length} answers are not as contract/generated/openapi.yaml describes them:\n${shown}`,
+    );
   }
 
   /** If the last process was killed, runs `berth stop`, because its warm browsers are waiting for a successor. */
@@ -386,13 +388,13 @@ export class TestServer {
         ? [user ? join(user.checkout, 'tests/harness/serve-with-clock.ts') : WITH_CLOCK, `--ahead=${this.#aheadMs}`]
         : [installed?.command ?? programOf(user), 'serve'];
     // The copy for another user has no development packages.
-    const watched =
-      user || isMeasured ? [] : ['--import', `${WATCH_RESPONSES}?into=${encodeURIComponent(this.#undescribed)}`];
+    const watchArgs =
+      user || isMeasured ? [] : ['--import', `${WATCH_RESPONSES}?into=${encodeURIComponent(this.#findingsFile)}`];
     const [file = '', ...rest] = [
       ...(within?.command ?? []),
       user?.node ?? process.execPath,
       HEAP,
-      ...watched,
+      ...watchArgs,
       ...args,
     ];
     const child = spawn(file, rest, {
@@ -402,12 +404,12 @@ export class TestServer {
       ...(user ? { uid: user.uid, gid: user.gid } : {}),
     });
     for (const stream of [child.stdout, child.stderr])
-      if (stream) createInterface(stream).on('line', line => this.#hear(line));
+      if (stream) createInterface(stream).on('line', line => this.#readLine(line));
     endWithThisProcess(child, this.env, within?.command);
     return child;
   }
 
-  #hear(line: string): void {
+  #readLine(line: string): void {
     this.#lines.push(line);
     const [, session, box] = /"sessionId":"([^"]+)","box":"([^"]+)".*"event":"session.boxed"/.exec(line) ?? [];
     if (session && box) this.#boxes.set(session, box);
@@ -422,7 +424,7 @@ export class TestServer {
     );
   }
 
-  async #learnApplication(): Promise<void> {
+  async #readApplicationId(): Promise<void> {
     const reply = await this.api<Array<{ id: string }>>('GET', '/v1/projects');
     this.#applicationId = reply.status === 200 ? reply.body[0]?.id : this.#applicationId;
   }
@@ -436,7 +438,7 @@ export class TestServer {
   }
 }
 
-async function runHere(args: readonly string[], env: Readonly<Record<string, string>>): Promise<Ran> {
+async function runInProcess(args: readonly string[], env: Readonly<Record<string, string>>): Promise<CommandResult> {
   const { runBerth } = await loadCommands();
   const said = { stdout: '', stderr: '' };
   const terminal = {
@@ -449,7 +451,7 @@ async function runHere(args: readonly string[], env: Readonly<Record<string, str
     },
     input: async () => '',
   };
-  const code = await soon(`berth ${args.join(' ')} to end`, runBerth(args, terminal), STOPPED_MS);
+  const code = await withTimeLimit(`berth ${args.join(' ')} to end`, runBerth(args, terminal), STOP_TIMEOUT_MS);
   return { code, ...said };
 }
 
@@ -460,7 +462,7 @@ export function runBerth(
   input = '',
   command?: string,
   within: readonly string[] = [],
-): Promise<Ran> {
+): Promise<CommandResult> {
   const program = [user?.node ?? process.execPath, command ?? programOf(user)];
   const [file = '', ...rest] = [...within, ...program, ...args];
   const child = spawn(file, rest, {
@@ -479,41 +481,41 @@ export function runBerth(
     said.stderr += chunk;
   });
   const closed = once(child, 'close').then(([code]) => ({ code: typeof code === 'number' ? code : null, ...said }));
-  return soon(`berth ${args.join(' ')} to end`, closed, STOPPED_MS).finally(() => child.kill('SIGKILL'));
+  return withTimeLimit(`berth ${args.join(' ')} to end`, closed, STOP_TIMEOUT_MS).finally(() => child.kill('SIGKILL'));
 }
 
-const nothingLeft = async (what: string, look: () => string[] | Promise<string[]>): Promise<void> => {
-  await eventually(what, look, left => left.length === 0, WITHIN_MS, LEFT_EVERY_MS);
+const waitUntilNothingLeft = async (what: string, look: () => string[] | Promise<string[]>): Promise<void> => {
+  await eventually(what, look, left => left.length === 0, WITHIN_MS, LEFTOVER_CHECK_MS);
 };
 
 /** Ends the server and its browsers when the test process exits. */
 function endWithThisProcess(child: ChildProcess, env: Record<string, string>, within: readonly string[] = []): void {
-  exitWhenCutOff();
+  exitWithRunner();
   const end = (): void => {
     child.kill('SIGKILL');
     const [file = '', ...args] = [...within, process.execPath, PROGRAM, 'stop'];
-    spawnSync(file, args, { env, timeout: STOPPED_MS });
+    spawnSync(file, args, { env, timeout: STOP_TIMEOUT_MS });
   };
   process.once('exit', end);
   child.once('exit', () => process.off('exit', end));
 }
 
-let watchesOver = false;
+let isExitWatched = false;
 
 /** Turns a signal, or the end of the runner, into a normal exit, so that exit handlers run. */
-function exitWhenCutOff(): void {
-  if (watchesOver) return;
-  watchesOver = true;
+function exitWithRunner(): void {
+  if (isExitWatched) return;
+  isExitWatched = true;
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(signal, () => process.exit(1));
   const runner = process.ppid;
-  setInterval(() => process.ppid === runner || process.exit(1), ORPHAN_LOOK_MS).unref();
+  setInterval(() => process.ppid === runner || process.exit(1), ORPHAN_CHECK_MS).unref();
 }
 
 /** Resolves with the exit code once the output, which arrives separately, has been read too. */
 async function endOf(child: ChildProcess): Promise<unknown> {
   const closed = once(child, 'close');
   const [code] = await once(child, 'exit');
-  await soon('its last words', closed, OUTPUT_READ_MS).catch(() => {});
+  await withTimeLimit('its last words', closed, OUTPUT_READ_MS).catch(() => {});
   return code;
 }
 

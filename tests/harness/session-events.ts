@@ -4,15 +4,15 @@ import type { TestServer } from './server.ts';
 import { eventually } from './until.ts';
 
 export async function eventsOf(server: TestServer, id: string, type?: EventType): Promise<readonly SessionEvent[]> {
-  const only = type === undefined ? '' : `&type=${type}`;
-  const path = `/v1/browsers/sessions/${id}/events?limit=1000${only}`;
+  const typeQuery = type === undefined ? '' : `&type=${type}`;
+  const path = `/v1/browsers/sessions/${id}/events?limit=1000${typeQuery}`;
   const response = await server.api<SessionEventPage>('GET', path);
   if (response.status !== 200) throw new Error(`events: ${response.status} ${response.text}`);
   return response.body.data;
 }
 
 /** Waits for a matching event of the type, and returns all events of the type. */
-export function toldOf(
+export function waitForSessionEvent(
   server: TestServer,
   id: string,
   type: EventType,

@@ -12,13 +12,14 @@ export interface SessionProcess {
 /** Processes that have a mount of the session, and their descendants, because renderers do not have the mount. */
 export function processesOf(sessionId: string): SessionProcess[] {
   const pids = readdirSync('/proc').filter(name => /^\d+$/.test(name));
-  const isOne = (pid: string | undefined, generation = 0): boolean =>
+  const belongsToSession = (pid: string | undefined, generation = 0): boolean =>
     pid !== undefined &&
     pid !== '0' &&
     generation < GENERATIONS_MAX &&
-    (read(`/proc/${pid}/mountinfo`).includes(`/sessions/${sessionId}/`) || isOne(statOf(pid)[1], generation + 1));
+    (read(`/proc/${pid}/mountinfo`).includes(`/sessions/${sessionId}/`) ||
+      belongsToSession(statOf(pid)[1], generation + 1));
   return pids
-    .filter(pid => isOne(pid))
+    .filter(pid => belongsToSession(pid))
     .map(pid => ({ pid: Number(pid), command: read(`/proc/${pid}/cmdline`).replaceAll('\0', ' ') }));
 }
 
@@ -35,7 +36,7 @@ export const renderersOf = (sessionId: string): SessionProcess[] =>
   processesOf(sessionId).filter(({ command }) => command.includes(' --type=renderer '));
 
 /** Finds the renderer of a page as the one that uses CPU time while `work` is running. */
-export async function rendererThatComputes(sessionId: string, work: () => Promise<unknown>): Promise<SessionProcess> {
+export async function busiestRenderer(sessionId: string, work: () => Promise<unknown>): Promise<SessionProcess> {
   const before = new Map(renderersOf(sessionId).map(({ pid }) => [pid, ticksOf(pid)]));
   await work();
   const [busiest] = renderersOf(sessionId)

@@ -13,8 +13,8 @@ export interface SlowLink {
   close(): void;
 }
 
-export async function openSlowLink(port: number, bitsASecond: number): Promise<SlowLink> {
-  const bytesATick = Math.round((bitsASecond / 8) * (TICK_MS / 1000));
+export async function openSlowLink(port: number, bitsPerSecond: number): Promise<SlowLink> {
+  const bytesPerTick = Math.round((bitsPerSecond / 8) * (TICK_MS / 1000));
   const sockets = new Set<Socket>();
   let passed = 0;
   const relay = createServer(viewer => {
@@ -25,7 +25,7 @@ export async function openSlowLink(port: number, bitsASecond: number): Promise<S
     }
     // Only the timer reads, so bytes beyond the bandwidth stay with the server.
     const tick = setInterval(() => {
-      const bytes: Buffer | null = server.read(Math.min(bytesATick, server.readableLength));
+      const bytes: Buffer | null = server.read(Math.min(bytesPerTick, server.readableLength));
       if (bytes === null) return;
       passed += bytes.length;
       viewer.write(bytes);
@@ -43,9 +43,9 @@ export async function openSlowLink(port: number, bitsASecond: number): Promise<S
   relay.listen(0, '127.0.0.1');
   await once(relay, 'listening');
   const address = relay.address();
-  const own = typeof address === 'object' && address ? address.port : 0;
+  const relayPort = typeof address === 'object' && address ? address.port : 0;
   return {
-    over: url => Object.assign(new URL(url), { port: String(own) }).href,
+    over: url => Object.assign(new URL(url), { port: String(relayPort) }).href,
     get passed() {
       return passed;
     },

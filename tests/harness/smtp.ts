@@ -49,28 +49,28 @@ export async function startMailServer(): Promise<MailServer> {
 }
 
 function serve(socket: Socket, server: MailServer, mails: ReceivedMail[], commands: string[]): void {
-  const say = (line: string): void => void socket.write(`${line}\r\n`);
+  const reply = (line: string): void => void socket.write(`${line}\r\n`);
   const envelope = { from: '', to: [] as string[] };
   let body: string[] | undefined;
-  say('220 mail.test ESMTP');
+  reply('220 mail.test ESMTP');
   createInterface({ input: socket, crlfDelay: Number.POSITIVE_INFINITY }).on('line', line => {
     if (body) {
       if (line !== '.') return void body.push(line.replace(/^\./, ''));
       mails.push({ ...envelope, source: body.join('\n') });
       body = undefined;
-      return say('250 2.0.0 taken');
+      return reply('250 2.0.0 taken');
     }
     const verb = line.slice(0, 4).toUpperCase();
     commands.push(verb);
-    if (verb === 'EHLO') return say('250-mail.test\r\n250-AUTH PLAIN\r\n250 8BITMIME');
-    if (verb === 'AUTH') return say('535 5.7.8 wrong user name or password');
+    if (verb === 'EHLO') return reply('250-mail.test\r\n250-AUTH PLAIN\r\n250 8BITMIME');
+    if (verb === 'AUTH') return reply('535 5.7.8 wrong user name or password');
     if (verb === 'MAIL') envelope.from = addressIn(line);
-    if (verb === 'RCPT' && server.refusal) return say(server.refusal);
+    if (verb === 'RCPT' && server.refusal) return reply(server.refusal);
     if (verb === 'RCPT') envelope.to = [...envelope.to, addressIn(line)];
     if (verb === 'DATA') body = [];
-    if (verb === 'DATA') return say('354 go on');
-    if (verb !== 'QUIT') return say('250 2.0.0 ok');
-    say('221 2.0.0 bye');
+    if (verb === 'DATA') return reply('354 go on');
+    if (verb !== 'QUIT') return reply('250 2.0.0 ok');
+    reply('221 2.0.0 bye');
     socket.end();
   });
 }

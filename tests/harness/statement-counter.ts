@@ -23,7 +23,7 @@ export async function countStatements(url: string): Promise<StatementCounter> {
   const seen: string[] = [];
   const server = createServer(client => {
     const database = connect({ host: target.hostname, port: Number(target.port) });
-    const read = reader(text => seen.push(text));
+    const read = createReader(text => seen.push(text));
     client.on('data', read);
     client.pipe(database);
     database.pipe(client);
@@ -41,10 +41,10 @@ export async function countStatements(url: string): Promise<StatementCounter> {
   await once(server, 'listening');
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('the counter has no port');
-  const through = new URL(url);
-  through.host = `127.0.0.1:${address.port}`;
+  const relayUrl = new URL(url);
+  relayUrl.host = `127.0.0.1:${address.port}`;
   return {
-    url: through.href,
+    url: relayUrl.href,
     during: async work => {
       const from = seen.length;
       await work();
@@ -59,22 +59,22 @@ export async function countStatements(url: string): Promise<StatementCounter> {
 }
 
 /** Reads what a client sends, in pieces of any length. */
-function reader(onStatement: (text: string) => void): (chunk: Buffer) => void {
-  let left = Buffer.alloc(0);
+function createReader(onStatement: (text: string) => void): (chunk: Buffer) => void {
+  let unread = Buffer.alloc(0);
   let hasStarted = false;
   /** The texts of statements by name. A prepared statement is parsed once and then bound each time. */
   const parsed = new Map<string, string>();
   return chunk => {
-    left = Buffer.concat([left, chunk]);
+    unread = Buffer.concat([unread, chunk]);
     for (;;) {
       // The first message has no type byte.
       const typeBytes = hasStarted ? 1 : 0;
-      if (left.length < HEADER_BYTES) return;
-      const bytes = typeBytes + left.readUInt32BE(typeBytes);
-      if (left.length < bytes) return;
-      const type = hasStarted ? left[0] : undefined;
-      const content = left.subarray(HEADER_BYTES, bytes).toString('latin1');
-      left = left.subarray(bytes);
+      if (unread.length < HEADER_BYTES) return;
+      const bytes = typeBytes + unread.readUInt32BE(typeBytes);
+      if (unread.length < bytes) return;
+      const type = hasStarted ? unread[0] : undefined;
+      const content = unread.subarray(HEADER_BYTES, bytes).toString('latin1');
+      unread = unread.subarray(bytes);
       hasStarted = true;
       // A query has its text. A parse message has the name of the statement, then its text. A bind message has a
       // portal, then the name of the statement.

@@ -1,13 +1,13 @@
 // Waits with a time limit. The error of a timeout says what was awaited and which value was seen last.
 import { inspect } from 'node:util';
 
-const FIRST_MS = 25;
+const FIRST_INTERVAL_MS = 25;
 /**
  * The interval grows by this factor, because a check is often a request, which slows down the work that the test waits
  * for.
  */
-const LONGER_EACH_TIME = 1.15;
-const EVERY_MS_MAX = 100;
+const INTERVAL_FACTOR = 1.15;
+const INTERVAL_MS_MAX = 100;
 /** This limit is long, so that a busy machine does not make a test fail. */
 export const WITHIN_MS = 60_000;
 
@@ -20,17 +20,17 @@ export async function eventually<T>(
   everyMs?: number,
 ): Promise<T> {
   const deadline = performance.now() + withinMs;
-  for (let pauseMs = everyMs ?? FIRST_MS; ; pauseMs *= LONGER_EACH_TIME) {
+  for (let pauseMs = everyMs ?? FIRST_INTERVAL_MS; ; pauseMs *= INTERVAL_FACTOR) {
     const seen = await look();
     if (satisfies(seen)) return seen;
     if (performance.now() > deadline)
       throw new Error(`waited ${withinMs} ms for ${what}; last seen: ${inspect(seen, { depth: 5 })}`);
-    await new Promise(resolve => setTimeout(resolve, Math.min(pauseMs, EVERY_MS_MAX)));
+    await new Promise(resolve => setTimeout(resolve, Math.min(pauseMs, INTERVAL_MS_MAX)));
   }
 }
 
 /** Settles like the promise, or rejects after the time limit with an error that names what was awaited. */
-export async function soon<T>(what: string, promise: Promise<T>, withinMs = WITHIN_MS): Promise<T> {
+export async function withTimeLimit<T>(what: string, promise: Promise<T>, withinMs = WITHIN_MS): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error(`waited ${withinMs} ms for ${what}`)), withinMs);

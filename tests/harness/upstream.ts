@@ -4,14 +4,14 @@ import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import { after } from 'node:test';
 
-export interface Received {
+export interface ReceivedRequest {
   readonly method: string;
   readonly url: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
 }
 
-export type UpstreamHandler = (request: Received, response: ServerResponse) => void;
+export type UpstreamHandler = (request: ReceivedRequest, response: ServerResponse) => void;
 
 export interface Upstream {
   readonly port: number;
@@ -20,7 +20,7 @@ export interface Upstream {
   readonly url: string;
   readonly settings: Readonly<Record<string, string>>;
   /** Requests so far, oldest first. With `path`, only those whose path begins with it. */
-  received(path?: string): readonly Received[];
+  received(path?: string): readonly ReceivedRequest[];
   /** Sets the response to requests whose path begins with `path`. The longest matching path applies. */
   respondTo(path: string, handler: UpstreamHandler): void;
   /** Stops accepting connections. */
@@ -28,7 +28,7 @@ export interface Upstream {
 }
 
 export async function openUpstream(): Promise<Upstream> {
-  const received: Received[] = [];
+  const received: ReceivedRequest[] = [];
   const handlers = new Map<string, UpstreamHandler>([['/', (_, response) => void sendJson(response, 200, {})]]);
   const server = createServer((request, response) => void serve(request, response));
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -37,12 +37,12 @@ export async function openUpstream(): Promise<Upstream> {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk);
     const { method = '', url = '', headers } = request;
-    const one = { method, url, headers, body: Buffer.concat(chunks).toString() };
-    received.push(one);
+    const receivedRequest = { method, url, headers, body: Buffer.concat(chunks).toString() };
+    received.push(receivedRequest);
     const [path = '/'] = [...handlers.keys()]
       .filter(prefix => url.startsWith(prefix))
       .sort((a, b) => b.length - a.length);
-    handlers.get(path)?.(one, response);
+    handlers.get(path)?.(receivedRequest, response);
   }
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -10,53 +10,53 @@ import {
 } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { isMainThread } from 'node:worker_threads';
-import type { DescribedResponses, SeenResponse } from './described-responses.ts';
+import type { DescribedResponses, ObservedResponse } from './described-responses.ts';
 
 const BODY_BYTES_MAX = 4 * 1024 ** 2;
 const OPERATOR = 'berth-operator';
 const UPGRADED_PATH = /\/connect\/?$/;
 
-const into = new URL(import.meta.url).searchParams.get('into');
+const outputFile = new URL(import.meta.url).searchParams.get('into');
 let loaded: Promise<DescribedResponses> | undefined;
 
 /** Loaded at the first response, so that the start of the server is not delayed. */
-function loadedOnce(): Promise<DescribedResponses> {
+function loadChecker(): Promise<DescribedResponses> {
   loaded ??= import('./described-responses.ts').then(({ DescribedResponses }) => new DescribedResponses());
   return loaded;
 }
 
-function judge(seen: SeenResponse): void {
-  if (into === null || !seen.url.startsWith('/')) return; // proxies receive absolute URLs
-  void loadedOnce()
+function judge(seen: ObservedResponse): void {
+  if (outputFile === null || !seen.url.startsWith('/')) return; // proxies receive absolute URLs
+  void loadChecker()
     .then(described => described.complaint(seen))
     .catch(error => `${seen.method} ${seen.url} could not be judged: ${error}`)
-    .then(complaint => complaint !== undefined && appendFileSync(into, `${complaint}\n`));
+    .then(complaint => complaint !== undefined && appendFileSync(outputFile, `${complaint}\n`));
 }
 
 // ---- answers -------------------------------------------------------------------------------------------------------
 
-interface Kept {
+interface KeptResponse {
   headers: Record<string, string>;
   isJson: boolean;
   readonly chunks: Buffer[];
   bytes: number;
 }
-const kept = new WeakMap<ServerResponse, Kept>();
+const keptResponses = new WeakMap<ServerResponse, KeptResponse>();
 
 type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[] | undefined;
 
-function begin(response: ServerResponse, more: Headers): void {
-  const named = Array.isArray(more) || more === undefined ? {} : more;
-  const all = Object.entries({ ...response.getHeaders(), ...named });
+function keepHeaders(response: ServerResponse, more: Headers): void {
+  const namedHeaders = Array.isArray(more) || more === undefined ? {} : more;
+  const all = Object.entries({ ...response.getHeaders(), ...namedHeaders });
   const headers = Object.fromEntries(
     all.flatMap(([name, value]) => (value === undefined ? [] : [[name.toLowerCase(), String(value)]])),
   );
   const isJson = /^application\/([\w.-]+\+)?json/.test(headers['content-type'] ?? '');
-  kept.set(response, { headers, isJson, chunks: [], bytes: 0 });
+  keptResponses.set(response, { headers, isJson, chunks: [], bytes: 0 });
 }
 
-function keep(response: ServerResponse, chunk: unknown, encoding: unknown): void {
-  const state = kept.get(response);
+function keepChunk(response: ServerResponse, chunk: unknown, encoding: unknown): void {
+  const state = keptResponses.get(response);
   if (!state?.isJson || state.bytes > BODY_BYTES_MAX) return;
   const bytes = bytesOf(chunk, encoding);
   if (!bytes) return;
@@ -69,11 +69,11 @@ function bytesOf(chunk: unknown, encoding: unknown): Buffer | undefined {
   return chunk instanceof Uint8Array ? Buffer.from(chunk) : undefined;
 }
 
-function ended(response: ServerResponse): void {
-  const state = kept.get(response);
+function judgeWhole(response: ServerResponse): void {
+  const state = keptResponses.get(response);
   const { method = '', url = '' } = response.req;
   if (!state) return;
-  kept.delete(response);
+  keptResponses.delete(response);
   if (state.headers.server === OPERATOR) return; // Its listener is no part of the API.
   const isWhole = state.isJson && state.bytes <= BODY_BYTES_MAX;
   judge({
@@ -87,7 +87,7 @@ function ended(response: ServerResponse): void {
 function watchUpgrade(request: IncomingMessage, socket: Duplex): void {
   const { method = '', url = '' } = request;
   if (!UPGRADED_PATH.test(url.split('?', 1)[0] ?? '')) return;
-  const first = (chunk: unknown): void => {
+  const judgeFirst = (chunk: unknown): void => {
     Object.assign(socket, { write, end });
     const text = bytesOf(chunk, 'latin1')?.toString('latin1') ?? '';
     const [head = '', body = ''] = text.split('\r\n\r\n', 2);
@@ -100,12 +100,12 @@ function watchUpgrade(request: IncomingMessage, socket: Duplex): void {
     judge({ method, url, status, headers, ...(headers['content-type'] ? { body } : {}) });
   };
   const { write, end } = socket;
-  const told = (method: (...given: never[]) => unknown) =>
+  const judgingFirst = (method: (...given: never[]) => unknown) =>
     function (this: Duplex, ...given: unknown[]): unknown {
-      first(given[0]);
+      judgeFirst(given[0]);
       return Reflect.apply(method, this, given);
     };
-  Object.assign(socket, { write: told(write), end: told(end) });
+  Object.assign(socket, { write: judgingFirst(write), end: judgingFirst(end) });
 }
 
 // ---- watching ------------------------------------------------------------------------------------------------------
@@ -116,18 +116,18 @@ function watch(): void {
   Object.assign(ServerResponse.prototype, {
     writeHead(this: ServerResponse, ...given: unknown[]): unknown {
       const more = given.find((one, index) => index > 0 && typeof one === 'object') as Headers;
-      if (Number(given[0]) >= 200) begin(this, more);
+      if (Number(given[0]) >= 200) keepHeaders(this, more);
       return Reflect.apply(writeHead, this, given);
     },
     write(this: ServerResponse, ...given: unknown[]): unknown {
       const result = Reflect.apply(write, this, given); // the first write sends the headers
-      keep(this, given[0], given[1]);
+      keepChunk(this, given[0], given[1]);
       return result;
     },
     end(this: ServerResponse, ...given: unknown[]): unknown {
       const result = Reflect.apply(end, this, given);
-      keep(this, given[0], given[1]);
-      ended(this);
+      keepChunk(this, given[0], given[1]);
+      judgeWhole(this);
       return result;
     },
   });

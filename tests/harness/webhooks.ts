@@ -9,7 +9,7 @@ import { freePort } from './free-port.ts';
 import type { TestServer } from './server.ts';
 import { eventually } from './until.ts';
 
-export interface Received {
+export interface ReceivedWebhook {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
@@ -17,11 +17,11 @@ export interface Received {
   readonly message: { readonly type: string; readonly timestamp: string; readonly data: Record<string, unknown> };
 }
 
-export type RequestHandler = (response: ServerResponse, received: Received) => void;
+export type RequestHandler = (response: ServerResponse, received: ReceivedWebhook) => void;
 
 export class Receiver {
   readonly port: number;
-  readonly #received: Received[] = [];
+  readonly #received: ReceivedWebhook[] = [];
   readonly #handlers = new Map<string, RequestHandler>();
   readonly #server: Server;
 
@@ -63,13 +63,13 @@ export class Receiver {
     this.#handlers.set(path, handler);
   }
 
-  of(path: string): readonly Received[] {
+  of(path: string): readonly ReceivedWebhook[] {
     return this.#received.filter(received => received.path === path);
   }
 
   /** Waits for this many requests to the path, and returns all of them. */
-  async count(path: string, count: number): Promise<readonly Received[]> {
-    const enough = (all: readonly Received[]): boolean => all.length >= count;
+  async count(path: string, count: number): Promise<readonly ReceivedWebhook[]> {
+    const enough = (all: readonly ReceivedWebhook[]): boolean => all.length >= count;
     return eventually(`${count} messages at ${path}`, () => this.of(path), enough);
   }
 

@@ -22,7 +22,7 @@ interface Shape {
   readonly maximum?: number;
 }
 
-export interface Wrong {
+export interface WrongValue {
   /** The field, in the notation of error messages: `proxies[0].server`. */
   readonly path: string;
   /** The kind of error. */
@@ -35,33 +35,34 @@ export interface Wrong {
 
 const UUID = '01a1fa50-5319-7450-a6b3-c787ada50631';
 const TIME = '2031-01-01T00:00:00.000Z';
-const EXTRA = 'noSuchField';
+const EXTRA_FIELD = 'noSuchField';
 
 /** All invalid variants of a value of the schema, including nested fields. */
-export function wrongValues(schema: TSchema): Wrong[] {
+export function wrongValues(schema: TSchema): WrongValue[] {
   const shape = schema as Shape; // a schema is JSON
-  return [...wrongs(shape, '')].filter(({ isExtra, value }) => isExtra || !Check(schema, value));
+  return [...wrongValuesOf(shape, '')].filter(({ isExtra, value }) => isExtra || !Check(schema, value));
 }
 
 /** Whether the schema accepts the value. */
 export const fits = (schema: TSchema, value: unknown): boolean => Check(schema, value);
 
 /** The smallest value that the schema accepts. */
-export const rightValue = (schema: TSchema): unknown => right(schema as Shape);
+export const rightValue = (schema: TSchema): unknown => smallestValue(schema as Shape);
 
-function right(shape: Shape): unknown {
+function smallestValue(shape: Shape): unknown {
   if (shape.anyOf)
-    return right(
+    return smallestValue(
       shape.anyOf.find(choice => choice.type === 'object' || choice.type === 'array') ?? shape.anyOf[0] ?? {},
     );
   if (shape.enum) return shape.enum[0];
   if (shape.const !== undefined) return shape.const;
   if (shape.type === 'boolean') return true;
   if (shape.type === 'integer' || shape.type === 'number') return shape.minimum ?? 0;
-  if (shape.type === 'array') return Array.from({ length: shape.minItems ?? 0 }, () => right(shape.items ?? {}));
+  if (shape.type === 'array')
+    return Array.from({ length: shape.minItems ?? 0 }, () => smallestValue(shape.items ?? {}));
   if (shape.type === 'string') return rightText(shape);
   const names = shape.required ?? [];
-  return Object.fromEntries(names.map(name => [name, right(shape.properties?.[name] ?? {})]));
+  return Object.fromEntries(names.map(name => [name, smallestValue(shape.properties?.[name] ?? {})]));
 }
 
 function rightText({ format, pattern, minLength = 0 }: Shape): string {
@@ -74,29 +75,30 @@ function rightText({ format, pattern, minLength = 0 }: Shape): string {
   );
 }
 
-function* wrongs(shape: Shape, path: string): Generator<Wrong> {
-  for (const [how, value] of wrongHere(shape)) yield { path, how, value, isExtra: false };
+function* wrongValuesOf(shape: Shape, path: string): Generator<WrongValue> {
+  for (const [how, value] of ownWrongValues(shape)) yield { path, how, value, isExtra: false };
   for (const choice of shape.anyOf ?? [shape]) {
     if (choice.type === 'object' && choice.properties) yield* wrongFields(choice, path);
     if (choice.type === 'array' && choice.items)
-      for (const wrong of wrongs(choice.items, `${path}[0]`)) yield { ...wrong, value: [wrong.value] };
+      for (const wrong of wrongValuesOf(choice.items, `${path}[0]`)) yield { ...wrong, value: [wrong.value] };
   }
 }
 
-function* wrongFields(shape: Shape, path: string): Generator<Wrong> {
+function* wrongFields(shape: Shape, path: string): Generator<WrongValue> {
   const { properties = {}, required = [] } = shape;
-  const all = Object(right(shape));
-  yield { path: join(path, EXTRA), how: 'extra', value: { ...all, [EXTRA]: 1 }, isExtra: true };
+  const all = Object(smallestValue(shape));
+  yield { path: join(path, EXTRA_FIELD), how: 'extra', value: { ...all, [EXTRA_FIELD]: 1 }, isExtra: true };
   for (const name of required) {
     const { [name]: _, ...rest } = all;
     yield { path: join(path, name), how: 'missing', value: rest, isExtra: false };
   }
   for (const [name, inner] of Object.entries(properties))
-    for (const wrong of wrongs(inner, join(path, name))) yield { ...wrong, value: { ...all, [name]: wrong.value } };
+    for (const wrong of wrongValuesOf(inner, join(path, name)))
+      yield { ...wrong, value: { ...all, [name]: wrong.value } };
 }
 
 /** Yields values that may be invalid as they are, not because of one of their fields. Valid ones are dropped later. */
-function* wrongHere(shape: Shape): Generator<readonly [how: string, value: unknown]> {
+function* ownWrongValues(shape: Shape): Generator<readonly [how: string, value: unknown]> {
   for (const value of [null, true, 7, 1.5, '7', 'true', 'no such word', {}, []])
     yield [`type: ${JSON.stringify(value)}`, value];
   for (const choice of shape.anyOf ?? [shape]) {
@@ -106,7 +108,7 @@ function* wrongHere(shape: Shape): Generator<readonly [how: string, value: unkno
     if (minLength) yield ['too short', ''];
     if (maxLength !== undefined) yield ['too long', 'a'.repeat(maxLength + 1)];
     if (minItems) yield ['too few', []];
-    if (maxItems !== undefined) yield ['too many', Array.from({ length: maxItems + 1 }, () => right(items))];
+    if (maxItems !== undefined) yield ['too many', Array.from({ length: maxItems + 1 }, () => smallestValue(items))];
     if (choice.pattern) yield ['another form', '\u0000'];
     if (choice.format) yield ['another format', 'x'];
   }

@@ -23,7 +23,7 @@ export function zip(entries: readonly ZipEntry[]): Buffer {
   const central: Buffer[] = [];
   let at = 0;
   for (const entry of entries) {
-    const { local, record } = written(entry, at);
+    const { local, record } = encodeEntry(entry, at);
     locals.push(local);
     central.push(record);
     at += local.length;
@@ -38,7 +38,7 @@ export function zip(entries: readonly ZipEntry[]): Buffer {
   return Buffer.concat([...locals, directory, end]);
 }
 
-function written(entry: ZipEntry, at: number): { local: Buffer; record: Buffer } {
+function encodeEntry(entry: ZipEntry, at: number): { local: Buffer; record: Buffer } {
   const { method = 8, flags = UTF8, mode = 0o100644 } = entry;
   const name = Buffer.from(entry.name);
   const bytes = Buffer.from(entry.bytes ?? '');
@@ -53,11 +53,11 @@ function written(entry: ZipEntry, at: number): { local: Buffer; record: Buffer }
   common.writeUInt32LE(entry.size ?? bytes.length, 18);
   common.writeUInt16LE(name.length, 22);
   const local = Buffer.concat([Buffer.from('PK\x03\x04', 'latin1'), common, name, packed]);
-  const place = Buffer.alloc(14);
-  place.writeUInt32LE((mode << 16) >>> 0, 6);
-  place.writeUInt32LE(at, 10);
+  const centralTail = Buffer.alloc(14);
+  centralTail.writeUInt32LE((mode << 16) >>> 0, 6);
+  centralTail.writeUInt32LE(at, 10);
   const madeBy = Buffer.from([20, 3]); // Unix
-  return { local, record: Buffer.concat([Buffer.from('PK\x01\x02', 'latin1'), madeBy, common, place, name]) };
+  return { local, record: Buffer.concat([Buffer.from('PK\x01\x02', 'latin1'), madeBy, common, centralTail, name]) };
 }
 
 /** Builds a .crx file of version 3, signed with this key. */

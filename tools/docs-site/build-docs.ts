@@ -28,16 +28,19 @@ export function buildDocs(outDir: string): void {
     return [{ entry, rendered: render(entry.file, text, file => addresses.get(file)) }];
   });
   const titles = new Map(pages.map(({ entry, rendered }) => [entry.path, rendered.title]));
-  const keep = (name: string, bytes: string): string => keepAsset(outDir, name, bytes);
+  const addAsset = (name: string, bytes: string): string => writeAsset(outDir, name, bytes);
   const frame: Frame = {
     version: about.version,
     sections,
     titleOf: entry => entry.title ?? titles.get(entry.path) ?? entry.path,
     assets: {
-      style: keep('site.css', [join(ROOT, 'console/src/colours.css'), join(HERE, 'site.css')].map(readText).join('\n')),
-      script: keep('site.js', readFileSync(join(HERE, 'site.js'), 'utf8')),
-      icon: keep('mark.svg', readFileSync(join(ROOT, 'console/src/mark.svg'), 'utf8')),
-      search: keep('search.json', JSON.stringify(pages.flatMap(searched))),
+      style: addAsset(
+        'site.css',
+        [join(ROOT, 'console/src/colours.css'), join(HERE, 'site.css')].map(readText).join('\n'),
+      ),
+      script: addAsset('site.js', readFileSync(join(HERE, 'site.js'), 'utf8')),
+      icon: addAsset('mark.svg', readFileSync(join(ROOT, 'console/src/mark.svg'), 'utf8')),
+      search: addAsset('search.json', JSON.stringify(pages.flatMap(searchEntriesOf))),
     },
   };
   for (const { entry, rendered } of pages) {
@@ -57,7 +60,7 @@ There is no page at this address. Search above, or begin at the [start of the do
 const readText = (path: string): string => readFileSync(path, 'utf8');
 
 /** The search index of one page: address, page title, heading and text of each section. */
-function searched({ entry, rendered }: Page): Array<readonly [string, string, string, string]> {
+function searchEntriesOf({ entry, rendered }: Page): Array<readonly [string, string, string, string]> {
   const address = entry.path === '' ? '/docs' : `/docs/${entry.path}`;
   const title = entry.title ?? rendered.title;
   return rendered.headings.map(heading => {
@@ -72,7 +75,7 @@ function searched({ entry, rendered }: Page): Array<readonly [string, string, st
   });
 }
 
-function keepAsset(outDir: string, name: string, text: string): string {
+function writeAsset(outDir: string, name: string, text: string): string {
   const digest = createHash('sha256').update(text).digest('base64url').slice(0, 10);
   const path = `assets/${name.replace('.', `-${digest}.`)}`;
   mkdirSync(join(outDir, 'assets'), { recursive: true });

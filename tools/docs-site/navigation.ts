@@ -82,16 +82,16 @@ const EXCLUDED_DOCUMENTS = new Set(['adding-an-endpoint.md']);
 
 /** All pages, given the files below docs/. Decisions have pages, but no entry in the navigation. */
 export function siteEntries(files: readonly string[]): { sections: readonly Section[]; hidden: readonly Entry[] } {
-  const named = new Set(SECTIONS.flatMap(({ entries }) => entries.map(({ file }) => file)));
-  const left = files.filter(file => !named.has(file) && !EXCLUDED_DOCUMENTS.has(file));
+  const listedFiles = new Set(SECTIONS.flatMap(({ entries }) => entries.map(({ file }) => file)));
+  const otherFiles = files.filter(file => !listedFiles.has(file) && !EXCLUDED_DOCUMENTS.has(file));
   const entryOf = (file: string): Entry => ({ path: file.replace(/\.md$/, ''), file });
   const isDecision = (file: string): boolean => file.startsWith('decisions/');
-  const guides = left.filter(file => !isDecision(file)).map(entryOf);
+  const guides = otherFiles.filter(file => !isDecision(file)).map(entryOf);
   return {
     sections: SECTIONS.map(({ name, entries }) => ({
       name,
       entries: (name === 'Guides' ? guides : entries).filter(({ file }) => file === undefined || files.includes(file)),
     })).filter(({ entries }) => entries.length > 0),
-    hidden: left.filter(isDecision).map(entryOf),
+    hidden: otherFiles.filter(isDecision).map(entryOf),
   };
 }

@@ -15,7 +15,7 @@ const MARK =
 
 export function pageHtml(entry: Entry, { title, html, headings }: Rendered, frame: Frame): string {
   const { assets, version } = frame;
-  const inside = headings.filter(({ level }) => level === 2 || level === 3);
+  const sectionHeadings = headings.filter(({ level }) => level === 2 || level === 3);
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -44,7 +44,7 @@ export function pageHtml(entry: Entry, { title, html, headings }: Rendered, fram
 <article>${html}</article>
 ${pageLinks(entry, frame)}
 </main>
-${inside.length > 1 ? tableOfContents(inside) : '<div></div>'}
+${sectionHeadings.length > 1 ? tableOfContents(sectionHeadings) : '<div></div>'}
 </div>
 </body>
 </html>
@@ -57,8 +57,8 @@ const contents = (current: Entry, { sections, titleOf }: Frame): string =>
   sections
     .map(({ name, entries }) => {
       const items = entries.map(entry => {
-        const here = entry.path === current.path ? ' aria-current="page"' : '';
-        return `<li><a href="${addressOf(entry)}"${here}>${escapeHtml(titleOf(entry))}</a></li>`;
+        const currentMark = entry.path === current.path ? ' aria-current="page"' : '';
+        return `<li><a href="${addressOf(entry)}"${currentMark}>${escapeHtml(titleOf(entry))}</a></li>`;
       });
       return `<h2>${escapeHtml(name)}</h2><ul>${items.join('')}</ul>`;
     })
@@ -73,9 +73,9 @@ function pageLinks(current: Entry, { sections, titleOf }: Frame): string {
   const all = sections.flatMap(({ entries }) => entries);
   const at = all.findIndex(({ path }) => path === current.path);
   if (at === -1) return '';
-  const way = (entry: Entry | undefined, word: string): string =>
+  const neighbourLink = (entry: Entry | undefined, word: string): string =>
     entry
       ? `<a href="${addressOf(entry)}"><small>${word}</small><span>${escapeHtml(titleOf(entry))}</span></a>`
       : '<span></span>';
-  return `<nav class="onward" aria-label="Further pages">${way(all[at - 1], 'Before')}${way(all[at + 1], 'Next')}</nav>`;
+  return `<nav class="onward" aria-label="Further pages">${neighbourLink(all[at - 1], 'Before')}${neighbourLink(all[at + 1], 'Next')}</nav>`;
 }

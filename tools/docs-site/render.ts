@@ -28,11 +28,15 @@ export function render(file: string, text: string, pageOf: PageOf): Rendered {
   const tokens = markdown.parse(source, {});
   const headings: Heading[] = [];
   const texts: Array<{ heading: Heading | undefined; text: string }> = [];
-  const used = new Set<string>();
+  const usedIds = new Set<string>();
   tokens.forEach((token, index) => {
     const next = tokens[index + 1];
     if (token.type === 'heading_open' && next) {
-      const heading = { level: Number(token.tag.slice(1)), id: freeId(next.content, used), text: plain(next.content) };
+      const heading = {
+        level: Number(token.tag.slice(1)),
+        id: freeId(next.content, usedIds),
+        text: plain(next.content),
+      };
       token.attrSet('id', heading.id);
       headings.push(heading);
     } else if (token.type === 'inline' && tokens[index - 1]?.type !== 'heading_open') {
@@ -72,7 +76,7 @@ function relink(tokens: readonly Token[], file: string, pageOf: PageOf): void {
   let isDropped = false;
   for (const token of tokens) {
     if (token.type === 'link_open') {
-      const href = target(file, String(token.attrGet('href')), pageOf);
+      const href = resolveLink(file, String(token.attrGet('href')), pageOf);
       isDropped = href === undefined;
       token.attrSet('href', href ?? '');
     }
@@ -84,7 +88,7 @@ function relink(tokens: readonly Token[], file: string, pageOf: PageOf): void {
   }
 }
 
-function target(file: string, href: string, pageOf: PageOf): string | undefined {
+function resolveLink(file: string, href: string, pageOf: PageOf): string | undefined {
   if (/^[a-z]+:|^[#/]/.test(href)) return href;
   const [path = '', hash] = href.split('#', 2);
   const page = pageOf(posix.normalize(posix.join(posix.dirname(file), path)));

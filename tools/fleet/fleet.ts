@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CONSOLE_LINK_HOURS } from '../../contract/tokens.ts';
-import { inside, type Member, makeNetwork } from './network.ts';
+import { inNamespace, type Member, makeNetwork } from './network.ts';
 import { Programs, type Variables } from './programs.ts';
 import { relay } from './relay.ts';
 import { startDatabase, startStore } from './shared-parts.ts';
@@ -25,7 +25,7 @@ const KEY = /^ {2}key /;
 const CONSOLE_HINT = `            signs you in for ${CONSOLE_LINK_HOURS} hours as the owner, who sets limits and makes keys`;
 
 const folder = mkdtempSync(join(tmpdir(), 'berth-fleet-'));
-const shared = {
+const sharedEnv = {
   PATH: process.env.PATH ?? '/usr/bin',
   HOME: process.env.HOME ?? '/',
   BERTH_SECRET: randomBytes(32).toString('hex'),
@@ -46,8 +46,8 @@ async function startHost({ namespace, address }: Member, env: Variables): Promis
   const dataDir = join(folder, namespace);
   mkdirSync(dataDir);
   const settings = { BERTH_DATA_DIR: dataDir, BERTH_LISTEN: `${address}:8080`, BERTH_SLOTS: SLOTS, BERTH_WARM: '1' };
-  programs.run(namespace, inside(namespace, [process.execPath, 'cli/berth.ts', 'serve']), {
-    ...shared,
+  programs.run(namespace, inNamespace(namespace, [process.execPath, 'cli/berth.ts', 'serve']), {
+    ...sharedEnv,
     ...env,
     ...settings,
   });
@@ -58,34 +58,34 @@ async function startHost({ namespace, address }: Member, env: Variables): Promis
 async function openAddress({ namespace }: Member, hosts: readonly Member[]): Promise<void> {
   const socket = join(folder, 'turns.sock');
   const addresses = hosts.map(({ address }) => `${address}:8080`);
-  const turns = [process.execPath, RELAY, `${socket}=${addresses.join(',')}`];
-  programs.run('turns', ['nsenter', `--net=/run/netns/${namespace}`, ...turns], shared);
+  const relayCommand = [process.execPath, RELAY, `${socket}=${addresses.join(',')}`];
+  programs.run('turns', ['nsenter', `--net=/run/netns/${namespace}`, ...relayCommand], sharedEnv);
   await programs.waitUntilReady('the proxy', () => existsSync(socket));
   await relay(`127.0.0.1:${PORT}`, [socket]);
 }
 
-let ended: Promise<void> | undefined;
+let ending: Promise<void> | undefined;
 
 /** Runs once, even if a signal arrives while the fleet is starting. */
-function end(remove: () => void): Promise<void> {
-  ended ??= programs.endAll().then(() => {
+function endFleet(remove: () => void): Promise<void> {
+  ending ??= programs.endAll().then(() => {
     remove();
     rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
   });
-  return ended;
+  return ending;
 }
 
 async function main(): Promise<void> {
   const names = [...Array.from({ length: HOSTS }, (_, at) => `h${at + 1}`), 'db'];
   const { members, remove } = makeNetwork(`fleet${process.pid}`, names);
   const [hosts, database] = [members.slice(0, HOSTS), members[HOSTS]];
-  const stop = (): void => void end(remove).then(() => process.exit());
+  const stop = (): void => void endFleet(remove).then(() => process.exit());
   // Not `once`, because npm forwards a signal that the terminal has already sent. The second signal must not interrupt
   // the removal.
   process.on('SIGINT', stop).on('SIGTERM', stop);
   try {
     if (!database) throw new Error('there is no namespace for the database');
-    const parts = { programs, folder, env: shared };
+    const parts = { programs, folder, env: sharedEnv };
     const env = { DATABASE_URL: (await startDatabase(database, parts)).url, ...startStore(database, parts) };
     for (const host of hosts) await startHost(host, env);
     await openAddress(database, hosts);
@@ -94,7 +94,7 @@ async function main(): Promise<void> {
     console.log('\nCtrl-C ends it.');
   } catch (error) {
     console.error(error instanceof Error ? error.message : error);
-    await end(remove);
+    await endFleet(remove);
     process.exit(1);
   }
 }

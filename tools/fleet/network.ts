@@ -34,7 +34,7 @@ export function makeNetwork(prefix: string, names: readonly string[]): Network {
     ip('netns', 'add', bridge);
     ip('-n', bridge, 'link', 'add', 'br0', 'type', 'bridge');
     ip('-n', bridge, 'link', 'set', 'br0', 'up');
-    for (const [at, { namespace, address }] of members.entries()) join(bridge, `v${at}`, namespace, address);
+    for (const [at, { namespace, address }] of members.entries()) addMember(bridge, `v${at}`, namespace, address);
   } catch (error) {
     remove();
     throw error;
@@ -48,7 +48,7 @@ export function makeNetwork(prefix: string, names: readonly string[]): Network {
   };
 }
 
-function join(bridge: string, port: string, namespace: string, address: string): void {
+function addMember(bridge: string, port: string, namespace: string, address: string): void {
   ip('netns', 'add', namespace);
   ip('-n', namespace, 'link', 'set', 'lo', 'up');
   ip('-n', namespace, 'link', 'add', 'eth0', 'type', 'veth', 'peer', 'name', port, 'netns', bridge);
@@ -61,7 +61,7 @@ function join(bridge: string, port: string, namespace: string, address: string):
  * Returns the command that runs `command` in a namespace. The names of network namespaces that `command` creates are
  * not visible outside.
  */
-export const inside = (namespace: string, command: readonly string[]): string[] => [
+export const inNamespace = (namespace: string, command: readonly string[]): string[] => [
   ...['nsenter', `--net=/run/netns/${namespace}`, 'unshare', '--mount', '--propagation', 'private'],
   ...['sh', '-c', 'mount -t tmpfs -o mode=755,size=1m tmpfs /run/netns && exec "$@"', 'sh', ...command],
 ];

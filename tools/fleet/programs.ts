@@ -6,9 +6,9 @@ import { createInterface } from 'node:readline';
 import { setTimeout } from 'node:timers/promises';
 
 const ROOT = join(import.meta.dirname, '../..');
-const STARTED_MS = 90_000;
-const ENDED_MS = 30_000;
-const LOOK_MS = 100;
+const START_TIMEOUT_MS = 90_000;
+const END_TIMEOUT_MS = 30_000;
+const POLL_MS = 100;
 
 export type Variables = Readonly<Record<string, string>>;
 
@@ -60,8 +60,8 @@ export class Programs {
     this.#running.splice(at, 1);
     const ended = once(child, 'exit');
     child.kill('SIGINT');
-    const late = setTimeout(ENDED_MS, 'late', { ref: false });
-    if ((await Promise.race([ended, late])) !== 'late') return;
+    const timeout = setTimeout(END_TIMEOUT_MS, 'late', { ref: false });
+    if ((await Promise.race([ended, timeout])) !== 'late') return;
     child.kill('SIGKILL');
     await ended;
   }
@@ -78,11 +78,11 @@ export class Programs {
   }
 
   /** @throws Error if the program, or one before it, could not be started, or if it is not there in time. */
-  async waitUntilReady(what: string, isThere: () => boolean): Promise<void> {
-    for (let leftMs = STARTED_MS; !isThere(); leftMs -= LOOK_MS) {
+  async waitUntilReady(what: string, isReady: () => boolean): Promise<void> {
+    for (let remainingMs = START_TIMEOUT_MS; !isReady(); remainingMs -= POLL_MS) {
       if (this.#notStarted) throw this.#notStarted;
-      if (leftMs <= 0 || this.#isEnding) throw new Error(`${what} did not start; FLEET_VERBOSE=1 shows why`);
-      await setTimeout(LOOK_MS);
+      if (remainingMs <= 0 || this.#isEnding) throw new Error(`${what} did not start; FLEET_VERBOSE=1 shows why`);
+      await setTimeout(POLL_MS);
     }
   }
 }

@@ -3,7 +3,7 @@
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 
-const CONNECT_MS = 2_000;
+const CONNECT_TIMEOUT_MS = 2_000;
 
 export interface Relay {
   readonly port: number;
@@ -11,47 +11,47 @@ export interface Relay {
 }
 
 export async function relay(from: string, to: readonly string[]): Promise<Relay> {
-  const open = new Set<Socket>();
-  let turn = 0;
-  const offer = (client: Socket, left: number): void => {
-    const through = connect({ ...endOf(to[turn++ % to.length] ?? ''), allowHalfOpen: true });
-    const end = (): void => void through.destroy();
+  const clients = new Set<Socket>();
+  let nextIndex = 0;
+  const passOn = (client: Socket, triesLeft: number): void => {
+    const upstream = connect({ ...endpointOf(to[nextIndex++ % to.length] ?? ''), allowHalfOpen: true });
+    const end = (): void => void upstream.destroy();
     client.once('close', end);
-    const next = (): void => {
+    const tryNext = (): void => {
       client.off('close', end);
-      through.destroy();
-      if (left > 1 && !client.destroyed) offer(client, left - 1);
+      upstream.destroy();
+      if (triesLeft > 1 && !client.destroyed) passOn(client, triesLeft - 1);
       else client.destroy();
     };
-    through.once('error', next);
-    through.setTimeout(CONNECT_MS, next);
-    through.once('connect', () => {
-      through.setTimeout(0);
-      through.off('error', next);
-      through.on('error', () => client.destroy());
-      through.once('close', () => client.destroy());
-      client.pipe(through).pipe(client);
+    upstream.once('error', tryNext);
+    upstream.setTimeout(CONNECT_TIMEOUT_MS, tryNext);
+    upstream.once('connect', () => {
+      upstream.setTimeout(0);
+      upstream.off('error', tryNext);
+      upstream.on('error', () => client.destroy());
+      upstream.once('close', () => client.destroy());
+      client.pipe(upstream).pipe(client);
     });
   };
   const server: Server = createServer({ allowHalfOpen: true }, client => {
-    open.add(client);
-    client.once('close', () => open.delete(client));
+    clients.add(client);
+    client.once('close', () => clients.delete(client));
     client.on('error', () => client.destroy());
-    offer(client, to.length);
+    passOn(client, to.length);
   });
-  server.listen(endOf(from));
+  server.listen(endpointOf(from));
   await once(server, 'listening');
   const address = server.address();
   return {
     port: typeof address === 'object' && address ? address.port : 0,
     close: () => {
       server.close();
-      for (const client of open) client.destroy();
+      for (const client of clients) client.destroy();
     },
   };
 }
 
-function endOf(end: string): { path: string } | { host: string; port: number } {
+function endpointOf(end: string): { path: string } | { host: string; port: number } {
   if (end.includes('/')) return { path: end };
   const [host = '', port = ''] = end.split(':');
   return { host, port: Number(port) };

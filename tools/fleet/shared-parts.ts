@@ -30,26 +30,26 @@ export async function startDatabase(
 ): Promise<Database> {
   const binaries = await findBinaries();
   if (!binaries) throw new Error('PostgreSQL was not found. Run npm ci.');
-  const data = join(folder, 'pg');
-  mkdirSync(data, { mode: 0o700 });
-  const { as } = await postgresIdentity(data);
-  const make = ['-D', data, '-U', 'berth', '-A', 'trust', '-E', 'UTF8', '--no-sync'];
-  const [setpriv = '', ...args] = as([join(binaries.folder, 'initdb'), ...make]);
+  const dataFolder = join(folder, 'pg');
+  mkdirSync(dataFolder, { mode: 0o700 });
+  const { as } = await postgresIdentity(dataFolder);
+  const initdbArgs = ['-D', dataFolder, '-U', 'berth', '-A', 'trust', '-E', 'UTF8', '--no-sync'];
+  const [setpriv = '', ...args] = as([join(binaries.folder, 'initdb'), ...initdbArgs]);
   const made = spawnSync(setpriv, args, { encoding: 'utf8' });
   if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr}`);
-  appendFileSync(join(data, 'pg_hba.conf'), `host all all ${SUBNET}.0/24 trust\n`);
+  appendFileSync(join(dataFolder, 'pg_hba.conf'), `host all all ${SUBNET}.0/24 trust\n`);
   const settings = [
     `listen_addresses=${address}`,
-    `unix_socket_directories=${data}`,
+    `unix_socket_directories=${dataFolder}`,
     'max_connections=100',
     'fsync=off',
   ];
-  const server = [join(binaries.folder, 'postgres'), '-D', data, ...settings.flatMap(one => ['-c', one])];
+  const server = [join(binaries.folder, 'postgres'), '-D', dataFolder, ...settings.flatMap(one => ['-c', one])];
   const command = ['nsenter', `--net=/run/netns/${namespace}`, ...as(server)];
   let running: ChildProcess | undefined;
   const start = async (): Promise<void> => {
     running ??= programs.run('database', command, env);
-    await programs.waitUntilReady('the database', () => existsSync(join(data, '.s.PGSQL.5432')));
+    await programs.waitUntilReady('the database', () => existsSync(join(dataFolder, '.s.PGSQL.5432')));
   };
   await start();
   return {
@@ -64,11 +64,11 @@ export async function startDatabase(
 
 /** Starts the S3 store. Returns the settings for hosts that use it. */
 export function startStore({ namespace, address }: Member, { programs, folder, env }: SharedPartsOptions): Variables {
-  const data = join(folder, 's3');
-  mkdirSync(data);
-  const s3rver = [process.execPath, 'node_modules/s3rver/bin/s3rver.js', '-d', data, '-a', address];
-  const listening = ['-p', `${STORE_PORT}`, '--configure-bucket', BUCKET];
-  programs.run('store', ['nsenter', `--net=/run/netns/${namespace}`, ...s3rver, ...listening], env);
+  const dataFolder = join(folder, 's3');
+  mkdirSync(dataFolder);
+  const s3rver = [process.execPath, 'node_modules/s3rver/bin/s3rver.js', '-d', dataFolder, '-a', address];
+  const listenArgs = ['-p', `${STORE_PORT}`, '--configure-bucket', BUCKET];
+  programs.run('store', ['nsenter', `--net=/run/netns/${namespace}`, ...s3rver, ...listenArgs], env);
   return {
     BERTH_S3_ENDPOINT: `http://${address}:${STORE_PORT}`,
     BERTH_S3_BUCKET: BUCKET,

@@ -6,9 +6,9 @@ const UNRELEASED = '## Unreleased';
 export function changelogFor(text: string, version: string, at: Date): string {
   const lines = text.split('\n');
   const heading = `## ${version}`;
-  const isThere = lines.some(line => line === heading || line.startsWith(`${heading} `));
-  if (isThere && !lines.includes(UNRELEASED)) return text;
-  if (isThere)
+  const hasSection = lines.some(line => line === heading || line.startsWith(`${heading} `));
+  if (hasSection && !lines.includes(UNRELEASED)) return text;
+  if (hasSection)
     throw new Error(
       `CHANGELOG.md has a section for ${version} and one for what is unreleased: raise the version in package.json, or put both into one section.`,
     );

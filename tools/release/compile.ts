@@ -5,4 +5,5 @@ import { stripTypeScriptTypes } from 'node:module';
 /** The relative path of a file, as named by imports and by the URLs of worker threads. */
 const RELATIVE_IMPORT = /(['"])(\.{1,2}\/[^'"\n]+)\.ts\1/g;
 
-export const compiled = (source: string): string => stripTypeScriptTypes(source).replace(RELATIVE_IMPORT, '$1$2.js$1');
+export const compileSource = (source: string): string =>
+  stripTypeScriptTypes(source).replace(RELATIVE_IMPORT, '$1$2.js$1');

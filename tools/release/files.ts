@@ -3,7 +3,7 @@
 import { globSync, readFileSync, statSync } from 'node:fs';
 import { basename, join, relative } from 'node:path';
 import { buildWeb } from '../build-web.ts';
-import { compiled } from './compile.ts';
+import { compileSource } from './compile.ts';
 import type { PackedFile } from './tarball.ts';
 
 const SOURCES = ['cli/**/*.ts', 'contract/**/*.ts', 'sdk/**/*.ts', 'server/**/*.ts'];
@@ -32,8 +32,8 @@ export async function filesOfRelease(
 ): Promise<Map<string, PackedFile>> {
   const files = new Map<string, PackedFile>();
   for (const [path, text] of sources)
-    files.set(path.replace(/\.ts$/, '.js'), { bytes: compiled(text), isProgram: path === PROGRAM });
-  for (const path of filesOf(root, COPIED_FILES)) files.set(path, packed(join(root, path)));
+    files.set(path.replace(/\.ts$/, '.js'), { bytes: compileSource(text), isProgram: path === PROGRAM });
+  for (const path of filesOf(root, COPIED_FILES)) files.set(path, readPackedFile(join(root, path)));
   const web = await buildWeb(text => process.stderr.write(`${text}\n`));
   for (const path of filesOf(web, ['**/*']))
     files.set(`.berth/web/${basename(web)}/${path}`, { bytes: readFileSync(join(web, path)) });
@@ -49,20 +49,20 @@ export function filesOfPackages(root: string, lock: string): Map<string, PackedF
   const { packages } = JSON.parse(lock) as { packages: Record<string, { os?: unknown }> };
   const folders = Object.entries(packages).filter(([path, { os }]) => path !== '' && os === undefined);
   const paths = folders.flatMap(([folder]) => filesOfPackage(join(root, folder)).map(path => join(folder, path)));
-  return new Map(paths.map(path => [path, packed(join(root, path))]));
+  return new Map(paths.map(path => [path, readPackedFile(join(root, path))]));
 }
 
 /** The files of a package without its nested packages, which have their own entries in the lock file. */
 const filesOfPackage = (folder: string): string[] =>
   filesOf(folder, ['**/*', '**/.*'], path => path === 'node_modules').filter(path => !FOR_DEVELOPMENT.test(path));
 
-const packed = (path: string): PackedFile => ({
+const readPackedFile = (path: string): PackedFile => ({
   bytes: readFileSync(path),
   isProgram: (statSync(path).mode & 0o100) !== 0,
 });
 
-function filesOf(root: string, globs: readonly string[], isLeftOut = (_folder: string): boolean => false): string[] {
-  return globSync(globs, { cwd: root, withFileTypes: true, exclude: entry => isLeftOut(entry.name) })
+function filesOf(root: string, globs: readonly string[], isExcluded = (_folder: string): boolean => false): string[] {
+  return globSync(globs, { cwd: root, withFileTypes: true, exclude: entry => isExcluded(entry.name) })
     .filter(entry => entry.isFile())
     .map(entry => relative(root, join(entry.parentPath, entry.name)))
     .sort();

@@ -33,18 +33,18 @@ const nameOf = (specifier: string): string =>
  * The dependencies with these names, in the order of the repository's package.json.
  * @throws if a package is not pinned there.
  */
-export function pinned(repository: Manifest, names: ReadonlySet<string>): Record<string, string> {
+export function pinnedDependencies(repository: Manifest, names: ReadonlySet<string>): Record<string, string> {
   const missing = [...names].filter(name => !(name in repository.dependencies));
   if (missing.length > 0) throw new Error(`not among the dependencies of package.json: ${missing.join(', ')}`);
   return Object.fromEntries(Object.entries(repository.dependencies).filter(([name]) => names.has(name)));
 }
 
 /** We do not import `bufferutil`; `ws` uses it if it is installed. */
-const USED_BY_OTHERS = ['bufferutil'];
+const USED_BY_DEPENDENCIES = ['bufferutil'];
 
 export function manifestOf(repository: Manifest, sources: Iterable<string>, commit: string): Manifest & object {
   const { name, version, description, license, engines, optionalDependencies } = repository;
-  const dependencies = pinned(repository, new Set([...packagesOf(sources), ...USED_BY_OTHERS]));
+  const dependencies = pinnedDependencies(repository, new Set([...packagesOf(sources), ...USED_BY_DEPENDENCIES]));
   return {
     name,
     version,

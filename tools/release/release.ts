@@ -12,7 +12,7 @@ import { parseArgs } from 'node:util';
 import { changelogFor } from './changelog.ts';
 import { commitOf } from './commit.ts';
 import { filesOfPackages, filesOfRelease, readSources } from './files.ts';
-import { type Manifest, manifestOf, packagesOf, pinned } from './manifest.ts';
+import { type Manifest, manifestOf, packagesOf, pinnedDependencies } from './manifest.ts';
 import { billOfMaterials, lockFor } from './npm-lists.ts';
 import { tarball } from './tarball.ts';
 
@@ -25,7 +25,7 @@ async function release(folder: string): Promise<string> {
   const commit = commitOf(ROOT);
   const sources = readSources(ROOT);
   const manifest = manifestOf(repository, sources.values(), commit.id);
-  const parts = billOfMaterials(ROOT, withConsole(repository, manifest), commit);
+  const billText = billOfMaterials(ROOT, withConsole(repository, manifest), commit);
   const files = await filesOfRelease(ROOT, sources);
   const changelog = readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8');
   files.set('CHANGELOG.md', { bytes: changelogFor(changelog, repository.version, commit.at) });
@@ -33,16 +33,19 @@ async function release(folder: string): Promise<string> {
   const lock = lockFor(ROOT, manifest);
   files.set('npm-shrinkwrap.json', { bytes: lock });
   for (const [path, file] of filesOfPackages(ROOT, lock)) files.set(path, file);
-  files.set(PARTS_FILE, { bytes: parts });
+  files.set(PARTS_FILE, { bytes: billText });
 
   const name = `${manifest.name}-${manifest.version}`;
-  const made = new Map([
+  const artifacts = new Map([
     [`${name}.tgz`, await tarball(files, commit.at)],
-    [`${name}.cdx.json`, Buffer.from(parts)],
+    [`${name}.cdx.json`, Buffer.from(billText)],
   ]);
   mkdirSync(folder, { recursive: true });
-  for (const [file, bytes] of made) writeFileSync(join(folder, file), bytes);
-  writeFileSync(join(folder, 'SHA256SUMS'), [...made].map(([file, bytes]) => `${sha256(bytes)}  ${file}\n`).join(''));
+  for (const [file, bytes] of artifacts) writeFileSync(join(folder, file), bytes);
+  writeFileSync(
+    join(folder, 'SHA256SUMS'),
+    [...artifacts].map(([file, bytes]) => `${sha256(bytes)}  ${file}\n`).join(''),
+  );
   return join(folder, `${name}.tgz`);
 }
 
@@ -51,8 +54,8 @@ function withConsole(repository: Manifest, manifest: Manifest): Manifest {
   const texts = globSync('console/**/*.{ts,tsx}', { cwd: ROOT })
     .filter(path => !path.endsWith('.test.ts'))
     .map(path => readFileSync(join(ROOT, path), 'utf8'));
-  const inConsole = pinned(repository, packagesOf(texts));
-  return { ...manifest, dependencies: { ...manifest.dependencies, ...inConsole } };
+  const consoleDependencies = pinnedDependencies(repository, packagesOf(texts));
+  return { ...manifest, dependencies: { ...manifest.dependencies, ...consoleDependencies } };
 }
 
 const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');

@@ -56,11 +56,11 @@ export async function callWithHeaders<Id extends OperationId>(id: Id, input: Inp
  * identity, asks for it and sends the request again.
  */
 export async function sendRequest<Id extends OperationId>(id: Id, input: Input<Id>): Promise<Response> {
-  const response = await attempt(id, input);
+  const response = await sendOnce(id, input);
   if (response.status !== 401) return requireSuccess(response);
   if ((await codeOf(response)) === NEEDS_STEP_UP) {
     await stepUp();
-    return requireSuccess(await attempt(id, input));
+    return requireSuccess(await sendOnce(id, input));
   }
   const kind = credentialOf(id);
   if (kind === 'public' || id === 'stepUp') return requireSuccess(response);
@@ -70,7 +70,7 @@ export async function sendRequest<Id extends OperationId>(id: Id, input: Input<I
   }
   // The key was revoked before it expired. The request had no effect, so it is sent again with a new key.
   forgetAgentKey(input.app ?? '');
-  return requireSuccess(await attempt(id, input));
+  return requireSuccess(await sendOnce(id, input));
 }
 
 const codeOf = async (response: Response): Promise<unknown> =>
@@ -83,7 +83,7 @@ const codeOf = async (response: Response): Promise<unknown> =>
 
 const credentialOf = (id: OperationId): string => BERTH_OPERATIONS[id]?.credential ?? 'public';
 
-async function attempt<Id extends OperationId>(id: Id, input: Input<Id>): Promise<Response> {
+async function sendOnce<Id extends OperationId>(id: Id, input: Input<Id>): Promise<Response> {
   const known = BERTH_OPERATIONS[id];
   if (!known) throw new Error(`this service has no operation ${id}`);
   const { body, form, headers = {}, signal } = input;
@@ -92,7 +92,7 @@ async function attempt<Id extends OperationId>(id: Id, input: Input<Id>): Promis
       method: known.method,
       headers: {
         accept: 'application/json',
-        ...(await credential(known.credential, input.app)),
+        ...(await credentialHeaders(known.credential, input.app)),
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
         ...headers,
       },
@@ -111,7 +111,7 @@ async function attempt<Id extends OperationId>(id: Id, input: Input<Id>): Promis
   }
 }
 
-async function credential(kind: string, app: string | undefined): Promise<Record<string, string>> {
+async function credentialHeaders(kind: string, app: string | undefined): Promise<Record<string, string>> {
   if (kind === 'account' || kind === 'agentKeyOrAccount') return accountHeaders();
   if (kind === 'agentKey' && app !== undefined) return { authorization: `Bearer ${await agentKey(app)}` };
   return {};
@@ -124,12 +124,14 @@ async function requireSuccess(response: Response): Promise<Response> {
 }
 
 export function urlOf(path: string, params: unknown = {}, query: unknown = {}): string {
-  const named = new Map(Object.entries(Object(params)));
-  const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(named.get(name) ?? '')));
+  const paramsByName = new Map(Object.entries(Object(params)));
+  const filledPath = path.replace(/\{(\w+)\}/g, (_, name: string) =>
+    encodeURIComponent(String(paramsByName.get(name) ?? '')),
+  );
   const search = new URLSearchParams(
     Object.entries(Object(query)).flatMap(([name, value]) =>
       value === undefined || value === '' ? [] : [[name, String(value)]],
     ),
   );
-  return search.size > 0 ? `${filled}?${search}` : filled;
+  return search.size > 0 ? `${filledPath}?${search}` : filledPath;
 }

@@ -6,38 +6,38 @@ import type { IssuedAgentKey } from '../../../contract/agent-keys.ts';
 import { ApiError } from './api-error.ts';
 import { tabStore } from './storage.ts';
 
-const STORAGE_KEY = 'berth.token';
-const STORED_KEYS = 'berth.keys';
+const TOKEN_STORAGE_KEY = 'berth.token';
+const KEYS_STORAGE_KEY = 'berth.keys';
 const KEY_LIFE_MS = 3_600_000;
 const RENEW_BEFORE_MS = 300_000;
 /** The name of agent keys that consoles issue, as shown in the list of keys. */
 export const CONSOLE_KEY_NAME = 'Console';
 
-interface HeldKey {
+interface ConsoleKey {
   readonly id: string;
   readonly key: string;
   readonly untilMs: number;
 }
 
 /** `person`: signed in with the cookie. `unknown`: it is not known yet whether there is a cookie. */
-type SignedIn = { readonly token: string } | 'person' | 'unknown' | undefined;
+type SignIn = { readonly token: string } | 'person' | 'unknown' | undefined;
 
-const storedToken = tabStore.getItem(STORAGE_KEY);
-let signedIn: SignedIn = storedToken === null ? 'unknown' : { token: storedToken };
+const storedToken = tabStore.getItem(TOKEN_STORAGE_KEY);
+let currentSignIn: SignIn = storedToken === null ? 'unknown' : { token: storedToken };
 let signOutReasonText: string | undefined;
 /** A token from a link that was opened while the user was already signed in, with another token or as a person. */
-let offeredKey: string | undefined;
+let tokenFromLink: string | undefined;
 const keys = storedKeys();
 /** Keys that are being issued, by application, so that concurrent calls share one. */
-const issuing = new Map<string, Promise<HeldKey>>();
-const watching = new Set<() => void>();
+const issuing = new Map<string, Promise<ConsoleKey>>();
+const listeners = new Set<() => void>();
 
 export const signInState = (): 'signed_in' | 'signed_out' | 'unknown' =>
-  signedIn === undefined ? 'signed_out' : signedIn === 'unknown' ? 'unknown' : 'signed_in';
+  currentSignIn === undefined ? 'signed_out' : currentSignIn === 'unknown' ? 'unknown' : 'signed_in';
 
-export const isPerson = (): boolean => signedIn === 'person';
+export const isPerson = (): boolean => currentSignIn === 'person';
 
-const token = (): string | undefined => (typeof signedIn === 'object' ? signedIn.token : undefined);
+const token = (): string | undefined => (typeof currentSignIn === 'object' ? currentSignIn.token : undefined);
 
 /** Headers for operations of the account. A person needs none, because the browser sends the cookie. */
 export function accountHeaders(): Record<string, string> {
@@ -47,27 +47,27 @@ export function accountHeaders(): Record<string, string> {
 
 /** Asks the service whether this browser has a person's cookie. */
 export async function detectHumanSession(): Promise<void> {
-  if (signedIn !== 'unknown') return;
+  if (currentSignIn !== 'unknown') return;
   const response = await fetch('/v1/account').catch(() => undefined);
-  if (signedIn !== 'unknown') return; // signed in meanwhile
-  signedIn = response?.ok ? 'person' : undefined;
+  if (currentSignIn !== 'unknown') return; // signed in meanwhile
+  currentSignIn = response?.ok ? 'person' : undefined;
   notify();
 }
 
 /** Called after a sign-in whose response has set the cookie. */
 export function markSignedInAsPerson(): void {
-  signedIn = 'person';
+  currentSignIn = 'person';
   signOutReasonText = undefined;
-  tabStore.removeItem(STORAGE_KEY);
+  tabStore.removeItem(TOKEN_STORAGE_KEY);
   notify();
 }
 
 /** Why the user was signed out, if the user did not choose to sign out. */
 export const signOutReason = (): string | undefined => signOutReasonText;
 
-export function onSignedIn(listener: () => void): () => void {
-  watching.add(listener);
-  return () => watching.delete(listener);
+export function onSignInChange(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
 }
 
 /**
@@ -75,23 +75,24 @@ export function onSignedIn(listener: () => void): () => void {
  * or as a person, the user is asked first, because anyone can make such a link.
  */
 export function takeTokenFromAddress(): void {
-  const found = new URLSearchParams(location.hash.slice(1)).get('token');
-  if (!found) return;
+  const linkToken = new URLSearchParams(location.hash.slice(1)).get('token');
+  if (!linkToken) return;
   history.replaceState(null, '', location.pathname + location.search);
-  if (typeof signedIn === 'object' ? signedIn.token === found : signedIn !== 'person') return signIn(found);
-  offeredKey = found;
+  if (typeof currentSignIn === 'object' ? currentSignIn.token === linkToken : currentSignIn !== 'person')
+    return signIn(linkToken);
+  tokenFromLink = linkToken;
   notify();
 }
 
-export const offeredToken = (): string | undefined => offeredKey;
+export const offeredToken = (): string | undefined => tokenFromLink;
 
 /** Signs in with the token of the link if `accepts` is true; otherwise discards the token. */
 export function answerOffer(accepts: boolean): void {
-  const found = offeredKey;
-  offeredKey = undefined;
-  if (!accepts || found === undefined) return notify();
+  const linkToken = tokenFromLink;
+  tokenFromLink = undefined;
+  if (!accepts || linkToken === undefined) return notify();
   signOut();
-  signIn(found);
+  signIn(linkToken);
 }
 
 /** Checks a token with the API before it is stored. */
@@ -103,18 +104,18 @@ export async function tryToken(text: string): Promise<void> {
 }
 
 export function signIn(text: string): void {
-  signedIn = { token: text };
+  currentSignIn = { token: text };
   signOutReasonText = undefined;
-  tabStore.setItem(STORAGE_KEY, text);
+  tabStore.setItem(TOKEN_STORAGE_KEY, text);
   notify();
 }
 
 export function signOut(reason?: string): void {
-  const revoked = revokeKeys();
-  if (signedIn === 'person' && reason === undefined) endSessionAfter(revoked);
-  signedIn = undefined;
+  const revocations = revokeKeys();
+  if (currentSignIn === 'person' && reason === undefined) endSessionAfter(revocations);
+  currentSignIn = undefined;
   signOutReasonText = reason;
-  tabStore.removeItem(STORAGE_KEY);
+  tabStore.removeItem(TOKEN_STORAGE_KEY);
   notify();
 }
 
@@ -132,30 +133,30 @@ function endSessionAfter(revoked: Promise<unknown>): void {
 }
 
 const notify = (): void => {
-  for (const listener of watching) listener();
+  for (const listener of listeners) listener();
 };
 
 // ---- agent keys of this tab ------------------------------------------------------------------------------------------
 
 export async function agentKey(app: string): Promise<string> {
-  const held = keys.get(app);
-  if (held && held.untilMs - Date.now() > RENEW_BEFORE_MS) return held.key;
-  const { key } = await (issuing.get(app) ?? renewKey(app, held));
+  const currentKey = keys.get(app);
+  if (currentKey && currentKey.untilMs - Date.now() > RENEW_BEFORE_MS) return currentKey.key;
+  const { key } = await (issuing.get(app) ?? renewKey(app, currentKey));
   return key;
 }
 
-async function renewKey(app: string, former: HeldKey | undefined): Promise<HeldKey> {
-  const issued = issueKey(app);
-  issuing.set(app, issued);
+async function renewKey(app: string, former: ConsoleKey | undefined): Promise<ConsoleKey> {
+  const promisedKey = issueKey(app);
+  issuing.set(app, promisedKey);
   try {
-    const key = await issued;
-    if (issuing.get(app) !== issued) return key; // signed out meanwhile
+    const key = await promisedKey;
+    if (issuing.get(app) !== promisedKey) return key; // signed out meanwhile
     keys.set(app, key);
     storeKeys();
     if (former) void revokeKey(app, former.id, false); // without closing connections: a live view may use it
     return key;
   } finally {
-    if (issuing.get(app) === issued) issuing.delete(app);
+    if (issuing.get(app) === promisedKey) issuing.delete(app);
   }
 }
 
@@ -165,15 +166,15 @@ export function forgetAgentKey(app: string): void {
 }
 
 /** The keys that were stored before the page was reloaded. */
-function storedKeys(): Map<string, HeldKey> {
-  return new Map(JSON.parse(tabStore.getItem(STORED_KEYS) ?? '[]') as Array<[string, HeldKey]>); // storeKeys has written it
+function storedKeys(): Map<string, ConsoleKey> {
+  return new Map(JSON.parse(tabStore.getItem(KEYS_STORAGE_KEY) ?? '[]') as Array<[string, ConsoleKey]>); // storeKeys has written it
 }
 
 function storeKeys(): void {
-  if (signedIn !== undefined) tabStore.setItem(STORED_KEYS, JSON.stringify([...keys]));
+  if (currentSignIn !== undefined) tabStore.setItem(KEYS_STORAGE_KEY, JSON.stringify([...keys]));
 }
 
-async function issueKey(app: string): Promise<HeldKey> {
+async function issueKey(app: string): Promise<ConsoleKey> {
   const untilMs = Date.now() + KEY_LIFE_MS;
   const response = await fetch(`/v1/applications/${encodeURIComponent(app)}/agent-keys`, {
     method: 'POST',
@@ -201,9 +202,9 @@ const revokeKey = (
 /** Revokes the keys on sign-out, also those that are still being issued. Keys of a closed tab expire within an hour. */
 function revokeKeys(): Promise<unknown> {
   const headers = accountHeaders(); // Those of the user who signs out.
-  const all = [...[...keys].map(([app, key]) => [app, Promise.resolve(key)] as const), ...issuing];
+  const promisedKeys = [...[...keys].map(([app, key]) => [app, Promise.resolve(key)] as const), ...issuing];
   keys.clear();
   issuing.clear();
-  tabStore.removeItem(STORED_KEYS);
-  return Promise.allSettled(all.map(async ([app, key]) => revokeKey(app, (await key).id, true, headers)));
+  tabStore.removeItem(KEYS_STORAGE_KEY);
+  return Promise.allSettled(promisedKeys.map(async ([app, key]) => revokeKey(app, (await key).id, true, headers)));
 }

@@ -55,13 +55,13 @@ function open({ app, sessionId }: ListenOptions, lastId: string | undefined, sig
 }
 
 async function* eventsOf(body: ReadableStream<Uint8Array>): AsyncGenerator<SessionEvent, void> {
-  let rest = '';
+  let incomplete = '';
   const reader = body.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>).getReader();
   for (;;) {
     const { done, value } = await reader.read();
     if (done) return;
-    const pieces = (rest + value).split('\n\n');
-    rest = pieces.pop() ?? '';
+    const pieces = (incomplete + value).split('\n\n');
+    incomplete = pieces.pop() ?? '';
     for (const piece of pieces) {
       const data = piece.split('\n').find(line => line.startsWith('data: '));
       if (data) yield JSON.parse(data.slice('data: '.length)) as SessionEvent;

@@ -1,12 +1,12 @@
 // Ids of extensions that were uploaded or looked up in this browser, by application.
-const KEPT_MAX = 50;
+const STORED_MAX = 50;
 
-const place = (app: string): string => `berth.extensions.${app}`;
+const storageKey = (app: string): string => `berth.extensions.${app}`;
 
 export function knownExtensions(app: string): readonly string[] {
-  const stored = localStorage.getItem(place(app));
+  const stored = localStorage.getItem(storageKey(app));
   return stored ? stored.split(' ').filter(Boolean) : [];
 }
 
 export const rememberExtensions = (app: string, ids: readonly string[]): void =>
-  localStorage.setItem(place(app), ids.slice(0, KEPT_MAX).join(' '));
+  localStorage.setItem(storageKey(app), ids.slice(0, STORED_MAX).join(' '));

@@ -8,7 +8,7 @@ import { isPerson } from './credentials.ts';
 
 const KEY = ['inbox', 'counts'] as const;
 const WAIT_SECONDS = 50;
-const HIDDEN_EVERY_MS = 60_000;
+const HIDDEN_POLL_MS = 60_000;
 const RETRY_MS = 5_000;
 /** If a response without a change arrives sooner than this, the server is stopping or has too many waiting requests. */
 const EARLY_RESPONSE_MS = 10_000;
@@ -33,29 +33,30 @@ export function useLiveInbox(): void {
   const client = useQueryClient();
   useEffect(() => {
     if (!isPerson() || !isOffered('readInbox')) return undefined;
-    const gone = new AbortController();
-    void keep(client, gone.signal);
-    return () => gone.abort();
+    const unmounted = new AbortController();
+    void pollInbox(client, unmounted.signal);
+    return () => unmounted.abort();
   }, [client]);
 }
 
-async function keep(client: QueryClient, signal: AbortSignal): Promise<void> {
-  let known: string | undefined;
+async function pollInbox(client: QueryClient, signal: AbortSignal): Promise<void> {
+  let knownState: string | undefined;
   while (!signal.aborted)
     try {
-      const waits = known !== undefined && !document.hidden;
-      const query = waits ? { wait: WAIT_SECONDS, since: known ?? '' } : {};
+      const isLongPoll = knownState !== undefined && !document.hidden;
+      const query = isLongPoll ? { wait: WAIT_SECONDS, since: knownState ?? '' } : {};
       const askedAt = performance.now();
-      const now = await call('readInbox', { query, signal });
+      const newInbox = await call('readInbox', { query, signal });
       if (signal.aborted) return;
-      client.setQueryData(KEY, now);
-      if (known !== undefined && now.state !== known)
+      client.setQueryData(KEY, newInbox);
+      if (knownState !== undefined && newInbox.state !== knownState)
         for (const { queryKey } of client.getQueryCache().findAll({ queryKey: ['inbox'] }))
           if (queryKey[1] !== KEY[1]) void client.invalidateQueries({ queryKey });
-      const isIdle = waits && now.state === known && performance.now() - askedAt < EARLY_RESPONSE_MS;
-      known = now.state;
-      if (isIdle) await pause(RETRY_MS, signal);
-      if (document.hidden) await pause(HIDDEN_EVERY_MS, signal);
+      const isEarlyResponse =
+        isLongPoll && newInbox.state === knownState && performance.now() - askedAt < EARLY_RESPONSE_MS;
+      knownState = newInbox.state;
+      if (isEarlyResponse) await pause(RETRY_MS, signal);
+      if (document.hidden) await pause(HIDDEN_POLL_MS, signal);
     } catch {
       await pause(RETRY_MS, signal);
     }

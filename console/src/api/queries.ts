@@ -10,14 +10,14 @@ import { call, sendRequest } from './call.ts';
 
 const FRESH_MS = 5_000;
 const RETRIES = 2;
-const APPLICATIONS_SHOWN = 100;
+const APPLICATIONS_MAX = 100;
 const KEYS_PER_PAGE = 100;
 /**
  * The maximum number of keys to read. The API lists inactive keys for 90 days, so a list page may contain no active
  * key.
  */
 const KEYS_READ_MAX = 5_000;
-const CONTEXTS_SHOWN = 200;
+const CONTEXTS_MAX = 200;
 
 export const queryClient = new QueryClient({
   defaultOptions: {
@@ -32,7 +32,7 @@ const isTransient = (error: unknown): boolean =>
 
 export const applicationsQuery = queryOptions({
   queryKey: ['applications'],
-  queryFn: ({ signal }) => call('listApplications', { query: { limit: APPLICATIONS_SHOWN }, signal }),
+  queryFn: ({ signal }) => call('listApplications', { query: { limit: APPLICATIONS_MAX }, signal }),
 });
 
 export const accountQuery = queryOptions({
@@ -353,7 +353,7 @@ export const sessionQuery = (app: string, id: string) =>
 const SESSIONS_FOUND_MAX = 6;
 
 /** Sessions that match every word, newest first. */
-export const foundSessionsQuery = (app: string, words: string) =>
+export const sessionSearchQuery = (app: string, words: string) =>
   queryOptions({
     queryKey: ['sessions', app, 'found', words],
     queryFn: ({ signal }) =>
@@ -394,7 +394,7 @@ export const usageQuery = (app: string) =>
 export const contextsQuery = (app: string) =>
   queryOptions({
     queryKey: ['contexts', app],
-    queryFn: ({ signal }) => call('listContexts', { app, query: { limit: CONTEXTS_SHOWN }, signal }),
+    queryFn: ({ signal }) => call('listContexts', { app, query: { limit: CONTEXTS_MAX }, signal }),
   });
 
 export const certificatesQuery = (app: string) =>

@@ -5,7 +5,7 @@ import { callWithHeaders, sendRequest } from './call.ts';
 /** Saves the network log as a HAR file. */
 export async function saveHar(app: string, id: string): Promise<void> {
   const response = await sendRequest('listSessionLogs', { app, params: { id }, query: { format: 'har' } });
-  save(await response.blob(), `${id}.har`);
+  saveBlob(await response.blob(), `${id}.har`);
 }
 
 /** Saves all entries of the log, one JSON object per line. */
@@ -21,14 +21,14 @@ export async function saveLog(app: string, id: string): Promise<void> {
     if (entries.length === 0 || next === undefined || next === after) break;
     after = next;
   }
-  save(new Blob(parts, { type: 'application/x-ndjson' }), `${id}.ndjson`);
+  saveBlob(new Blob(parts, { type: 'application/x-ndjson' }), `${id}.ndjson`);
 }
 
 /** Saves the receipt as the API returned it, for `berth receipts verify`. */
 export const saveReceipt = (invocationId: string, receipt: string): void =>
-  save(new Blob([`${receipt}\n`], { type: 'application/jose' }), `receipt-${invocationId}.jws`);
+  saveBlob(new Blob([`${receipt}\n`], { type: 'application/jose' }), `receipt-${invocationId}.jws`);
 
-function save(blob: Blob, name: string): void {
+function saveBlob(blob: Blob, name: string): void {
   const url = URL.createObjectURL(blob);
   const link = document.createElement('a');
   link.href = url;

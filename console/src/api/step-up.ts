@@ -4,32 +4,32 @@
 export const NEEDS_STEP_UP = 'insufficient_user_authentication';
 
 let pendingStepUp: PromiseWithResolvers<void> | undefined;
-const watching = new Set<() => void>();
+const listeners = new Set<() => void>();
 
 export const isStepUpPending = (): boolean => pendingStepUp !== undefined;
 
 export function onStepUp(listener: () => void): () => void {
-  watching.add(listener);
-  return () => watching.delete(listener);
+  listeners.add(listener);
+  return () => listeners.delete(listener);
 }
 
 /** Asks for the proof. Resolves when the person has given it, and rejects when the person closes the dialog. */
 export function stepUp(): Promise<void> {
-  const asked = pendingStepUp ?? Promise.withResolvers<void>();
-  pendingStepUp = asked;
+  const pending = pendingStepUp ?? Promise.withResolvers<void>();
+  pendingStepUp = pending;
   notify();
-  return asked.promise;
+  return pending.promise;
 }
 
 /** Called when the dialog is closed, with or without the proof. */
 export function endStepUp(hasProof: boolean): void {
-  const asked = pendingStepUp;
+  const pending = pendingStepUp;
   pendingStepUp = undefined;
-  if (hasProof) asked?.resolve();
-  else asked?.reject(new Error('Nothing was changed, because you did not confirm your identity.'));
+  if (hasProof) pending?.resolve();
+  else pending?.reject(new Error('Nothing was changed, because you did not confirm your identity.'));
   notify();
 }
 
 const notify = (): void => {
-  for (const listener of watching) listener();
+  for (const listener of listeners) listener();
 };

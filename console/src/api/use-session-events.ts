@@ -11,23 +11,23 @@ export function useSessionEvents(app: string, id: string): { events: readonly Se
   const [events, setEvents] = useState<readonly SessionEvent[]>([]);
   const client = useQueryClient();
   useEffect(() => {
-    const gone = new AbortController();
-    let waiting: SessionEvent[] = [];
+    const unmounted = new AbortController();
+    let pendingEvents: SessionEvent[] = [];
     let gatherTimer: ReturnType<typeof setTimeout> | undefined;
-    const show = (): void => {
-      const next = waiting;
-      waiting = [];
+    const flush = (): void => {
+      const batch = pendingEvents;
+      pendingEvents = [];
       gatherTimer = undefined;
-      setEvents(shown => [...shown, ...next]);
+      setEvents(shown => [...shown, ...batch]);
       void client.invalidateQueries({ queryKey: ['session', app, id] });
     };
     const onEvents = (newEvents: readonly SessionEvent[]): void => {
-      waiting.push(...newEvents);
-      gatherTimer ??= setTimeout(show, GATHER_MS);
+      pendingEvents.push(...newEvents);
+      gatherTimer ??= setTimeout(flush, GATHER_MS);
     };
-    void listen({ app, sessionId: id, onEvents, onState: setState }, gone.signal);
+    void listen({ app, sessionId: id, onEvents, onState: setState }, unmounted.signal);
     return () => {
-      gone.abort();
+      unmounted.abort();
       clearTimeout(gatherTimer);
       setEvents([]);
     };

@@ -5,7 +5,7 @@ import type { SessionLog } from '../../../contract/logs.ts';
 import { callWithHeaders } from './call.ts';
 import { queryClient } from './queries.ts';
 
-const LOOK_MS = 2_000;
+const POLL_MS = 2_000;
 /** Maximum number of entries shown. */
 export const LOGS_SHOWN_MAX = 20_000;
 
@@ -30,24 +30,28 @@ export function useSessionLogs(app: string, id: string, isOpen: boolean) {
   return useQuery({
     queryKey,
     queryFn: async ({ signal }) => {
-      let found = queryClient.getQueryData<CachedLogs>(queryKey) ?? { logs: [] };
-      for (let hasMore = true; hasMore && found.logs.length < LOGS_SHOWN_MAX; ) {
-        const next = await readNext(app, id, found, signal);
-        hasMore = !isOpen && next.after !== found.after; // While the session runs, the next poll reads further.
-        found = next;
+      let loaded = queryClient.getQueryData<CachedLogs>(queryKey) ?? { logs: [] };
+      for (let hasMore = true; hasMore && loaded.logs.length < LOGS_SHOWN_MAX; ) {
+        const next = await readNext(app, id, loaded, signal);
+        hasMore = !isOpen && next.after !== loaded.after; // While the session runs, the next poll reads further.
+        loaded = next;
       }
-      return found;
+      return loaded;
     },
-    refetchInterval: isOpen ? LOOK_MS : false,
+    refetchInterval: isOpen ? POLL_MS : false,
     structuralSharing: false,
   });
 }
 
 /** Reads the next page of the log, and returns the known entries with those of the page. */
-async function readNext(app: string, id: string, known: CachedLogs, signal: AbortSignal): Promise<CachedLogs> {
-  const query = known.after === undefined ? {} : { after: known.after };
+async function readNext(app: string, id: string, previous: CachedLogs, signal: AbortSignal): Promise<CachedLogs> {
+  const query = previous.after === undefined ? {} : { after: previous.after };
   const { body, headers } = await callWithHeaders('listSessionLogs', { app, params: { id }, query, signal });
-  const after = headers.get('x-next-after') ?? known.after;
-  const why = headers.get('x-logging');
-  return { logs: [...known.logs, ...(body ?? [])], ...(after === undefined ? {} : { after }), ...(why ? { why } : {}) };
+  const after = headers.get('x-next-after') ?? previous.after;
+  const loggingHeader = headers.get('x-logging');
+  return {
+    logs: [...previous.logs, ...(body ?? [])],
+    ...(after === undefined ? {} : { after }),
+    ...(loggingHeader ? { why: loggingHeader } : {}),
+  };
 }

@@ -39,8 +39,9 @@ async function verifyInvocation(app: string, invocation: Invocation, keys: KeySe
     ...(input === undefined ? {} : { input }),
     ...(output === undefined ? {} : { output }),
   });
-  for (const [what, said, shown] of compareDigests(invocation, claims))
-    if (said !== shown) throw new ReceiptInvalid(`its ${what} is ${words(said)}, but this page shows ${words(shown)}`);
+  for (const [factName, claimed, shown] of comparedFacts(invocation, claims))
+    if (claimed !== shown)
+      throw new ReceiptInvalid(`its ${factName} is ${words(claimed)}, but this page shows ${words(shown)}`);
   return {
     claims,
     checks: [
@@ -55,7 +56,7 @@ async function verifyInvocation(app: string, invocation: Invocation, keys: KeySe
 
 type Fact = string | number | undefined;
 
-const compareDigests = (
+const comparedFacts = (
   invocation: Invocation,
   { sub, berth }: ReceiptClaims,
 ): ReadonlyArray<readonly [what: string, said: Fact, shown: Fact]> => [

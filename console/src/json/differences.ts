@@ -11,11 +11,13 @@ type Members = Readonly<Record<string, unknown>>;
 
 export function differences(previous: unknown, next: unknown, path = ''): Difference[] {
   if (canonical(previous) === canonical(next)) return [];
-  const [one, other] = [membersOf(previous), membersOf(next)];
-  if (!one || !other || Array.isArray(previous) !== Array.isArray(next))
+  const [previousMembers, nextMembers] = [membersOf(previous), membersOf(next)];
+  if (!previousMembers || !nextMembers || Array.isArray(previous) !== Array.isArray(next))
     return [{ path, ...textEntry('before', previous), ...textEntry('after', next) }];
-  const names = [...new Set([...Object.keys(one), ...Object.keys(other)])];
-  return names.flatMap(name => differences(one[name], other[name], path === '' ? name : `${path}.${name}`));
+  const names = [...new Set([...Object.keys(previousMembers), ...Object.keys(nextMembers)])];
+  return names.flatMap(name =>
+    differences(previousMembers[name], nextMembers[name], path === '' ? name : `${path}.${name}`),
+  );
 }
 
 const membersOf = (value: unknown): Members | undefined =>

@@ -29,7 +29,7 @@ export function parseJson(text: string): ParsedJson | ParseFailure {
   try {
     scanner.document();
   } catch (error) {
-    if (error instanceof NotJson) return { message: error.message, offset: error.offset };
+    if (error instanceof JsonSyntaxError) return { message: error.message, offset: error.offset };
     throw error;
   }
   return { value: JSON.parse(text), places: scanner.places };
@@ -53,7 +53,7 @@ export const partsOf = (path: string): string[] =>
     .split('.')
     .filter(part => part !== '');
 
-class NotJson extends Error {
+class JsonSyntaxError extends Error {
   readonly offset: number;
 
   constructor(message: string, offset: number) {
@@ -72,24 +72,24 @@ class Scanner {
   }
 
   document(): void {
-    this.#value([]);
+    this.#parseValue([]);
     if (this.#at < this.#text.length) throw this.#syntaxError('unexpected text after the value');
   }
 
-  #value(path: readonly string[]): void {
+  #parseValue(path: readonly string[]): void {
     this.#skip(BLANK);
     if (path.length > LEVELS_MAX) throw this.#syntaxError(`the value is nested more than ${LEVELS_MAX} levels deep`);
     this.places.set(path.join('.'), this.#at);
-    const first = this.#text[this.#at];
-    if (first === '{') this.#members('}', index => this.#member(path, index));
-    else if (first === '[') this.#members(']', index => this.#value([...path, String(index)]));
-    else if (first === '"') this.#string();
+    const firstCharacter = this.#text[this.#at];
+    if (firstCharacter === '{') this.#parseItems('}', index => this.#parseMember(path, index));
+    else if (firstCharacter === '[') this.#parseItems(']', index => this.#parseValue([...path, String(index)]));
+    else if (firstCharacter === '"') this.#parseString();
     else if (this.#skip(LITERAL) === 0)
       throw this.#syntaxError('expected a value, for example "text", 1, true, { or [');
     this.#skip(BLANK);
   }
 
-  #members(end: '}' | ']', member: (index: number) => void): void {
+  #parseItems(end: '}' | ']', member: (index: number) => void): void {
     this.#at += 1;
     this.#skip(BLANK);
     if (this.#accept(end)) return;
@@ -100,26 +100,26 @@ class Scanner {
     }
   }
 
-  #member(path: readonly string[], index: number): void {
+  #parseMember(path: readonly string[], index: number): void {
     this.#skip(BLANK);
     if (this.#text[this.#at] !== '"')
       throw this.#syntaxError(
         index === 0 ? 'expected a name in double quotes, or }' : 'expected a name in double quotes',
       );
-    const name = this.#string();
+    const name = this.#parseString();
     this.#skip(BLANK);
     if (!this.#accept(':')) throw this.#syntaxError('expected :');
-    this.#value([...path, name]);
+    this.#parseValue([...path, name]);
   }
 
-  #string(): string {
+  #parseString(): string {
     const start = this.#at;
     if (this.#skip(STRING) === 0) throw this.#syntaxError('expected a string that ends with " on the same line');
     return JSON.parse(this.#text.slice(start, this.#at));
   }
 
-  #accept(mark: string): boolean {
-    if (this.#text[this.#at] !== mark) return false;
+  #accept(character: string): boolean {
+    if (this.#text[this.#at] !== character) return false;
     this.#at += 1;
     return true;
   }
@@ -132,7 +132,7 @@ class Scanner {
     return length;
   }
 
-  #syntaxError(message: string): NotJson {
-    return new NotJson(message, this.#at);
+  #syntaxError(message: string): JsonSyntaxError {
+    return new JsonSyntaxError(message, this.#at);
   }
 }

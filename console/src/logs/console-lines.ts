@@ -26,34 +26,34 @@ type LineContent = Pick<ConsoleLine, 'level' | 'words' | 'place'>;
 const READERS: Readonly<Record<string, (params: JsonObject) => LineContent>> = {
   'Runtime.consoleAPICalled': params => ({
     level: levelOf(text(params.type)),
-    words: list(params.args).map(argument).join(' '),
-    place: placeOf(object(list(object(params.stackTrace).callFrames)[0])),
+    words: list(params.args).map(argumentText).join(' '),
+    place: sourcePositionOf(object(list(object(params.stackTrace).callFrames)[0])),
   }),
   'Runtime.exceptionThrown': params => {
     const details = object(params.exceptionDetails);
-    const thrown = text(object(details.exception).description);
-    return { level: 'error', words: thrown || text(details.text), place: placeOf(details) };
+    const exceptionText = text(object(details.exception).description);
+    return { level: 'error', words: exceptionText || text(details.text), place: sourcePositionOf(details) };
   },
   'Log.entryAdded': params => {
     const entry = object(params.entry);
-    return { level: levelOf(text(entry.level)), words: text(entry.text), place: placeOf(entry) };
+    return { level: levelOf(text(entry.level)), words: text(entry.text), place: sourcePositionOf(entry) };
   },
 };
 
 const levelOf = (word: string): LineContent['level'] =>
   word === 'error' || word === 'assert' ? 'error' : word === 'warning' ? 'warning' : 'info';
 
-function argument(value: unknown): string {
-  const given = object(value);
-  if (typeof given.value === 'string') return given.value;
-  if (given.value !== undefined) return JSON.stringify(given.value);
-  const properties = list(object(given.preview).properties).map(object);
+function argumentText(value: unknown): string {
+  const remoteObject = object(value);
+  if (typeof remoteObject.value === 'string') return remoteObject.value;
+  if (remoteObject.value !== undefined) return JSON.stringify(remoteObject.value);
+  const properties = list(object(remoteObject.preview).properties).map(object);
   if (properties.length > 0)
     return `{${properties.map(({ name, value }) => `${text(name)}: ${text(value)}`).join(', ')}}`;
-  return text(given.description) || text(given.unserializableValue) || text(given.type);
+  return text(remoteObject.description) || text(remoteObject.unserializableValue) || text(remoteObject.type);
 }
 
-function placeOf(frame: JsonObject): string {
+function sourcePositionOf(frame: JsonObject): string {
   const url = text(frame.url);
   if (!url) return '';
   const line = number(frame.lineNumber);

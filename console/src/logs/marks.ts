@@ -25,12 +25,12 @@ export function lanesOf(logs: readonly SessionLog[], events: readonly SessionEve
     { name: 'Pages', marks: pageMarks(logs) },
     {
       name: 'Network',
-      marks: networkCalls(logs).map(({ key, startMs, endMs, url, status, failed }) => ({
+      marks: networkCalls(logs).map(({ key, startMs, endMs, url, status, failed: failure }) => ({
         key,
         atMs: startMs,
         ...(endMs === undefined ? {} : { untilMs: endMs }),
-        words: `${shortUrl(url)} ${failed ?? status ?? ''}`.trim(),
-        isBad: failed !== undefined || (status ?? 0) >= 400,
+        words: `${shortUrl(url)} ${failure ?? status ?? ''}`.trim(),
+        isBad: failure !== undefined || (status ?? 0) >= 400,
       })),
     },
     {

@@ -30,20 +30,20 @@ export function networkCalls(logs: readonly SessionLog[]): NetworkCall[] {
     const id = `${pageId} ${text(params.requestId)}`;
     const key = (): string => `${id} ${hops.get(id) ?? 0}`;
     if (method === 'Network.requestWillBeSent') {
-      const redirected = calls.get(key());
-      if (redirected && params.redirectResponse) {
-        calls.set(key(), { ...redirected, ...responseFields(object(params.redirectResponse)), endMs: timestamp });
+      const previousHop = calls.get(key());
+      if (previousHop && params.redirectResponse) {
+        calls.set(key(), { ...previousHop, ...responseFields(object(params.redirectResponse)), endMs: timestamp });
         hops.set(id, (hops.get(id) ?? 0) + 1);
       }
-      const sent = object(params.request);
+      const sentRequest = object(params.request);
       calls.set(key(), {
         key: key(),
         pageId,
-        method: text(sent.method) || 'GET',
-        url: text(sent.url),
+        method: text(sentRequest.method) || 'GET',
+        url: text(sentRequest.url),
         type: text(params.type) || 'Other',
         startMs: timestamp,
-        requestHeaders: object(sent.headers),
+        requestHeaders: object(sentRequest.headers),
         responseHeaders: {},
       });
       continue;

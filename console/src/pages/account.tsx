@@ -67,28 +67,28 @@ const Row = ({
 );
 
 function Profile({ account }: { readonly account: CurrentAccount }) {
-  const [open, setOpen] = useState<'name' | 'password' | 'email' | undefined>();
-  const close = () => setOpen(undefined);
+  const [openDialog, setOpenDialog] = useState<'name' | 'password' | 'email' | undefined>();
+  const close = () => setOpenDialog(undefined);
   const refresh = useRefresh();
   return (
     <Panel title="Profile">
       <div className="divide-y divide-line">
-        <Row title={account.name} actions={<Button onClick={() => setOpen('name')}>Rename</Button>}>
+        <Row title={account.name} actions={<Button onClick={() => setOpenDialog('name')}>Rename</Button>}>
           Other members see this name.
         </Row>
         <Row
           title={account.email}
-          actions={!account.emailVerified && <Button onClick={() => setOpen('email')}>Verify</Button>}
+          actions={!account.emailVerified && <Button onClick={() => setOpenDialog('email')}>Verify</Button>}
         >
           {account.emailVerified ? 'Verified' : 'Not verified: invitations to this address cannot be accepted yet.'}
         </Row>
-        <Row title="Password" actions={<Button onClick={() => setOpen('password')}>Change</Button>}>
+        <Row title="Password" actions={<Button onClick={() => setOpenDialog('password')}>Change</Button>}>
           {account.hasPassword ? 'Set' : 'Not set'}
         </Row>
       </div>
-      {open === 'name' && <RenameDialog name={account.name} close={close} done={refresh} />}
-      {open === 'password' && <PasswordDialog close={close} done={refresh} />}
-      {open === 'email' && <VerifyEmailDialog close={close} done={refresh} />}
+      {openDialog === 'name' && <RenameDialog name={account.name} close={close} done={refresh} />}
+      {openDialog === 'password' && <PasswordDialog close={close} done={refresh} />}
+      {openDialog === 'email' && <VerifyEmailDialog close={close} done={refresh} />}
     </Panel>
   );
 }
@@ -118,15 +118,15 @@ function RenameDialog({
 }
 
 function Passkeys({ account }: { readonly account: CurrentAccount }) {
-  const [adding, setAdding] = useState(false);
-  const [removing, setRemoving] = useState<CurrentAccount['passkeys'][number] | undefined>();
+  const [isAdding, setIsAdding] = useState(false);
+  const [passkeyToRemove, setPasskeyToRemove] = useState<CurrentAccount['passkeys'][number] | undefined>();
   const refresh = useRefresh();
   return (
     <Panel
       title="Passkeys"
       actions={
         hasPasskeys() && (
-          <Button icon="plus" onClick={() => setAdding(true)}>
+          <Button icon="plus" onClick={() => setIsAdding(true)}>
             Add a passkey
           </Button>
         )
@@ -138,7 +138,7 @@ function Passkeys({ account }: { readonly account: CurrentAccount }) {
             key={passkey.id}
             title={passkey.name}
             actions={
-              <Button look="quiet" aria-label={`Remove ${passkey.name}`} onClick={() => setRemoving(passkey)}>
+              <Button look="quiet" aria-label={`Remove ${passkey.name}`} onClick={() => setPasskeyToRemove(passkey)}>
                 Remove
               </Button>
             }
@@ -159,14 +159,14 @@ function Passkeys({ account }: { readonly account: CurrentAccount }) {
           </Row>
         )}
       </div>
-      {adding && <AddPasskeyDialog close={() => setAdding(false)} done={refresh} />}
-      {removing && (
+      {isAdding && <AddPasskeyDialog close={() => setIsAdding(false)} done={refresh} />}
+      {passkeyToRemove && (
         <Confirm
-          title={`Remove ${removing.name}?`}
+          title={`Remove ${passkeyToRemove.name}?`}
           action="Remove"
-          close={() => setRemoving(undefined)}
+          close={() => setPasskeyToRemove(undefined)}
           act={async () => {
-            await call('removePasskey', { params: { id: removing.id } });
+            await call('removePasskey', { params: { id: passkeyToRemove.id } });
             await refresh();
           }}
         >
@@ -202,12 +202,12 @@ function AddPasskeyDialog({ close, done: onDone }: { readonly close: () => void;
 }
 
 function Authenticator({ account }: { readonly account: CurrentAccount }) {
-  const [open, setOpen] = useState<'add' | 'remove' | undefined>();
-  const [codes, setCodes] = useState<readonly string[] | undefined>();
+  const [openDialog, setOpenDialog] = useState<'add' | 'remove' | undefined>();
+  const [newRecoveryCodes, setNewRecoveryCodes] = useState<readonly string[] | undefined>();
   const refresh = useRefresh();
   const renew = useMutation({
     mutationFn: () => call('renewRecoveryCodes', {}),
-    onSuccess: ({ recoveryCodes }) => setCodes(recoveryCodes),
+    onSuccess: ({ recoveryCodes }) => setNewRecoveryCodes(recoveryCodes),
   });
   return (
     <Panel title="Authenticator app">
@@ -216,11 +216,11 @@ function Authenticator({ account }: { readonly account: CurrentAccount }) {
           title={account.totpEnabled ? 'Required at each sign-in with a password' : 'Not used'}
           actions={
             account.totpEnabled ? (
-              <Button look="danger" onClick={() => setOpen('remove')}>
+              <Button look="danger" onClick={() => setOpenDialog('remove')}>
                 Stop using it
               </Button>
             ) : (
-              <Button onClick={() => setOpen('add')}>Add an authenticator app</Button>
+              <Button onClick={() => setOpenDialog('add')}>Add an authenticator app</Button>
             )
           }
         >
@@ -239,20 +239,20 @@ function Authenticator({ account }: { readonly account: CurrentAccount }) {
           </Row>
         )}
       </div>
-      {open === 'add' && (
+      {openDialog === 'add' && (
         <AuthenticatorDialog
-          close={() => setOpen(undefined)}
+          close={() => setOpenDialog(undefined)}
           done={recoveryCodes => {
-            setOpen(undefined);
-            setCodes(recoveryCodes);
+            setOpenDialog(undefined);
+            setNewRecoveryCodes(recoveryCodes);
           }}
         />
       )}
-      {open === 'remove' && (
+      {openDialog === 'remove' && (
         <Confirm
           title="Stop using the authenticator app?"
           action="Stop using it"
-          close={() => setOpen(undefined)}
+          close={() => setOpenDialog(undefined)}
           act={async () => {
             await call('removeTotp', {});
             await refresh();
@@ -261,11 +261,11 @@ function Authenticator({ account }: { readonly account: CurrentAccount }) {
           You will then sign in with your password alone. The recovery codes stop working.
         </Confirm>
       )}
-      {codes && (
+      {newRecoveryCodes && (
         <RecoveryCodesDialog
-          codes={codes}
+          codes={newRecoveryCodes}
           close={() => {
-            setCodes(undefined);
+            setNewRecoveryCodes(undefined);
             void refresh();
           }}
         />
@@ -276,14 +276,14 @@ function Authenticator({ account }: { readonly account: CurrentAccount }) {
 
 function Sessions() {
   const { data, error, refetch } = useQuery(signedInSessionsQuery);
-  const others = useMutation({ mutationFn: () => call('endOtherSessions', {}), onSuccess: () => refetch() });
+  const endOthers = useMutation({ mutationFn: () => call('endOtherSessions', {}), onSuccess: () => refetch() });
   const sessions = data?.data ?? [];
   return (
     <Panel
       title="Signed in"
       actions={
         sessions.length > 1 && (
-          <Button look="quiet" busy={others.isPending} onClick={() => others.mutate()}>
+          <Button look="quiet" busy={endOthers.isPending} onClick={() => endOthers.mutate()}>
             Sign out everywhere else
           </Button>
         )

@@ -16,13 +16,13 @@ import { Ago } from '../ui/time.tsx';
 
 export function ApplicationsPage() {
   const { data, error, refetch } = useQuery(applicationsQuery);
-  const [editing, setEditing] = useState<Application | 'new' | undefined>();
+  const [editTarget, setEditTarget] = useState<Application | 'new' | undefined>();
   return (
     <Page
       title="Applications"
       about="An application owns agent keys, sessions and limits. Applications cannot see each other's sessions."
       actions={
-        <Button look="primary" icon="plus" onClick={() => setEditing('new')}>
+        <Button look="primary" icon="plus" onClick={() => setEditTarget('new')}>
           New application
         </Button>
       }
@@ -38,9 +38,9 @@ export function ApplicationsPage() {
           </Empty>
         }
       >
-        {one => <ApplicationRow key={one.id} application={one} rename={() => setEditing(one)} />}
+        {one => <ApplicationRow key={one.id} application={one} rename={() => setEditTarget(one)} />}
       </ListPanel>
-      {editing && <Edit what={editing} close={() => setEditing(undefined)} />}
+      {editTarget && <Edit what={editTarget} close={() => setEditTarget(undefined)} />}
     </Page>
   );
 }
@@ -70,9 +70,9 @@ const ApplicationRow = ({
   </li>
 );
 
-function Edit({ what: edited, close }: { readonly what: Application | 'new'; readonly close: () => void }) {
-  const isNew = edited === 'new';
-  const [name, setName] = useState(isNew ? '' : edited.name);
+function Edit({ what: editTarget, close }: { readonly what: Application | 'new'; readonly close: () => void }) {
+  const isNew = editTarget === 'new';
+  const [name, setName] = useState(isNew ? '' : editTarget.name);
   const client = useQueryClient();
   const navigate = useNavigate();
   const save = useMutation({
@@ -80,9 +80,9 @@ function Edit({ what: edited, close }: { readonly what: Application | 'new'; rea
       isNew
         ? call('createApplication', { body: { name } })
         : call('renameApplication', {
-            params: { appId: edited.id },
+            params: { appId: editTarget.id },
             body: { name },
-            headers: { 'if-match': `"${edited.revision}"` },
+            headers: { 'if-match': `"${editTarget.revision}"` },
           }),
     onSuccess: async ({ id }) => {
       await client.invalidateQueries({ queryKey: applicationsQuery.queryKey });

@@ -40,8 +40,8 @@ export function readAuditFilters(search: Record<string, unknown>): AuditFilters 
 export function AuditPage({ app, filters }: { readonly app: string; readonly filters: AuditFilters }) {
   const { action, actor, since } = filters;
   const after = since && createdAfter(since, Date.now());
-  const asked = { ...(action ? { action } : {}), ...(actor ? { actor } : {}), ...(after ? { after } : {}) };
-  const list = useInfiniteQuery(auditQuery(app, asked));
+  const queryFilters = { ...(action ? { action } : {}), ...(actor ? { actor } : {}), ...(after ? { after } : {}) };
+  const list = useInfiniteQuery(auditQuery(app, queryFilters));
   const { data, error, refetch } = list;
   const navigate = useNavigate();
   const apply = (change: Readonly<Record<string, string>>): void => {
@@ -49,7 +49,7 @@ export function AuditPage({ app, filters }: { readonly app: string; readonly fil
     void navigate({ to: '/a/$app/audit', params: { app }, search, replace: true });
   };
   const entries = data?.pages.flatMap(page => page.data);
-  const name = entries?.find(entry => entry.actor.id === actor)?.actor.name ?? actor;
+  const actorName = entries?.find(entry => entry.actor.id === actor)?.actor.name ?? actor;
   return (
     <Page
       title="Audit log"
@@ -75,7 +75,7 @@ export function AuditPage({ app, filters }: { readonly app: string; readonly fil
             onClick={() => apply({ actor: '' })}
             className="inline-flex h-10 max-w-full items-center gap-1.5 rounded-md border border-accent bg-accent-soft px-2 text-sm font-medium text-accent md:h-8"
           >
-            <span className="truncate">Only by {name}</span>
+            <span className="truncate">Only by {actorName}</span>
             <Icon name="close" size={14} />
             <span className="sr-only">Show all actors</span>
           </button>
@@ -86,7 +86,9 @@ export function AuditPage({ app, filters }: { readonly app: string; readonly fil
         items={entries}
         error={error}
         retry={refetch}
-        empty={<Empty icon="docs" title={Object.keys(asked).length > 0 ? 'No matching entries' : 'No entries yet'} />}
+        empty={
+          <Empty icon="docs" title={Object.keys(queryFilters).length > 0 ? 'No matching entries' : 'No entries yet'} />
+        }
       >
         {entry => <Entry key={entry.id} entry={entry} only={id => apply({ actor: id })} />}
       </ListPanel>

@@ -7,7 +7,7 @@ import { Button } from '../ui/button.tsx';
 import { CheckField, SelectField, TextField } from '../ui/form.tsx';
 import { Panel } from '../ui/page.tsx';
 import { FormError } from '../ui/states.tsx';
-import { MICRO } from './operation-draft.ts';
+import { MICRO_CREDITS_PER_CREDIT } from './operation-draft.ts';
 import { Options } from './operation-fields.tsx';
 import { APPROVALS, keyIn } from './operation-words.tsx';
 
@@ -26,8 +26,8 @@ export function BuiltInOperation({
   const client = useQueryClient();
   const [enabled, setEnabled] = useState(operation.enabled ?? true);
   const [approval, setApproval] = useState(operation.approval);
-  const [price, setPrice] = useState(String(operation.price.microCredits / MICRO));
-  const microCredits = Math.round(Number(price) * MICRO);
+  const [price, setPrice] = useState(String(operation.price.microCredits / MICRO_CREDITS_PER_CREDIT));
+  const microCredits = Math.round(Number(price) * MICRO_CREDITS_PER_CREDIT);
   const work = useMutation({
     mutationFn: () =>
       call('configureOperation', {

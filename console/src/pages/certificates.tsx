@@ -15,7 +15,7 @@ import { fullTime } from '../ui/time.tsx';
 
 export function CertificatesPage({ app }: { readonly app: string }) {
   const { data, error, refetch } = useQuery(certificatesQuery(app));
-  const [removing, setRemoving] = useState<Certificate | undefined>();
+  const [certificateToDelete, setCertificateToDelete] = useState<Certificate | undefined>();
   const client = useQueryClient();
   const refresh = () => client.invalidateQueries({ queryKey: certificatesQuery(app).queryKey });
   const upload = useMutation({
@@ -49,15 +49,15 @@ export function CertificatesPage({ app }: { readonly app: string }) {
           </Empty>
         }
       >
-        {one => <Row key={one.id} certificate={one} remove={() => setRemoving(one)} />}
+        {one => <Row key={one.id} certificate={one} remove={() => setCertificateToDelete(one)} />}
       </ListPanel>
-      {removing && (
+      {certificateToDelete && (
         <Confirm
           title="Delete these certificates?"
           action="Delete"
-          close={() => setRemoving(undefined)}
+          close={() => setCertificateToDelete(undefined)}
           act={async () => {
-            await call('deleteCertificate', { app, params: { id: removing.id } });
+            await call('deleteCertificate', { app, params: { id: certificateToDelete.id } });
             await refresh();
           }}
         >

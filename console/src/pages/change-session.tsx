@@ -16,18 +16,18 @@ export function ChangeSession({
   readonly session: Session;
   readonly close: () => void;
 }) {
-  const seconds = Math.round((Date.parse(session.expiresAt) - Date.parse(session.createdAt)) / 1000);
-  const [minutes, setMinutes] = useState(String(Number((seconds / 60).toFixed(1))));
-  const written = JSON.stringify(session.userMetadata ?? {}, null, 2);
-  const [metadata, setMetadata] = useState(written);
+  const timeoutSeconds = Math.round((Date.parse(session.expiresAt) - Date.parse(session.createdAt)) / 1000);
+  const [minutes, setMinutes] = useState(String(Number((timeoutSeconds / 60).toFixed(1))));
+  const initialMetadata = JSON.stringify(session.userMetadata ?? {}, null, 2);
+  const [metadata, setMetadata] = useState(initialMetadata);
   const id = useId();
   const client = useQueryClient();
   const save = useMutation({
     mutationFn: () => {
       const timeout = Math.round(Number(minutes) * 60);
       const body = {
-        ...(timeout === seconds ? {} : { timeout }),
-        ...(metadata === written ? {} : { userMetadata: readMetadata(metadata) }),
+        ...(timeout === timeoutSeconds ? {} : { timeout }),
+        ...(metadata === initialMetadata ? {} : { userMetadata: readMetadata(metadata) }),
       };
       return call('updateSession', { app, params: { id: session.id }, body });
     },

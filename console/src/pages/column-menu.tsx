@@ -2,13 +2,13 @@
 import { Popover } from '@base-ui/react/popover';
 import { buttonClass } from '../ui/button.tsx';
 import { Icon } from '../ui/icon.tsx';
-import { COLUMNS, hideColumns, OPTIONAL, type OptionalColumn, useHiddenColumns } from './session-columns.ts';
+import { COLUMNS, hideColumns, OPTIONAL_COLUMNS, type OptionalColumn, useHiddenColumns } from './session-columns.ts';
 
 export function ColumnMenu() {
   const hidden = useHiddenColumns();
-  const show = (column: OptionalColumn, isShown: boolean): void => {
+  const setVisible = (column: OptionalColumn, isVisible: boolean): void => {
     const next = new Set(hidden);
-    if (isShown) next.delete(column);
+    if (isVisible) next.delete(column);
     else next.add(column);
     hideColumns(next);
   };
@@ -23,12 +23,12 @@ export function ColumnMenu() {
           <Popover.Popup aria-label="Columns" className="rounded-lg border border-line bg-raised p-2 shadow-xl">
             <fieldset>
               <legend className="sr-only">Columns of the list</legend>
-              {OPTIONAL.map(column => (
+              {OPTIONAL_COLUMNS.map(column => (
                 <label key={column} className="flex h-8 items-center gap-2.5 rounded px-2 pr-6 text-sm hover:bg-sunk">
                   <input
                     type="checkbox"
                     checked={!hidden.has(column)}
-                    onChange={event => show(column, event.target.checked)}
+                    onChange={event => setVisible(column, event.target.checked)}
                     className="size-4 accent-accent"
                   />
                   {COLUMNS[column].name}

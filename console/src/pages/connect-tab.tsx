@@ -6,7 +6,7 @@ import { CodeBlock } from '../ui/code-block.tsx';
 import { Empty } from '../ui/states.tsx';
 
 export function ConnectTab({ session }: { readonly session: Session }) {
-  const [shown, setShown] = useState(false);
+  const [isKeyShown, setIsKeyShown] = useState(false);
   const { connectUrl } = session;
   if (!connectUrl)
     return (
@@ -14,7 +14,7 @@ export function ConnectTab({ session }: { readonly session: Session }) {
         Your access token does not permit connecting to sessions.
       </Empty>
     );
-  const address = shown ? connectUrl : connectUrl.replace(/(signingKey=).*/, '$1…');
+  const address = isKeyShown ? connectUrl : connectUrl.replace(/(signingKey=).*/, '$1…');
   return (
     <div className="grid gap-5 p-4">
       <section>
@@ -26,16 +26,16 @@ export function ConnectTab({ session }: { readonly session: Session }) {
               reading the session with their own agent key.
             </p>
           </div>
-          <Button onClick={() => setShown(!shown)} aria-pressed={shown}>
-            {shown ? 'Hide the key' : 'Show the key'}
+          <Button onClick={() => setIsKeyShown(!isKeyShown)} aria-pressed={isKeyShown}>
+            {isKeyShown ? 'Hide the key' : 'Show the key'}
           </Button>
         </div>
         <CodeBlock code={address} copied={connectUrl} label="the connect address" />
       </section>
-      {SNIPPETS.map(([name, lines]) => (
+      {SNIPPETS.map(([name, codeFor]) => (
         <section key={name}>
           <h2 className="mb-2 text-sm font-semibold">{name}</h2>
-          <CodeBlock code={lines(address)} copied={lines(connectUrl)} label={`the code for ${name}`} />
+          <CodeBlock code={codeFor(address)} copied={codeFor(connectUrl)} label={`the code for ${name}`} />
         </section>
       ))}
     </div>

@@ -14,7 +14,7 @@ import { LogsState } from './logs-state.tsx';
 
 const ROW_PX = 29;
 
-const INKS: Readonly<Record<ConsoleLine['level'], string>> = {
+const LEVEL_CLASSES: Readonly<Record<ConsoleLine['level'], string>> = {
   error: 'text-bad',
   warning: 'text-warn',
   info: 'text-ink',
@@ -34,9 +34,9 @@ export function ConsoleTab({
   const [level, setLevel] = useState('');
   const [page, setPage] = useState('');
   const [problem, setProblem] = useState<unknown>();
-  const all = useMemo(() => consoleLines(data?.logs ?? []), [data]);
+  const allLines = useMemo(() => consoleLines(data?.logs ?? []), [data]);
   const pages = useMemo(() => pageNames(data?.logs ?? []), [data]);
-  const lines = all.filter(
+  const lines = allLines.filter(
     line =>
       line.words.toLowerCase().includes(find.toLowerCase()) &&
       (level === '' || line.level === level) &&
@@ -48,7 +48,7 @@ export function ConsoleTab({
       data={data}
       error={error}
       retry={() => void refetch()}
-      isEmpty={all.length === 0}
+      isEmpty={allLines.length === 0}
       nothing="No console messages"
     >
       <LogFilters label="Filter the console" {...{ find, setFind, page, setPage, pages, count }}>
@@ -83,7 +83,7 @@ const Line = ({ line: { timeMs, pageId, level, words, place } }: { readonly line
         {clockTime(time)}
       </time>
       <span className="hidden text-faint md:block">{pageId < 0 ? '' : `page ${pageId}`}</span>
-      <span className={`break-words whitespace-pre-wrap ${INKS[level]}`}>
+      <span className={`break-words whitespace-pre-wrap ${LEVEL_CLASSES[level]}`}>
         {level === 'info' ? '' : <span className="sr-only">{level}: </span>}
         {words}
       </span>

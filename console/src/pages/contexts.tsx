@@ -19,16 +19,16 @@ type OpenDialog = 'create' | { readonly versions: Context } | { readonly remove:
 
 export function ContextsPage({ app }: { readonly app: string }) {
   const { data, error, refetch } = useQuery(contextsQuery(app));
-  const [doing, setDoing] = useState<OpenDialog | undefined>();
+  const [openDialog, setOpenDialog] = useState<OpenDialog | undefined>();
   const client = useQueryClient();
-  const close = (): void => setDoing(undefined);
+  const close = (): void => setOpenDialog(undefined);
   const refresh = () => client.invalidateQueries({ queryKey: contextsQuery(app).queryKey });
   return (
     <Page
       title="Contexts"
       about="Stored cookies and storage. Sessions can start from a context and save back to it."
       actions={
-        <Button look="primary" icon="plus" onClick={() => setDoing('create')}>
+        <Button look="primary" icon="plus" onClick={() => setOpenDialog('create')}>
           New context
         </Button>
       }
@@ -49,22 +49,22 @@ export function ContextsPage({ app }: { readonly app: string }) {
           <Row
             key={context.id}
             context={context}
-            versions={() => setDoing({ versions: context })}
-            remove={() => setDoing({ remove: context })}
+            versions={() => setOpenDialog({ versions: context })}
+            remove={() => setOpenDialog({ remove: context })}
           />
         )}
       </ListPanel>
-      {doing === 'create' && <Create app={app} close={close} done={refresh} />}
-      {typeof doing === 'object' && 'versions' in doing && (
-        <Versions app={app} context={doing.versions} close={close} done={refresh} />
+      {openDialog === 'create' && <Create app={app} close={close} done={refresh} />}
+      {typeof openDialog === 'object' && 'versions' in openDialog && (
+        <Versions app={app} context={openDialog.versions} close={close} done={refresh} />
       )}
-      {typeof doing === 'object' && 'remove' in doing && (
+      {typeof openDialog === 'object' && 'remove' in openDialog && (
         <Confirm
-          title={`Delete ${nameOf(doing.remove)}?`}
+          title={`Delete ${nameOf(openDialog.remove)}?`}
           action="Delete"
           close={close}
           act={async () => {
-            await call('deleteContext', { app, params: { id: doing.remove.id } });
+            await call('deleteContext', { app, params: { id: openDialog.remove.id } });
             await refresh();
           }}
         >

@@ -2,7 +2,7 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import type { CreditUsage, UsageBy } from '../../../contract/credits.ts';
+import type { CreditUsage, UsageGrouping } from '../../../contract/credits.ts';
 import { call } from '../api/call.ts';
 import { keysQuery } from '../api/queries.ts';
 import { Button } from '../ui/button.tsx';
@@ -22,7 +22,7 @@ import {
 import { creditWords } from './invocation-words.tsx';
 import { timeWords } from './overview-costs.tsx';
 
-const EVERY_MS = 30_000;
+const REFETCH_MS = 30_000;
 const BARS_MAX = 12;
 
 type Row = CreditUsage['data'][number];
@@ -42,7 +42,7 @@ export function CreditUse({
     queryKey: ['credit-use', app, by, period],
     queryFn: ({ signal }) =>
       call('readCreditUsage', { params: { appId: app }, query: usageQueryOf(view, Date.now()), signal }),
-    refetchInterval: EVERY_MS,
+    refetchInterval: REFETCH_MS,
     placeholderData: keepPreviousData,
   });
   return (
@@ -61,7 +61,7 @@ export function CreditUse({
   );
 }
 
-const PRESSED = 'aria-pressed:border-accent aria-pressed:bg-accent-soft aria-pressed:text-accent';
+const PRESSED_CLASS = 'aria-pressed:border-accent aria-pressed:bg-accent-soft aria-pressed:text-accent';
 
 function Choices({
   app,
@@ -71,11 +71,11 @@ function Choices({
 }: {
   readonly app: string;
   readonly view: CreditView;
-  readonly by: UsageBy;
+  readonly by: UsageGrouping;
   readonly period: UsePeriod;
 }) {
   const navigate = useNavigate();
-  const go = (change: Readonly<Record<string, string>>): void => {
+  const changeView = (change: Readonly<Record<string, string>>): void => {
     const search = readCreditView({ ...view, ...change });
     void navigate({ to: '/a/$app/credit', params: { app }, search, replace: true });
   };
@@ -84,7 +84,12 @@ function Choices({
       <fieldset className="flex flex-wrap gap-2">
         <legend className="sr-only">Period</legend>
         {Object.entries(USE_PERIODS).map(([one, { name }]) => (
-          <Button key={one} aria-pressed={one === period} className={PRESSED} onClick={() => go({ period: one })}>
+          <Button
+            key={one}
+            aria-pressed={one === period}
+            className={PRESSED_CLASS}
+            onClick={() => changeView({ period: one })}
+          >
             {name}
           </Button>
         ))}
@@ -92,7 +97,7 @@ function Choices({
       <fieldset className="flex flex-wrap gap-2">
         <legend className="sr-only">Group by</legend>
         {Object.entries(GROUPINGS).map(([one, name]) => (
-          <Button key={one} aria-pressed={one === by} className={PRESSED} onClick={() => go({ by: one })}>
+          <Button key={one} aria-pressed={one === by} className={PRESSED_CLASS} onClick={() => changeView({ by: one })}>
             {name}
           </Button>
         ))}
@@ -116,26 +121,26 @@ function UsageTable({
   // Names of the keys for which the usage contains no name.
   const { data: keys } = useQuery({ ...keysQuery(app), enabled: by === 'key' });
   const names = new Map(keys?.map(({ id, name }) => [id, name]));
-  const value = ({ cost, browserSeconds }: Row): number => (isCharged ? cost : browserSeconds);
-  const words = isCharged ? creditWords : timeWords;
-  const total = words(data.reduce((sum, row) => sum + value(row), 0));
-  const during = USE_PERIODS[period].name.toLowerCase();
-  const headings = [NAMES[by], ...(isCharged ? ['Cost'] : []), 'Calls', 'Browser time', 'Network'];
+  const figureOf = ({ cost, browserSeconds }: Row): number => (isCharged ? cost : browserSeconds);
+  const formatFigure = isCharged ? creditWords : timeWords;
+  const total = formatFigure(data.reduce((sum, row) => sum + figureOf(row), 0));
+  const periodName = USE_PERIODS[period].name.toLowerCase();
+  const headings = [GROUPING_NAMES[by], ...(isCharged ? ['Cost'] : []), 'Calls', 'Browser time', 'Network'];
   const cells = (row: Row): string[] => [
     ...(isCharged ? [creditWords(row.cost)] : []),
     ...[String(row.calls), timeWords(row.browserSeconds), bytesWords(row.egressBytes)],
   ];
-  const sum = `${total} ${isCharged ? 'used' : 'of browser time'} in the ${during}`;
+  const summary = `${total} ${isCharged ? 'used' : 'of browser time'} in the ${periodName}`;
   if (by === 'day')
     return (
       <>
-        <p className="px-4 pt-3 text-sm text-soft">{sum}.</p>
+        <p className="px-4 pt-3 text-sm text-soft">{summary}.</p>
         <BarChart
-          label={sum}
+          label={summary}
           headings={headings}
-          formatTop={words}
+          formatTop={formatFigure}
           bars={data.map(row => ({
-            ...{ key: row.of, ...dayNames(row.of), to: value(row), words: shortWords(value(row), isCharged) },
+            ...{ key: row.of, ...dayNames(row.of), to: figureOf(row), words: shortWords(figureOf(row), isCharged) },
             cells: cells(row),
           }))}
         />
@@ -144,16 +149,16 @@ function UsageTable({
   if (data.length === 0) return <p className="px-4 py-6 text-sm text-soft">Nothing was used in this period.</p>;
   return (
     <>
-      <p className="px-4 pt-3 text-sm text-soft">{sum}.</p>
+      <p className="px-4 pt-3 text-sm text-soft">{summary}.</p>
       <BarList
         items={data.slice(0, BARS_MAX).map(row => ({
-          ...{ key: row.of, value: value(row), words: words(value(row)), hatched: false },
+          ...{ key: row.of, value: figureOf(row), words: formatFigure(figureOf(row)), hatched: false },
           name: nameOf(app, by, row, names),
         }))}
       />
       <div className="overflow-x-auto border-t border-line px-2 py-1">
         <FigureTable
-          caption={`${GROUPINGS[by]}, ${during}`}
+          caption={`${GROUPINGS[by]}, ${periodName}`}
           headings={headings}
           rows={data.map(row => ({ key: row.of, name: nameOf(app, by, row, names), cells: cells(row) }))}
         />
@@ -162,15 +167,20 @@ function UsageTable({
   );
 }
 
-const NAMES = { day: 'Day', operation: 'Operation', key: 'Agent key' } as const satisfies Readonly<
-  Record<UsageBy, string>
+const GROUPING_NAMES = { day: 'Day', operation: 'Operation', key: 'Agent key' } as const satisfies Readonly<
+  Record<UsageGrouping, string>
 >;
 
 /** The value without its unit, which is shown with the sum above the chart. */
 const shortWords = (value: number, isCharged: boolean): string =>
   isCharged ? creditWords(value).replace(/ credits?$/, '') : timeWords(value);
 
-const nameOf = (app: string, grouping: UsageBy, { of, name }: Row, names: ReadonlyMap<string, string>): ReactNode => (
+const nameOf = (
+  app: string,
+  grouping: UsageGrouping,
+  { of, name }: Row,
+  names: ReadonlyMap<string, string>,
+): ReactNode => (
   <Link
     to="/a/$app/invocations"
     params={{ app }}

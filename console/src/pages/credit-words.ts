@@ -1,12 +1,12 @@
 // Labels for credit, and the queries of the credit page: names of entries and prices.
-import type { CreditEntry, CreditUsageQuery, UsageBy } from '../../../contract/credits.ts';
+import type { CreditEntry, CreditUsageQuery, UsageGrouping } from '../../../contract/credits.ts';
 import type { Checkout } from '../../../contract/topups.ts';
 import { createdAfter, readFilters, type Since } from './session-filters.ts';
 
 const DAY_MS = 86_400_000;
 
 export const GROUPINGS = { day: 'By day', operation: 'By operation', key: 'By agent key' } as const satisfies Readonly<
-  Record<UsageBy, string>
+  Record<UsageGrouping, string>
 >;
 
 export const USE_PERIODS = {
@@ -35,24 +35,24 @@ export const CHECKOUT_WORDS: Readonly<Record<Checkout['status'], string>> = {
 
 /** The view that the address selects. If a member is absent, the first choice applies. */
 export interface CreditView {
-  readonly by?: UsageBy;
+  readonly by?: UsageGrouping;
   readonly period?: UsePeriod;
   readonly type?: CreditEntry['type'];
   readonly since?: Since;
 }
 
 export function readCreditView({ by, period, type, since }: Record<string, unknown>): CreditView {
-  const known = {
+  const choices = {
     by: keyIn(GROUPINGS, by),
     period: keyIn(USE_PERIODS, period),
     type: keyIn(ENTRY_WORDS, type),
     since: readFilters({ since }).since,
   };
   return {
-    ...(known.by && known.by !== 'day' ? { by: known.by } : {}),
-    ...(known.period && known.period !== 'week' ? { period: known.period } : {}),
-    ...(known.type ? { type: known.type } : {}),
-    ...(known.since ? { since: known.since } : {}),
+    ...(choices.by && choices.by !== 'day' ? { by: choices.by } : {}),
+    ...(choices.period && choices.period !== 'week' ? { period: choices.period } : {}),
+    ...(choices.type ? { type: choices.type } : {}),
+    ...(choices.since ? { since: choices.since } : {}),
   };
 }
 

@@ -138,15 +138,15 @@ const HeldReservations = ({
   );
 
 function Ledger({ app, view }: { readonly app: string; readonly view: CreditView }) {
-  const asked = entryQueryOf(view, Date.now());
-  const list = useInfiniteQuery(creditEntriesQuery(app, asked));
+  const queryFilters = entryQueryOf(view, Date.now());
+  const list = useInfiniteQuery(creditEntriesQuery(app, queryFilters));
   const { data, error, refetch } = list;
   const navigate = useNavigate();
   const apply = (change: Readonly<Record<string, string>>): void => {
     const search = readCreditView({ ...view, ...change });
     void navigate({ to: '/a/$app/credit', params: { app }, search, replace: true });
   };
-  const isFiltered = Object.keys(asked).length > 0;
+  const isFiltered = Object.keys(queryFilters).length > 0;
   return (
     <section>
       <div className="mb-3 flex flex-wrap items-center justify-between gap-3">

@@ -16,14 +16,14 @@ import { Ago, bytesWords } from '../ui/time.tsx';
 
 export function ExtensionsPage({ app }: { readonly app: string }) {
   const [ids, setIds] = useState(() => knownExtensions(app));
-  const [removing, setRemoving] = useState<Extension | undefined>();
-  const keep = (next: readonly string[]): void => {
+  const [extensionToDelete, setExtensionToDelete] = useState<Extension | undefined>();
+  const saveIds = (next: readonly string[]): void => {
     rememberExtensions(app, next);
     setIds(next);
   };
   const upload = useMutation({
     mutationFn: (form: FormData) => call('uploadExtension', { app, form }),
-    onSuccess: ({ id }) => keep([id, ...ids.filter(one => one !== id)]),
+    onSuccess: ({ id }) => saveIds([id, ...ids.filter(one => one !== id)]),
   });
   const reads = useQueries({
     queries: ids.map(id => ({
@@ -45,7 +45,7 @@ export function ExtensionsPage({ app }: { readonly app: string }) {
           <FormError error={upload.error} />
         </div>
       )}
-      <FindExtension add={id => keep([id, ...ids.filter(one => one !== id)])} />
+      <FindExtension add={id => saveIds([id, ...ids.filter(one => one !== id)])} />
       <Panel>
         {ids.length === 0 ? (
           <Empty icon="extensions" title="No extensions remembered by this browser">
@@ -56,22 +56,22 @@ export function ExtensionsPage({ app }: { readonly app: string }) {
           <ul className="divide-y divide-line">
             {reads.map(({ data, error }, at) => {
               const id = ids[at] ?? '';
-              const forget = (): void => keep(ids.filter(one => one !== id));
-              if (data) return <Row key={id} extension={data} remove={() => setRemoving(data)} />;
+              const forget = (): void => saveIds(ids.filter(one => one !== id));
+              if (data) return <Row key={id} extension={data} remove={() => setExtensionToDelete(data)} />;
               if (error) return <UnavailableExtension key={id} id={id} error={error} forget={forget} />;
               return <li key={id} className="h-14" />;
             })}
           </ul>
         )}
       </Panel>
-      {removing && (
+      {extensionToDelete && (
         <Confirm
-          title={`Delete ${removing.name}?`}
+          title={`Delete ${extensionToDelete.name}?`}
           action="Delete"
-          close={() => setRemoving(undefined)}
+          close={() => setExtensionToDelete(undefined)}
           act={async () => {
-            await call('deleteExtension', { app, params: { id: removing.id } });
-            keep(ids.filter(one => one !== removing.id));
+            await call('deleteExtension', { app, params: { id: extensionToDelete.id } });
+            saveIds(ids.filter(one => one !== extensionToDelete.id));
           }}
         >
           Running sessions keep their copy. New sessions that name the extension are refused.

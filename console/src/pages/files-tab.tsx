@@ -10,7 +10,7 @@ import { Icon } from '../ui/icon.tsx';
 import { Failed, FormError, Loading } from '../ui/states.tsx';
 import { Ago, bytesWords } from '../ui/time.tsx';
 
-const SHOWN_MAX = 100;
+const DOWNLOADS_MAX = 100;
 /** Links are renewed well before they expire. */
 const LINK_RENEWAL_MS = 3_600_000;
 
@@ -26,10 +26,11 @@ export function FilesTab({
   const queryKey = ['downloads', app, session.id];
   const { data, error, refetch } = useQuery({
     queryKey,
-    queryFn: ({ signal }) => call('listDownloads', { app, query: { sessionId: session.id, limit: SHOWN_MAX }, signal }),
+    queryFn: ({ signal }) =>
+      call('listDownloads', { app, query: { sessionId: session.id, limit: DOWNLOADS_MAX }, signal }),
     refetchInterval: isOpen ? 2_000 : LINK_RENEWAL_MS,
   });
-  const [deleting, setDeleting] = useState<Download | undefined>();
+  const [downloadToDelete, setDownloadToDelete] = useState<Download | undefined>();
   const client = useQueryClient();
   return (
     <>
@@ -55,7 +56,7 @@ export function FilesTab({
                 Save
                 <span className="sr-only"> {one.filename}</span>
               </a>
-              <Button look="quiet" aria-label={`Delete ${one.filename}`} onClick={() => setDeleting(one)}>
+              <Button look="quiet" aria-label={`Delete ${one.filename}`} onClick={() => setDownloadToDelete(one)}>
                 Delete
               </Button>
             </li>
@@ -63,13 +64,13 @@ export function FilesTab({
         </ul>
       )}
       <Uploads app={app} session={session} isOpen={isOpen} />
-      {deleting && (
+      {downloadToDelete && (
         <Confirm
-          title={`Delete ${deleting.filename}?`}
+          title={`Delete ${downloadToDelete.filename}?`}
           action="Delete"
-          close={() => setDeleting(undefined)}
+          close={() => setDownloadToDelete(undefined)}
           act={async () => {
-            await call('deleteDownload', { app, params: { id: deleting.id } });
+            await call('deleteDownload', { app, params: { id: downloadToDelete.id } });
             await client.invalidateQueries({ queryKey });
           }}
         >
@@ -89,7 +90,7 @@ function Uploads({
   readonly session: Session;
   readonly isOpen: boolean;
 }) {
-  const chooser = useRef<HTMLInputElement>(null);
+  const fileInput = useRef<HTMLInputElement>(null);
   const client = useQueryClient();
   const upload = useMutation({
     mutationFn: (file: File) => {
@@ -99,7 +100,7 @@ function Uploads({
     },
     onSuccess: () => client.invalidateQueries({ queryKey: ['session', app, session.id] }),
   });
-  const choose = (event: ChangeEvent<HTMLInputElement>): void => {
+  const onFileChosen = (event: ChangeEvent<HTMLInputElement>): void => {
     const file = event.target.files?.[0];
     if (file) upload.mutate(file);
     event.target.value = '';
@@ -109,12 +110,12 @@ function Uploads({
     <>
       <Heading name="Uploads">
         {isOpen && (
-          <Button icon="plus" busy={upload.isPending} onClick={() => chooser.current?.click()}>
+          <Button icon="plus" busy={upload.isPending} onClick={() => fileInput.current?.click()}>
             Upload a file
           </Button>
         )}
       </Heading>
-      <input ref={chooser} type="file" aria-label="File to upload" className="hidden" onChange={choose} />
+      <input ref={fileInput} type="file" aria-label="File to upload" className="hidden" onChange={onFileChosen} />
       <FormError error={upload.error} />
       {uploads.length === 0 ? (
         <EmptyNote>No uploads.</EmptyNote>

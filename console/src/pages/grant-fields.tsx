@@ -5,7 +5,7 @@ import { Button } from '../ui/button.tsx';
 import { CheckField, TextField } from '../ui/form.tsx';
 
 /** The operation whose grant names the credentials that may be typed in a call. */
-const STEPS = 'browser.steps';
+const STEPS_OPERATION_ID = 'browser.steps';
 
 /** A grant in the form, where all values are strings. */
 export interface GrantDraft {
@@ -53,7 +53,7 @@ function schemaOf(operationId: string, text: string): NonNullable<Grant['input']
   }
 }
 
-const hasCredentials = ({ operationId }: GrantDraft): boolean => operationId.trim() === STEPS;
+const hasCredentials = ({ operationId }: GrantDraft): boolean => operationId.trim() === STEPS_OPERATION_ID;
 
 export function GrantFields({
   grants,
@@ -100,7 +100,7 @@ function OneGrant({
   readonly change: (grant: GrantDraft) => void;
   readonly remove: () => void;
 }) {
-  const whole = (name: 'revision' | 'maxCallsPerDay' | 'maxCostPerDay', label: string, min: number) => (
+  const integerField = (name: 'revision' | 'maxCallsPerDay' | 'maxCostPerDay', label: string, min: number) => (
     <TextField
       label={label}
       type="number"
@@ -127,9 +127,9 @@ function OneGrant({
         onChange={event => change({ ...grant, readsOnly: event.target.checked })}
       />
       <div className="grid gap-3 sm:grid-cols-3">
-        {whole('revision', 'Revision', 1)}
-        {whole('maxCallsPerDay', 'Calls a day', 1)}
-        {whole('maxCostPerDay', 'Cost a day', 0)}
+        {integerField('revision', 'Revision', 1)}
+        {integerField('maxCallsPerDay', 'Calls a day', 1)}
+        {integerField('maxCostPerDay', 'Cost a day', 0)}
       </div>
       {hasCredentials(grant) && (
         <TextField

@@ -12,7 +12,7 @@ import { Failed, FormError, Loading } from '../ui/states.tsx';
 import { bytesWords, fullTime } from '../ui/time.tsx';
 import { ForOperator } from './for-operator.tsx';
 
-const LOOK_MS = 5_000;
+const POLL_MS = 5_000;
 /** The maximum number of bars in a chart. If there are more readings, several are combined into one bar. */
 const BARS_MAX = 60;
 
@@ -37,7 +37,7 @@ function OperatorView() {
   const { data, error, refetch } = useQuery({
     queryKey: ['host'],
     queryFn: ({ signal }) => call('readHost', { signal }),
-    refetchInterval: LOOK_MS,
+    refetchInterval: POLL_MS,
   });
   if (error && !data) return <Failed error={error} retry={() => void refetch()} />;
   if (!data)
@@ -87,32 +87,32 @@ const CurrentUse = ({ host: { now, sessionsMax, processors, memoryBytes } }: { r
 function OverTime({
   title,
   host: { samples, now },
-  of,
-  words,
+  of: readValue,
+  words: formatValue,
 }: {
   readonly title: string;
   readonly host: Host;
   readonly of: (sample: HostSample) => number;
   readonly words: (value: number) => string;
 }) {
-  const all = [...samples, now];
-  const size = Math.ceil(all.length / BARS_MAX);
-  const bars = Array.from({ length: Math.ceil(all.length / size) }, (_, at) => {
-    const group = all.slice(at * size, (at + 1) * size);
+  const allSamples = [...samples, now];
+  const samplesPerBar = Math.ceil(allSamples.length / BARS_MAX);
+  const bars = Array.from({ length: Math.ceil(allSamples.length / samplesPerBar) }, (_, at) => {
+    const group = allSamples.slice(at * samplesPerBar, (at + 1) * samplesPerBar);
     const from = group[0]?.at ?? now.at;
-    const value = Math.max(...group.map(of));
+    const value = Math.max(...group.map(readValue));
     const tick = TICK.format(new Date(from));
-    return { key: from, name: fullTime(from), tick, to: value, words: words(value), cells: [words(value)] };
+    return { key: from, name: fullTime(from), tick, to: value, words: formatValue(value), cells: [formatValue(value)] };
   });
-  const peak = Math.max(...all.map(of));
+  const peak = Math.max(...allSamples.map(readValue));
   return (
     <Panel title={title}>
-      <p className="px-4 pt-3 text-sm text-soft">{`Now ${words(of(now))}, at most ${words(peak)} since ${TICK.format(new Date(all[0]?.at ?? now.at))}.`}</p>
+      <p className="px-4 pt-3 text-sm text-soft">{`Now ${formatValue(readValue(now))}, at most ${formatValue(peak)} since ${TICK.format(new Date(allSamples[0]?.at ?? now.at))}.`}</p>
       <BarChart
-        label={`${title} since ${fullTime(all[0]?.at ?? now.at)}: at most ${words(peak)}`}
+        label={`${title} since ${fullTime(allSamples[0]?.at ?? now.at)}: at most ${formatValue(peak)}`}
         headings={['Time', 'At most']}
         bars={bars}
-        formatTop={words}
+        formatTop={formatValue}
       />
     </Panel>
   );
@@ -144,7 +144,7 @@ const Checks = ({ checks }: Pick<Host, 'checks'>) => (
   </ul>
 );
 
-const MARKS = { fine: 'text-good', failing: 'text-bad', without: 'text-warn' } as const;
+const STATE_CLASSES = { fine: 'text-good', failing: 'text-bad', without: 'text-warn' } as const;
 
 const Line = ({
   name,
@@ -153,12 +153,12 @@ const Line = ({
   cure = '',
 }: {
   readonly name: string;
-  readonly state: keyof typeof MARKS;
+  readonly state: keyof typeof STATE_CLASSES;
   readonly detail: string;
   readonly cure?: string;
 }) => (
   <li className="flex items-start gap-3 px-4 py-2 text-sm">
-    <span className={`mt-0.5 ${MARKS[state]}`}>
+    <span className={`mt-0.5 ${STATE_CLASSES[state]}`}>
       <Icon name={state === 'fine' ? 'check' : 'warning'} size={16} />
     </span>
     <span className="w-28 shrink-0 font-medium break-words">{name}</span>
@@ -170,7 +170,7 @@ const Line = ({
   </li>
 );
 
-const stateOf = ({ ok, required }: HostExamination['findings'][number]): keyof typeof MARKS =>
+const stateOf = ({ ok, required }: HostExamination['findings'][number]): keyof typeof STATE_CLASSES =>
   ok ? 'fine' : required ? 'failing' : 'without';
 
 function Examination() {

@@ -34,10 +34,10 @@ function List() {
         {error ? <Failed error={error} retry={() => void refetch()} /> : <Loading what="the hosts" rows={4} />}
       </Panel>
     );
-  const living = data.data.filter(isAlive).toSorted((one, other) => Number(other.isThis) - Number(one.isThis));
-  const gone = data.data.filter(host => !isAlive(host));
+  const liveHosts = data.data.filter(isAlive).toSorted((one, other) => Number(other.isThis) - Number(one.isThis));
+  const goneHosts = data.data.filter(host => !isAlive(host));
   const sum = (readValue: (host: ListedHost) => number): number =>
-    living.reduce((all, host) => all + readValue(host), 0);
+    liveHosts.reduce((all, host) => all + readValue(host), 0);
   return (
     <div className="grid gap-6">
       <p className="text-sm">
@@ -49,22 +49,22 @@ function List() {
             </a>
           </>
         ) : (
-          `${living.length} hosts, ${sum(({ used }) => used)} sessions on ${sum(({ slots }) => slots)} slots.`
+          `${liveHosts.length} hosts, ${sum(({ used }) => used)} sessions on ${sum(({ slots }) => slots)} slots.`
         )}
       </p>
       <ul className="grid items-start gap-4 @min-[860px]:grid-cols-2">
-        {living.map(host => (
+        {liveHosts.map(host => (
           <HostCard key={host.id} host={host} />
         ))}
       </ul>
-      {gone.length > 0 && (
+      {goneHosts.length > 0 && (
         <section aria-labelledby="gone">
           <h2 id="gone" className="mb-3 text-base font-semibold">
-            Gone ({gone.length})
+            Gone ({goneHosts.length})
           </h2>
           <Panel>
             <ul className="divide-y divide-line">
-              {gone.map(host => (
+              {goneHosts.map(host => (
                 <li key={host.id} className="flex flex-wrap items-center gap-x-4 gap-y-1 px-4 py-2.5 text-sm">
                   <code className="font-mono text-xs break-all">{host.id}</code>
                   <State host={host} />
@@ -102,7 +102,7 @@ const State = ({ host: { state, draining } }: { readonly host: ListedHost }) => 
 
 function HostCard({ host }: { readonly host: ListedHost }) {
   const { id, isThis, region, labels, version, url, slots, used, startedAt, heardAt } = host;
-  const marks = Object.entries(labels);
+  const labelEntries = Object.entries(labels);
   return (
     <li className="overflow-hidden rounded-lg border border-line bg-raised">
       <header className="flex flex-wrap items-start justify-between gap-x-4 gap-y-2 border-b border-line px-4 py-3">
@@ -144,9 +144,9 @@ function HostCard({ host }: { readonly host: ListedHost }) {
                   </code>,
                 ] as const,
               ]),
-          ...(marks.length === 0
+          ...(labelEntries.length === 0
             ? []
-            : [['Labels', marks.map(([name, value]) => `${name}=${value}`).join(', ')] as const]),
+            : [['Labels', labelEntries.map(([name, value]) => `${name}=${value}`).join(', ')] as const]),
           ['Started', <TimeText key="started" time={startedAt} />],
           ...(heardAt === undefined ? [] : [['Last heard of', <Ago key="heard" time={heardAt} />] as const]),
         ]}
@@ -157,7 +157,7 @@ function HostCard({ host }: { readonly host: ListedHost }) {
 }
 
 function Drain({ host: { id, state, draining, used } }: { readonly host: ListedHost }) {
-  const [asking, setAsking] = useState(false);
+  const [isConfirming, setIsConfirming] = useState(false);
   const client = useQueryClient();
   const change = async (next: boolean): Promise<void> => {
     await call('drainHost', { params: { hostId: id }, body: { draining: next } });
@@ -176,9 +176,9 @@ function Drain({ host: { id, state, draining, used } }: { readonly host: ListedH
     );
   return (
     <>
-      <Button onClick={() => setAsking(true)}>Drain</Button>
-      {asking && (
-        <Confirm title="Drain this host?" action="Drain" close={() => setAsking(false)} act={() => change(true)}>
+      <Button onClick={() => setIsConfirming(true)}>Drain</Button>
+      {isConfirming && (
+        <Confirm title="Drain this host?" action="Drain" close={() => setIsConfirming(false)} act={() => change(true)}>
           {used === 0 ? 'No sessions are running on this host.' : `Running sessions (${used}) continue until they end.`}{' '}
           New sessions go to the other hosts. You can undo this at any time.
         </Confirm>
@@ -188,21 +188,21 @@ function Drain({ host: { id, state, draining, used } }: { readonly host: ListedH
 }
 
 function Sessions({ host: { id, used } }: { readonly host: ListedHost }) {
-  const [open, setOpen] = useState(false);
+  const [isExpanded, setIsExpanded] = useState(false);
   return (
     <div className="border-t border-line">
       <button
         type="button"
-        aria-expanded={open}
-        onClick={() => setOpen(!open)}
+        aria-expanded={isExpanded}
+        onClick={() => setIsExpanded(!isExpanded)}
         className="flex w-full items-center justify-between gap-3 px-4 py-2.5 text-left text-sm font-medium hover:bg-sunk"
       >
         Running here ({used})
-        <span className={`text-faint transition-transform ${open ? 'rotate-180' : ''}`}>
+        <span className={`text-faint transition-transform ${isExpanded ? 'rotate-180' : ''}`}>
           <Icon name="down" size={16} />
         </span>
       </button>
-      {open && <SessionList id={id} />}
+      {isExpanded && <SessionList id={id} />}
     </div>
   );
 }

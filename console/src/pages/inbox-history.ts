@@ -17,7 +17,7 @@ export function historyOf(
   actions: LoadedList<ApplicationAction>,
   handoffs: LoadedList<Handoff>,
 ): readonly HistoryEntry[] {
-  const from = [actions, handoffs].reduce((latest, { items, hasMore }) => {
+  const completeSince = [actions, handoffs].reduce((latest, { items, hasMore }) => {
     const oldest = items.at(-1)?.createdAt ?? '';
     return hasMore && oldest > latest ? oldest : latest;
   }, '');
@@ -31,6 +31,6 @@ export function historyOf(
       .map(handoff => ({ kind: 'handoff' as const, id: handoff.id, createdAt: handoff.createdAt, handoff })),
   ];
   return entries
-    .filter(({ createdAt }) => createdAt >= from)
+    .filter(({ createdAt }) => createdAt >= completeSince)
     .toSorted((one, other) => (one.createdAt < other.createdAt ? 1 : -1));
 }

@@ -13,9 +13,9 @@ export function InboxHomePage() {
   const inbox = useInbox();
   if (error) return <Failed error={error} retry={() => void refetch()} />;
   if (!data || (isPerson() && !inbox)) return <Loading what="the inbox" />;
-  const known = data.data.find(({ id }) => id === recentApplication()) ?? data.data[0];
-  const waits = inbox?.applications[0]?.applicationId;
-  const app = waits !== undefined && waitingCountOf(inbox, known?.id) === 0 ? waits : known?.id;
+  const recentApp = data.data.find(({ id }) => id === recentApplication()) ?? data.data[0];
+  const waitingApp = inbox?.applications[0]?.applicationId;
+  const app = waitingApp !== undefined && waitingCountOf(inbox, recentApp?.id) === 0 ? waitingApp : recentApp?.id;
   return app === undefined ? (
     <Navigate to="/applications" replace />
   ) : (

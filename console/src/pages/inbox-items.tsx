@@ -69,7 +69,7 @@ export function HandoffCard({
   app,
   handoff,
   agentName,
-  mine,
+  mine: hasControl,
 }: {
   readonly app: string;
   readonly handoff: Handoff;
@@ -77,7 +77,7 @@ export function HandoffCard({
   readonly mine: boolean;
 }) {
   const { id, reason, instructions, sessionId, record, createdAt, expiresAt, pageOrigin } = handoff;
-  const title = mine ? `You have control: ${HANDOFF_REASONS[reason].toLowerCase()}` : HANDOFF_REASONS[reason];
+  const title = hasControl ? `You have control: ${HANDOFF_REASONS[reason].toLowerCase()}` : HANDOFF_REASONS[reason];
   return (
     <Card icon="sessions" kind="Take control" title={title} until={expiresAt}>
       <Facts label="Details" plain>
@@ -94,7 +94,7 @@ export function HandoffCard({
       </p>
       <div className="flex justify-end">
         <a href={`/handoffs/${id}?app=${app}`} className={buttonClass('primary')}>
-          {mine ? 'Continue' : 'Help the agent'}
+          {hasControl ? 'Continue' : 'Help the agent'}
         </a>
       </div>
     </Card>

@@ -119,7 +119,7 @@ function PastApproval({
   readonly people: Names;
 }) {
   const { status, decision, asksFor, operationTitle, agent, invocationId, why, endedAt, createdAt, expiresAt } = action;
-  const ended = status === 'expired' ? expiresAt : endedAt;
+  const endTime = status === 'expired' ? expiresAt : endedAt;
   return (
     <Row
       title={asksFor?.summary ?? operationTitle}
@@ -138,7 +138,7 @@ function PastApproval({
       }
       mark={APPROVAL_ENDS[status]}
       by={decision ? decidedBy(decision, people) : why === undefined ? 'Nobody decided' : (REASON_TEXTS[why] ?? why)}
-      time={decision?.at ?? ended ?? createdAt}
+      time={decision?.at ?? endTime ?? createdAt}
     />
   );
 }
@@ -149,8 +149,8 @@ const REASON_TEXTS: Readonly<Record<string, string>> = {
 };
 
 function decidedBy({ by, method }: NonNullable<ApplicationAction['decision']>, people: Names): string {
-  const who = by.kind === 'end_user' ? 'an end user' : (people.get(by.id) ?? 'a former member');
-  return `by ${who}${method === 'passkey' ? ', signed with a passkey' : ''}`;
+  const decider = by.kind === 'end_user' ? 'an end user' : (people.get(by.id) ?? 'a former member');
+  return `by ${decider}${method === 'passkey' ? ', signed with a passkey' : ''}`;
 }
 
 const PastHandoff = ({

@@ -42,12 +42,12 @@ export function InboxPage({ app }: { readonly app: string }) {
 
 /** Other applications in which something is waiting for the reader. */
 function OtherInboxes({ app }: { readonly app: string }) {
-  const others = (useInbox()?.applications ?? []).filter(({ applicationId }) => applicationId !== app);
-  if (others.length === 0) return null;
+  const otherInboxes = (useInbox()?.applications ?? []).filter(({ applicationId }) => applicationId !== app);
+  if (otherInboxes.length === 0) return null;
   return (
     <p className="text-sm">
       Something is waiting for you in{' '}
-      {others.map(({ applicationId, applicationName, approvals, handoffs }, index) => (
+      {otherInboxes.map(({ applicationId, applicationName, approvals, handoffs }, index) => (
         <span key={applicationId}>
           {index > 0 && ', '}
           <Link to="/a/$app/inbox" params={{ app: applicationId }} className={LINK}>
@@ -64,7 +64,7 @@ function WaitingItems({ app, people }: { readonly app: string; readonly people: 
   const { data, error, refetch } = useQuery(waitingQuery(app));
   const { data: account } = useQuery(accountQuery);
   const { data: keys } = useQuery(keysQuery(app));
-  const names = new Map(keys?.map(({ id, name }) => [id, name]));
+  const keyNames = new Map(keys?.map(({ id, name }) => [id, name]));
   const mayHelp = isAtLeast(useRole(app), 'developer') && isPerson();
   if (!data)
     return (
@@ -82,7 +82,7 @@ function WaitingItems({ app, people }: { readonly app: string; readonly people: 
           (item.handoff.status === 'requested' && item.handoff.claimableBy.includes('members')));
   const items = itemsOf(data);
   const ownItems = items.filter(isMine);
-  const others = items.filter(item => !isMine(item));
+  const othersItems = items.filter(item => !isMine(item));
   return (
     <>
       <section aria-labelledby="waiting">
@@ -107,7 +107,7 @@ function WaitingItems({ app, people }: { readonly app: string; readonly people: 
                   key={item.id}
                   app={app}
                   handoff={item.handoff}
-                  agentName={names.get(item.handoff.requestedBy.id ?? '')}
+                  agentName={keyNames.get(item.handoff.requestedBy.id ?? '')}
                   mine={isHolder(item.handoff)}
                 />
               ),
@@ -115,12 +115,12 @@ function WaitingItems({ app, people }: { readonly app: string; readonly people: 
           </ul>
         )}
       </section>
-      {others.length > 0 && (
+      {othersItems.length > 0 && (
         <section aria-labelledby="others">
           <h2 id="others" className="mb-3 text-base font-semibold">
-            Waiting for others ({others.length})
+            Waiting for others ({othersItems.length})
           </h2>
-          <ListPanel what="requests waiting for others" items={others} error={null} retry={refetch} empty={null}>
+          <ListPanel what="requests waiting for others" items={othersItems} error={null} retry={refetch} empty={null}>
             {item =>
               item.kind === 'approval' ? (
                 <ApprovalLine key={item.id} action={item.action} />

@@ -25,10 +25,10 @@ export interface InvocationFilters {
 }
 
 export function readInvocationFilters({ state, operation, key, since }: Record<string, unknown>): InvocationFilters {
-  const known = STATUSES.find(one => one === state);
+  const knownStatus = STATUSES.find(one => one === state);
   const times = readFilters({ since });
   return {
-    ...(known ? { state: known } : {}),
+    ...(knownStatus ? { state: knownStatus } : {}),
     ...(isOperationId(operation) ? { operation } : {}),
     ...(typeof key === 'string' && isUuid(key) ? { key } : {}),
     ...(times.since ? { since: times.since } : {}),

@@ -142,7 +142,7 @@ function Evidence({ app, invocation }: { readonly app: string; readonly invocati
   // Only the receipt says whether the session was recorded.
   const isRecorded = useQuery(verificationQuery(app, invocation)).data?.claims.berth.session?.recorded ?? true;
   const files = filesIn(invocation.output);
-  const to = { to: '/a/$app/sessions/$id', className: LINK } as const;
+  const linkProps = { to: '/a/$app/sessions/$id', className: LINK } as const;
   const params = { app, id: sessionId ?? '' };
   const facts: ReadonlyArray<readonly [string, ReactNode]> = [
     ...(sessionId === undefined
@@ -150,14 +150,14 @@ function Evidence({ app, invocation }: { readonly app: string; readonly invocati
       : ([
           [
             'Session',
-            <Link key="session" {...to} params={params}>
+            <Link key="session" {...linkProps} params={params}>
               {sessionId.slice(0, 8)}
             </Link>,
           ],
           [
             'Recording',
             isRecorded ? (
-              <Link key="replay" {...to} params={params} search={{ tab: 'replay' }}>
+              <Link key="replay" {...linkProps} params={params} search={{ tab: 'replay' }}>
                 Replay
               </Link>
             ) : (
@@ -166,7 +166,7 @@ function Evidence({ app, invocation }: { readonly app: string; readonly invocati
           ],
           [
             'Logs',
-            <Link key="logs" {...to} params={params} search={{ tab: 'network' }}>
+            <Link key="logs" {...linkProps} params={params} search={{ tab: 'network' }}>
               Network requests
             </Link>,
           ],
@@ -199,7 +199,7 @@ function Value({
   name,
   invocation,
   value,
-  until,
+  until: untilField,
 }: {
   readonly app: string;
   readonly name: 'Input' | 'Output';
@@ -210,7 +210,7 @@ function Value({
   const mayRead = isAtLeast(useRole(app), 'developer');
   const { inputDigest, outputDigest, retention, status, outputInvalid } = invocation;
   const digest = name === 'Input' ? inputDigest : outputDigest;
-  const kept = retention?.[until];
+  const keptUntil = retention?.[untilField];
   const text = value && JSON.stringify(value, null, 2);
   return (
     <Panel title={name}>
@@ -221,13 +221,13 @@ function Value({
           </p>
         )}
         {text === undefined ? (
-          <p className="text-soft">{whyAbsent(name, status, mayRead, kept !== undefined)}</p>
+          <p className="text-soft">{whyAbsent(name, status, mayRead, keptUntil !== undefined)}</p>
         ) : (
           <CodeBlock code={shorten(text)} copied={text} label={name.toLowerCase()} />
         )}
-        {kept && (
+        {keptUntil && (
           <p className="text-xs text-soft">
-            Kept until <TimeText time={kept} />
+            Kept until <TimeText time={keptUntil} />
           </p>
         )}
         {digest && <p className="font-mono text-xs break-all text-soft">{digest}</p>}

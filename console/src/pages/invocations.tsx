@@ -19,12 +19,12 @@ import { creditWords, elapsedWords, InvocationState } from './invocation-words.t
 import { SinceChoice, WordChoice } from './word-choice.tsx';
 
 export function InvocationsPage({ app, filters }: { readonly app: string; readonly filters: InvocationFilters }) {
-  const asked = invocationQueryOf(filters, Date.now());
-  const list = useInfiniteQuery(invocationsQuery(app, asked));
+  const queryFilters = invocationQueryOf(filters, Date.now());
+  const list = useInfiniteQuery(invocationsQuery(app, queryFilters));
   const { data, error, refetch } = list;
   const { data: keys } = useQuery(keysQuery(app));
-  const names = new Map(keys?.map(({ id, name }) => [id, name]));
-  const isFiltered = Object.keys(asked).length > 0;
+  const keyNames = new Map(keys?.map(({ id, name }) => [id, name]));
+  const isFiltered = Object.keys(queryFilters).length > 0;
   return (
     <Page
       title="Invocations"
@@ -55,7 +55,7 @@ export function InvocationsPage({ app, filters }: { readonly app: string; readon
           )
         }
       >
-        {one => <Row key={one.id} app={app} invocation={one} keyName={names.get(one.caller.keyId)} />}
+        {one => <Row key={one.id} app={app} invocation={one} keyName={keyNames.get(one.caller.keyId)} />}
       </ListPanel>
       <LoadMore list={list} what="Show older invocations" />
     </Page>
@@ -73,10 +73,11 @@ function Filters({
 }) {
   const navigate = useNavigate();
   const [needsOperations, setNeedsOperations] = useState(filters.operation !== undefined);
-  const { data: found = [] } = useQuery({ ...operationNamesQuery(app), enabled: needsOperations });
+  const { data: operationIds = [] } = useQuery({ ...operationNamesQuery(app), enabled: needsOperations });
   const { operation } = filters;
   // A deleted operation still has invocations, so it remains in the choice while it is selected.
-  const operations = operation === undefined || found.includes(operation) ? found : [operation, ...found];
+  const operations =
+    operation === undefined || operationIds.includes(operation) ? operationIds : [operation, ...operationIds];
   const apply = (change: Readonly<Record<string, string>>): void => {
     const search = readInvocationFilters({ ...filters, ...change });
     void navigate({ to: '/a/$app/invocations', params: { app }, search, replace: true });

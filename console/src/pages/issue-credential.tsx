@@ -14,11 +14,11 @@ export interface CredentialForm<Scope extends string> {
 export function IssueCredential<Scope extends string, Issued>({
   title,
   placeholder,
-  scopes: offered,
-  chosen = offered.map(([scope]) => scope),
+  scopes: scopeChoices,
+  chosen: initialScopes = scopeChoices.map(([scope]) => scope),
   days: firstDays,
-  never = false,
-  more,
+  never: allowsNever = false,
+  more: extraFields,
   issue,
   done,
   close,
@@ -40,7 +40,7 @@ export function IssueCredential<Scope extends string, Issued>({
 }) {
   const [name, setName] = useState('');
   const [days, setDays] = useState(firstDays);
-  const [scopes, setScopes] = useState<readonly Scope[]>(chosen);
+  const [scopes, setScopes] = useState<readonly Scope[]>(initialScopes);
   const work = useMutation({
     mutationFn: () => issue({ name, scopes: [...scopes], ...expiresAtOf(days) }),
     onSuccess: done,
@@ -57,7 +57,7 @@ export function IssueCredential<Scope extends string, Issued>({
       />
       <fieldset className="grid gap-2.5">
         <legend className="mb-2 text-sm font-medium">Permissions</legend>
-        {offered.map(([scope, words]) => (
+        {scopeChoices.map(([scope, words]) => (
           <CheckField
             key={scope}
             label={words}
@@ -68,8 +68,8 @@ export function IssueCredential<Scope extends string, Issued>({
           />
         ))}
       </fieldset>
-      {more}
-      <ExpiryField value={days} onChange={setDays} never={never} />
+      {extraFields}
+      <ExpiryField value={days} onChange={setDays} never={allowsNever} />
     </FormDialog>
   );
 }

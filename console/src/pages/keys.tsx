@@ -26,26 +26,26 @@ const isHiddenByDefault = ({ name, status }: AgentKey): boolean => name === CONS
 
 export function KeysPage({ app }: { readonly app: string }) {
   const { data, error, refetch } = useQuery(keysQuery(app));
-  const [doing, setDoing] = useState<OpenDialog | undefined>();
-  const [issued, setIssued] = useState<IssuedAgentKey | undefined>();
-  const [all, setAll] = useState(false);
+  const [openDialog, setOpenDialog] = useState<OpenDialog | undefined>();
+  const [issuedKey, setIssuedKey] = useState<IssuedAgentKey | undefined>();
+  const [showsAll, setShowsAll] = useState(false);
   const mayWrite = isAtLeast(useRole(app), 'developer');
   const client = useQueryClient();
-  const done = async (key?: IssuedAgentKey): Promise<void> => {
-    setDoing(undefined);
-    if (key) setIssued(key);
+  const onDone = async (key?: IssuedAgentKey): Promise<void> => {
+    setOpenDialog(undefined);
+    if (key) setIssuedKey(key);
     await client.invalidateQueries({ queryKey: keysQuery(app).queryKey });
   };
   const keys = data ?? [];
   const hiddenCount = keys.filter(isHiddenByDefault).length;
-  const shown = all ? keys : keys.filter(key => !isHiddenByDefault(key));
+  const visibleKeys = showsAll ? keys : keys.filter(key => !isHiddenByDefault(key));
   return (
     <Page
       title="Agent keys"
       about="Credentials of programs that use browsers. A key is shown only once. Revoking it takes effect immediately."
       actions={
         mayWrite && (
-          <Button look="primary" icon="plus" onClick={() => setDoing({ issue: true })}>
+          <Button look="primary" icon="plus" onClick={() => setOpenDialog({ issue: true })}>
             Issue a key
           </Button>
         )
@@ -53,7 +53,7 @@ export function KeysPage({ app }: { readonly app: string }) {
     >
       <ListPanel
         what="agent keys"
-        items={data && shown}
+        items={data && visibleKeys}
         error={error}
         retry={refetch}
         empty={
@@ -71,13 +71,13 @@ export function KeysPage({ app }: { readonly app: string }) {
               mayWrite &&
               key.status === 'active' && (
                 <>
-                  <Button look="quiet" aria-label={`Change ${key.name}`} onClick={() => setDoing({ change: key })}>
+                  <Button look="quiet" aria-label={`Change ${key.name}`} onClick={() => setOpenDialog({ change: key })}>
                     Change
                   </Button>
-                  <Button look="quiet" aria-label={`Rotate ${key.name}`} onClick={() => setDoing({ rotate: key })}>
+                  <Button look="quiet" aria-label={`Rotate ${key.name}`} onClick={() => setOpenDialog({ rotate: key })}>
                     Rotate
                   </Button>
-                  <Button look="quiet" aria-label={`Revoke ${key.name}`} onClick={() => setDoing({ revoke: key })}>
+                  <Button look="quiet" aria-label={`Revoke ${key.name}`} onClick={() => setOpenDialog({ revoke: key })}>
                     Revoke
                   </Button>
                 </>
@@ -87,46 +87,53 @@ export function KeysPage({ app }: { readonly app: string }) {
         )}
       </ListPanel>
       {hiddenCount > 0 && (
-        <Button look="quiet" className="mt-3" onClick={() => setAll(!all)} aria-expanded={all}>
-          {all ? 'Hide inactive keys and console keys' : `Show ${hiddenCount} inactive keys and console keys`}
+        <Button look="quiet" className="mt-3" onClick={() => setShowsAll(!showsAll)} aria-expanded={showsAll}>
+          {showsAll ? 'Hide inactive keys and console keys' : `Show ${hiddenCount} inactive keys and console keys`}
         </Button>
       )}
-      {doing && 'issue' in doing && <IssueKey app={app} done={done} close={() => setDoing(undefined)} />}
-      {doing && 'change' in doing && (
-        <ChangeKey app={app} agentKey={doing.change} done={() => done()} close={() => setDoing(undefined)} />
+      {openDialog && 'issue' in openDialog && (
+        <IssueKey app={app} done={onDone} close={() => setOpenDialog(undefined)} />
       )}
-      {doing && 'rotate' in doing && (
+      {openDialog && 'change' in openDialog && (
+        <ChangeKey
+          app={app}
+          agentKey={openDialog.change}
+          done={() => onDone()}
+          close={() => setOpenDialog(undefined)}
+        />
+      )}
+      {openDialog && 'rotate' in openDialog && (
         <Confirm
-          title={`Rotate ${doing.rotate.name}?`}
+          title={`Rotate ${openDialog.rotate.name}?`}
           action="Rotate"
-          close={() => setDoing(undefined)}
+          close={() => setOpenDialog(undefined)}
           act={async () => {
-            const params = { appId: app, keyId: doing.rotate.id };
-            await done(await call('rotateAgentKey', { params, body: {} }));
+            const params = { appId: app, keyId: openDialog.rotate.id };
+            await onDone(await call('rotateAgentKey', { params, body: {} }));
           }}
         >
           A new key with the same rights is issued and shown. The old key keeps working for an hour.
         </Confirm>
       )}
-      {doing && 'revoke' in doing && (
+      {openDialog && 'revoke' in openDialog && (
         <Confirm
-          title={`Revoke ${doing.revoke.name}?`}
+          title={`Revoke ${openDialog.revoke.name}?`}
           action="Revoke"
-          close={() => setDoing(undefined)}
+          close={() => setOpenDialog(undefined)}
           act={async () => {
-            await call('revokeAgentKey', { params: { appId: app, keyId: doing.revoke.id } });
-            await done();
+            await call('revokeAgentKey', { params: { appId: app, keyId: openDialog.revoke.id } });
+            await onDone();
           }}
         >
           Programs that use this key are refused immediately. Running sessions are not ended. This cannot be undone.
         </Confirm>
       )}
-      {issued && (
+      {issuedKey && (
         <Reveal
-          title={`Agent key ${issued.name}`}
-          secret={issued.key}
+          title={`Agent key ${issuedKey.name}`}
+          secret={issuedKey.key}
           what="agent key"
-          close={() => setIssued(undefined)}
+          close={() => setIssuedKey(undefined)}
         />
       )}
     </Page>

@@ -104,20 +104,24 @@ const inUnits = (value: number, unitSize: number): string => String(Number((valu
 function Configure({ app, limits }: { readonly app: string; readonly limits: Limits }) {
   const { configured, ceiling, revision } = limits;
   const [texts, setTexts] = useState<Readonly<Record<string, string>>>(() =>
-    Object.fromEntries(LIMIT_FIELDS.map(({ member, each }) => [member, inUnits(configured.browsers[member], each)])),
+    Object.fromEntries(
+      LIMIT_FIELDS.map(({ member, each: unitFactor }) => [member, inUnits(configured.browsers[member], unitFactor)]),
+    ),
   );
   const { data: applications } = useQuery(applicationsQuery);
   const isOwner = applications?.data.find(({ id }) => id === app)?.role === 'owner';
   const client = useQueryClient();
-  const changed = LIMIT_FIELDS.some(({ member, each }) => texts[member] !== inUnits(configured.browsers[member], each));
+  const isChanged = LIMIT_FIELDS.some(
+    ({ member, each: unitFactor }) => texts[member] !== inUnits(configured.browsers[member], unitFactor),
+  );
   const save = useMutation({
     mutationFn: () => {
       const browsers = Object.fromEntries(
-        LIMIT_FIELDS.map(({ member, each }) => [
+        LIMIT_FIELDS.map(({ member, each: unitFactor }) => [
           member,
-          texts[member] === inUnits(configured.browsers[member], each)
+          texts[member] === inUnits(configured.browsers[member], unitFactor)
             ? configured.browsers[member]
-            : Math.round(Number(texts[member]) * each),
+            : Math.round(Number(texts[member]) * unitFactor),
         ]),
       );
       return call('replaceLimits', {
@@ -136,13 +140,17 @@ function Configure({ app, limits }: { readonly app: string; readonly limits: Lim
     <Panel title="Configured">
       <form onSubmit={submit} className="grid gap-4 p-4">
         <div className="grid gap-4 sm:grid-cols-2">
-          {LIMIT_FIELDS.map(({ member, label, hint, each }) => {
-            const cap = ceiling.browsers[member];
+          {LIMIT_FIELDS.map(({ member, label, hint, each: unitFactor }) => {
+            const operatorMax = ceiling.browsers[member];
             return (
               <TextField
                 key={member}
                 label={label}
-                hint={cap === undefined ? hint : `${hint} The operator allows at most ${inUnits(cap, each)}.`}
+                hint={
+                  operatorMax === undefined
+                    ? hint
+                    : `${hint} The operator allows at most ${inUnits(operatorMax, unitFactor)}.`
+                }
                 type="number"
                 min={0}
                 step="any"
@@ -161,7 +169,7 @@ function Configure({ app, limits }: { readonly app: string; readonly limits: Lim
               ? 'Takes effect for the next session. Running sessions are not ended.'
               : 'Only owners may change limits.'}
           </p>
-          <Button type="submit" look="primary" busy={save.isPending} disabled={!changed}>
+          <Button type="submit" look="primary" busy={save.isPending} disabled={!isChanged}>
             Save
           </Button>
         </div>

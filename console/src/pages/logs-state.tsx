@@ -8,7 +8,7 @@ export function LogsState({
   error,
   retry,
   isEmpty,
-  nothing,
+  nothing: emptyTitle,
   children,
 }: {
   readonly data: SessionLogs | undefined;
@@ -34,5 +34,5 @@ export function LogsState({
         Logs are kept for 31 days after the end of a session.
       </Empty>
     );
-  return <Empty icon="sessions" title={nothing} />;
+  return <Empty icon="sessions" title={emptyTitle} />;
 }

@@ -29,8 +29,8 @@ const ROLES = [
 export function MembersPage({ app }: { readonly app: string }) {
   const role = useRole(app);
   const isAdmin = isAtLeast(role, 'admin');
-  const [inviting, setInviting] = useState(false);
-  const [issued, setIssued] = useState<IssuedInvitation | undefined>();
+  const [isInviting, setIsInviting] = useState(false);
+  const [issuedInvitation, setIssuedInvitation] = useState<IssuedInvitation | undefined>();
   const client = useQueryClient();
   return (
     <Page
@@ -38,7 +38,7 @@ export function MembersPage({ app }: { readonly app: string }) {
       about="People who can open this application, each with a role. Programs use agent keys instead."
       actions={
         isAdmin && (
-          <Button look="primary" icon="plus" onClick={() => setInviting(true)}>
+          <Button look="primary" icon="plus" onClick={() => setIsInviting(true)}>
             Invite
           </Button>
         )
@@ -46,24 +46,24 @@ export function MembersPage({ app }: { readonly app: string }) {
     >
       <MemberList app={app} mine={role} />
       {isAdmin && <InvitationList app={app} />}
-      {inviting && (
+      {isInviting && (
         <InviteDialog
           app={app}
           mine={role}
-          close={() => setInviting(false)}
+          close={() => setIsInviting(false)}
           done={async invitation => {
-            setInviting(false);
-            setIssued(invitation);
+            setIsInviting(false);
+            setIssuedInvitation(invitation);
             await client.invalidateQueries({ queryKey: invitationsQuery(app).queryKey });
           }}
         />
       )}
-      {issued && (
+      {issuedInvitation && (
         <Reveal
-          title={`Invitation for ${issued.email}`}
-          secret={issued.acceptUrl}
+          title={`Invitation for ${issuedInvitation.email}`}
+          secret={issuedInvitation.acceptUrl}
           what="link"
-          close={() => setIssued(undefined)}
+          close={() => setIssuedInvitation(undefined)}
         />
       )}
     </Page>
@@ -74,7 +74,7 @@ function MemberList({ app, mine: ownRole }: { readonly app: string; readonly min
   const members = useInfiniteQuery(membersQuery(app));
   const { data, error, refetch } = members;
   const { data: account } = useQuery(accountQuery);
-  const [removing, setRemoving] = useState<Member | undefined>();
+  const [memberToRemove, setMemberToRemove] = useState<Member | undefined>();
   return (
     <>
       <ListPanel
@@ -91,19 +91,21 @@ function MemberList({ app, mine: ownRole }: { readonly app: string; readonly min
             member={member}
             isMe={member.accountId === account?.id}
             mine={ownRole}
-            remove={() => setRemoving(member)}
+            remove={() => setMemberToRemove(member)}
           />
         )}
       </ListPanel>
       <LoadMore list={members} what="Show more members" />
-      {removing && (
+      {memberToRemove && (
         <Confirm
-          title={removing.accountId === account?.id ? 'Leave this application?' : `Remove ${removing.name}?`}
-          action={removing.accountId === account?.id ? 'Leave' : 'Remove'}
-          close={() => setRemoving(undefined)}
+          title={
+            memberToRemove.accountId === account?.id ? 'Leave this application?' : `Remove ${memberToRemove.name}?`
+          }
+          action={memberToRemove.accountId === account?.id ? 'Leave' : 'Remove'}
+          close={() => setMemberToRemove(undefined)}
           act={async () => {
-            await call('removeMember', { params: { appId: app, accountId: removing.accountId } });
-            if (removing.accountId === account?.id) location.assign('/console/');
+            await call('removeMember', { params: { appId: app, accountId: memberToRemove.accountId } });
+            if (memberToRemove.accountId === account?.id) location.assign('/console/');
             else await refetch();
           }}
         >
@@ -191,7 +193,7 @@ function MemberRow({
 function InvitationList({ app }: { readonly app: string }) {
   const invitations = useInfiniteQuery(invitationsQuery(app));
   const { data, error, refetch } = invitations;
-  const [revoking, setRevoking] = useState<Invitation | undefined>();
+  const [invitationToRevoke, setInvitationToRevoke] = useState<Invitation | undefined>();
   return (
     <section className="mt-8">
       <h2 className="mb-3 text-base font-semibold">Invitations</h2>
@@ -221,7 +223,7 @@ function InvitationList({ app }: { readonly app: string }) {
                 <Button
                   look="quiet"
                   aria-label={`Revoke the invitation for ${invitation.email}`}
-                  onClick={() => setRevoking(invitation)}
+                  onClick={() => setInvitationToRevoke(invitation)}
                 >
                   Revoke
                 </Button>
@@ -231,13 +233,13 @@ function InvitationList({ app }: { readonly app: string }) {
         )}
       </ListPanel>
       <LoadMore list={invitations} what="Show older invitations" />
-      {revoking && (
+      {invitationToRevoke && (
         <Confirm
-          title={`Revoke the invitation for ${revoking.email}?`}
+          title={`Revoke the invitation for ${invitationToRevoke.email}?`}
           action="Revoke"
-          close={() => setRevoking(undefined)}
+          close={() => setInvitationToRevoke(undefined)}
           act={async () => {
-            await call('revokeInvitation', { params: { appId: app, invitationId: revoking.id } });
+            await call('revokeInvitation', { params: { appId: app, invitationId: invitationToRevoke.id } });
             await refetch();
           }}
         >

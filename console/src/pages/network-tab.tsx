@@ -16,7 +16,7 @@ import { LogFilters } from './log-filters.tsx';
 import { LogsState } from './logs-state.tsx';
 
 const ROW_PX = 33;
-const SHARE_MIN = 0.004;
+const BAR_SHARE_MIN = 0.004;
 
 export function NetworkTab({
   app,
@@ -28,14 +28,14 @@ export function NetworkTab({
   readonly isOpen: boolean;
 }) {
   const { data, error, refetch } = useSessionLogs(app, id, isOpen);
-  const [chosen, setChosen] = useState<NetworkCall | undefined>();
+  const [selectedCall, setSelectedCall] = useState<NetworkCall | undefined>();
   const [problem, setProblem] = useState<unknown>();
   const [find, setFind] = useState('');
   const [status, setStatus] = useState('');
   const [page, setPage] = useState('');
-  const all = useMemo(() => networkCalls(data?.logs ?? []), [data]);
+  const allCalls = useMemo(() => networkCalls(data?.logs ?? []), [data]);
   const pages = useMemo(() => pageNames(data?.logs ?? []), [data]);
-  const calls = all.filter(
+  const calls = allCalls.filter(
     call =>
       call.url.toLowerCase().includes(find.toLowerCase()) &&
       (STATUSES.find(one => one.id === status)?.has(call) ?? true) &&
@@ -45,7 +45,13 @@ export function NetworkTab({
   const fromMs = calls[0]?.startMs ?? 0;
   const toMs = Math.max(fromMs + 1, ...calls.map(call => call.endMs ?? call.startMs));
   return (
-    <LogsState data={data} error={error} retry={() => void refetch()} isEmpty={all.length === 0} nothing="No requests">
+    <LogsState
+      data={data}
+      error={error}
+      retry={() => void refetch()}
+      isEmpty={allCalls.length === 0}
+      nothing="No requests"
+    >
       <LogFilters label="Filter the requests" {...{ find, setFind, page, setPage, pages, count }}>
         <Choice label="Status" value={status} choose={setStatus} any="All statuses">
           {STATUSES.map(({ id: one, name }) => (
@@ -65,16 +71,20 @@ export function NetworkTab({
         rowPx={ROW_PX}
         row={index => {
           const call = calls[index];
-          return call && <Row call={call} fromMs={fromMs} toMs={toMs} choose={() => setChosen(call)} />;
+          return call && <Row call={call} fromMs={fromMs} toMs={toMs} choose={() => setSelectedCall(call)} />;
         }}
       />
-      {chosen && <Details call={chosen} close={() => setChosen(undefined)} />}
+      {selectedCall && <Details call={selectedCall} close={() => setSelectedCall(undefined)} />}
     </LogsState>
   );
 }
 
 const STATUSES: ReadonlyArray<{ readonly id: string; readonly name: string; has(call: NetworkCall): boolean }> = [
-  { id: 'bad', name: 'Failed or 4xx, 5xx', has: ({ failed, status = 0 }) => failed !== undefined || status >= 400 },
+  {
+    id: 'bad',
+    name: 'Failed or 4xx, 5xx',
+    has: ({ failed: failure, status = 0 }) => failure !== undefined || status >= 400,
+  },
   { id: 'ok', name: '2xx', has: ({ status = 0 }) => status >= 200 && status < 300 },
   { id: 'moved', name: '3xx', has: ({ status = 0 }) => status >= 300 && status < 400 },
   { id: 'open', name: 'Not finished', has: ({ endMs }) => endMs === undefined },
@@ -91,17 +101,17 @@ function Row({
   readonly toMs: number;
   readonly choose: () => void;
 }) {
-  const { startMs, endMs, failed, status, bytes } = call;
-  const isBad = failed !== undefined || (status ?? 0) >= 400;
+  const { startMs, endMs, failed: failure, status, bytes } = call;
+  const isBad = failure !== undefined || (status ?? 0) >= 400;
   const share = (ms: number): number => (ms - fromMs) / (toMs - fromMs);
-  const width = Math.max(SHARE_MIN, share(endMs ?? toMs) - share(startMs));
+  const width = Math.max(BAR_SHARE_MIN, share(endMs ?? toMs) - share(startMs));
   return (
     <button
       type="button"
       onClick={choose}
       className="grid h-8 w-full grid-cols-[44px_minmax(0,1fr)_64px] items-center gap-x-3 px-4 text-left text-xs -outline-offset-2 hover:bg-sunk md:grid-cols-[44px_52px_minmax(0,1fr)_72px_64px_64px_minmax(0,0.8fr)]"
     >
-      <span className={`font-mono ${isBad ? 'text-bad' : 'text-soft'}`}>{failed ? 'fail' : (status ?? '…')}</span>
+      <span className={`font-mono ${isBad ? 'text-bad' : 'text-soft'}`}>{failure ? 'fail' : (status ?? '…')}</span>
       <span className="hidden font-mono text-soft md:block">{call.method}</span>
       <span className="truncate" title={call.url}>
         {shortUrl(call.url)}

@@ -49,7 +49,7 @@ export function NewSessionPage({ app }: { readonly app: string }) {
         <div className="grid gap-5">
           <LifetimeFields form={form} set={setForm} />
           <Settings form={form} set={setForm} />
-          <Kept app={app} form={form} set={setForm} />
+          <StorageAndNetwork app={app} form={form} set={setForm} />
           <Metadata form={form} set={setForm} />
         </div>
         <div className="grid gap-4 lg:sticky lg:top-7">
@@ -95,7 +95,7 @@ export const BackLink = ({ app }: { readonly app: string }) => (
   </Link>
 );
 
-interface Part {
+interface SectionProps {
   readonly form: SessionForm;
   readonly set: (form: SessionForm) => void;
 }
@@ -106,17 +106,17 @@ interface FieldChange {
 }
 
 /** Properties of a field that edits one form value. */
-const textOf = ({ form, set }: Part, name: Member<string>) => ({
+const textOf = ({ form, set }: SectionProps, name: Member<string>) => ({
   value: form[name],
   onChange: ({ target }: FieldChange) => set({ ...form, [name]: target.value }),
 });
 
-const checkOf = ({ form, set }: Part, name: Member<boolean>) => ({
+const checkOf = ({ form, set }: SectionProps, name: Member<boolean>) => ({
   checked: form[name],
   onChange: ({ target }: FieldChange) => set({ ...form, [name]: target.checked === true }),
 });
 
-const LifetimeFields = (part: Part) => (
+const LifetimeFields = (part: SectionProps) => (
   <Panel title="Lifetime">
     <div className="grid gap-4 p-4 sm:grid-cols-2">
       <TextField
@@ -138,17 +138,17 @@ const LifetimeFields = (part: Part) => (
   </Panel>
 );
 
-function Settings(part: Part) {
+function Settings(part: SectionProps) {
   const { form, set } = part;
   const size = `${form.width}x${form.height}`;
-  const choose = (text: string): void => {
+  const changeSize = (text: string): void => {
     const [width = '', height = ''] = text.split('x');
     set({ ...form, width, height });
   };
   return (
     <Panel title="Browser">
       <div className="grid gap-4 p-4 sm:grid-cols-2">
-        <SelectField label="Page size" value={size} onChange={event => choose(event.target.value)}>
+        <SelectField label="Page size" value={size} onChange={event => changeSize(event.target.value)}>
           {Object.entries(SIZES).map(([value, name]) => (
             <option key={value} value={value}>
               {name}
@@ -191,7 +191,7 @@ function Settings(part: Part) {
   );
 }
 
-function Kept({ app, ...part }: Part & { readonly app: string }) {
+function StorageAndNetwork({ app, ...part }: SectionProps & { readonly app: string }) {
   const { form } = part;
   const { data: contexts = [] } = useQuery(contextsQuery(app));
   return (
@@ -230,7 +230,7 @@ function Kept({ app, ...part }: Part & { readonly app: string }) {
   );
 }
 
-function Metadata({ form, set }: Part) {
+function Metadata({ form, set }: SectionProps) {
   const change = (id: number, part: { name?: string; value?: string }): void =>
     set({ ...form, metadata: form.metadata.map(one => (one.id === id ? { ...one, ...part } : one)) });
   const add = (): void => {

@@ -6,7 +6,7 @@ import { type Difference, differences } from '../json/differences.ts';
 import { Panel } from '../ui/page.tsx';
 import { Failed, Loading } from '../ui/states.tsx';
 
-const SHOWN_MAX = 40;
+const DIFFERENCES_MAX = 40;
 const CHARACTERS_MAX = 300;
 
 export function OperationDifferences({
@@ -19,19 +19,19 @@ export function OperationDifferences({
   readonly published: number;
 }) {
   const { data, error, refetch } = useQuery(operationRevisionQuery(app, operation.id, published));
-  const found = data && differences(contentOf(data), contentOf(operation));
+  const changes = data && differences(contentOf(data), contentOf(operation));
   return (
     <Panel title={`Revision ${operation.revision} differs from ${published}`}>
-      {found ? (
+      {changes ? (
         <ul className="divide-y divide-line">
-          {found.slice(0, SHOWN_MAX).map(difference => (
+          {changes.slice(0, DIFFERENCES_MAX).map(difference => (
             <Row key={difference.path} difference={difference} />
           ))}
-          {found.length === 0 && (
+          {changes.length === 0 && (
             <li className="px-4 py-3 text-sm text-soft">No differences. Only the revision number is new.</li>
           )}
-          {found.length > SHOWN_MAX && (
-            <li className="px-4 py-3 text-sm text-soft">And in {found.length - SHOWN_MAX} more places.</li>
+          {changes.length > DIFFERENCES_MAX && (
+            <li className="px-4 py-3 text-sm text-soft">And in {changes.length - DIFFERENCES_MAX} more places.</li>
           )}
         </ul>
       ) : error ? (

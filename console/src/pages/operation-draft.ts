@@ -45,7 +45,7 @@ export interface OperationDraft {
 
 export type DraftField = keyof OperationDraft | 'id';
 
-export const MICRO = 1_000_000;
+export const MICRO_CREDITS_PER_CREDIT = 1_000_000;
 const SECOND_MS = 1_000;
 
 export const EMPTY_DRAFT: OperationDraft = {
@@ -65,26 +65,26 @@ export function draftOf(operation: ConfiguredOperation): OperationDraft {
     inputSchema: formatJson(inputSchema),
     outputSchema: outputSchema ? formatJson(outputSchema) : '',
     examples: examples.length > 0 ? formatJson(examples.map(({ input }) => input)) : '',
-    settings: restOf({ ...(display ? { display } : {}), ...(retention ? { retention } : {}) }),
+    settings: formatRest({ ...(display ? { display } : {}), ...(retention ? { retention } : {}) }),
     seconds: String(timeoutMs / SECOND_MS),
-    price: String(price.microCredits / MICRO),
+    price: String(price.microCredits / MICRO_CREDITS_PER_CREDIT),
   };
 }
 
 function bindingFields(binding: HttpBinding | BrowserBinding): Partial<OperationDraft> {
   if ('steps' in binding) {
     const { url = '', steps, ...rest } = binding;
-    return { url, steps: formatJson(steps), call: restOf(rest) };
+    return { url, steps: formatJson(steps), call: formatRest(rest) };
   }
   const { method, url, auth, body, idempotencyHeader = '', ...rest } = binding;
   return {
-    ...{ method, url, idempotencyHeader, bodyFrom: body ? body.from || '/' : '', call: restOf(rest) },
+    ...{ method, url, idempotencyHeader, bodyFrom: body ? body.from || '/' : '', call: formatRest(rest) },
     ...(auth ? { credentialId: auth.credentialId, as: auth.as, header: auth.header ?? '' } : {}),
   };
 }
 
 export const formatJson = (value: unknown): string => JSON.stringify(value, undefined, 2);
-const restOf = (rest: object): string => (Object.keys(rest).length > 0 ? formatJson(rest) : '');
+const formatRest = (rest: object): string => (Object.keys(rest).length > 0 ? formatJson(rest) : '');
 
 /** An error, and the field that it is about. */
 export interface Problem extends PlacedProblem {
@@ -118,7 +118,7 @@ export function requestOf(draft: OperationDraft): ConfigureOperation {
     ...(examples ? { examples: examples.map(input => ({ input })) } : {}),
     binding: binding as HttpBinding | BrowserBinding, // the API validates it
     timeoutMs: Math.round(Number(seconds) * SECOND_MS),
-    price: { microCredits: Math.round(Number(price) * MICRO) },
+    price: { microCredits: Math.round(Number(price) * MICRO_CREDITS_PER_CREDIT) },
   } as ConfigureOperation; // as above
 }
 
@@ -183,7 +183,7 @@ class Reader {
 /** Assigns issues of the API to the fields that they are about. */
 export const problemsOf = (issues: readonly Issue[], draft: OperationDraft): readonly Problem[] =>
   issues.map(({ path, message }) => {
-    const { field, rest } = placeOf(partsOf(path), draft.kind);
+    const { field, rest } = fieldPathOf(partsOf(path), draft.kind);
     if (field === undefined) return { message: `${path} ${message}`.trim() };
     if (!isJsonField(field)) return { field, message };
     const json = parseJson(draft[field]);
@@ -203,15 +203,15 @@ const formatPath = (path: readonly string[]): string =>
 const isJsonField = (field: DraftField): field is JsonField =>
   ['steps', 'inputSchema', 'outputSchema', 'examples', 'call', 'settings'].includes(field);
 
-interface Place {
+interface FieldPath {
   readonly field?: DraftField;
   /** The path within a field that contains JSON. */
   readonly rest: readonly string[];
 }
 
-function placeOf(path: readonly string[], kind: OwnKind): Place {
+function fieldPathOf(path: readonly string[], kind: OwnKind): FieldPath {
   const [first = '', ...rest] = path;
-  if (first === 'binding') return bindingPlace(rest, kind);
+  if (first === 'binding') return bindingPathOf(rest, kind);
   if (first === 'inputSchema' || first === 'outputSchema') return { field: first, rest };
   if (first === 'examples') return { field: 'examples', rest: rest.filter((part, at) => at !== 1 || part !== 'input') };
   if (first === 'display' || first === 'retention') return { field: 'settings', rest: path };
@@ -224,7 +224,7 @@ const TOP_LEVEL_FIELDS: Readonly<Record<string, DraftField>> = {
   ...{ acknowledgeUnattended: 'acknowledged', timeoutMs: 'seconds', price: 'price' },
 };
 
-function bindingPlace([first = '', ...rest]: readonly string[], kind: OwnKind): Place {
+function bindingPathOf([first = '', ...rest]: readonly string[], kind: OwnKind): FieldPath {
   if (first === 'url') return { field: 'url', rest: [] };
   if (kind === 'browser')
     return first === 'steps' ? { field: 'steps', rest } : { field: 'call', rest: [first, ...rest] };

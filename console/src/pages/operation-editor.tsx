@@ -17,7 +17,7 @@ export function OperationEditor({
   operation,
   start,
   mayWrite,
-  saved,
+  saved: onSaved,
 }: {
   readonly app: string;
   /** Absent for a new operation. */
@@ -37,17 +37,17 @@ export function OperationEditor({
     mutationFn: async (publish: boolean) => {
       setProblems([]);
       const params = { appId: app, id: id.trim() };
-      const written = await call('configureOperation', {
+      const savedOperation = await call('configureOperation', {
         params,
         ...(base ? { headers: { 'if-match': `"${base.revision}"` } } : {}),
         body: requestOf(draft),
       });
-      setBase(written);
-      setDraft(draftOf(written));
-      return publish ? call('publishOperation', { params }) : written;
+      setBase(savedOperation);
+      setDraft(draftOf(savedOperation));
+      return publish ? call('publishOperation', { params }) : savedOperation;
     },
     onError: error => setProblems(problemsIn(error, draft)),
-    onSuccess: saved,
+    onSuccess: onSaved,
     onSettled: () => client.invalidateQueries({ queryKey: ['operations', app] }),
   });
   useEffect(() => {
@@ -56,8 +56,8 @@ export function OperationEditor({
   const change = (changes: Partial<OperationDraft>): void => {
     setDraft({ ...draft, ...changes });
     // Problems of changed fields are dropped: the API has not seen the new text.
-    const kept = problems.filter(({ field }) => field === undefined || !Object.hasOwn(changes, field));
-    if (kept.length < problems.length) setProblems(kept);
+    const remaining = problems.filter(({ field }) => field === undefined || !Object.hasOwn(changes, field));
+    if (remaining.length < problems.length) setProblems(remaining);
   };
   const submit = (event: FormEvent): void => {
     event.preventDefault();

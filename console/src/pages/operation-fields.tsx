@@ -22,10 +22,10 @@ export interface FieldsProps {
 
 /** Returns the props of a text field, select or JSON field, by its name in the draft. */
 function fieldsOf({ draft, change, problems, locked }: FieldsProps) {
-  const of = (field: DraftField): readonly Problem[] => problems.filter(problem => problem.field === field);
+  const problemsOf = (field: DraftField): readonly Problem[] => problems.filter(problem => problem.field === field);
   const problem = (field: DraftField): string | undefined =>
-    of(field).length > 0
-      ? of(field)
+    problemsOf(field).length > 0
+      ? problemsOf(field)
           .map(({ message }) => message)
           .join('; ')
       : undefined;
@@ -34,7 +34,7 @@ function fieldsOf({ draft, change, problems, locked }: FieldsProps) {
     onChange: (event: { readonly target: { readonly value: string } }) => change({ [field]: event.target.value }),
   });
   const json = (field: JsonName) => ({
-    ...{ value: draft[field], problems: of(field), readOnly: locked },
+    ...{ value: draft[field], problems: problemsOf(field), readOnly: locked },
     onChange: (value: string) => change({ [field]: value }),
   });
   return { text, json, problem };
@@ -170,8 +170,8 @@ function Authentication(props: FieldsProps) {
   const { app, draft, change, locked } = props;
   const { text, problem } = fieldsOf(props);
   const { data } = useInfiniteQuery(storedCredentialsQuery(app));
-  const found = data?.pages.flatMap(page => page.data).filter(({ type }) => type !== 'login') ?? [];
-  const ids = found.map(({ id }) => id);
+  const usableCredentials = data?.pages.flatMap(page => page.data).filter(({ type }) => type !== 'login') ?? [];
+  const ids = usableCredentials.map(({ id }) => id);
   const { credentialId } = draft;
   return (
     <div className="grid gap-4 @min-[560px]:grid-cols-2">

@@ -49,14 +49,14 @@ export function OperationPage({ app, id }: { readonly app: string; readonly id: 
   );
 }
 
-interface ShownProps {
+interface OperationDetailsProps {
   readonly app: string;
   readonly operation: ConfiguredOperation;
   readonly mayWrite: boolean;
   readonly mayRelax: boolean;
 }
 
-function OperationDetails({ app, operation, mayWrite, mayRelax }: ShownProps) {
+function OperationDetails({ app, operation, mayWrite, mayRelax }: OperationDetailsProps) {
   const { id, kind, effect, description, publishedRevision, revision, updatedAt, inputSchema, outputSchema } =
     operation;
   const isBuiltIn = kind === 'managed';
@@ -128,12 +128,12 @@ function Actions({
   readonly mayDelete: boolean;
 }) {
   const { id, status, revision } = operation;
-  const [asks, setAsks] = useState<'withdraw' | 'delete' | undefined>();
+  const [openDialog, setOpenDialog] = useState<'withdraw' | 'delete' | undefined>();
   const client = useQueryClient();
   const navigate = useNavigate();
   const params = { appId: app, id };
-  const reread = () => client.invalidateQueries({ queryKey: ['operations', app] });
-  const publish = useMutation({ mutationFn: () => call('publishOperation', { params }), onSettled: reread });
+  const refresh = () => client.invalidateQueries({ queryKey: ['operations', app] });
+  const publish = useMutation({ mutationFn: () => call('publishOperation', { params }), onSettled: refresh });
   const canPublish = hasDraft(operation) || status === 'withdrawn';
   return (
     <>
@@ -142,35 +142,35 @@ function Actions({
           Publish revision {revision}
         </Button>
       )}
-      {status === 'published' && <Button onClick={() => setAsks('withdraw')}>Withdraw</Button>}
+      {status === 'published' && <Button onClick={() => setOpenDialog('withdraw')}>Withdraw</Button>}
       {status !== 'published' && mayDelete && (
-        <Button look="danger" onClick={() => setAsks('delete')}>
+        <Button look="danger" onClick={() => setOpenDialog('delete')}>
           Delete
         </Button>
       )}
       <FormError error={publish.error} />
-      {asks === 'withdraw' && (
+      {openDialog === 'withdraw' && (
         <Confirm
           title={`Withdraw ${id}?`}
           action="Withdraw"
-          close={() => setAsks(undefined)}
+          close={() => setOpenDialog(undefined)}
           act={async () => {
             await call('withdrawOperation', { params });
-            await reread();
+            await refresh();
           }}
         >
           From now on, agents cannot call it. Calls in progress are not stopped. It can be published again.
         </Confirm>
       )}
-      {asks === 'delete' && (
+      {openDialog === 'delete' && (
         <Confirm
           title={`Delete ${id}?`}
           action="Delete"
-          close={() => setAsks(undefined)}
+          close={() => setOpenDialog(undefined)}
           act={async () => {
             await call('deleteOperation', { params, headers: { 'if-match': `"${revision}"` } });
             await navigate({ to: '/a/$app/operations', params: { app } });
-            await reread();
+            await refresh();
           }}
         >
           All of its revisions are deleted. Invocations and receipts are kept. This cannot be undone.

@@ -17,8 +17,8 @@ export function OperationsPage({ app }: { readonly app: string }) {
   const list = useInfiniteQuery(operationsQuery(app));
   const { data, error, refetch } = list;
   const mayWrite = isAtLeast(useRole(app), 'developer');
-  const all = data?.pages.flatMap(page => page.data);
-  const create = (
+  const allOperations = data?.pages.flatMap(page => page.data);
+  const newOperationLink = (
     <Link to="/a/$app/operations/new" params={{ app }} className={buttonClass('primary')}>
       <Icon name="plus" size={16} />
       New operation
@@ -35,12 +35,12 @@ export function OperationsPage({ app }: { readonly app: string }) {
           </a>
         </>
       }
-      actions={mayWrite && create}
+      actions={mayWrite && newOperationLink}
     >
       <h2 className="mb-2 text-sm font-semibold">Of this application</h2>
       <ListPanel
         what="operations"
-        items={all?.filter(({ kind }) => kind !== 'managed')}
+        items={allOperations?.filter(({ kind }) => kind !== 'managed')}
         error={error}
         retry={refetch}
         empty={
@@ -57,7 +57,7 @@ export function OperationsPage({ app }: { readonly app: string }) {
       <h2 className="mt-8 mb-2 text-sm font-semibold">Built in</h2>
       <ListPanel
         what="built-in operations"
-        items={all?.filter(({ kind }) => kind === 'managed')}
+        items={allOperations?.filter(({ kind }) => kind === 'managed')}
         error={error}
         retry={refetch}
         empty={<Empty icon="operations" title="No built-in operations" />}

@@ -12,7 +12,7 @@ interface Props {
   readonly period: Period;
 }
 
-const count = (number: number, one: string): string => `${number} ${one}${number === 1 ? '' : 's'}`;
+const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`;
 const periodName = (period: Period): string => PERIODS[period].name.toLowerCase();
 
 const Sum = ({ children }: { readonly children: string }) => <p className="px-4 pt-3 text-sm text-soft">{children}</p>;
@@ -46,11 +46,11 @@ export const msWords = (ms: number): string =>
   ms >= 1000 ? `${Number((ms / 1000).toFixed(1))} s` : `${Math.round(ms)} ms`;
 
 export function StartTimes({ usage: { steps, total }, period }: Props) {
-  const { startMsP50: half, startMsP95: most } = total;
+  const { startMsP50: p50Ms, startMsP95: p95Ms } = total;
   const words =
-    half === undefined || most === undefined
+    p50Ms === undefined || p95Ms === undefined
       ? 'No session started'
-      : `Half of the sessions started within ${msWords(half)}, 95 % within ${msWords(most)}`;
+      : `Half of the sessions started within ${msWords(p50Ms)}, 95 % within ${msWords(p95Ms)}`;
   return (
     <Panel title="Start times">
       <Sum>{`${words}. Each bar reaches from p50 to p95.`}</Sum>

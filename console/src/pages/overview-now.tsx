@@ -11,7 +11,7 @@ export const CurrentUsage = ({
   readonly app: string;
   readonly limits: Limits;
 }) => {
-  const [used, allowed] = [usage.browsers, effective.browsers];
+  const [currentUse, effectiveLimits] = [usage.browsers, effective.browsers];
   return (
     <section
       aria-label="Now"
@@ -28,12 +28,17 @@ export const CurrentUsage = ({
             Sessions now
           </Link>
         }
-        used={used.maxConcurrent}
-        max={allowed.maxConcurrent}
+        used={currentUse.maxConcurrent}
+        max={effectiveLimits.maxConcurrent}
       />
-      <Tile name="Creates waiting" used={used.maxWaiting} max={allowed.maxWaiting} />
-      <Tile name="Stored" used={used.maxStoredBytes} max={allowed.maxStoredBytes} words={bytesWords} />
-      <Tile name="Network today" used={used.egressBytesPerDay} max={allowed.egressBytesPerDay} words={bytesWords} />
+      <Tile name="Creates waiting" used={currentUse.maxWaiting} max={effectiveLimits.maxWaiting} />
+      <Tile name="Stored" used={currentUse.maxStoredBytes} max={effectiveLimits.maxStoredBytes} words={bytesWords} />
+      <Tile
+        name="Network today"
+        used={currentUse.egressBytesPerDay}
+        max={effectiveLimits.egressBytesPerDay}
+        words={bytesWords}
+      />
     </section>
   );
 };

@@ -23,20 +23,20 @@ export const usagePeriod = (period: Period, nowMs: number): Pick<UsageQuery, 'fr
   step: PERIODS[period].step,
 });
 
-const HOUR = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
-const HOUR_NAME = new Intl.DateTimeFormat(undefined, {
+const HOUR_FORMAT = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
+const HOUR_NAME_FORMAT = new Intl.DateTimeFormat(undefined, {
   ...{ weekday: 'short', day: 'numeric', month: 'short' },
   ...{ hour: '2-digit', minute: '2-digit', hourCycle: 'h23', timeZoneName: 'short' },
 });
 /** Days are UTC days, because the service has one calendar for all users. */
-const DAY = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', timeZone: 'UTC' });
-const DAY_NAME = new Intl.DateTimeFormat(undefined, {
+const DAY_FORMAT = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', timeZone: 'UTC' });
+const DAY_NAME_FORMAT = new Intl.DateTimeFormat(undefined, {
   ...{ weekday: 'short', day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' },
 });
 
 export function stepNames(period: Period, from: string): { readonly name: string; readonly tick: string } {
   const time = new Date(from);
   return period === 'day'
-    ? { name: HOUR_NAME.format(time), tick: HOUR.format(time) }
-    : { name: `${DAY_NAME.format(time)}, UTC`, tick: DAY.format(time) };
+    ? { name: HOUR_NAME_FORMAT.format(time), tick: HOUR_FORMAT.format(time) }
+    : { name: `${DAY_NAME_FORMAT.format(time)}, UTC`, tick: DAY_FORMAT.format(time) };
 }

@@ -51,35 +51,35 @@ export function Player({
   const video = useRef<HTMLVideoElement>(null);
   const startedMs = useRef(0);
   const initialPosition = useRef(openAt);
-  const sought = useRef<SeekRequest | undefined>({ at: openAt, seeks: 0, shownAt: undefined });
+  const currentSeek = useRef<SeekRequest | undefined>({ at: openAt, seeks: 0, shownAt: undefined });
   const [error, setError] = useState<unknown>();
   useEffect(() => {
     const element = video.current;
     if (!element) return;
-    const gone = new AbortController();
-    play(app, url, initialPosition.current, element, gone.signal, ms => {
+    const unmounted = new AbortController();
+    play(app, url, initialPosition.current, element, unmounted.signal, ms => {
       startedMs.current = ms;
-    }).catch(problem => gone.signal.aborted || setError(problem));
-    return () => gone.abort();
+    }).catch(problem => unmounted.signal.aborted || setError(problem));
+    return () => unmounted.abort();
   }, [app, url]);
-  const tell = (): void => {
+  const reportPosition = (): void => {
     const element = video.current;
     if (!element || !Number.isFinite(element.duration) || startedMs.current === 0) return;
-    const seconds = sought.current ? secondsOf(sought.current, element) : undefined;
-    if (seconds === undefined) sought.current = undefined;
+    const seconds = currentSeek.current ? secondsOf(currentSeek.current, element) : undefined;
+    if (seconds === undefined) currentSeek.current = undefined;
     onPosition({
       startedMs: startedMs.current,
       seconds: seconds ?? element.currentTime,
       durationSeconds: element.duration,
     });
   };
-  const newest = useRef(tell);
-  newest.current = tell;
+  const latestReport = useRef(reportPosition);
+  latestReport.current = reportPosition;
   // Reports the new position at once, because the next step of the slider starts from that position.
   useEffect(() => {
     if (!video.current || !seekTo) return;
-    sought.current = { at: seekTo.seconds, seeks: 0, shownAt: undefined };
-    newest.current();
+    currentSeek.current = { at: seekTo.seconds, seeks: 0, shownAt: undefined };
+    latestReport.current();
   }, [seekTo]);
   if (error) return <Failed error={error} />;
   return (
@@ -91,10 +91,10 @@ export function Player({
         muted
         playsInline
         aria-label="Replay of the page"
-        onTimeUpdate={tell}
-        onDurationChange={tell}
-        onCanPlay={tell}
-        onSeeked={tell}
+        onTimeUpdate={reportPosition}
+        onDurationChange={reportPosition}
+        onCanPlay={reportPosition}
+        onSeeked={reportPosition}
         className="mx-auto block max-h-[62vh] min-h-40 w-full"
       />
     </div>
@@ -106,15 +106,15 @@ export function Player({
  * the player seek to the moment as soon as it has frames. For a moment after the last frame, the last frame is shown.
  */
 function secondsOf(seekRequest: SeekRequest, element: HTMLVideoElement): number | undefined {
-  const last = Math.max(0, element.duration - LAST_FRAME_SECONDS);
-  const seconds = seekRequest.at === 'end' ? last : seekRequest.at;
+  const lastFrameSeconds = Math.max(0, element.duration - LAST_FRAME_SECONDS);
+  const seconds = seekRequest.at === 'end' ? lastFrameSeconds : seekRequest.at;
   const time = element.currentTime;
   if (seekRequest.shownAt !== undefined)
     return Math.abs(time - seekRequest.shownAt) < SEEK_TOLERANCE_SECONDS ? seconds : undefined;
-  const goal = Math.min(seconds, last);
+  const goal = Math.min(seconds, lastFrameSeconds);
   const hasFrame = !element.seeking && element.readyState >= element.HAVE_CURRENT_DATA;
-  const isThere = hasFrame && (!element.paused || Math.abs(time - goal) < SEEK_TOLERANCE_SECONDS);
-  if (isThere || seekRequest.seeks === SEEKS_MAX) seekRequest.shownAt = time;
+  const isAtGoal = hasFrame && (!element.paused || Math.abs(time - goal) < SEEK_TOLERANCE_SECONDS);
+  if (isAtGoal || seekRequest.seeks === SEEKS_MAX) seekRequest.shownAt = time;
   else if (hasFrame || seekRequest.seeks === 0) {
     seekRequest.seeks += 1;
     element.currentTime = goal;
@@ -151,12 +151,12 @@ async function play(
     const time = details.fragments[0]?.programDateTime;
     if (time) onStart(time);
   });
-  const failed = new Promise<never>((_, reject) => {
+  const fatalError = new Promise<never>((_, reject) => {
     hls.on(Hls.Events.ERROR, (_, { fatal, details }) => {
       if (fatal) reject(new Error(`The replay cannot be played (${details}). Reload the page to try again.`));
     });
   });
   hls.loadSource(url);
   hls.attachMedia(element);
-  await failed;
+  await fatalError;
 }

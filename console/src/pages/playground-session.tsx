@@ -13,14 +13,14 @@ export function PlaygroundSession({ change }: { readonly change: (request: Creat
   const [form, setForm] = useState<SessionForm>(INITIAL_FORM);
   const [text, setText] = useState(() => formatJson(requestOf(INITIAL_FORM)));
   const [tab, setTab] = useState('form');
-  const set = (next: SessionForm): void => {
+  const changeForm = (next: SessionForm): void => {
     setForm(next);
     setText(formatJson(requestOf(next)));
     change(requestOf(next));
   };
-  const write = (next: string): void => {
+  const changeText = (next: string): void => {
     setText(next);
-    change(parsed(next));
+    change(parseRequest(next));
   };
   return (
     <Panel>
@@ -29,11 +29,11 @@ export function PlaygroundSession({ change }: { readonly change: (request: Creat
         value={tab}
         onChange={next => {
           setTab(next);
-          change(next === 'form' ? requestOf(form) : parsed(text));
+          change(next === 'form' ? requestOf(form) : parseRequest(text));
         }}
         tabs={[
-          { id: 'form', name: 'Session', panel: <Fields form={form} set={set} /> },
-          { id: 'json', name: 'As JSON', panel: <Json text={text} write={write} /> },
+          { id: 'form', name: 'Session', panel: <Fields form={form} set={changeForm} /> },
+          { id: 'json', name: 'As JSON', panel: <Json text={text} write={changeText} /> },
         ]}
       />
     </Panel>
@@ -82,7 +82,7 @@ const Fields = ({ form, set }: { readonly form: SessionForm; readonly set: (form
 
 function Json({ text, write }: { readonly text: string; readonly write: (text: string) => void }) {
   const id = useId();
-  const isValid = parsed(text) !== undefined;
+  const isValid = parseRequest(text) !== undefined;
   return (
     <div className="p-4">
       <label htmlFor={id} className="sr-only">
@@ -108,7 +108,7 @@ function Json({ text, write }: { readonly text: string; readonly write: (text: s
 const formatJson = (request: CreateSession): string => JSON.stringify(request, undefined, 2);
 
 /** Only parses: the service validates the members. */
-function parsed(text: string): CreateSession | undefined {
+function parseRequest(text: string): CreateSession | undefined {
   try {
     const value: unknown = JSON.parse(text);
     return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined;

@@ -16,7 +16,7 @@ import { SnippetEditor } from './snippet-editor.tsx';
 import { EXAMPLES } from './snippets.ts';
 import { type Line, useRunner } from './use-runner.ts';
 
-const LOOK_MS = 5_000;
+const POLL_MS = 5_000;
 
 export function PlaygroundPage({ app }: { readonly app: string }) {
   const [request, setRequest] = useState<CreateSession | undefined>(() => requestOf(INITIAL_FORM));
@@ -27,16 +27,16 @@ export function PlaygroundPage({ app }: { readonly app: string }) {
   const { data: session } = useQuery({
     ...sessionQuery(app, id ?? ''),
     enabled: id !== undefined,
-    refetchInterval: LOOK_MS,
+    refetchInterval: POLL_MS,
   });
-  const open = session !== undefined && isOpen(session);
+  const hasOpenSession = session !== undefined && isOpen(session);
 
   const run = useMutation({
     mutationFn: async (number: number) => {
-      const running = open ? session : await call('createSession', { app, body: request ?? {} });
-      client.setQueryData(sessionQuery(app, running.id).queryKey, running);
-      setId(running.id);
-      runner.run(number, { connectUrl: reachableConnectUrl(running), code });
+      const runningSession = hasOpenSession ? session : await call('createSession', { app, body: request ?? {} });
+      client.setQueryData(sessionQuery(app, runningSession.id).queryKey, runningSession);
+      setId(runningSession.id);
+      runner.run(number, { connectUrl: reachableConnectUrl(runningSession), code });
     },
     onError: (error, number) => runner.fail(number, error.message),
   });
@@ -57,7 +57,7 @@ export function PlaygroundPage({ app }: { readonly app: string }) {
       about="Puppeteer runs in this browser and controls a session. No part of the snippet runs in the service."
       mark={session && <Status status={session.status} />}
       actions={
-        open && (
+        hasOpenSession && (
           <Button look="danger" busy={release.isPending} onClick={() => release.mutate()}>
             Release
           </Button>
@@ -66,11 +66,11 @@ export function PlaygroundPage({ app }: { readonly app: string }) {
     >
       <div className="grid gap-5 @min-[860px]:grid-cols-2 @min-[860px]:items-start">
         <form onSubmit={submit} className="grid min-w-0 gap-5">
-          {!open && <PlaygroundSession change={setRequest} />}
+          {!hasOpenSession && <PlaygroundSession change={setRequest} />}
           <SnippetEditor code={code} change={setCode} />
           <div className="flex flex-wrap items-center gap-2">
             <Button type="submit" look="primary" icon="play" busy={runner.isRunning} disabled={request === undefined}>
-              {run.isPending && !open ? 'Starting a browser' : runner.isRunning ? 'Running' : 'Run'}
+              {run.isPending && !hasOpenSession ? 'Starting a browser' : runner.isRunning ? 'Running' : 'Run'}
             </Button>
             {runner.isRunning && <Button onClick={() => runner.stop()}>Stop</Button>}
             <p role="status" className="text-sm text-soft">
@@ -94,7 +94,7 @@ export function PlaygroundPage({ app }: { readonly app: string }) {
             )
           }
         >
-          {open && id !== undefined ? (
+          {hasOpenSession && id !== undefined ? (
             <LiveTab key={id} app={app} id={id} />
           ) : (
             <Empty icon="play" title={id === undefined ? 'No session yet' : 'The session has ended'}>
@@ -115,7 +115,7 @@ function reachableConnectUrl({ connectUrl = '' }: Session): string {
   return `${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}${pathname}${search}`;
 }
 
-const COLOURS: Readonly<Record<Line['level'], string>> = {
+const LEVEL_CLASSES: Readonly<Record<Line['level'], string>> = {
   ...{ log: '', info: '', debug: 'text-code-soft' },
   warn: 'font-semibold before:content-["Warning:_"]',
   error: 'font-semibold before:content-["Error:_"]',
@@ -126,7 +126,7 @@ const Output = ({ lines }: { readonly lines: readonly Line[] }) => (
     <div role="log" aria-label="Output of the snippet" className="min-h-24 bg-code p-4 font-mono text-xs text-code-ink">
       <ol>
         {lines.map(({ id, level, text }) => (
-          <li key={id} className={`break-words whitespace-pre-wrap ${COLOURS[level]}`}>
+          <li key={id} className={`break-words whitespace-pre-wrap ${LEVEL_CLASSES[level]}`}>
             {text}
           </li>
         ))}

@@ -49,21 +49,21 @@ export function Receipt({ app, invocation }: { readonly app: string; readonly in
 
 function Verification({ app, invocation }: { readonly app: string; readonly invocation: Invocation }) {
   const { data, error, isFetching, refetch } = useQuery(verificationQuery(app, invocation));
-  const again = (
+  const verifyAgainButton = (
     <Button busy={isFetching} onClick={() => void refetch()}>
       Verify again
     </Button>
   );
   if (error instanceof ReceiptInvalid)
     return (
-      <Verdict look="bad" title="This receipt is not valid" action={again}>
-        {sentence(error.message)} Nothing that it says is shown here.
+      <Verdict look="bad" title="This receipt is not valid" action={verifyAgainButton}>
+        {toSentence(error.message)} Nothing that it says is shown here.
       </Verdict>
     );
   if (error instanceof CannotVerify)
     return (
-      <Verdict look="warn" title="Not verified" action={again}>
-        {sentence(error.message)} The command below verifies it.
+      <Verdict look="warn" title="Not verified" action={verifyAgainButton}>
+        {toSentence(error.message)} The command below verifies it.
       </Verdict>
     );
   if (error) return <Failed error={error} retry={() => void refetch()} />;
@@ -75,7 +75,7 @@ function Verification({ app, invocation }: { readonly app: string; readonly invo
     );
   return (
     <>
-      <Verdict look="good" title="Verified in this browser" action={again}>
+      <Verdict look="good" title="Verified in this browser" action={verifyAgainButton}>
         <ul className="grid gap-0.5">
           {data.checks.map(check => (
             <li key={check}>{check}</li>
@@ -150,4 +150,4 @@ const ClaimFacts = ({ claims }: Pick<VerifiedReceipt, 'claims'>) => {
   );
 };
 
-const sentence = (text: string): string => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}.`;
+const toSentence = (text: string): string => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}.`;

@@ -6,7 +6,7 @@ import { Icon } from '../ui/icon.tsx';
 import { FormError } from '../ui/states.tsx';
 import { bytesWords } from '../ui/time.tsx';
 
-const LOOK_MS = 2_000;
+const POLL_MS = 2_000;
 
 export function RecordingFiles({ app, id }: { readonly app: string; readonly id: string }) {
   const queryKey = ['recordings', app, id];
@@ -15,10 +15,10 @@ export function RecordingFiles({ app, id }: { readonly app: string; readonly id:
     queryFn: ({ signal }) => call('listRecordings', { app, params: { id }, signal }),
     retry: false,
     refetchInterval: ({ state }) =>
-      state.data?.downloads.some(({ status }) => status === 'PENDING') ? LOOK_MS : false,
+      state.data?.downloads.some(({ status }) => status === 'PENDING') ? POLL_MS : false,
   });
   const client = useQueryClient();
-  const ask = useMutation({
+  const requestFiles = useMutation({
     mutationFn: () => call('requestRecordings', { app, params: { id } }),
     onSuccess: () => client.invalidateQueries({ queryKey }),
   });
@@ -42,11 +42,11 @@ export function RecordingFiles({ app, id }: { readonly app: string; readonly id:
         ),
       )}
       {canRequest && (
-        <Button busy={ask.isPending} onClick={() => ask.mutate()}>
+        <Button busy={requestFiles.isPending} onClick={() => requestFiles.mutate()}>
           Create MP4 files
         </Button>
       )}
-      <FormError error={ask.error} />
+      <FormError error={requestFiles.error} />
     </section>
   );
 }

@@ -18,7 +18,7 @@ import { RecordingFiles } from './recording-files.tsx';
 import { linkTo, type SessionView } from './session-view.ts';
 import { Timeline } from './timeline.tsx';
 
-const LOOK_MS = 4_000;
+const POLL_MS = 4_000;
 /** The maximum time after the end of a session during which its last frames may still be encoded. */
 const SETTLE_MS = 60_000;
 
@@ -36,16 +36,16 @@ const NO_REPLAY: Readonly<Record<string, string>> = {
 const noReplayWords = ({ details, message }: ApiError): string =>
   (typeof details.reason === 'string' && NO_REPLAY[details.reason]) || message;
 
-const WAIT = {
+const WAIT_TEXTS = {
   open: 'A page is recorded as soon as it is painted.',
   settling: 'The recording is still being stored.',
 } as const;
 
 /** `wait`: the reason why a replay may still appear. */
-const NoReplay = ({ error, wait }: { readonly error: ApiError; readonly wait: keyof typeof WAIT | undefined }) =>
+const NoReplay = ({ error, wait }: { readonly error: ApiError; readonly wait: keyof typeof WAIT_TEXTS | undefined }) =>
   wait && error.details.reason === 'none' ? (
     <Empty icon="play" title="Nothing recorded yet">
-      {WAIT[wait]}
+      {WAIT_TEXTS[wait]}
     </Empty>
   ) : (
     <Empty icon="play" title="No replay">
@@ -64,13 +64,13 @@ interface Props {
 }
 
 /** A moment in the replay of one page. */
-interface TimelineItem {
+interface ReplayMoment {
   readonly pageId: string;
   readonly seconds: number;
 }
 
 /** A moment that the player reported. */
-interface ReportedGap extends TimelineItem {
+interface ReportedMoment extends ReplayMoment {
   /** When the first page of the session was painted, in milliseconds since 1970. */
   readonly sessionStartedMs: number;
 }
@@ -80,7 +80,7 @@ export function ReplayTab({ app, id, isOpen, failed, endedAt, events, view }: Pr
   const { data, error, refetch } = useQuery({
     queryKey: ['replays', app, id],
     queryFn: ({ signal }) => call('listReplays', { app, params: { id }, signal }),
-    refetchInterval: () => (isOpen || isSettling() ? LOOK_MS : false),
+    refetchInterval: () => (isOpen || isSettling() ? POLL_MS : false),
     retry: false,
   });
   if (error instanceof ApiError && error.code === 'replay_not_found')
@@ -143,42 +143,51 @@ function SessionReplay({
   const { data } = useSessionLogs(app, id, isOpen);
   const { data: lastPicture } = useQuery({ ...pictureQuery(app, id, true), enabled: failed });
   const poster = useObjectUrl(lastPicture ?? undefined);
-  const [wanted, setWanted] = useState<TimelineItem | undefined>(
+  const [requestedMoment, setRequestedMoment] = useState<ReplayMoment | undefined>(
     view.page === undefined && view.at === undefined ? undefined : { pageId: view.page ?? '0', seconds: view.at ?? 0 },
   );
-  const [reported, setReported] = useState<ReportedGap | undefined>();
+  const [reportedMoment, setReportedMoment] = useState<ReportedMoment | undefined>();
   const lanes = useMemo(() => lanesOf(data?.logs ?? [], events), [data, events]);
   const names = useMemo(() => pageNames(data?.logs ?? []), [data]);
-  const page = pages.find(({ pageId }) => pageId === wanted?.pageId) ?? pages[0];
+  const page = pages.find(({ pageId }) => pageId === requestedMoment?.pageId) ?? pages[0];
   if (!page) return null;
-  const offset = page.startTimeMs / 1000;
+  const pageStartSeconds = page.startTimeMs / 1000;
   const durationSeconds = Math.max(...pages.map(({ endTimeMs }) => endTimeMs)) / 1000;
   const seek = (seconds: number): void => {
     const { pageId, startTimeMs } = pageAt(pages, page, seconds * 1000);
-    setWanted({ pageId, seconds: Math.max(0, seconds - startTimeMs / 1000) });
+    setRequestedMoment({ pageId, seconds: Math.max(0, seconds - startTimeMs / 1000) });
   };
   const report = ({ startedMs, seconds }: Position): void =>
-    setReported({ pageId: page.pageId, seconds, sessionStartedMs: startedMs - page.startTimeMs });
+    setReportedMoment({ pageId: page.pageId, seconds, sessionStartedMs: startedMs - page.startTimeMs });
   // While the player of another page is being loaded, the requested time is shown.
-  const seconds = reported?.pageId === page.pageId ? reported.seconds : (wanted?.seconds ?? 0);
+  const seconds = reportedMoment?.pageId === page.pageId ? reportedMoment.seconds : (requestedMoment?.seconds ?? 0);
   return (
     <>
       {pages.length > 1 && (
-        <Pages pages={pages} names={names} chosen={page.pageId} choose={pageId => setWanted({ pageId, seconds: 0 })} />
+        <Pages
+          pages={pages}
+          names={names}
+          chosen={page.pageId}
+          choose={pageId => setRequestedMoment({ pageId, seconds: 0 })}
+        />
       )}
       <Player
         key={page.pageId}
         app={app}
         url={page.url}
-        openAt={wanted?.seconds ?? (failed ? 'end' : 0)}
+        openAt={requestedMoment?.seconds ?? (failed ? 'end' : 0)}
         poster={poster}
-        seekTo={wanted}
+        seekTo={requestedMoment}
         onPosition={report}
       />
-      {reported && durationSeconds > 0 && (
+      {reportedMoment && durationSeconds > 0 && (
         <Timeline
           lanes={lanes}
-          position={{ startedMs: reported.sessionStartedMs, seconds: offset + seconds, durationSeconds }}
+          position={{
+            startedMs: reportedMoment.sessionStartedMs,
+            seconds: pageStartSeconds + seconds,
+            durationSeconds,
+          }}
           seek={seek}
           more={<CopyLink page={page.pageId} seconds={seconds} />}
         />
@@ -192,10 +201,10 @@ function SessionReplay({
  * page that was opened before that time.
  */
 function pageAt(pages: readonly Replay[], currentPage: Replay, ms: number): Replay {
-  const before = pages.filter(({ startTimeMs }) => startTimeMs <= ms);
-  const visiblePages = before.filter(page => ms <= page.endTimeMs && !isHidden(page, ms));
+  const startedPages = pages.filter(({ startTimeMs }) => startTimeMs <= ms);
+  const visiblePages = startedPages.filter(page => ms <= page.endTimeMs && !isHidden(page, ms));
   if (visiblePages.includes(currentPage)) return currentPage;
-  return visiblePages.at(-1) ?? before.at(-1) ?? currentPage;
+  return visiblePages.at(-1) ?? startedPages.at(-1) ?? currentPage;
 }
 
 const isHidden = ({ gaps = [] }: Replay, ms: number): boolean =>

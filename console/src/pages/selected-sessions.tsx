@@ -8,7 +8,7 @@ import { Button } from '../ui/button.tsx';
 import { Confirm } from '../ui/confirm.tsx';
 
 /** The maximum number of concurrent requests. */
-const AT_ONCE = 8;
+const CONCURRENT_RELEASES_MAX = 8;
 
 export function SelectedSessions({
   app,
@@ -56,12 +56,12 @@ export function SelectedSessions({
 
 /** Sessions that have ended in the meantime need no release. */
 async function releaseAll(app: string, ids: readonly string[]): Promise<void> {
-  const waiting = [...ids];
-  const work = async (): Promise<void> => {
-    for (let id = waiting.shift(); id !== undefined; id = waiting.shift())
+  const remainingIds = [...ids];
+  const releaseRemaining = async (): Promise<void> => {
+    for (let id = remainingIds.shift(); id !== undefined; id = remainingIds.shift())
       await call('updateSession', { app, params: { id }, body: { status: 'REQUEST_RELEASE' } }).catch(error => {
         if (!(error instanceof ApiError) || error.code !== 'session_not_running') throw error;
       });
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  await Promise.all(Array.from({ length: CONCURRENT_RELEASES_MAX }, releaseRemaining));
 }

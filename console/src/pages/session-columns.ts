@@ -13,7 +13,7 @@ export type Column = keyof typeof COLUMNS;
 export type OptionalColumn = { [C in Column]: (typeof COLUMNS)[C]['isOptional'] extends true ? C : never }[Column];
 
 export const ALL_COLUMNS = Object.keys(COLUMNS) as Column[]; // TypeScript widens the keys
-export const OPTIONAL = ALL_COLUMNS.filter((column): column is OptionalColumn => COLUMNS[column].isOptional);
+export const OPTIONAL_COLUMNS = ALL_COLUMNS.filter((column): column is OptionalColumn => COLUMNS[column].isOptional);
 
 const STORAGE_KEY = 'berth.hidden-columns';
 const listeners = new Set<() => void>();
@@ -27,7 +27,7 @@ export function useHiddenColumns(): ReadonlySet<OptionalColumn> {
     () => localStorage.getItem(STORAGE_KEY) ?? '',
   );
   const names = text.split(' ');
-  return new Set(OPTIONAL.filter(column => names.includes(column)));
+  return new Set(OPTIONAL_COLUMNS.filter(column => names.includes(column)));
 }
 
 export function hideColumns(hidden: ReadonlySet<OptionalColumn>): void {

@@ -13,12 +13,12 @@ import { DURATION_FILTERS, type Filters, isSessionId, readFilters, SINCE, STATUS
 export function FilterBar({ app, filters }: { readonly app: string; readonly filters: Filters }) {
   const { show = 'all', find = '' } = filters;
   const [text, setText] = useState(find);
-  const box = useRef<HTMLInputElement>(null);
+  const searchInput = useRef<HTMLInputElement>(null);
   const navigate = useNavigate();
   const [needsKeys, setNeedsKeys] = useState(filters.key !== undefined);
   const { data: keys } = useQuery({ ...keysQuery(app), enabled: needsKeys });
   useEffect(() => setText(find), [find]);
-  useShortcut('/', () => box.current?.focus());
+  useShortcut('/', () => searchInput.current?.focus());
   const apply = (change: Readonly<Record<string, string>>): void => {
     const search = readFilters({ ...filters, ...change });
     void navigate({ to: '/a/$app/sessions', params: { app }, search, replace: true });
@@ -51,7 +51,7 @@ export function FilterBar({ app, filters }: { readonly app: string; readonly fil
             <Icon name="search" size={16} />
           </span>
           <input
-            ref={box}
+            ref={searchInput}
             type="search"
             aria-label="Search sessions"
             aria-keyshortcuts="/"

@@ -100,11 +100,11 @@ export function searchQuery(text: string): string | undefined {
   if (query === '') return undefined;
   if (QUERY_SYNTAX.test(query)) return query;
   const terms = query.split(/\s*,\s*/).filter(term => term !== '');
-  if (terms.length > 0 && terms.every(one => PAIR.test(one))) return terms.map(term).join(' AND ');
+  if (terms.length > 0 && terms.every(one => PAIR.test(one))) return terms.map(metadataTerm).join(' AND ');
   return query.split(/\s+/).slice(0, WORDS_MAX).join(' ');
 }
 
-function term(text: string): string {
+function metadataTerm(text: string): string {
   const at = text.indexOf('=');
   const path = text.slice(0, at).trim().split('.');
   return `user_metadata${path.map(name => `['${quote(name)}']`).join('')}:'${quote(text.slice(at + 1).trim())}'`;

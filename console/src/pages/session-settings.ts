@@ -26,7 +26,7 @@ function browserRows(settings: Readonly<Record<string, unknown>>): readonly Row[
   const { latitude, longitude } = Object(geolocation ?? {});
   return [
     ['Viewport', `${width} × ${height}`],
-    ['Recorded', recordSession === true ? `yes, ${MASKS[String(maskInputs)] ?? maskInputs}` : 'no'],
+    ['Recorded', recordSession === true ? `yes, ${MASK_WORDS[String(maskInputs)] ?? maskInputs}` : 'no'],
     ['Logged', yesOrNo(logSession)],
     ['During take-over', takeover === 'refuse' ? 'agent input is refused' : 'agent input waits'],
     ...(settings.blockAds === true ? [['Ads', 'blocked'] as const] : []),
@@ -34,20 +34,20 @@ function browserRows(settings: Readonly<Record<string, unknown>>): readonly Row[
     ...(settings.enablePdfViewer === true ? [['PDF files', 'shown in the tab'] as const] : []),
     ...(typeof egressBytes === 'number' ? [['Network budget', bytesWords(egressBytes)] as const] : []),
     ...(geolocation === undefined ? [] : [['Position', `${latitude}, ${longitude}`] as const]),
-    ...TEXTS.flatMap(([key, name]) => {
+    ...TEXT_SETTINGS.flatMap(([key, name]) => {
       const value = settings[key];
       return typeof value === 'string' ? [[name, value] as const] : [];
     }),
   ];
 }
 
-const MASKS: Readonly<Record<string, string>> = {
+const MASK_WORDS: Readonly<Record<string, string>> = {
   password: 'passwords masked',
   all: 'all fields masked',
   none: 'nothing masked',
 };
 
-const TEXTS = [
+const TEXT_SETTINGS = [
   ['locale', 'Locale'],
   ['timezoneId', 'Time zone'],
   ['userAgent', 'User agent'],

@@ -35,14 +35,14 @@ export interface Selection {
 }
 
 /** Returns whether the list is wide, and where it begins on the page. */
-function useRoom(list: RefObject<HTMLElement | null>): { readonly isWide: boolean; readonly top: number } {
-  const [room, setRoom] = useState({ isWide: true, top: 0 });
+function useListLayout(list: RefObject<HTMLElement | null>): { readonly isWide: boolean; readonly top: number } {
+  const [room, setLayout] = useState({ isWide: true, top: 0 });
   useLayoutEffect(() => {
     const element = list.current;
     if (!element) return;
     const measure = (): void => {
       const { width, top } = element.getBoundingClientRect();
-      setRoom({ isWide: width >= WIDE_PX, top: top + scrollY });
+      setLayout({ isWide: width >= WIDE_PX, top: top + scrollY });
     };
     measure();
     const observer = new ResizeObserver(measure);
@@ -65,7 +65,7 @@ export function SessionTable({
   readonly onNearEnd: () => void;
 }) {
   const list = useRef<HTMLUListElement>(null);
-  const { isWide, top } = useRoom(list);
+  const { isWide, top } = useListLayout(list);
   const hidden: ReadonlySet<Column> = useHiddenColumns();
   const columns = ALL_COLUMNS.filter(column => !hidden.has(column));
   const tracks: CSSProperties = { ['--tracks' as string]: tracksOf(columns) }; // custom properties are not in the type
@@ -77,9 +77,9 @@ export function SessionTable({
     // The layout is part of the key, because row heights are kept by key and differ between the layouts.
     getItemKey: index => `${sessions[index]?.id ?? index} ${isWide}`,
   });
-  const lastDrawn = rows.getVirtualItems().at(-1)?.index ?? 0;
+  const lastRenderedIndex = rows.getVirtualItems().at(-1)?.index ?? 0;
   useEffect(() => {
-    if (lastDrawn >= sessions.length - PREFETCH_ROWS) onNearEnd();
+    if (lastRenderedIndex >= sessions.length - PREFETCH_ROWS) onNearEnd();
   });
   return (
     <>
@@ -207,19 +207,19 @@ function Identity({ app, session }: CellProps) {
 const siteOf = (url: string): string => URL.parse(url)?.host ?? url;
 
 function SelectAll({ sessions, selection }: { readonly sessions: readonly Session[]; readonly selection: Selection }) {
-  const open = sessions.filter(isOpen).map(({ id }) => id);
-  const selected = open.filter(id => selection.ids.has(id)).length;
+  const openIds = sessions.filter(isOpen).map(({ id }) => id);
+  const selectedCount = openIds.filter(id => selection.ids.has(id)).length;
   return (
     <span>
-      {open.length > 0 && (
+      {openIds.length > 0 && (
         <input
           type="checkbox"
-          aria-label={`Select the ${open.length} running sessions in the list`}
-          checked={selected === open.length}
+          aria-label={`Select the ${openIds.length} running sessions in the list`}
+          checked={selectedCount === openIds.length}
           ref={box => {
-            if (box) box.indeterminate = selected > 0 && selected < open.length;
+            if (box) box.indeterminate = selectedCount > 0 && selectedCount < openIds.length;
           }}
-          onChange={event => selection.change(open, event.target.checked)}
+          onChange={event => selection.change(openIds, event.target.checked)}
           className="block size-4 accent-accent"
         />
       )}

@@ -80,11 +80,13 @@ function SessionDetails({
 }) {
   const { events, state } = useSessionEvents(app, session.id);
   const navigate = useNavigate();
-  const open = isOpen(session);
-  const logs = { app, id: session.id, isOpen: open };
-  const live = open && offersLiveView();
+  const isSessionOpen = isOpen(session);
+  const logs = { app, id: session.id, isOpen: isSessionOpen };
+  const hasLiveView = isSessionOpen && offersLiveView();
   const tabs: Tab[] = [
-    ...(live ? [{ id: 'live', name: 'Live', needs: 'readSession', panel: <LiveTab app={app} id={session.id} /> }] : []),
+    ...(hasLiveView
+      ? [{ id: 'live', name: 'Live', needs: 'readSession', panel: <LiveTab app={app} id={session.id} /> }]
+      : []),
     {
       id: 'replay',
       name: 'Replay',
@@ -97,7 +99,7 @@ function SessionDetails({
       id: 'files',
       name: 'Files',
       needs: 'listDownloads',
-      panel: <FilesTab app={app} session={session} isOpen={open} />,
+      panel: <FilesTab app={app} session={session} isOpen={isSessionOpen} />,
     },
     {
       id: 'events',
@@ -105,11 +107,11 @@ function SessionDetails({
       needs: 'listSessionEvents',
       panel: <EventsTab events={events} state={state} startedAt={session.createdAt} />,
     },
-    ...(open
+    ...(isSessionOpen
       ? [{ id: 'connect', name: 'Connect', needs: 'connectSession', panel: <ConnectTab session={session} /> }]
       : []),
   ].filter(({ needs }) => isOffered(needs));
-  const chosen = tabs.find(one => one.id === view.tab) ?? tabs[0];
+  const selectedTab = tabs.find(one => one.id === view.tab) ?? tabs[0];
   return (
     <>
       <EndBanner app={app} session={session} />
@@ -118,7 +120,7 @@ function SessionDetails({
           <Tabs
             label="Views of the session"
             tabs={tabs}
-            value={chosen?.id ?? ''}
+            value={selectedTab?.id ?? ''}
             onChange={next =>
               void navigate({
                 to: '/a/$app/sessions/$id',
@@ -220,17 +222,17 @@ function TimeLeft({ until }: { readonly until: string }) {
 }
 
 function Actions({ app, session }: { readonly app: string; readonly session: Session }) {
-  const [doing, setDoing] = useState<'release' | 'change' | undefined>();
+  const [openDialog, setOpenDialog] = useState<'release' | 'change' | undefined>();
   const client = useQueryClient();
-  const close = (): void => setDoing(undefined);
+  const close = (): void => setOpenDialog(undefined);
   return (
     <>
-      <Button onClick={() => setDoing('change')}>Change</Button>
-      <Button look="danger" onClick={() => setDoing('release')}>
+      <Button onClick={() => setOpenDialog('change')}>Change</Button>
+      <Button look="danger" onClick={() => setOpenDialog('release')}>
         Release
       </Button>
-      {doing === 'change' && <ChangeSession app={app} session={session} close={close} />}
-      {doing === 'release' && (
+      {openDialog === 'change' && <ChangeSession app={app} session={session} close={close} />}
+      {openDialog === 'release' && (
         <Confirm
           title="Release this session?"
           action="Release"

@@ -18,17 +18,17 @@ import { SessionTable } from './session-table.tsx';
 
 export { readFilters } from './session-filters.ts';
 
-const FIRST_PAGE = 100;
-const PAGE = 1_000;
+const FIRST_PAGE_SIZE = 100;
+const PAGE_SIZE = 1_000;
 
 export function SessionsPage({ app, filters }: { readonly app: string; readonly filters: Filters }) {
-  const stream = useLiveList(app);
+  const streamState = useLiveList(app);
   const list = useInfiniteQuery({
     queryKey: ['sessions', app, filters],
     initialPageParam: '',
     queryFn: async ({ pageParam, signal }) => {
       const query = {
-        ...{ limit: pageParam ? PAGE : FIRST_PAGE, ...listQuery(filters, Date.now()) },
+        ...{ limit: pageParam ? PAGE_SIZE : FIRST_PAGE_SIZE, ...listQuery(filters, Date.now()) },
         ...(pageParam ? { before: pageParam } : {}),
       };
       const { body, headers } = await callWithHeaders('listSessions', { app, query, signal });
@@ -40,16 +40,16 @@ export function SessionsPage({ app, filters }: { readonly app: string; readonly 
   const loadMore = (): void => {
     if (list.hasNextPage && !list.isFetchingNextPage && !list.isFetchNextPageError) void list.fetchNextPage();
   };
-  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
-  const selected = sessions.filter(session => isOpen(session) && chosen.has(session.id)).map(({ id }) => id);
+  const [selectedIds, setSelectedIds] = useState<ReadonlySet<string>>(new Set());
+  const releasableIds = sessions.filter(session => isOpen(session) && selectedIds.has(session.id)).map(({ id }) => id);
   const change = (ids: readonly string[], isSelected: boolean): void =>
-    setChosen(
-      chosenBefore => new Set([...[...chosenBefore].filter(id => !ids.includes(id)), ...(isSelected ? ids : [])]),
+    setSelectedIds(
+      previousIds => new Set([...[...previousIds].filter(id => !ids.includes(id)), ...(isSelected ? ids : [])]),
     );
   return (
     <Page
       title="Sessions"
-      mark={<LiveMark state={stream} />}
+      mark={<LiveMark state={streamState} />}
       actions={
         <Link to="/a/$app/sessions/new" params={{ app }} className={buttonClass('primary')}>
           <Icon name="plus" size={16} />
@@ -61,17 +61,19 @@ export function SessionsPage({ app, filters }: { readonly app: string; readonly 
       <Panel className="@container">
         {list.isPending ? (
           <Loading what="sessions" rows={8} />
-        ) : isUnreadable(list.error) ? (
+        ) : isInvalidQuery(list.error) ? (
           <NoSessions app={app} narrowed more={list.error.message} />
         ) : list.error && sessions.length === 0 ? (
           <Failed error={list.error} retry={() => void list.refetch()} />
         ) : sessions.length === 0 ? (
           <NoSessions app={app} narrowed={Object.keys(filters).length > 0} />
         ) : (
-          <SessionTable app={app} sessions={sessions} selection={{ ids: chosen, change }} onNearEnd={loadMore} />
+          <SessionTable app={app} sessions={sessions} selection={{ ids: selectedIds, change }} onNearEnd={loadMore} />
         )}
       </Panel>
-      {selected.length > 0 && <SelectedSessions app={app} ids={selected} clear={() => setChosen(new Set())} />}
+      {releasableIds.length > 0 && (
+        <SelectedSessions app={app} ids={releasableIds} clear={() => setSelectedIds(new Set())} />
+      )}
       {list.isFetchNextPageError && (
         <div className="mt-4 text-center">
           <Button onClick={() => void list.fetchNextPage()}>Older sessions</Button>
@@ -81,18 +83,20 @@ export function SessionsPage({ app, filters }: { readonly app: string; readonly 
   );
 }
 
-const isUnreadable = (error: unknown): error is ApiError => error instanceof ApiError && error.code === 'invalid_query';
+const isInvalidQuery = (error: unknown): error is ApiError =>
+  error instanceof ApiError && error.code === 'invalid_query';
 
 const NoSessions = ({
   app,
-  narrowed,
-  more = 'The search looks for words in ids, titles, addresses, metadata and end reasons. A pair such as run=r-1842 must match exactly.',
+  narrowed: isFiltered,
+  more:
+    explanation = 'The search looks for words in ids, titles, addresses, metadata and end reasons. A pair such as run=r-1842 must match exactly.',
 }: {
   readonly app: string;
   readonly narrowed: boolean;
   readonly more?: string;
 }) =>
-  narrowed ? (
+  isFiltered ? (
     <Empty
       icon="search"
       title="No matching sessions"
@@ -102,7 +106,7 @@ const NoSessions = ({
         </Link>
       }
     >
-      {more}
+      {explanation}
     </Empty>
   ) : (
     <Empty

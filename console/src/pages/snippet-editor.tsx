@@ -6,30 +6,30 @@ import { EXAMPLES, forgetSnippet, readSnippets, saveSnippet } from './snippets.t
 
 export function SnippetEditor({ code, change }: { readonly code: string; readonly change: (code: string) => void }) {
   const id = useId();
-  const [kept, setKept] = useState(readSnippets);
+  const [savedSnippets, setSavedSnippets] = useState(readSnippets);
   const [name, setName] = useState('');
   const choose = (chosenName: string): void => {
-    const snippet = [...kept, ...EXAMPLES].find(one => one.name === chosenName);
+    const snippet = [...savedSnippets, ...EXAMPLES].find(one => one.name === chosenName);
     if (!snippet) return;
     change(snippet.code);
-    setName(kept.includes(snippet) ? snippet.name : '');
+    setName(savedSnippets.includes(snippet) ? snippet.name : '');
   };
-  const isKept = kept.some(one => one.name === name);
-  const current = [...kept, ...EXAMPLES].find(one => one.code === code)?.name ?? '';
+  const isSaved = savedSnippets.some(one => one.name === name);
+  const currentName = [...savedSnippets, ...EXAMPLES].find(one => one.code === code)?.name ?? '';
   return (
     <Panel
       title="Snippet"
       actions={
         <select
           aria-label="Snippets"
-          value={current}
+          value={currentName}
           onChange={event => choose(event.target.value)}
           className="h-8 max-w-48 min-w-0 rounded-md border border-line-strong bg-raised px-2 text-sm"
         >
-          {current === '' && <option value="">changed</option>}
-          {kept.length > 0 && (
+          {currentName === '' && <option value="">changed</option>}
+          {savedSnippets.length > 0 && (
             <optgroup label="Kept in this browser">
-              {kept.map(one => (
+              {savedSnippets.map(one => (
                 <option key={one.name}>{one.name}</option>
               ))}
             </optgroup>
@@ -64,13 +64,16 @@ export function SnippetEditor({ code, change }: { readonly code: string; readonl
           onChange={event => setName(event.target.value)}
           className="h-9 w-40 min-w-0 grow rounded-md border border-line-strong bg-raised px-2.5 text-sm md:h-8"
         />
-        <Button disabled={name.trim() === ''} onClick={() => setKept(saveSnippet({ name: name.trim(), code }))}>
+        <Button
+          disabled={name.trim() === ''}
+          onClick={() => setSavedSnippets(saveSnippet({ name: name.trim(), code }))}
+        >
           Keep
         </Button>
-        {isKept && (
+        {isSaved && (
           <Button
             onClick={() => {
-              setKept(forgetSnippet(name));
+              setSavedSnippets(forgetSnippet(name));
               setName('');
             }}
           >

@@ -50,13 +50,13 @@ export function readSnippets(): readonly Snippet[] {
 
 /** Replaces a snippet with the same name. */
 export function saveSnippet(snippet: Snippet): readonly Snippet[] {
-  return keep([snippet, ...readSnippets().filter(({ name }) => name !== snippet.name)].slice(0, SNIPPETS_MAX));
+  return storeSnippets([snippet, ...readSnippets().filter(({ name }) => name !== snippet.name)].slice(0, SNIPPETS_MAX));
 }
 
 export const forgetSnippet = (name: string): readonly Snippet[] =>
-  keep(readSnippets().filter(snippet => snippet.name !== name));
+  storeSnippets(readSnippets().filter(snippet => snippet.name !== name));
 
-function keep(snippets: readonly Snippet[]): readonly Snippet[] {
+function storeSnippets(snippets: readonly Snippet[]): readonly Snippet[] {
   localStorage.setItem(KEY, JSON.stringify(snippets));
   return snippets;
 }

@@ -25,21 +25,21 @@ export function StoredCredentialForm({
   const [label, setLabel] = useState(credential?.label ?? '');
   const [hosts, setHosts] = useState(credential?.hosts.join(', ') ?? '');
   const [origins, setOrigins] = useState(credential?.origins.join(', ') ?? '');
-  const [expires, setExpires] = useState('');
-  const secrets = useRef<HTMLFieldSetElement>(null);
+  const [expiryDate, setExpiryDate] = useState('');
+  const valueFields = useRef<HTMLFieldSetElement>(null);
   const work = useMutation({
     mutationFn: async () => {
       await call('writeStoredCredential', {
         params: { appId: app, id: id.trim() },
         ...(credential ? { headers: { 'if-match': `"${credential.revision}"` } } : {}),
         body: {
-          ...{ type, value: await valueIn(controlsOf(secrets.current)) },
+          ...{ type, value: await readValue(controlsOf(valueFields.current)) },
           ...(label.trim() === '' ? {} : { label: label.trim() }),
           ...(hasOrigins(type) ? { origins: partsOf(origins) } : { hosts: partsOf(hosts) }),
-          ...(expires === '' ? {} : { expiresAt: `${expires}T00:00:00Z` }),
+          ...(expiryDate === '' ? {} : { expiresAt: `${expiryDate}T00:00:00Z` }),
         },
       });
-      for (const control of controlsOf(secrets.current)) control.value = '';
+      for (const control of controlsOf(valueFields.current)) control.value = '';
     },
     onSuccess: done,
   });
@@ -82,7 +82,7 @@ export function StoredCredentialForm({
           </SelectField>
         </>
       )}
-      <fieldset ref={secrets} className="grid gap-4 rounded-lg border border-line p-3 pt-2">
+      <fieldset ref={valueFields} className="grid gap-4 rounded-lg border border-line p-3 pt-2">
         <legend className="px-1 text-sm text-soft">Value, not shown again</legend>
         {fields.map(field => (
           <Secret key={`${type} ${field.name}`} field={field} />
@@ -120,8 +120,8 @@ export function StoredCredentialForm({
         label="Expires"
         hint={`Operations stop using the credential on this day (UTC). If empty, ${credential ? 'the new value does not expire' : 'it never expires'}.`}
         type="date"
-        value={expires}
-        onChange={event => setExpires(event.target.value)}
+        value={expiryDate}
+        onChange={event => setExpiryDate(event.target.value)}
       />
     </FormDialog>
   );
@@ -132,7 +132,7 @@ type Control = HTMLInputElement | HTMLTextAreaElement;
 /** The secret is kept only in the DOM element. */
 function Secret({ field: { name, label, hint, as, optional = false } }: { readonly field: SecretField }) {
   const id = useId();
-  const quiet = { name, required: !optional, autoComplete: 'off', spellCheck: false } as const;
+  const inputProps = { name, required: !optional, autoComplete: 'off', spellCheck: false } as const;
   if (as === 'text')
     return (
       <div>
@@ -140,7 +140,7 @@ function Secret({ field: { name, label, hint, as, optional = false } }: { readon
           {label}
         </label>
         <textarea
-          {...{ id, ...quiet }}
+          {...{ id, ...inputProps }}
           rows={5}
           placeholder="-----BEGIN PRIVATE KEY-----"
           className="w-full rounded-md border border-line-strong bg-raised px-2.5 py-1.5 font-mono text-xs"
@@ -153,23 +153,27 @@ function Secret({ field: { name, label, hint, as, optional = false } }: { readon
         <label htmlFor={id} className="mb-1 block text-sm font-medium">
           {label}
         </label>
-        <input {...{ id, ...quiet }} type="file" className="w-full text-sm text-soft" />
+        <input {...{ id, ...inputProps }} type="file" className="w-full text-sm text-soft" />
       </div>
     );
-  const kept = { ...quiet, autoComplete: as === 'line' ? 'off' : 'new-password', autoCapitalize: 'none' };
-  return <TextField {...{ label, hint, ...kept }} type={as === 'line' ? 'text' : 'password'} />;
+  const textFieldProps = {
+    ...inputProps,
+    autoComplete: as === 'line' ? 'off' : 'new-password',
+    autoCapitalize: 'none',
+  };
+  return <TextField {...{ label, hint, ...textFieldProps }} type={as === 'line' ? 'text' : 'password'} />;
 }
 
 const controlsOf = (fields: HTMLFieldSetElement | null): readonly Control[] => [
   ...(fields?.querySelectorAll<Control>('input, textarea') ?? []),
 ];
 
-async function valueIn(controls: readonly Control[]): Promise<CredentialValue> {
-  const parts = await Promise.all(controls.map(partOf));
+async function readValue(controls: readonly Control[]): Promise<CredentialValue> {
+  const parts = await Promise.all(controls.map(readMember));
   return Object.assign({}, ...parts);
 }
 
-async function partOf(control: Control): Promise<CredentialValue> {
+async function readMember(control: Control): Promise<CredentialValue> {
   const file = control instanceof HTMLInputElement ? control.files?.[0] : undefined;
   if (file) return { name: file.name, base64: await base64Of(file) };
   return control.value === '' ? {} : { [control.name]: control.value };

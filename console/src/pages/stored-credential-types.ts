@@ -10,7 +10,7 @@ export interface SecretField {
   readonly optional?: boolean;
 }
 
-const PAIR = [
+const USERNAME_AND_PASSWORD = [
   { name: 'username', label: 'User name', as: 'line' },
   { name: 'password', label: 'Password' },
 ] as const satisfies readonly SecretField[];
@@ -29,13 +29,13 @@ export const TYPES: Readonly<
   basic: {
     name: 'User name and password for an API',
     about: 'Operations send both as HTTP basic authentication.',
-    fields: PAIR,
+    fields: USERNAME_AND_PASSWORD,
   },
   login: {
     name: 'Sign-in for a website',
     about: 'Typed only into pages of its origins. No operation sends it over HTTP.',
     fields: [
-      ...PAIR,
+      ...USERNAME_AND_PASSWORD,
       {
         ...{ name: 'totpSeed', label: 'Seed for one-time codes', optional: true },
         hint: 'The base32 text behind the QR code of the authenticator app. Leave empty if the site does not ask for codes.',

@@ -27,17 +27,17 @@ type OpenDialog =
 export function StoredCredentialsPage({ app }: { readonly app: string }) {
   const list = useInfiniteQuery(storedCredentialsQuery(app));
   const { data, error, refetch } = list;
-  const [doing, setDoing] = useState<OpenDialog | undefined>();
+  const [openDialog, setOpenDialog] = useState<OpenDialog | undefined>();
   const role = useRole(app);
   const mayWrite = isAtLeast(role, 'developer');
   const client = useQueryClient();
-  const close = (): void => setDoing(undefined);
-  const done = async (): Promise<void> => {
+  const close = (): void => setOpenDialog(undefined);
+  const onDone = async (): Promise<void> => {
     close();
     await client.invalidateQueries({ queryKey: storedCredentialsQuery(app).queryKey });
   };
-  const add = (
-    <Button look="primary" icon="plus" onClick={() => setDoing({ add: true })}>
+  const addButton = (
+    <Button look="primary" icon="plus" onClick={() => setOpenDialog({ add: true })}>
       Add a credential
     </Button>
   );
@@ -53,7 +53,7 @@ export function StoredCredentialsPage({ app }: { readonly app: string }) {
           </a>
         </>
       }
-      actions={mayWrite && add}
+      actions={mayWrite && addButton}
     >
       <ListPanel
         what="credentials"
@@ -73,30 +73,32 @@ export function StoredCredentialsPage({ app }: { readonly app: string }) {
             credential={credential}
             mayWrite={mayWrite}
             mayRemove={isAtLeast(role, 'admin')}
-            act={setDoing}
+            act={setOpenDialog}
           />
         )}
       </ListPanel>
       <LoadMore list={list} what="Show more credentials" />
-      {doing && 'add' in doing && <StoredCredentialForm app={app} done={done} close={close} />}
-      {doing && 'rotate' in doing && (
-        <StoredCredentialForm app={app} credential={doing.rotate} done={done} close={close} />
+      {openDialog && 'add' in openDialog && <StoredCredentialForm app={app} done={onDone} close={close} />}
+      {openDialog && 'rotate' in openDialog && (
+        <StoredCredentialForm app={app} credential={openDialog.rotate} done={onDone} close={close} />
       )}
-      {doing && 'rollBack' in doing && (
+      {openDialog && 'rollBack' in openDialog && (
         <Confirm
-          title={`Restore the previous value of ${doing.rollBack.id}?`}
+          title={`Restore the previous value of ${openDialog.rollBack.id}?`}
           action="Restore"
           close={close}
           act={async () => {
-            await call('rollBackStoredCredential', { params: { appId: app, id: doing.rollBack.id } });
-            await done();
+            await call('rollBackStoredCredential', { params: { appId: app, id: openDialog.rollBack.id } });
+            await onDone();
           }}
         >
           New calls use the previous value at once, at the places that it was written for. The current value can then be
           restored in the same way for 24 hours.
         </Confirm>
       )}
-      {doing && 'remove' in doing && <Delete app={app} credential={doing.remove} done={done} close={close} />}
+      {openDialog && 'remove' in openDialog && (
+        <Delete app={app} credential={openDialog.remove} done={onDone} close={close} />
+      )}
     </Page>
   );
 }
@@ -117,7 +119,7 @@ function Row({
   const now = useNow();
   const { id, type, label, fingerprint, hosts, origins, usedBy, lastUsedAt, rotatedAt, version } = credential;
   const { expiresAt, rollbackUntil } = credential;
-  const places = hasOrigins(type) ? origins : hosts;
+  const destinations = hasOrigins(type) ? origins : hosts;
   const isExpired = expiresAt !== undefined && Date.parse(expiresAt) <= now;
   const canRollBack = rollbackUntil !== undefined && Date.parse(rollbackUntil) > now;
   return (
@@ -137,7 +139,7 @@ function Row({
       </div>
       <dl className="min-w-0 text-sm">
         <dt className="text-xs text-soft">{hasOrigins(type) ? 'May be typed at' : 'May be sent to'}</dt>
-        <dd className="break-words">{places.join(', ')}</dd>
+        <dd className="break-words">{destinations.join(', ')}</dd>
         <dt className="mt-1 text-xs text-soft">Used by</dt>
         <dd className="break-words">
           {usedBy.length === 0 ? <span className="text-soft">no operation</span> : <UsedBy {...{ app, usedBy }} />}

@@ -5,7 +5,7 @@ import type { Lane, Mark } from '../logs/marks.ts';
 import { durationWords } from '../ui/time.tsx';
 import type { Position } from './player.tsx';
 
-const RECENT_SHOWN = 6;
+const RECENT_MARKS_MAX = 6;
 /** More marks in one lane could not be told apart. */
 const MARKS_DRAWN_MAX = 600;
 
@@ -89,12 +89,12 @@ function RecentEvents({
   readonly atMs: number;
   readonly startedMs: number;
 }) {
-  const all = useMemo(
+  const sortedMarks = useMemo(
     () =>
       lanes.flatMap(({ name, marks }) => marks.map(mark => ({ ...mark, lane: name }))).sort((a, b) => a.atMs - b.atMs),
     [lanes],
   );
-  const recent = all.filter(mark => mark.atMs <= atMs).slice(-RECENT_SHOWN);
+  const recent = sortedMarks.filter(mark => mark.atMs <= atMs).slice(-RECENT_MARKS_MAX);
   return (
     <section aria-label="At this moment" className="mt-3">
       {recent.length > 0 && (

@@ -32,9 +32,9 @@ const OTHER_SCOPES = [
 export function TokensPage() {
   const { data, error, refetch } = useQuery(tokensQuery);
   const { data: current } = useQuery({ ...currentTokenQuery, enabled: !isPerson() });
-  const [issuing, setIssuing] = useState(false);
-  const [revoking, setRevoking] = useState<Token | undefined>();
-  const [issued, setIssued] = useState<IssuedToken | undefined>();
+  const [isIssuing, setIsIssuing] = useState(false);
+  const [tokenToRevoke, setTokenToRevoke] = useState<Token | undefined>();
+  const [issuedToken, setIssuedToken] = useState<IssuedToken | undefined>();
   const client = useQueryClient();
   const refresh = () => client.invalidateQueries({ queryKey: tokensQuery.queryKey });
   const mayIssue = isPerson() || (current?.scopes.includes('account:tokens') ?? false);
@@ -44,7 +44,7 @@ export function TokensPage() {
       about="For scripts that manage applications and keys, and for signing in to the console. They cannot use browsers."
       actions={
         mayIssue && (
-          <Button look="primary" icon="plus" onClick={() => setIssuing(true)}>
+          <Button look="primary" icon="plus" onClick={() => setIsIssuing(true)}>
             Issue a token
           </Button>
         )
@@ -58,7 +58,7 @@ export function TokensPage() {
             {...(token.id === current?.id ? { note: 'your current sign-in' } : {})}
             actions={
               token.status === 'active' && (
-                <Button look="quiet" aria-label={`Revoke ${token.name}`} onClick={() => setRevoking(token)}>
+                <Button look="quiet" aria-label={`Revoke ${token.name}`} onClick={() => setTokenToRevoke(token)}>
                   Revoke
                 </Button>
               )
@@ -66,7 +66,7 @@ export function TokensPage() {
           />
         )}
       </ListPanel>
-      {issuing && (
+      {isIssuing && (
         <IssueCredential
           title="Issue an access token"
           placeholder="ci"
@@ -74,32 +74,37 @@ export function TokensPage() {
           chosen={DEFAULT_SCOPES.map(([scope]) => scope)}
           days="90"
           issue={body => call('createToken', { body })}
-          close={() => setIssuing(false)}
+          close={() => setIsIssuing(false)}
           done={async token => {
-            setIssuing(false);
-            setIssued(token);
+            setIsIssuing(false);
+            setIssuedToken(token);
             await refresh();
           }}
         />
       )}
-      {revoking && (
+      {tokenToRevoke && (
         <Confirm
-          title={`Revoke ${revoking.name}?`}
+          title={`Revoke ${tokenToRevoke.name}?`}
           action="Revoke"
-          close={() => setRevoking(undefined)}
+          close={() => setTokenToRevoke(undefined)}
           act={async () => {
-            await call('revokeToken', { params: { id: revoking.id } });
-            if (revoking.id === current?.id) signOut('You revoked the token that you were signed in with.');
+            await call('revokeToken', { params: { id: tokenToRevoke.id } });
+            if (tokenToRevoke.id === current?.id) signOut('You revoked the token that you were signed in with.');
             else await refresh();
           }}
         >
-          {revoking.id === current?.id
+          {tokenToRevoke.id === current?.id
             ? 'You are signed in with this token: revoking it signs you out. This cannot be undone.'
             : 'Scripts that use this token are refused immediately. This cannot be undone.'}
         </Confirm>
       )}
-      {issued && (
-        <Reveal title={`Token ${issued.name}`} secret={issued.token} what="token" close={() => setIssued(undefined)} />
+      {issuedToken && (
+        <Reveal
+          title={`Token ${issuedToken.name}`}
+          secret={issuedToken.token}
+          what="token"
+          close={() => setIssuedToken(undefined)}
+        />
       )}
     </Page>
   );

@@ -115,7 +115,7 @@ function Outcome({ app, initial }: { readonly app: string; readonly initial: Inv
   });
   const invocation = initial.status === 'running' ? data : initial;
   const { status, error, output, id } = invocation;
-  const shown = output === undefined ? '' : formatJson(output);
+  const outputText = output === undefined ? '' : formatJson(output);
   return (
     <>
       <p className="flex flex-wrap items-center justify-between gap-2">
@@ -136,11 +136,11 @@ function Outcome({ app, initial }: { readonly app: string; readonly initial: Inv
       {output !== undefined && (
         <CodeBlock
           code={
-            shown.length > SHOWN_CHARACTERS_MAX
-              ? `${shown.slice(0, SHOWN_CHARACTERS_MAX)}\n… truncated; copy the output to get the rest`
-              : shown
+            outputText.length > SHOWN_CHARACTERS_MAX
+              ? `${outputText.slice(0, SHOWN_CHARACTERS_MAX)}\n… truncated; copy the output to get the rest`
+              : outputText
           }
-          copied={shown}
+          copied={outputText}
           label="the output"
         />
       )}

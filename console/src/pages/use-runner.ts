@@ -30,23 +30,23 @@ export function useRunner(): Runner {
   const [ended, setEnded] = useState('');
   const frame = useRef<HTMLIFrameElement>(undefined);
   const currentRun = useRef(0);
-  const remove = useCallback(() => {
+  const removeFrame = useCallback(() => {
     frame.current?.remove();
     frame.current = undefined;
   }, []);
-  useEffect(() => remove, [remove]);
+  useEffect(() => removeFrame, [removeFrame]);
 
-  const add = (line: Omit<Line, 'id'>): void =>
+  const addLine = (line: Omit<Line, 'id'>): void =>
     setLines(previous => [...previous, { ...line, id: (previous.at(-1)?.id ?? 0) + 1 }].slice(-LINES_MAX));
-  const end = (words: string): void => {
+  const endRun = (words: string): void => {
     currentRun.current += 1;
-    remove();
+    removeFrame();
     setRunning(false);
     setEnded(words);
   };
   const fail = (text: string): void => {
-    add({ level: 'error', text });
-    end('The snippet failed.');
+    addLine({ level: 'error', text });
+    endRun('The snippet failed.');
   };
   const ifCurrent = (number: number, work: () => void): void => {
     if (number === currentRun.current) work();
@@ -62,17 +62,17 @@ export function useRunner(): Runner {
     },
     run: (number, request) =>
       ifCurrent(number, () => {
-        remove();
+        removeFrame();
         frame.current = openFrame(request, message =>
           ifCurrent(number, () => {
-            if (message.kind === 'line') add(message);
+            if (message.kind === 'line') addLine(message);
             else if (message.kind === 'failed') fail(message.text);
-            else end('The snippet is done.');
+            else endRun('The snippet is done.');
           }),
         );
       }),
     fail: (number, text) => ifCurrent(number, () => fail(text)),
-    stop: () => end('The snippet was stopped.'),
+    stop: () => endRun('The snippet was stopped.'),
   };
 }
 

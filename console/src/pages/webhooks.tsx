@@ -25,16 +25,16 @@ type OpenDialog =
 export function WebhooksPage({ app }: { readonly app: string }) {
   const webhooks = useInfiniteQuery(webhooksQuery(app));
   const { data, error, refetch } = webhooks;
-  const [doing, setDoing] = useState<OpenDialog | undefined>();
-  const [shown, setShown] = useState<string | undefined>();
+  const [openDialog, setOpenDialog] = useState<OpenDialog | undefined>();
+  const [shownId, setShownId] = useState<string | undefined>();
   const mayWrite = isAtLeast(useRole(app), 'developer');
   const client = useQueryClient();
-  const done = async (): Promise<void> => {
-    setDoing(undefined);
+  const onDone = async (): Promise<void> => {
+    setOpenDialog(undefined);
     await client.invalidateQueries({ queryKey: webhooksQuery(app).queryKey });
   };
-  const all = data?.pages.flatMap(page => page.data);
-  const open = all?.find(({ id }) => id === shown);
+  const allWebhooks = data?.pages.flatMap(page => page.data);
+  const shownWebhook = allWebhooks?.find(({ id }) => id === shownId);
   return (
     <Page
       title="Webhooks"
@@ -48,7 +48,7 @@ export function WebhooksPage({ app }: { readonly app: string }) {
       }
       actions={
         mayWrite && (
-          <Button look="primary" icon="plus" onClick={() => setDoing({ create: true })}>
+          <Button look="primary" icon="plus" onClick={() => setOpenDialog({ create: true })}>
             Create a webhook
           </Button>
         )
@@ -56,7 +56,7 @@ export function WebhooksPage({ app }: { readonly app: string }) {
     >
       <ListPanel
         what="webhooks"
-        items={all}
+        items={allWebhooks}
         error={error}
         retry={refetch}
         empty={
@@ -71,49 +71,51 @@ export function WebhooksPage({ app }: { readonly app: string }) {
             app={app}
             webhook={webhook}
             mayWrite={mayWrite}
-            isOpen={webhook.id === shown}
-            show={() => setShown(webhook.id === shown ? undefined : webhook.id)}
-            act={setDoing}
+            isOpen={webhook.id === shownId}
+            show={() => setShownId(webhook.id === shownId ? undefined : webhook.id)}
+            act={setOpenDialog}
           />
         )}
       </ListPanel>
       <LoadMore list={webhooks} what="Show older webhooks" />
-      {open && (
+      {shownWebhook && (
         <section className="mt-8">
-          <h2 className="mb-3 text-base font-semibold">Deliveries of {open.name}</h2>
+          <h2 className="mb-3 text-base font-semibold">Deliveries of {shownWebhook.name}</h2>
           <WebhookDeliveries
-            key={open.id}
+            key={shownWebhook.id}
             app={app}
-            webhookId={open.id}
-            mayWrite={mayWrite && open.status === 'enabled'}
+            webhookId={shownWebhook.id}
+            mayWrite={mayWrite && shownWebhook.status === 'enabled'}
           />
         </section>
       )}
-      {doing && 'create' in doing && <WebhookForm app={app} done={done} close={() => setDoing(undefined)} />}
-      {doing && 'change' in doing && (
-        <WebhookForm app={app} webhook={doing.change} done={done} close={() => setDoing(undefined)} />
+      {openDialog && 'create' in openDialog && (
+        <WebhookForm app={app} done={onDone} close={() => setOpenDialog(undefined)} />
       )}
-      {doing && 'rotate' in doing && (
+      {openDialog && 'change' in openDialog && (
+        <WebhookForm app={app} webhook={openDialog.change} done={onDone} close={() => setOpenDialog(undefined)} />
+      )}
+      {openDialog && 'rotate' in openDialog && (
         <Confirm
-          title={`Rotate the key of ${doing.rotate.name}?`}
+          title={`Rotate the key of ${openDialog.rotate.name}?`}
           action="Rotate"
-          close={() => setDoing(undefined)}
+          close={() => setOpenDialog(undefined)}
           act={async () => {
-            await call('rotateWebhookKey', { params: { appId: app, webhookId: doing.rotate.id } });
-            await done();
+            await call('rotateWebhookKey', { params: { appId: app, webhookId: openDialog.rotate.id } });
+            await onDone();
           }}
         >
           For 24 hours messages are signed with both keys. Switch the receiver to the new key within that time.
         </Confirm>
       )}
-      {doing && 'remove' in doing && (
+      {openDialog && 'remove' in openDialog && (
         <Confirm
-          title={`Delete ${doing.remove.name}?`}
+          title={`Delete ${openDialog.remove.name}?`}
           action="Delete"
-          close={() => setDoing(undefined)}
+          close={() => setOpenDialog(undefined)}
           act={async () => {
-            await call('deleteWebhook', { params: { appId: app, webhookId: doing.remove.id } });
-            await done();
+            await call('deleteWebhook', { params: { appId: app, webhookId: openDialog.remove.id } });
+            await onDone();
           }}
         >
           Nothing more is sent. The key and the log of deliveries are deleted too.
@@ -123,7 +125,7 @@ export function WebhooksPage({ app }: { readonly app: string }) {
   );
 }
 
-const PAUSE_REASONS = {
+const DISABLED_REASONS = {
   caller: 'Disabled',
   failing: 'Disabled: every attempt failed for three days',
   gone: 'Disabled: the address returned 410',
@@ -148,7 +150,7 @@ function WebhookRow({
   const { id, name, url, eventTypes, status, disabledReason, disabledAt, failingSince, publicKey } = webhook;
   const isEnabled = status === 'enabled';
   const params = { appId: app, webhookId: id };
-  const turn = useMutation({
+  const toggleEnabled = useMutation({
     mutationFn: () =>
       call('changeWebhook', {
         ...{ params, headers: { 'if-match': `"${webhook.revision}"` } },
@@ -156,7 +158,7 @@ function WebhookRow({
       }),
     onSettled: () => client.invalidateQueries({ queryKey: webhooksQuery(app).queryKey }),
   });
-  const test = useMutation({
+  const sendTest = useMutation({
     mutationFn: () => call('testWebhook', { params }),
     onSuccess: async () => {
       if (!isOpen) show();
@@ -178,7 +180,7 @@ function WebhookRow({
           </p>
           {!isEnabled && (
             <p className="text-warn">
-              {PAUSE_REASONS[disabledReason ?? 'caller']}
+              {DISABLED_REASONS[disabledReason ?? 'caller']}
               {disabledAt && (
                 <>
                   , <Ago time={disabledAt} />
@@ -202,9 +204,9 @@ function WebhookRow({
             {isEnabled && (
               <Button
                 look="quiet"
-                busy={test.isPending}
+                busy={sendTest.isPending}
                 aria-label={`Send a test to ${name}`}
-                onClick={() => test.mutate()}
+                onClick={() => sendTest.mutate()}
               >
                 Send a test
               </Button>
@@ -214,9 +216,9 @@ function WebhookRow({
             </Button>
             <Button
               look="quiet"
-              busy={turn.isPending}
+              busy={toggleEnabled.isPending}
               aria-label={`${isEnabled ? 'Disable' : 'Enable'} ${name}`}
-              onClick={() => turn.mutate()}
+              onClick={() => toggleEnabled.mutate()}
             >
               {isEnabled ? 'Disable' : 'Enable'}
             </Button>
@@ -229,7 +231,7 @@ function WebhookRow({
           </>
         )}
       </div>
-      <FormError error={turn.error ?? test.error} />
+      <FormError error={toggleEnabled.error ?? sendTest.error} />
     </li>
   );
 }

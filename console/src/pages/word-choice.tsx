@@ -22,8 +22,8 @@ export const WordChoice = ({ words, ...choice }: Props) => (
   </Choice>
 );
 
-const TIMES = Object.entries(SINCE).map(([since, { name }]) => [since, name] as const);
+const SINCE_CHOICES = Object.entries(SINCE).map(([since, { name }]) => [since, name] as const);
 
 export const SinceChoice = (props: Pick<Props, 'value' | 'choose'>) => (
-  <WordChoice label="When" any="Any time" words={TIMES} {...props} />
+  <WordChoice label="When" any="Any time" words={SINCE_CHOICES} {...props} />
 );

@@ -51,7 +51,7 @@ export function Approval({ action, heading }: { readonly action: ApplicationActi
         <details className="text-sm">
           <summary className="cursor-pointer text-soft">Everything that is approved</summary>
           <pre className="mt-2 max-h-80 overflow-auto rounded-md bg-sunk p-3 font-mono text-xs break-all whitespace-pre-wrap">
-            {visible(JSON.stringify(content, undefined, 2))}
+            {escapeInvisible(JSON.stringify(content, undefined, 2))}
           </pre>
           <p className="mt-2 font-mono text-xs break-all text-soft">{action.digest}</p>
         </details>
@@ -145,5 +145,5 @@ export const Fact = ({ name, children }: { readonly name: string; readonly child
 );
 
 /** Characters that reorder or hide text are shown as escapes. Ordinary line breaks are kept. */
-const visible = (text: string): string =>
+const escapeInvisible = (text: string): string =>
   text.replace(/[\p{Cf}\p{Co}\u2028\u2029]/gu, one => `\\u{${(one.codePointAt(0) ?? 0).toString(16)}}`);

@@ -3,7 +3,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useSyncExternalStore } from 'react';
 import type { ApplicationAction } from '../../../contract/actions.ts';
 import { call } from '../api/call.ts';
-import { isPerson, onSignedIn, signInState } from '../api/credentials.ts';
+import { isPerson, onSignInChange, signInState } from '../api/credentials.ts';
 import { Failed, Loading } from '../ui/states.tsx';
 import { fullTime } from '../ui/time.tsx';
 import { Approval as ActionContent, DecisionButtons, Fact, Facts } from './approval.tsx';
@@ -11,13 +11,13 @@ import { SignInForm } from './sign-in-form.tsx';
 import { StepUpDialog } from './step-up-dialog.tsx';
 import { CenteredPage } from './surface.tsx';
 
-const LOOK_MS = 5_000;
-const ENDED = ['succeeded', 'failed', 'ambiguous', 'refused', 'expired', 'cancelled'];
+const POLL_MS = 5_000;
+const ENDED_STATUSES = ['succeeded', 'failed', 'ambiguous', 'refused', 'expired', 'cancelled'];
 
-export const approvalIn = (path: string): string | undefined => /^\/approve\/([0-9a-f-]{36})$/.exec(path)?.[1];
+export const approvalJobIdIn = (path: string): string | undefined => /^\/approve\/([0-9a-f-]{36})$/.exec(path)?.[1];
 
 export function ApprovePage({ jobId }: { readonly jobId: string }) {
-  const state = useSyncExternalStore(onSignedIn, signInState);
+  const state = useSyncExternalStore(onSignInChange, signInState);
   if (state === 'unknown') return null;
   if (state === 'signed_out' || !isPerson())
     return (
@@ -40,7 +40,7 @@ function Approval({ jobId }: { readonly jobId: string }) {
   const { data, error, refetch } = useQuery({
     queryKey: ['approval', jobId],
     queryFn: () => call('readApproval', { params: { jobId } }),
-    refetchInterval: ({ state }) => (state.data && ENDED.includes(state.data.status) ? false : LOOK_MS),
+    refetchInterval: ({ state }) => (state.data && ENDED_STATUSES.includes(state.data.status) ? false : POLL_MS),
     retry: false,
   });
   if (data) return data.status === 'awaiting_approval' ? <Question action={data} /> : <Outcome action={data} />;

@@ -6,7 +6,7 @@ import { useState, useSyncExternalStore } from 'react';
 import type { DeviceRequest } from '../../../contract/device.ts';
 import type { TokenScope } from '../../../contract/tokens.ts';
 import { call } from '../api/call.ts';
-import { isPerson, onSignedIn, signInState } from '../api/credentials.ts';
+import { isPerson, onSignInChange, signInState } from '../api/credentials.ts';
 import { accountQuery } from '../api/queries.ts';
 import { Button } from '../ui/button.tsx';
 import { CheckField, TextField } from '../ui/form.tsx';
@@ -19,8 +19,8 @@ import { CenteredPage } from './surface.tsx';
 const TITLE = 'Approve a device';
 
 export function DevicePage() {
-  const state = useSyncExternalStore(onSignedIn, signInState);
-  const [linked] = useState(takeCode);
+  const state = useSyncExternalStore(onSignInChange, signInState);
+  const [codeFromLink] = useState(takeCode);
   if (state === 'unknown') return null;
   if (state === 'signed_out' || !isPerson())
     return (
@@ -30,7 +30,7 @@ export function DevicePage() {
     );
   return (
     <>
-      <Approval linked={linked} />
+      <Approval linked={codeFromLink} />
       <StepUpDialog />
     </>
   );
@@ -67,7 +67,7 @@ function Approval({ linked: linkedCode }: { readonly linked: string | undefined 
 
 function CodeStep({
   linked,
-  found,
+  found: onFound,
 }: {
   readonly linked: string | undefined;
   readonly found: (code: string, deviceRequest: DeviceRequest) => void;
@@ -75,7 +75,7 @@ function CodeStep({
   const [code, setCode] = useState('');
   const work = useMutation({
     mutationFn: (enteredCode: string) => call('readDeviceRequest', { query: { user_code: enteredCode } }),
-    onSuccess: (deviceRequest, enteredCode) => found(enteredCode, deviceRequest),
+    onSuccess: (deviceRequest, enteredCode) => onFound(enteredCode, deviceRequest),
   });
   return (
     <div className="grid gap-5">
@@ -122,25 +122,25 @@ const SCOPES: Readonly<Partial<Record<TokenScope, string>>> = {
 function Decision({
   code,
   asked,
-  decided,
+  decided: onDecided,
 }: {
   readonly code: string;
   readonly asked: DeviceRequest;
   readonly decided: (outcome: 'approved' | 'denied') => void;
 }) {
-  const scopesAsked = asked.scopes as TokenScope[]; // The service has validated them.
-  const [scopes, setScopes] = useState<readonly TokenScope[]>(scopesAsked);
+  const requestedScopes = asked.scopes as TokenScope[]; // The service has validated them.
+  const [scopes, setScopes] = useState<readonly TokenScope[]>(requestedScopes);
   const [apps, setApps] = useState<readonly string[]>([]);
-  const [createsOwn, setCreatesOwn] = useState(false);
+  const [createsApplication, setCreatesApplication] = useState(false);
   const work = useMutation({
     mutationFn: (decision: 'approve' | 'deny') =>
       call('decideDeviceAuthorization', {
         body:
           decision === 'deny'
             ? { userCode: code, decision }
-            : { userCode: code, decision, applicationIds: createsOwn ? [] : [...apps], scopes: [...scopes] },
+            : { userCode: code, decision, applicationIds: createsApplication ? [] : [...apps], scopes: [...scopes] },
       }),
-    onSuccess: ({ status }) => decided(status),
+    onSuccess: ({ status }) => onDecided(status),
   });
   const mayCreate = scopes.includes('applications:write');
   return (
@@ -165,7 +165,7 @@ function Decision({
       )}
       <fieldset className="grid gap-2">
         <legend className="mb-1 text-sm font-semibold">It may</legend>
-        {scopesAsked.map(scope => (
+        {requestedScopes.map(scope => (
           <CheckField
             key={scope}
             label={SCOPES[scope] ?? scope}
@@ -181,8 +181,8 @@ function Decision({
             key={id}
             label={name}
             hint={`You are its ${role}.`}
-            checked={!createsOwn && apps.includes(id)}
-            disabled={createsOwn}
+            checked={!createsApplication && apps.includes(id)}
+            disabled={createsApplication}
             onChange={event => setApps(toggle(apps, id, event.target.checked))}
           />
         ))}
@@ -190,8 +190,8 @@ function Decision({
           <CheckField
             label="In one application that it creates"
             hint="And in no other."
-            checked={createsOwn}
-            onChange={event => setCreatesOwn(event.target.checked)}
+            checked={createsApplication}
+            onChange={event => setCreatesApplication(event.target.checked)}
           />
         )}
         {asked.applications.length === 0 && !mayCreate && (
@@ -206,7 +206,7 @@ function Decision({
         <Button
           look="primary"
           busy={work.isPending}
-          disabled={scopes.length === 0 || !(createsOwn ? mayCreate : apps.length > 0)}
+          disabled={scopes.length === 0 || !(createsApplication ? mayCreate : apps.length > 0)}
           onClick={() => work.mutate('approve')}
         >
           Approve

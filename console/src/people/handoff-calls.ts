@@ -26,12 +26,12 @@ export function takeHandoffLink(): HandoffLink {
   const id = location.pathname.split('/')[2] ?? '';
   const app = new URLSearchParams(location.search).get('app') ?? '';
   const secret = location.hash.slice(1);
-  const stored = `handoff-link ${id}`;
+  const storageKey = `handoff-link ${id}`;
   if (secret !== '') {
-    tabStore.setItem(stored, secret);
+    tabStore.setItem(storageKey, secret);
     history.replaceState(null, '', location.pathname + location.search);
   }
-  return { id, app, secret: tabStore.getItem(stored) ?? undefined };
+  return { id, app, secret: tabStore.getItem(storageKey) ?? undefined };
 }
 
 export const readHandoff = (place: HandoffLink): Promise<Handoff> => send(place, 'GET', '', place.secret);

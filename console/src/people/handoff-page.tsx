@@ -2,7 +2,7 @@
 // What the agent wrote is shown as plain text, apart from what Berth says.
 import { useCallback, useEffect, useState, useSyncExternalStore } from 'react';
 import type { ClaimedHandoff, Handoff, HandoffOutcome } from '../../../contract/handoffs.ts';
-import { onSignedIn, signInState } from '../api/credentials.ts';
+import { onSignInChange, signInState } from '../api/credentials.ts';
 import { tabStore } from '../api/storage.ts';
 import { Button, buttonClass } from '../ui/button.tsx';
 import { FormError } from '../ui/states.tsx';
@@ -26,11 +26,11 @@ const isFramed = parent !== window;
 /** The delay before a failed renewal is tried again. */
 const RENEW_RETRY_MS = 2_000;
 const NO_RESPONSE = 'Berth is not responding. You keep control if it responds again soon.';
-const ENDED: ReadonlySet<string> = new Set(['stale_fence', 'invalid_credentials', 'not_found']);
+const LEASE_END_CODES: ReadonlySet<string> = new Set(['stale_fence', 'invalid_credentials', 'not_found']);
 
 export function HandoffPage() {
   const [place] = useState(takeHandoffLink);
-  const state = useSyncExternalStore(onSignedIn, signInState);
+  const state = useSyncExternalStore(onSignInChange, signInState);
   // Protects against clickjacking: a site that frames this page could make members press what they do not see. Framing
   // is allowed for a person who has a link, because this person got the link from that site.
   if (place.secret === undefined && isFramed)
@@ -63,8 +63,8 @@ function SignIn() {
 
 function HandoffFlow({ place }: { readonly place: HandoffLink }) {
   const [lease, setLease] = useState<ClaimedHandoff | undefined>(() => storedLease(place));
-  const [endNotice, setOver] = useState<{ readonly title: string; readonly about: string } | undefined>();
-  const hold = (claimed: ClaimedHandoff | undefined): void => {
+  const [endNotice, setEndNotice] = useState<{ readonly title: string; readonly about: string } | undefined>();
+  const storeLease = (claimed: ClaimedHandoff | undefined): void => {
     if (claimed) tabStore.setItem(leaseKey(place), JSON.stringify(claimed));
     else tabStore.removeItem(leaseKey(place));
     setLease(claimed);
@@ -79,17 +79,17 @@ function HandoffFlow({ place }: { readonly place: HandoffLink }) {
         )}
       </CenteredPage>
     );
-  if (!lease) return <Request place={place} claimed={hold} />;
+  if (!lease) return <Request place={place} claimed={storeLease} />;
   return (
     <ActiveHandoff
       place={place}
       lease={lease}
-      lost={() => hold(undefined)}
+      lost={() => storeLease(undefined)}
       over={(title, description, status) => {
         // Tells the page that frames this one, which the application has registered, that the hand-off is over.
         if (isFramed) parent.postMessage({ type: 'berth-handoff', handoffId: place.id, status }, '*');
-        hold(undefined);
-        setOver({ title, about: description });
+        storeLease(undefined);
+        setEndNotice({ title, about: description });
       }}
     />
   );
@@ -107,7 +107,7 @@ function storedLease(place: HandoffLink): ClaimedHandoff | undefined {
 
 function Request({
   place,
-  claimed,
+  claimed: onClaimed,
 }: {
   readonly place: HandoffLink;
   readonly claimed: (lease: ClaimedHandoff) => void;
@@ -124,7 +124,7 @@ function Request({
   const claim = (): void => {
     setBusy(true);
     claimHandoff(place)
-      .then(claimed, setError)
+      .then(onClaimed, setError)
       .finally(() => setBusy(false));
   };
   return (
@@ -185,8 +185,8 @@ const Fact = ({ name, children }: { readonly name: string; readonly children: Re
 function ActiveHandoff({
   place,
   lease,
-  lost,
-  over,
+  lost: onLost,
+  over: onOver,
 }: {
   readonly place: HandoffLink;
   readonly lease: ClaimedHandoff;
@@ -197,29 +197,29 @@ function ActiveHandoff({
   const [busy, setBusy] = useState(false);
   const [note, setNote] = useState('');
   const { leaseToken } = lease;
-  const failed = useCallback(
+  const handleFailure = useCallback(
     (reason: Error): void => {
       // These codes mean that the lease has ended. Any other failure, such as a restart of the service, is temporary.
-      if (reason instanceof HandoffRefused && ENDED.has(reason.code)) lost();
+      if (reason instanceof HandoffRefused && LEASE_END_CODES.has(reason.code)) onLost();
       else setError(reason instanceof HandoffRefused ? reason : new Error(NO_RESPONSE));
     },
-    [lost],
+    [onLost],
   );
-  const renewed = useCallback(() => setError(null), []);
-  useRenewal(place, lease, failed, renewed);
+  const clearError = useCallback(() => setError(null), []);
+  useRenewal(place, lease, handleFailure, clearError);
   useEffect(() => {
     document.title = 'You have control · Berth';
   }, []);
   const end = (outcome: HandoffOutcome, title: string, description: string): void => {
     setBusy(true);
     completeHandoff(place, leaseToken, { outcome, ...(note.trim() ? { note: note.trim() } : {}) })
-      .then(() => over(title, description, outcome), failed)
+      .then(() => onOver(title, description, outcome), handleFailure)
       .finally(() => setBusy(false));
   };
-  const back = (): void => {
+  const giveBackControl = (): void => {
     setBusy(true);
     giveBack(place, leaseToken)
-      .then(() => over('Given back', 'The request is waiting for another person.', 'requested'), failed)
+      .then(() => onOver('Given back', 'The request is waiting for another person.', 'requested'), handleFailure)
       .finally(() => setBusy(false));
   };
   return (
@@ -263,7 +263,7 @@ function ActiveHandoff({
           >
             Could not do it
           </Button>
-          <Button look="quiet" busy={busy} onClick={back}>
+          <Button look="quiet" busy={busy} onClick={giveBackControl}>
             Give it back
           </Button>
         </div>
@@ -288,7 +288,9 @@ function useRenewal(
   onFailed: (reason: Error) => void,
   onRenewed: () => void,
 ): void {
-  const [everyMs] = useState(() => Math.max(5_000, (Date.parse(leaseExpiresAt) - Date.now()) / RENEWALS_PER_LEASE));
+  const [renewIntervalMs] = useState(() =>
+    Math.max(5_000, (Date.parse(leaseExpiresAt) - Date.now()) / RENEWALS_PER_LEASE),
+  );
   useEffect(() => {
     let retryTimer: ReturnType<typeof setTimeout> | undefined;
     const renew = (): void => {
@@ -298,7 +300,7 @@ function useRenewal(
         retryTimer = setTimeout(renew, RENEW_RETRY_MS);
       });
     };
-    const timer = setInterval(renew, Math.min(everyMs, 30_000));
+    const timer = setInterval(renew, Math.min(renewIntervalMs, 30_000));
     const onVisible = (): void => {
       if (!document.hidden) renew();
     };
@@ -313,5 +315,5 @@ function useRenewal(
       document.removeEventListener('visibilitychange', onVisible);
       removeEventListener('message', onMessage);
     };
-  }, [place, leaseToken, everyMs, onFailed, onRenewed]);
+  }, [place, leaseToken, renewIntervalMs, onFailed, onRenewed]);
 }

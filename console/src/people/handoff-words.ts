@@ -2,12 +2,12 @@
 import type { Handoff } from '../../../contract/handoffs.ts';
 
 /** The limit in the contract for text that agents write. */
-const SHOWN_MAX = 280;
+const AGENT_TEXT_CHARACTERS_MAX = 280;
 /** These characters would change the order in which text is displayed. */
 const BIDI = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
 /** What an agent wrote, as it is shown. */
-export const agentText = (text: string): string => text.replace(BIDI, '').slice(0, SHOWN_MAX);
+export const agentText = (text: string): string => text.replace(BIDI, '').slice(0, AGENT_TEXT_CHARACTERS_MAX);
 
 export const HANDOFF_REASONS: Readonly<Record<Handoff['reason'], string>> = {
   login: 'Sign in',

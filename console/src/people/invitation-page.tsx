@@ -4,7 +4,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState, useSyncExternalStore } from 'react';
 import { ApiError } from '../api/api-error.ts';
 import { call } from '../api/call.ts';
-import { isPerson, markSignedInAsPerson, onSignedIn, signInState, signOut } from '../api/credentials.ts';
+import { isPerson, markSignedInAsPerson, onSignInChange, signInState, signOut } from '../api/credentials.ts';
 import { accountQuery } from '../api/queries.ts';
 import { Button } from '../ui/button.tsx';
 import { Failed, FormError } from '../ui/states.tsx';
@@ -16,7 +16,7 @@ import { VerifyEmailDialog } from './verify-email-dialog.tsx';
 const STORAGE_KEY = 'berth.invitation';
 
 export function InvitationPage() {
-  const state = useSyncExternalStore(onSignedIn, signInState);
+  const state = useSyncExternalStore(onSignInChange, signInState);
   const [secret] = useState(takeSecret);
   if (state === 'unknown') return null;
   if (secret === undefined)
@@ -60,7 +60,7 @@ function InvitationStart({ secret }: { readonly secret: string }) {
 
 function Accept({ secret }: { readonly secret: string }) {
   const { data: account, error, refetch } = useQuery(accountQuery);
-  const [verifying, setVerifying] = useState(false);
+  const [isVerifying, setIsVerifying] = useState(false);
   const client = useQueryClient();
   const work = useMutation({
     mutationFn: () => call('acceptInvitation', { body: { token: secret } }),
@@ -88,7 +88,7 @@ function Accept({ secret }: { readonly secret: string }) {
         ) : (
           <>
             <p className="text-soft">The invitation is for an e-mail address, so first verify that it is yours.</p>
-            <Button look="primary" onClick={() => setVerifying(true)}>
+            <Button look="primary" onClick={() => setIsVerifying(true)}>
               Verify the e-mail address
             </Button>
           </>
@@ -98,9 +98,9 @@ function Accept({ secret }: { readonly secret: string }) {
           Use another account
         </Button>
       </div>
-      {verifying && (
+      {isVerifying && (
         <VerifyEmailDialog
-          close={() => setVerifying(false)}
+          close={() => setIsVerifying(false)}
           done={() => client.invalidateQueries({ queryKey: accountQuery.queryKey })}
         />
       )}

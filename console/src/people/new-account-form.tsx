@@ -18,7 +18,7 @@ export interface NewAccount {
 export function NewAccountForm({
   emailHint,
   create,
-  created,
+  created: onCreated,
 }: {
   readonly emailHint?: string;
   readonly create: (account: NewAccount) => Promise<SignInResult>;
@@ -27,7 +27,7 @@ export function NewAccountForm({
   const [name, setName] = useState('');
   const [email, setEmail] = useState('');
   const [password, setPassword] = useState('');
-  const work = useMutation({ mutationFn: () => create({ name, email, password }), onSuccess: created });
+  const work = useMutation({ mutationFn: () => create({ name, email, password }), onSuccess: onCreated });
   return (
     <Form submit={() => work.mutate()}>
       <TextField

@@ -2,6 +2,6 @@
 
 /** Returns only paths of this service, because anyone can link to this page. */
 export function nextPage(): string {
-  const asked = new URLSearchParams(location.search).get('next') ?? '';
-  return /^\/(device|console(\/[\w/?=&%-]*)?)$/.test(asked) ? asked : '/console/';
+  const requestedPath = new URLSearchParams(location.search).get('next') ?? '';
+  return /^\/(device|console(\/[\w/?=&%-]*)?)$/.test(requestedPath) ? requestedPath : '/console/';
 }

@@ -31,14 +31,14 @@ export function SetUpAccount({ secret }: { readonly secret: string }) {
 }
 
 function OfferPasskey() {
-  const go = () => location.assign(nextPage());
+  const openNextPage = () => location.assign(nextPage());
   const work = useMutation({
     mutationFn: async () => {
       const challenge = await call('requestPasskeyRegistration', {});
       const response = await createPasskey(challenge);
       await call('addPasskey', { body: { ticket: challenge.ticket, name: 'First passkey', response } });
     },
-    onSuccess: go,
+    onSuccess: openNextPage,
   });
   return (
     <CenteredPage
@@ -50,7 +50,7 @@ function OfferPasskey() {
         <Button look="primary" icon="keys" busy={work.isPending} onClick={() => work.mutate()}>
           Add a passkey
         </Button>
-        <Button look="quiet" onClick={go}>
+        <Button look="quiet" onClick={openNextPage}>
           Not now
         </Button>
       </div>

@@ -40,31 +40,31 @@ function PasswordStep({
 }) {
   const [email, setEmail] = useState('');
   const [password, setPassword] = useState('');
-  const byPassword = useMutation({
+  const passwordSignIn = useMutation({
     mutationFn: () => call('signInWithPassword', { body: { email, password } }),
     onSuccess: proceed,
   });
-  const byPasskey = useMutation({
+  const passkeySignIn = useMutation({
     mutationFn: async () => {
       const challenge = await call('requestPasskeyChallenge', {});
       return call('signInWithPasskey', { body: { ticket: challenge.ticket, response: await askPasskey(challenge) } });
     },
     onSuccess: proceed,
   });
-  const byCode = useMutation({
+  const codeRequest = useMutation({
     mutationFn: () => call('requestEmailCode', { body: { email } }),
     onSuccess: ({ ticket }) => go({ name: 'email_code', ticket, email }),
   });
-  const mutations = [byPassword, byPasskey, byCode];
+  const mutations = [passwordSignIn, passkeySignIn, codeRequest];
   const reason = signOutReason();
   const error = mutations.find(work => work.error)?.error;
-  const only = (work: { mutate(): void }): void => {
+  const runOnly = (work: { mutate(): void }): void => {
     for (const other of mutations) other.reset();
     work.mutate();
   };
   return (
     <div className="grid gap-5">
-      <Form submit={() => only(byPassword)}>
+      <Form submit={() => runOnly(passwordSignIn)}>
         {reason && !error && (
           <p role="status" className="rounded-md bg-warn-soft px-3 py-2 text-sm">
             {reason}
@@ -87,17 +87,17 @@ function PasswordStep({
           required
         />
         <FormError error={error} />
-        <Button type="submit" look="primary" busy={byPassword.isPending}>
+        <Button type="submit" look="primary" busy={passwordSignIn.isPending}>
           Sign in
         </Button>
       </Form>
       <div className="grid gap-2">
         {hasPasskeys() && (
-          <Button icon="keys" busy={byPasskey.isPending} onClick={() => only(byPasskey)}>
+          <Button icon="keys" busy={passkeySignIn.isPending} onClick={() => runOnly(passkeySignIn)}>
             Sign in with a passkey
           </Button>
         )}
-        <Button busy={byCode.isPending} disabled={!email.includes('@')} onClick={() => only(byCode)}>
+        <Button busy={codeRequest.isPending} disabled={!email.includes('@')} onClick={() => runOnly(codeRequest)}>
           Send me a code by e-mail
         </Button>
         <Button look="quiet" onClick={() => go({ name: 'token' })}>
@@ -206,13 +206,13 @@ function TokenStep({ back: onBack, done: onDone }: { readonly back: () => void; 
   const [text, setText] = useState('');
   const work = useMutation({
     mutationFn: async () => {
-      const given = text.trim();
-      if (!given.startsWith('bpt_'))
+      const enteredToken = text.trim();
+      if (!enteredToken.startsWith('bpt_'))
         throw new Error(
           'This is not a personal access token. Personal access tokens begin with bpt_; agent keys cannot sign in to the console.',
         );
-      await tryToken(given);
-      signIn(given);
+      await tryToken(enteredToken);
+      signIn(enteredToken);
     },
     onSuccess: onDone,
   });

@@ -6,8 +6,8 @@ import { SignInForm } from './sign-in-form.tsx';
 import { CenteredPage } from './surface.tsx';
 
 export function SignInPage() {
-  const [setUp] = useState(takeSetUpSecret);
-  if (setUp !== undefined) return <SetUpAccount secret={setUp} />;
+  const [setUpSecret] = useState(takeSetUpSecret);
+  if (setUpSecret !== undefined) return <SetUpAccount secret={setUpSecret} />;
   return (
     <CenteredPage title="Sign in to Berth">
       <SignInForm done={() => location.assign(nextPage())} />

@@ -33,18 +33,18 @@ function StepUp() {
 }
 
 function Proof({ account }: { readonly account: CurrentAccount }) {
-  const strongest = account.session?.strongestAcr;
+  const strongestMethod = account.session?.strongestAcr;
   const [text, setText] = useState('');
   const [isRecovery, setIsRecovery] = useState(false);
   const client = useQueryClient();
   const work = useMutation({
     mutationFn: async () => {
-      if (strongest === 'phr') {
+      if (strongestMethod === 'phr') {
         const challenge = await call('requestStepUpChallenge', {});
         const { ticket } = challenge;
         return call('stepUp', { body: { method: 'passkey', ticket, response: await askPasskey(challenge) } });
       }
-      if (strongest === 'berth:2')
+      if (strongestMethod === 'berth:2')
         return call('stepUp', { body: { method: isRecovery ? 'recovery_code' : 'totp', code: text } });
       return call('stepUp', { body: { method: 'password', password: text } });
     },
@@ -53,10 +53,10 @@ function Proof({ account }: { readonly account: CurrentAccount }) {
       endStepUp(true);
     },
   });
-  const isCode = strongest === 'berth:2';
+  const isCode = strongestMethod === 'berth:2';
   return (
     <Form submit={() => work.mutate()}>
-      {strongest === 'phr' ? (
+      {strongestMethod === 'phr' ? (
         <p className="text-soft">Use one of your passkeys.</p>
       ) : (
         <TextField

@@ -4,7 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { type KeyboardEvent, useDeferredValue, useEffect, useId, useLayoutEffect, useRef, useState } from 'react';
 import { isOffered } from '../api/call.ts';
-import { applicationsQuery, foundSessionsQuery } from '../api/queries.ts';
+import { applicationsQuery, sessionSearchQuery } from '../api/queries.ts';
 import { isSessionId } from '../pages/session-filters.ts';
 import { IconButton } from '../ui/button.tsx';
 import { Icon, type IconName } from '../ui/icon.tsx';
@@ -21,7 +21,7 @@ interface Command {
   run(): void;
 }
 
-const SHOWN_MAX = 12;
+const RESULTS_MAX = 12;
 /** A search for fewer characters would find nearly every session. */
 const SEARCH_CHARACTERS_MIN = 2;
 
@@ -63,27 +63,27 @@ export const PaletteButton = ({ open }: { readonly open: () => void }) => (
 
 function Finder({ app, close }: { readonly app: string | undefined; readonly close: () => void }) {
   const [text, setText] = useState('');
-  const [at, setAt] = useState(0);
+  const [activeIndex, setActiveIndex] = useState(0);
   const id = useId();
   const list = useRef<HTMLDivElement>(null);
-  const field = useRef<HTMLInputElement>(null);
+  const searchInput = useRef<HTMLInputElement>(null);
   const { commands, isSearching } = useCommands(app, text);
-  const current = commands[Math.min(at, commands.length - 1)];
+  const activeCommand = commands[Math.min(activeIndex, commands.length - 1)];
   const choose = (command: Command | undefined): void => {
     if (!command) return;
     close();
     command.run();
   };
-  const press = (event: KeyboardEvent): void => {
+  const handleKeyDown = (event: KeyboardEvent): void => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step !== undefined && commands.length > 0)
-      setAt((Math.min(at, commands.length - 1) + step + commands.length) % commands.length);
-    else if (event.key === 'Enter' && !event.nativeEvent.isComposing) choose(current);
+      setActiveIndex((Math.min(activeIndex, commands.length - 1) + step + commands.length) % commands.length);
+    else if (event.key === 'Enter' && !event.nativeEvent.isComposing) choose(activeCommand);
     else return;
     event.preventDefault();
   };
   // Sets the focus at once, because a person who presses Ctrl+K continues to type.
-  useLayoutEffect(() => field.current?.focus(), []);
+  useLayoutEffect(() => searchInput.current?.focus(), []);
   useEffect(() => {
     list.current?.querySelector('[aria-selected=true]')?.scrollIntoView({ block: 'nearest' });
   });
@@ -92,20 +92,20 @@ function Finder({ app, close }: { readonly app: string | undefined; readonly clo
       <div className="flex items-center gap-2 border-b border-line pr-2 pl-4">
         <Icon name="search" />
         <input
-          ref={field}
+          ref={searchInput}
           role="combobox"
           aria-label="Page, session id or words"
           aria-expanded
           aria-autocomplete="list"
           aria-controls={`${id}-list`}
-          aria-activedescendant={current && optionId(id, current)}
+          aria-activedescendant={activeCommand && optionId(id, activeCommand)}
           placeholder="Page, session id or words"
           value={text}
           onChange={event => {
             setText(event.target.value);
-            setAt(0);
+            setActiveIndex(0);
           }}
-          onKeyDown={press}
+          onKeyDown={handleKeyDown}
           className="h-12 min-w-0 grow bg-transparent outline-none"
         />
         <Dialog.Close render={<IconButton label="Close" icon="close" />} />
@@ -123,9 +123,9 @@ function Finder({ app, close }: { readonly app: string | undefined; readonly clo
             id={optionId(id, command)}
             role="option"
             tabIndex={-1}
-            aria-selected={command === current}
+            aria-selected={command === activeCommand}
             onClick={() => choose(command)}
-            onKeyDown={press}
+            onKeyDown={handleKeyDown}
             className="flex min-h-10 cursor-pointer items-center gap-2.5 rounded-md px-2.5 py-1.5 text-sm hover:bg-sunk aria-selected:bg-accent-soft aria-selected:text-accent"
           >
             <Icon name={command.icon} />
@@ -145,13 +145,16 @@ const optionId = (id: string, { key }: Command): string => `${id}-${key.replaceA
 
 function useCommands(app: string | undefined, text: string) {
   const words = text.trim();
-  const searched = useDeferredValue(words);
+  const searchedWords = useDeferredValue(words);
   const navigate = useNavigate();
   const { data: applications } = useQuery(applicationsQuery);
   const canSearch = app !== undefined && words.length >= SEARCH_CHARACTERS_MIN;
-  const { data: sessions, isPending } = useQuery({ ...foundSessionsQuery(app ?? '', searched), enabled: canSearch });
+  const { data: sessions, isPending } = useQuery({
+    ...sessionSearchQuery(app ?? '', searchedWords),
+    enabled: canSearch,
+  });
   // While a search is running, Enter must not open what was found for an earlier search text.
-  const isSearching = canSearch && (searched !== words || isPending);
+  const isSearching = canSearch && (searchedWords !== words || isPending);
   const pages: Command[] = [
     ...(app === undefined
       ? []
@@ -159,7 +162,7 @@ function useCommands(app: string | undefined, text: string) {
           ...{ key: to, icon, name, about: 'Page' },
           run: () => void navigate({ to, params: { app } }),
         }))),
-    ...(app !== undefined && isOffered('createSession') ? [newSession(() => openNew(app))] : []),
+    ...(app !== undefined && isOffered('createSession') ? [newSessionCommand(() => openNewSessionPage(app))] : []),
     ...SERVICE_PAGES.map(({ to, icon, name }) => ({
       ...{ key: to, icon, name, about: 'Service' },
       run: () => void navigate({ to }),
@@ -172,11 +175,11 @@ function useCommands(app: string | undefined, text: string) {
         run: () => void navigate({ to: '/a/$app', params: { app: id } }),
       })),
   ];
-  const openNew = (to: string): void => void navigate({ to: '/a/$app/sessions/new', params: { app: to } });
+  const openNewSessionPage = (to: string): void => void navigate({ to: '/a/$app/sessions/new', params: { app: to } });
   const openSession = (id: string): void => {
     if (app !== undefined) void navigate({ to: '/a/$app/sessions/$id', params: { app, id } });
   };
-  const found: Command[] =
+  const foundSessions: Command[] =
     !canSearch || isSearching
       ? []
       : (sessions ?? []).map(({ id, lastPage, status }) => ({
@@ -184,21 +187,21 @@ function useCommands(app: string | undefined, text: string) {
           about: `${statusWord(status)}, ${id.slice(0, 8)}\u2026${id.slice(-6)}`,
           run: () => openSession(id),
         }));
-  const isId = app !== undefined && isSessionId(words) && found.length === 0;
-  const named = pages.filter(({ name }) => containsAll(name, words));
-  const all: Command[] = [
-    ...(isId ? [byId(words.toLowerCase(), openSession)] : []),
-    ...named,
-    ...found.filter(({ key }) => !named.some(page => page.key === key)),
+  const isId = app !== undefined && isSessionId(words) && foundSessions.length === 0;
+  const matchingPages = pages.filter(({ name }) => containsAll(name, words));
+  const allCommands: Command[] = [
+    ...(isId ? [openByIdCommand(words.toLowerCase(), openSession)] : []),
+    ...matchingPages,
+    ...foundSessions.filter(({ key }) => !matchingPages.some(page => page.key === key)),
   ];
-  return { commands: all.slice(0, words === '' ? all.length : SHOWN_MAX), isSearching };
+  return { commands: allCommands.slice(0, words === '' ? allCommands.length : RESULTS_MAX), isSearching };
 }
 
-const newSession = (run: () => void): Command => ({
+const newSessionCommand = (run: () => void): Command => ({
   ...{ key: 'new', icon: 'plus', name: 'New session', about: 'Action', run },
 });
 
-const byId = (id: string, open: (id: string) => void): Command => ({
+const openByIdCommand = (id: string, open: (id: string) => void): Command => ({
   ...{ key: `open ${id}`, icon: 'sessions', name: id, about: 'Session' },
   run: () => open(id),
 });

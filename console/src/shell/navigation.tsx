@@ -11,7 +11,7 @@ import { OUTBOX, PAGES, SERVICE_PAGES } from './places.ts';
 import { ThemeToggle } from './theme-toggle.tsx';
 import { WaitingMark } from './waiting-mark.tsx';
 
-const ENTRY =
+const ENTRY_CLASS =
   'flex h-10 md:h-7 items-center gap-2.5 rounded-md px-2.5 text-base md:text-sm text-soft transition-colors hover:bg-sunk hover:text-ink aria-[current=page]:bg-accent-soft aria-[current=page]:font-medium aria-[current=page]:text-accent';
 
 export function Navigation({
@@ -33,7 +33,7 @@ export function Navigation({
               <Link
                 to={to}
                 params={{ app }}
-                className={ENTRY}
+                className={ENTRY_CLASS}
                 activeOptions={{ exact: to === '/a/$app', includeSearch: false }}
                 {...(onNavigate ? { onClick: onNavigate } : {})}
               >
@@ -50,14 +50,14 @@ export function Navigation({
         <ul className="grid gap-px">
           {[...SERVICE_PAGES, ...(isOperator ? [OUTBOX] : [])].map(({ to, icon, name }) => (
             <li key={to}>
-              <Link to={to} className={ENTRY} {...(onNavigate ? { onClick: onNavigate } : {})}>
+              <Link to={to} className={ENTRY_CLASS} {...(onNavigate ? { onClick: onNavigate } : {})}>
                 <Icon name={icon} />
                 {name}
               </Link>
             </li>
           ))}
           <li>
-            <a href="/docs" className={ENTRY}>
+            <a href="/docs" className={ENTRY_CLASS}>
               <Icon name="docs" />
               Docs
             </a>

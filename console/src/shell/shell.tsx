@@ -3,7 +3,7 @@
 import { Dialog } from '@base-ui/react/dialog';
 import { Link, Outlet, useParams } from '@tanstack/react-router';
 import { useState, useSyncExternalStore } from 'react';
-import { onSignedIn, signInState } from '../api/credentials.ts';
+import { onSignInChange, signInState } from '../api/credentials.ts';
 import { totalWaitingCount, useInbox, useLiveInbox } from '../api/live-inbox.ts';
 import { SignInForm } from '../people/sign-in-form.tsx';
 import { StepUpDialog } from '../people/step-up-dialog.tsx';
@@ -18,7 +18,7 @@ import { SwitchSignIn } from './switch-sign-in.tsx';
 import { WaitingMark } from './waiting-mark.tsx';
 
 export function Shell() {
-  const state = useSyncExternalStore(onSignedIn, signInState);
+  const state = useSyncExternalStore(onSignInChange, signInState);
   if (state === 'unknown') return null;
   if (state === 'signed_out')
     return (
@@ -38,7 +38,7 @@ export function Shell() {
 function Frame() {
   const params = useParams({ strict: false });
   const app = params.app ?? recentApplication();
-  const [isFinding, setFinding] = useState(false);
+  const [isPaletteOpen, setIsPaletteOpen] = useState(false);
   if (params.app) rememberApplication(params.app);
   useLiveInbox();
   return (
@@ -53,7 +53,7 @@ function Frame() {
         <Brand />
         <span className="flex">
           <InboxButton />
-          <IconButton label="Go to" icon="search" onClick={() => setFinding(true)} />
+          <IconButton label="Go to" icon="search" onClick={() => setIsPaletteOpen(true)} />
           <Menu app={app} />
         </span>
       </header>
@@ -62,12 +62,12 @@ function Frame() {
         className="sticky top-0 hidden h-dvh flex-col gap-5 overflow-y-auto border-r border-line px-4 py-5 md:flex"
       >
         <Brand />
-        <PaletteButton open={() => setFinding(true)} />
+        <PaletteButton open={() => setIsPaletteOpen(true)} />
         <div className="min-h-0 flex-1">
           <Navigation app={app} />
         </div>
       </nav>
-      <CommandPalette app={app} open={isFinding} setOpen={setFinding} />
+      <CommandPalette app={app} open={isPaletteOpen} setOpen={setIsPaletteOpen} />
       <InboxNotice />
       <main id="main" tabIndex={-1} className="min-w-0 outline-none">
         <Outlet />

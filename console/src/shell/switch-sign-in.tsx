@@ -1,18 +1,18 @@
 // Asks for confirmation before the token of a link replaces the current sign-in.
 import { useSyncExternalStore } from 'react';
-import { answerOffer, offeredToken, onSignedIn, tryToken } from '../api/credentials.ts';
+import { answerOffer, offeredToken, onSignInChange, tryToken } from '../api/credentials.ts';
 import { Confirm } from '../ui/confirm.tsx';
 
 export function SwitchSignIn() {
-  const offered = useSyncExternalStore(onSignedIn, offeredToken);
-  if (offered === undefined) return null;
+  const tokenFromLink = useSyncExternalStore(onSignInChange, offeredToken);
+  if (tokenFromLink === undefined) return null;
   return (
     <Confirm
       title="Sign in with another token?"
       action="Switch"
       close={() => answerOffer(false)}
       act={async () => {
-        await tryToken(offered);
+        await tryToken(tokenFromLink);
         answerOffer(true);
       }}
     >

@@ -4,13 +4,13 @@ import { IconButton } from '../ui/button.tsx';
 import type { IconName } from '../ui/icon.tsx';
 import { applyTheme, storedTheme, type Theme } from './theme.ts';
 
-const NEXT: Readonly<Record<Theme, Theme>> = { system: 'light', light: 'dark', dark: 'system' };
+const NEXT_THEME: Readonly<Record<Theme, Theme>> = { system: 'light', light: 'dark', dark: 'system' };
 const ICONS: Readonly<Record<Theme, IconName>> = { system: 'system', light: 'sun', dark: 'moon' };
 const THEME_NAMES: Readonly<Record<Theme, string>> = { system: 'system', light: 'light', dark: 'dark' };
 
 export function ThemeToggle() {
   const [theme, setTheme] = useState(storedTheme);
-  const next = NEXT[theme];
+  const next = NEXT_THEME[theme];
   const change = (): void => {
     applyTheme(next);
     setTheme(next);

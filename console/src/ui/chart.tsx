@@ -19,10 +19,10 @@ export interface Bar {
 }
 
 /** Bars show their values only in charts that have at most this many. */
-const LABELLED_MAX = 14;
+const LABELLED_BARS_MAX = 14;
 const TICKS_MAX = 8;
 
-const HATCHED =
+const HATCHED_CLASS =
   'bg-[repeating-linear-gradient(45deg,var(--bad)_0_2px,var(--bad-soft)_2px_5px)] outline outline-1 -outline-offset-1 outline-bad';
 
 export function BarChart({
@@ -46,13 +46,19 @@ export function BarChart({
       <div role="img" aria-label={label}>
         <div aria-hidden="true" className="relative h-36">
           <div className="absolute inset-x-0 top-5 border-t border-dashed border-line">
-            {top > 0 && bars.length > LABELLED_MAX && (
+            {top > 0 && bars.length > LABELLED_BARS_MAX && (
               <span className="absolute -top-5 left-0 text-xs text-soft tabular-nums">{formatTop(top)}</span>
             )}
           </div>
           <div className="absolute inset-x-0 top-5 bottom-0 flex items-end gap-[2px] border-b border-line-strong">
             {bars.map(bar => (
-              <Column key={bar.key} bar={bar} top={top} labelled={bars.length <= LABELLED_MAX} headings={headings} />
+              <Column
+                key={bar.key}
+                bar={bar}
+                top={top}
+                labelled={bars.length <= LABELLED_BARS_MAX}
+                headings={headings}
+              />
             ))}
           </div>
           {top === 0 && (
@@ -90,15 +96,17 @@ function Column({
   readonly headings: readonly string[];
 }) {
   const share = (value: number): string => `${top > 0 ? (value / top) * 100 : 0}%`;
-  const told = cells.map((cell, at) => `${headings[at + 1]}: ${cell}`).join('\n');
+  const tooltipLines = cells.map((cell, at) => `${headings[at + 1]}: ${cell}`).join('\n');
   return (
-    <div className="group relative h-full min-w-0 flex-1 hover:bg-sunk" title={`${name}\n${told}`}>
+    <div className="group relative h-full min-w-0 flex-1 hover:bg-sunk" title={`${name}\n${tooltipLines}`}>
       {to > 0 && (
         <div
           className="absolute inset-x-0 mx-auto max-w-9 min-h-[2px] overflow-hidden rounded-t-[3px] bg-accent"
           style={{ bottom: share(from), height: share(to - from) }}
         >
-          {hatched > 0 && <div className={HATCHED} style={{ height: `${(hatched / to) * 100}%`, minHeight: 4 }} />}
+          {hatched > 0 && (
+            <div className={HATCHED_CLASS} style={{ height: `${(hatched / to) * 100}%`, minHeight: 4 }} />
+          )}
         </div>
       )}
       {labelled && to > 0 && (
@@ -137,7 +145,7 @@ export const BarList = ({
           </div>
           <div aria-hidden="true" className="h-2 rounded-full bg-sunk">
             <div
-              className={`h-full rounded-full ${value > 0 ? 'min-w-1' : ''} ${hatched ? HATCHED : 'bg-accent'}`}
+              className={`h-full rounded-full ${value > 0 ? 'min-w-1' : ''} ${hatched ? HATCHED_CLASS : 'bg-accent'}`}
               style={{ width: `${(value / top) * 100}%` }}
             />
           </div>

@@ -13,16 +13,16 @@ export function CopyButton({
   readonly label: string;
   readonly className?: string;
 }) {
-  const [said, setSaid] = useState<'copied' | 'failed' | undefined>();
+  const [copyState, setCopyState] = useState<'copied' | 'failed' | undefined>();
   useEffect(() => {
-    if (said === undefined) return;
-    const timer = setTimeout(() => setSaid(undefined), COPIED_MS);
+    if (copyState === undefined) return;
+    const timer = setTimeout(() => setCopyState(undefined), COPIED_MS);
     return () => clearTimeout(timer);
-  }, [said]);
+  }, [copyState]);
   const copy = (): void => {
     copyText(text).then(
-      () => setSaid('copied'),
-      () => setSaid('failed'),
+      () => setCopyState('copied'),
+      () => setCopyState('failed'),
     );
   };
   return (
@@ -33,9 +33,9 @@ export function CopyButton({
       title={label}
       className={`inline-flex size-7 shrink-0 items-center justify-center rounded text-faint transition-colors hover:bg-sunk hover:text-ink ${className}`}
     >
-      <Icon name={said === 'copied' ? 'check' : said === 'failed' ? 'warning' : 'copy'} size={15} />
+      <Icon name={copyState === 'copied' ? 'check' : copyState === 'failed' ? 'warning' : 'copy'} size={15} />
       <span role="status" className="sr-only">
-        {said === 'copied' ? 'Copied' : said === 'failed' ? 'Could not copy' : ''}
+        {copyState === 'copied' ? 'Copied' : copyState === 'failed' ? 'Could not copy' : ''}
       </span>
     </button>
   );

@@ -21,7 +21,7 @@ export const Dialog = ({
    * The first field, or else the first button. The initial focus must not be on the close button, where Enter would
    * close the dialog.
    */
-  const first = (): HTMLElement | null =>
+  const findFirstControl = (): HTMLElement | null =>
     content.current?.querySelector<HTMLElement>('input:not(:disabled), select, textarea') ??
     content.current?.querySelector<HTMLElement>('button:not(:disabled)') ??
     null;
@@ -30,7 +30,7 @@ export const Dialog = ({
       <Base.Portal>
         <Base.Backdrop className="fixed inset-0 z-40 bg-code/40" />
         <Base.Popup
-          initialFocus={() => first() ?? true}
+          initialFocus={() => findFirstControl() ?? true}
           className="fixed inset-x-0 bottom-0 z-50 max-h-[92dvh] overflow-y-auto rounded-t-xl border border-line bg-raised p-5 shadow-2xl md:inset-x-auto md:top-[14vh] md:bottom-auto md:left-1/2 md:max-h-[76vh] md:w-[480px] md:-translate-x-1/2 md:rounded-xl"
         >
           <div className="mb-4 flex items-start justify-between gap-4">

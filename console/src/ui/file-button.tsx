@@ -13,8 +13,8 @@ export function FileButton({
   readonly busy: boolean;
   readonly onFile: (form: FormData) => void;
 }) {
-  const chooser = useRef<HTMLInputElement>(null);
-  const choose = (event: ChangeEvent<HTMLInputElement>): void => {
+  const fileInput = useRef<HTMLInputElement>(null);
+  const onFileChosen = (event: ChangeEvent<HTMLInputElement>): void => {
     const file = event.target.files?.[0];
     event.target.value = '';
     if (!file) return;
@@ -24,10 +24,17 @@ export function FileButton({
   };
   return (
     <>
-      <Button look="primary" icon="plus" busy={busy} onClick={() => chooser.current?.click()}>
+      <Button look="primary" icon="plus" busy={busy} onClick={() => fileInput.current?.click()}>
         {label}
       </Button>
-      <input ref={chooser} type="file" accept={accept} aria-label={label} className="hidden" onChange={choose} />
+      <input
+        ref={fileInput}
+        type="file"
+        accept={accept}
+        aria-label={label}
+        className="hidden"
+        onChange={onFileChosen}
+      />
     </>
   );
 }

@@ -1,7 +1,7 @@
 // Form fields: a label, a native control, and a hint.
 import { type ComponentProps, type ReactNode, useId } from 'react';
 
-const CONTROL =
+const CONTROL_CLASS =
   'w-full rounded-md border border-line-strong bg-raised px-2.5 text-sm text-ink h-9 md:h-8 disabled:opacity-60 aria-invalid:border-bad';
 
 interface FieldProps {
@@ -20,7 +20,7 @@ export function TextField({ label, hint, problem, className = '', ...rest }: Fie
   const id = useId();
   return (
     <Labelled {...{ id, label, hint, problem, className }}>
-      <input id={id} className={CONTROL} {...ariaProps(id, { hint, problem })} {...rest} />
+      <input id={id} className={CONTROL_CLASS} {...ariaProps(id, { hint, problem })} {...rest} />
     </Labelled>
   );
 }
@@ -36,7 +36,7 @@ export function SelectField({
   const id = useId();
   return (
     <Labelled {...{ id, label, hint, problem, className }}>
-      <select id={id} className={CONTROL} {...ariaProps(id, { hint, problem })} {...rest}>
+      <select id={id} className={CONTROL_CLASS} {...ariaProps(id, { hint, problem })} {...rest}>
         {children}
       </select>
     </Labelled>

@@ -26,15 +26,17 @@ export function JsonField({
 }) {
   const id = useId();
   const area = useRef<HTMLTextAreaElement>(null);
-  const show = (offset = 0): void => {
-    const text = area.current;
-    if (!text) return;
-    text.focus();
-    text.setSelectionRange(offset, Math.max(offset + 1, endOf(value, offset)));
+  const moveCursorTo = (offset = 0): void => {
+    const element = area.current;
+    if (!element) return;
+    element.focus();
+    element.setSelectionRange(offset, Math.max(offset + 1, lineEndOf(value, offset)));
     const line = value.slice(0, offset).split('\n').length - 1;
-    text.scrollTop = Math.max(0, (line - 2) * (text.scrollHeight / Math.max(1, value.split('\n').length)));
+    element.scrollTop = Math.max(0, (line - 2) * (element.scrollHeight / Math.max(1, value.split('\n').length)));
   };
-  const described = [hint ? `${id}-hint` : '', problems.length > 0 ? `${id}-problems` : ''].filter(Boolean).join(' ');
+  const descriptionIds = [hint ? `${id}-hint` : '', problems.length > 0 ? `${id}-problems` : '']
+    .filter(Boolean)
+    .join(' ');
   return (
     <div className="min-w-0">
       <label htmlFor={id} className="mb-1 block text-sm font-medium">
@@ -49,7 +51,7 @@ export function JsonField({
         autoCapitalize="none"
         wrap="off"
         aria-invalid={problems.length > 0 || undefined}
-        aria-describedby={described || undefined}
+        aria-describedby={descriptionIds || undefined}
         className="block w-full overflow-x-auto rounded-md border border-line-strong bg-raised px-2.5 py-1.5 font-mono text-xs leading-relaxed read-only:bg-sunk aria-invalid:border-bad"
       />
       {problems.length > 0 && (
@@ -58,7 +60,7 @@ export function JsonField({
             <li key={message}>
               <button
                 type="button"
-                onClick={() => show(offset)}
+                onClick={() => moveCursorTo(offset)}
                 className="rounded text-left break-words text-bad underline decoration-dotted underline-offset-2"
               >
                 {message}
@@ -76,7 +78,7 @@ export function JsonField({
   );
 }
 
-const endOf = (text: string, offset: number): number => {
+const lineEndOf = (text: string, offset: number): number => {
   const end = text.indexOf('\n', offset);
   return end < 0 ? text.length : end;
 };

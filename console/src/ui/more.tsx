@@ -3,7 +3,7 @@ import { Button } from './button.tsx';
 
 export const LoadMore = ({
   list: { hasNextPage, isFetchingNextPage, fetchNextPage },
-  what,
+  what: label,
 }: {
   readonly list: {
     readonly hasNextPage: boolean;
@@ -14,6 +14,6 @@ export const LoadMore = ({
 }) =>
   hasNextPage ? (
     <Button className="mt-4" busy={isFetchingNextPage} onClick={() => void fetchNextPage()}>
-      {what}
+      {label}
     </Button>
   ) : null;

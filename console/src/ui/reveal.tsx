@@ -8,7 +8,7 @@ import { CheckField } from './form.tsx';
 export function Reveal({
   title,
   secret,
-  what,
+  what: secretName,
   close,
 }: {
   readonly title: string;
@@ -17,18 +17,18 @@ export function Reveal({
   readonly what: string;
   readonly close: () => void;
 }) {
-  const [stored, setStored] = useState(false);
+  const [isStored, setIsStored] = useState(false);
   return (
     <Dialog
       open
-      onClose={() => stored && close()}
+      onClose={() => isStored && close()}
       title={title}
       about="It cannot be shown again: only a hash is stored. Save it where your program can read it."
     >
-      <CodeBlock code={secret} label={`the ${what}`} />
+      <CodeBlock code={secret} label={`the ${secretName}`} />
       <div className="mt-4 flex flex-wrap items-center justify-between gap-3">
-        <CheckField label="I have stored it" checked={stored} onChange={event => setStored(event.target.checked)} />
-        <Button look="primary" disabled={!stored} onClick={close}>
+        <CheckField label="I have stored it" checked={isStored} onChange={event => setIsStored(event.target.checked)} />
+        <Button look="primary" disabled={!isStored} onClick={close}>
           Done
         </Button>
       </div>

@@ -2,9 +2,9 @@
 import { useSyncExternalStore } from 'react';
 
 const TICK_MS = 1_000;
-const MINUTE = 60;
-const HOUR = 3_600;
-const DAY = 86_400;
+const MINUTE_SECONDS = 60;
+const HOUR_SECONDS = 3_600;
+const DAY_SECONDS = 86_400;
 
 let nowMs = Date.now();
 const listeners = new Set<() => void>();
@@ -58,30 +58,31 @@ export function ElapsedTime({ from, to }: { readonly from: string; readonly to?:
 
 export function agoWords(seconds: number): string {
   if (seconds < 5) return 'just now';
-  if (seconds < MINUTE) return `${Math.floor(seconds)} s ago`;
-  if (seconds < HOUR) return `${Math.floor(seconds / MINUTE)} min ago`;
-  if (seconds < DAY) return `${Math.floor(seconds / HOUR)} h ago`;
-  return `${Math.floor(seconds / DAY)} d ago`;
+  if (seconds < MINUTE_SECONDS) return `${Math.floor(seconds)} s ago`;
+  if (seconds < HOUR_SECONDS) return `${Math.floor(seconds / MINUTE_SECONDS)} min ago`;
+  if (seconds < DAY_SECONDS) return `${Math.floor(seconds / HOUR_SECONDS)} h ago`;
+  return `${Math.floor(seconds / DAY_SECONDS)} d ago`;
 }
 
 export function leftWords(seconds: number): string {
   if (seconds <= 0) return 'time is up';
-  if (seconds < MINUTE) return 'less than a minute left';
-  if (seconds < HOUR) return `${Math.floor(seconds / MINUTE)} min left`;
-  if (seconds < 2 * DAY) return `${Math.floor(seconds / HOUR)} h left`;
-  return `${Math.floor(seconds / DAY)} days left`;
+  if (seconds < MINUTE_SECONDS) return 'less than a minute left';
+  if (seconds < HOUR_SECONDS) return `${Math.floor(seconds / MINUTE_SECONDS)} min left`;
+  if (seconds < 2 * DAY_SECONDS) return `${Math.floor(seconds / HOUR_SECONDS)} h left`;
+  return `${Math.floor(seconds / DAY_SECONDS)} days left`;
 }
 
 /** Formats as `1:02:03`, `4:05` or `0:07`. */
 export function durationWords(seconds: number): string {
-  const whole = Math.max(0, Math.floor(seconds));
-  const two = (part: number): string => String(part).padStart(2, '0');
-  const minutes = Math.floor((whole % HOUR) / MINUTE);
-  if (whole >= HOUR) return `${Math.floor(whole / HOUR)}:${two(minutes)}:${two(whole % MINUTE)}`;
-  return `${minutes}:${two(whole % MINUTE)}`;
+  const wholeSeconds = Math.max(0, Math.floor(seconds));
+  const twoDigits = (part: number): string => String(part).padStart(2, '0');
+  const minutes = Math.floor((wholeSeconds % HOUR_SECONDS) / MINUTE_SECONDS);
+  if (wholeSeconds >= HOUR_SECONDS)
+    return `${Math.floor(wholeSeconds / HOUR_SECONDS)}:${twoDigits(minutes)}:${twoDigits(wholeSeconds % MINUTE_SECONDS)}`;
+  return `${minutes}:${twoDigits(wholeSeconds % MINUTE_SECONDS)}`;
 }
 
-const FULL = new Intl.DateTimeFormat(undefined, {
+const FULL_FORMAT = new Intl.DateTimeFormat(undefined, {
   day: 'numeric',
   month: 'short',
   year: 'numeric',
@@ -91,7 +92,7 @@ const FULL = new Intl.DateTimeFormat(undefined, {
   hourCycle: 'h23',
   timeZoneName: 'short',
 });
-const CLOCK = new Intl.DateTimeFormat(undefined, {
+const CLOCK_FORMAT = new Intl.DateTimeFormat(undefined, {
   hour: '2-digit',
   minute: '2-digit',
   second: '2-digit',
@@ -99,7 +100,7 @@ const CLOCK = new Intl.DateTimeFormat(undefined, {
 });
 
 /** The time in the time zone of this browser, with the name of the time zone. */
-export const fullTime = (time: string): string => FULL.format(new Date(time));
+export const fullTime = (time: string): string => FULL_FORMAT.format(new Date(time));
 
 /** `2026-11-23 10:51:02 UTC`: for tooltips, to compare with logs. */
 export const utcTime = (time: string): string => `${new Date(time).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
@@ -110,7 +111,7 @@ export const TimeText = ({ time }: { readonly time: string }) => (
     {fullTime(time)}
   </time>
 );
-export const clockTime = (time: string): string => CLOCK.format(new Date(time));
+export const clockTime = (time: string): string => CLOCK_FORMAT.format(new Date(time));
 
 const UNITS = ['B', 'KB', 'MB', 'GB', 'TB'] as const;
 

@@ -68,11 +68,11 @@ export class AgentActions {
     request: PrepareAction,
     idempotencyKey: string | undefined,
   ): Promise<{ readonly action: Action; readonly isReplayed: boolean }> {
-    assertOwn(caller, appId);
+    assertOwnApplication(caller, appId);
     const { invocations, store, audit } = this.#parts;
     if (request.executeOnApproval && !caller.scopes.has(EXECUTE_SCOPE)) throw scopeMissing([EXECUTE_SCOPE]);
     const granted = await invocations.granted(caller, operationId, request.revision);
-    if (idempotencyKey === undefined) throw keyRequired();
+    if (idempotencyKey === undefined) throw idempotencyKeyRequired();
     const approver = approverOf(granted, request.endUser);
     if (approver === 'end_user') await this.#assertEndUser(caller, request.endUser);
     const { input = {}, maxCost, metadata } = request;
@@ -82,17 +82,18 @@ export class AgentActions {
       ...(metadata ? { metadata } : {}),
     });
     const row = await this.#newRow(caller, granted, approver, request, idempotencyKey, maxCost ?? reserved);
-    const inserted = await store.atomically(async trx => {
+    const insertOutcome = await store.atomically(async trx => {
       const inserted = await trx.actions.insert(row, LIMITS);
       if (inserted === 'inserted') await audit.record('action.prepared', row, byAgent(caller), trx, { approver });
       return inserted;
     });
-    if (inserted === 'application_full')
+    if (insertOutcome === 'application_full')
       throw limitReached('open Actions in this application', OPEN_ACTIONS_PER_APPLICATION_MAX);
-    if (inserted === 'end_user_full') throw tooManyOpenActions();
-    if (inserted !== 'inserted' && 'alike' in inserted) throw alreadyPrepared(inserted.alike);
-    if (inserted !== 'inserted' && !inserted.existing.requestDigest.equals(row.requestDigest)) throw keyConflict();
-    if (inserted !== 'inserted') return { action: await this.#view(inserted.existing), isReplayed: true };
+    if (insertOutcome === 'end_user_full') throw tooManyOpenActions();
+    if (insertOutcome !== 'inserted' && 'alike' in insertOutcome) throw alreadyPrepared(insertOutcome.alike);
+    if (insertOutcome !== 'inserted' && !insertOutcome.existing.requestDigest.equals(row.requestDigest))
+      throw idempotencyKeyConflict();
+    if (insertOutcome !== 'inserted') return { action: await this.#view(insertOutcome.existing), isReplayed: true };
     return { action: await this.#view(row), isReplayed: false };
   }
 
@@ -104,7 +105,7 @@ export class AgentActions {
     query: ActionQuery,
     signal: AbortSignal,
   ): Promise<Action> {
-    assertOwn(caller, appId);
+    assertOwnApplication(caller, appId);
     const row = await this.#get(caller, jobId);
     await this.#assertVisible(caller, row);
     return this.#view(await this.#waitForChange(caller, row, query, signal));
@@ -112,13 +113,13 @@ export class AgentActions {
 
   #waitForChange(caller: AgentCaller, row: ActionRow, { wait = 0, since }: ActionQuery, signal: AbortSignal) {
     const { following, clock } = this.#parts;
-    const known = since ?? statusAt(row, clock.now());
+    const knownStatus = since ?? statusAt(row, clock.now());
     return following.changed(
       row,
       {
         concerns: changedId => changedId === row.id,
         read: () => this.#get(caller, row.id),
-        isChanged: now => now.endedAt !== undefined || statusAt(now, clock.now()) !== known,
+        isChanged: currentRow => currentRow.endedAt !== undefined || statusAt(currentRow, clock.now()) !== knownStatus,
         changesAt: ({ expiresAt }) => expiresAt,
       },
       wait,
@@ -127,7 +128,7 @@ export class AgentActions {
   }
 
   async cancel(caller: AgentCaller, appId: string, jobId: string): Promise<Action> {
-    assertOwn(caller, appId);
+    assertOwnApplication(caller, appId);
     const { store, audit, clock } = this.#parts;
     const row = await this.#get(caller, jobId);
     if (row.keyId !== caller.keyId) throw notFound('Action', jobId);
@@ -137,9 +138,9 @@ export class AgentActions {
       return cancelled;
     });
     if (cancelled) return this.#view(cancelled);
-    const now = await this.#get(caller, jobId);
-    assertNotOver(now, statusAt(now, clock.now()));
-    throw notCancellable(now);
+    const latestRow = await this.#get(caller, jobId);
+    assertNotOver(latestRow, statusAt(latestRow, clock.now()));
+    throw notCancellable(latestRow);
   }
 
   /**
@@ -152,14 +153,14 @@ export class AgentActions {
     { digest }: ExecuteAction,
     options: ExecuteOptions,
   ): Promise<InvokedOperation> {
-    assertOwn(caller, appId);
-    const found = await this.#get(caller, jobId);
-    await this.#assertVisible(caller, found);
-    if (digest !== found.digest) throw digestMismatch(found);
-    const executed = await this.#executedInvocation(found, options);
+    assertOwnApplication(caller, appId);
+    const initialRow = await this.#get(caller, jobId);
+    await this.#assertVisible(caller, initialRow);
+    if (digest !== initialRow.digest) throw digestMismatch(initialRow);
+    const executed = await this.#executedInvocation(initialRow, options);
     if (executed) return { invocation: executed, isReplayed: true };
     // If an execution was withdrawn, the Action is approved again.
-    const row = found.invocationId ? await this.#get(caller, jobId) : found;
+    const row = initialRow.invocationId ? await this.#get(caller, jobId) : initialRow;
     this.#assertExecutable(row);
     const granted = await this.#requireGranted(caller, row);
     await this.#assertEndUserExists(row);
@@ -186,15 +187,15 @@ export class AgentActions {
           this.#assertExecutable(locked);
           const inserted = await trx.invocations.insert(invocation, rates, limits);
           if (inserted !== 'inserted') return inserted;
-          const executing = await trx.actions.execute(
+          const executedRow = await trx.actions.execute(
             row.applicationId,
             row.id,
             invocation.id,
             this.#parts.clock.now(),
           );
-          if (!executing) throw new Error(`the Action ${row.id} is approved but was not executed`);
+          if (!executedRow) throw new Error(`the Action ${row.id} is approved but was not executed`);
           const details = { invocationId: invocation.id };
-          await this.#parts.audit.record('action.executed', executing, byAgent(caller), trx, details);
+          await this.#parts.audit.record('action.executed', executedRow, byAgent(caller), trx, details);
           return inserted;
         }),
     });
@@ -283,7 +284,7 @@ export class AgentActions {
     const id = newId<ActionId>(now);
     const expiresAt = addMs(now, expiresIn * 1000);
     const notBefore = notBeforeIn(request.notBefore, expiresAt);
-    const said = reason === undefined ? '' : plainReason(reason);
+    const cleanReason = reason === undefined ? '' : plainReason(reason);
     const sessionId = await this.#sessionIn(applicationId, input);
     const nonce = randomBytes(NONCE_BYTES).toString('base64url');
     const contentParts = { jobId: id, applicationId, operation, input, endUser, maxCost, notBefore, expiresAt, nonce };
@@ -294,7 +295,7 @@ export class AgentActions {
       ...(endUser ? { providerId: endUser.providerId, subject: endUser.subject } : {}),
       ...{ digest: digestOfContent(action), likeness: likenessOf(secret, contentParts) },
       sealedContent: await content.seal({ id, applicationId }, action),
-      ...(said === '' ? {} : { reason: said }),
+      ...(cleanReason === '' ? {} : { reason: cleanReason }),
       ...(sessionId === undefined ? {} : { sessionId }),
       ...(metadata ? { metadata } : {}),
       ...{ idempotencyKey, requestDigest: requestDigest(secret, { prepare: operation.id, request }) },
@@ -317,16 +318,16 @@ function notBeforeIn(text: string | undefined, expiresAt: Date): Date | undefine
   throw invalidRequest([{ path: 'notBefore', message: `must be before the expiry (${expiresAt.toISOString()})` }]);
 }
 
-function assertOwn({ applicationId }: AgentCaller, appId: string): void {
+function assertOwnApplication({ applicationId }: AgentCaller, appId: string): void {
   if (appId !== applicationId) throw notFound('Application', appId);
 }
 
-const keyRequired = (): Error =>
+const idempotencyKeyRequired = (): Error =>
   fault('idempotency_key_required', 'Preparing an Action requires an Idempotency-Key.', {
     advice: 'Send the header Idempotency-Key, and send the same value if you repeat the request.',
   });
 
-const keyConflict = (): Error =>
+const idempotencyKeyConflict = (): Error =>
   fault('idempotency_conflict', 'This Idempotency-Key was already used with a different request.', {
     advice: 'Use a new key for a different request.',
   });

@@ -50,11 +50,11 @@ export class ApplicationActions {
       ...(status === undefined ? {} : { states: [status] }),
       ...(cursor === undefined ? {} : { before: cursors.read<ActionId>(name, cursor) }),
     });
-    const shown = await Promise.all(
+    const listedActions = await Promise.all(
       rows.map(async row => ({ id: row.id, view: await this.#viewOf(caller, application, row) })),
     );
     return pageOf(
-      shown,
+      listedActions,
       limit,
       ({ view }) => view,
       last => cursors.after(name, last),

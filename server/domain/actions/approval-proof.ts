@@ -31,9 +31,9 @@ export class ApprovalProofs {
    * Returns options for the browser. Undefined if the person has no passkey, or if passkeys do not work at this origin.
    */
   async challenge(passkeys: ApproverPasskeys, digest: string, origin: URL): Promise<JsonObject | undefined> {
-    const own = await passkeys.list();
-    if (own.length === 0 || isAddress(origin)) return undefined;
-    const { publicKey } = await this.#webauthn.signingChallenge(partyOf(origin), bytesOfDigest(digest), own);
+    const ownPasskeys = await passkeys.list();
+    if (ownPasskeys.length === 0 || isIpAddress(origin)) return undefined;
+    const { publicKey } = await this.#webauthn.signingChallenge(partyOf(origin), bytesOfDigest(digest), ownPasskeys);
     return publicKey as JsonObject; // The library returns options that are sent as JSON.
   }
 
@@ -43,16 +43,16 @@ export class ApprovalProofs {
    * verification.
    */
   async verify(passkeys: ApproverPasskeys, digest: string, origin: URL, response: JsonObject): Promise<VerifiedProof> {
-    const read = this.#webauthn.readAuthentication(response);
-    const credentialId = read && Buffer.from(read.id, 'base64url');
+    const parsedResponse = this.#webauthn.readAuthentication(response);
+    const credentialId = parsedResponse && Buffer.from(parsedResponse.id, 'base64url');
     const passkey = credentialId && (await passkeys.list()).find(one => one.credentialId.equals(credentialId));
-    if (!passkey || isAddress(origin)) throw notVerified();
+    if (!passkey || isIpAddress(origin)) throw notVerified();
     const party = partyOf(origin);
     const challenge = bytesOfDigest(digest).toString('base64url');
-    const counter = await this.#webauthn.verifyAuthentication(party, challenge, read, passkey);
+    const counter = await this.#webauthn.verifyAuthentication(party, challenge, parsedResponse, passkey);
     const publicKey = counter === undefined ? undefined : await this.#webauthn.passkeyJwk(passkey.publicKey);
     if (counter === undefined || !publicKey || !(await passkeys.used(passkey.id, counter))) throw notVerified();
-    const { clientDataJSON, authenticatorData, signature } = read.response;
+    const { clientDataJSON, authenticatorData, signature } = parsedResponse.response;
     return {
       ...{ publicKey, rpId: party.id },
       proof: { credentialId: passkey.credentialId.toString('base64url'), clientDataJSON, authenticatorData, signature },
@@ -61,7 +61,7 @@ export class ApprovalProofs {
 }
 
 /** Passkeys are bound to a host name, so they do not work at an IP address. */
-const isAddress = ({ hostname }: URL): boolean => isIP(hostname.replace(/^\[|\]$/g, '')) !== 0;
+const isIpAddress = ({ hostname }: URL): boolean => isIP(hostname.replace(/^\[|\]$/g, '')) !== 0;
 
 const notVerified = (): Error =>
   fault('verification_failed', 'The passkey has not signed this Action. Nothing was decided.', {

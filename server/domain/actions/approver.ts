@@ -18,7 +18,7 @@ export interface ApproverPasskeys {
   used(id: string, counter: number): Promise<boolean>;
 }
 
-interface VerifiedApproval {
+interface VerifiedApprover {
   readonly applicationId: ApplicationId;
   /** The strength of the proof of identity, and when it was given. */
   readonly acr: Acr;
@@ -30,14 +30,14 @@ interface VerifiedApproval {
   readonly source: AuditSource;
 }
 
-export interface MemberApprover extends VerifiedApproval {
+export interface MemberApprover extends VerifiedApprover {
   /** An `owner` may also decide what a member may decide. */
   readonly kind: 'member' | 'owner';
   /** Id of the account. */
   readonly id: string;
 }
 
-export interface EndUserApprover extends VerifiedApproval {
+export interface EndUserApprover extends VerifiedApprover {
   readonly kind: 'end_user';
   readonly endUser: EndUser;
   /** All names by which agents may name this person. The first one is `endUser`. */

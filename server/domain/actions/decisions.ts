@@ -55,17 +55,17 @@ export interface ReaderPermissions {
 
 export class Decisions {
   readonly #parts: DecisionsParts;
-  readonly #byEndUser: SharedTally;
+  readonly #endUserTally: SharedTally;
 
   constructor(parts: DecisionsParts) {
     this.#parts = parts;
     const limit = { name: 'decisions', max: END_USER_DECISIONS_PER_HOUR, withinMs: HOUR_MS, scope: 'account' } as const;
-    this.#byEndUser = parts.tallies.of({ ...limit, what: 'Decisions' });
+    this.#endUserTally = parts.tallies.of({ ...limit, what: 'Decisions' });
   }
 
   /** Returns an Action that names this end user. A member may be the one who decides it. */
   async readFor(endUser: EndUserApprover, jobId: string): Promise<ApplicationAction> {
-    return this.#shownTo(await this.#requireNaming(endUser, jobId));
+    return this.#viewForEndUser(await this.#requireNaming(endUser, jobId));
   }
 
   /** Returns the Actions that name this end user, newest first. */
@@ -74,11 +74,11 @@ export class Decisions {
     filter: Pick<ActionFilter, 'states' | 'before' | 'limit'>,
   ): Promise<readonly ApplicationAction[]> {
     const rows = await this.#parts.store.actions.list(applicationId, { ...filter, endUsers: names });
-    return Promise.all(rows.map(row => this.#shownTo(row)));
+    return Promise.all(rows.map(row => this.#viewForEndUser(row)));
   }
 
   /** Returns the Action as shown to the end user whom it names. */
-  #shownTo(row: ActionRow): Promise<ApplicationAction> {
+  #viewForEndUser(row: ActionRow): Promise<ApplicationAction> {
     return this.shown(row, { mayDecide: row.approver === 'end_user', maySeeContent: true });
   }
 
@@ -98,14 +98,19 @@ export class Decisions {
   ): Promise<ApplicationAction> {
     const { store, clock, audit, isFromSession, prompt } = this.#parts;
     if (request.decision === 'approve' && isFromSession(peer)) throw fromSession();
-    const found = await this.#requireAction(approver, jobId);
-    if (approver.kind === 'end_user') await this.#byEndUser.take(nameOf(approver));
-    if (request.digest !== found.digest) throw digestMismatch(found);
-    this.#assertUndecided(found);
-    const record = await this.#record(approver, found, request, origin);
+    const initialRow = await this.#requireAction(approver, jobId);
+    if (approver.kind === 'end_user') await this.#endUserTally.take(tallyNameOf(approver));
+    if (request.digest !== initialRow.digest) throw digestMismatch(initialRow);
+    this.#assertUndecided(initialRow);
+    const record = await this.#record(approver, initialRow, request, origin);
     const decided = await store.atomically(async trx => {
       const now = clock.now();
-      const row = await trx.actions.decide(found.applicationId, found.id, this.#change(found, request, record), now);
+      const row = await trx.actions.decide(
+        initialRow.applicationId,
+        initialRow.id,
+        this.#stateChange(initialRow, request, record),
+        now,
+      );
       if (!row) return undefined;
       const fact = row.state === 'approved' ? 'action.approved' : 'action.refused';
       await audit.record(fact, row, approver.source, trx, { method: record.method, acr: record.acr });
@@ -113,7 +118,7 @@ export class Decisions {
     });
     if (!decided) {
       this.#assertUndecided(await this.#requireAction(approver, jobId));
-      throw alreadyDecided(found, 'expired');
+      throw alreadyDecided(initialRow, 'expired');
     }
     if (decided.executeAt) prompt(EXECUTE_TASK);
     return this.shown(decided, { mayDecide: true, maySeeContent: true });
@@ -208,17 +213,17 @@ export class Decisions {
     return { kind: 'end_user', id };
   }
 
-  #change(row: ActionRow, { decision }: DecideAction, record: DecisionRecord): ActionDecision {
-    const stored: JsonObject = storedDecision(record);
-    if (decision === 'refuse') return { state: 'refused', decision: stored };
+  #stateChange(row: ActionRow, { decision }: DecideAction, record: DecisionRecord): ActionDecision {
+    const storedRecord: JsonObject = storedDecision(record);
+    if (decision === 'refuse') return { state: 'refused', decision: storedRecord };
     const { notBefore, executesOnApproval } = row;
     const now = this.#parts.clock.now();
     const executeAt = notBefore && notBefore > now ? notBefore : now;
-    return { state: 'approved', decision: stored, ...(executesOnApproval ? { executeAt } : {}) };
+    return { state: 'approved', decision: storedRecord, ...(executesOnApproval ? { executeAt } : {}) };
   }
 }
 
-const nameOf = ({
+const tallyNameOf = ({
   applicationId,
   endUser,
 }: {

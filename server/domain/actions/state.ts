@@ -10,11 +10,11 @@ export function statusAt({ state, expiresAt }: Pick<ActionRow, 'state' | 'expire
 
 export const isOpen = (status: ActionStatus): boolean => OPEN_ACTION_STATUSES.some(open => open === status);
 
-const FINAL_STATUSES: readonly ActionStatus[] = ['refused', 'expired', 'cancelled'];
+const ENDED_WITHOUT_EXECUTION: readonly ActionStatus[] = ['refused', 'expired', 'cancelled'];
 
 /** @throws Fault `expired` for an Action that was refused or cancelled, or that has expired. */
 export function assertNotOver({ id }: Pick<ActionRow, 'id'>, status: ActionStatus): void {
-  if (!FINAL_STATUSES.includes(status)) return;
+  if (!ENDED_WITHOUT_EXECUTION.includes(status)) return;
   throw fault('expired', `The Action ${id} is ${status}. Nothing was started.`, {
     advice: 'Prepare a new Action if the call is still needed.',
     details: { status },

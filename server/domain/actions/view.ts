@@ -45,13 +45,13 @@ export interface ApplicationActionViewParts extends ActionViewParts {
 
 export function applicationActionView(row: ActionRow, parts: ApplicationActionViewParts): ApplicationAction {
   const { application, operation, keyName, content, mayDecide, now } = parts;
-  const asksFor = content && render(operation, content.input);
+  const renderedInput = content && render(operation, content.input);
   return {
     ...actionView(row, parts),
     application: { id: application.id, name: application.name },
     operationTitle: operation.title,
     agent: { name: keyName },
-    ...(asksFor ? { asksFor: { summary: asksFor.summary, fields: [...asksFor.fields] } } : {}),
+    ...(renderedInput ? { asksFor: { summary: renderedInput.summary, fields: [...renderedInput.fields] } } : {}),
     mayDecide: mayDecide && statusAt(row, now) === 'awaiting_approval',
   };
 }

@@ -6,7 +6,7 @@ import type { ApplicationId } from '../../kit/ids.ts';
 import type { Audit, AuditSource, AuditTransaction } from '../audit/audit.ts';
 import { ActionAudit } from './action-audit.ts';
 
-const CANCEL_REASON = 'withdrawn';
+const OPERATION_WITHDRAWN = 'withdrawn';
 const END_USER_DELETED = 'end_user_deleted';
 
 interface CancelParts {
@@ -15,22 +15,22 @@ interface CancelParts {
   readonly now: Date;
 }
 
-export async function cancelActionsOf(
+export async function cancelActionsOfOperation(
   trx: Pick<Atomic, 'actions'> & AuditTransaction,
   { applicationId, id }: { readonly applicationId: ApplicationId; readonly id: string },
   { audit, source, now }: CancelParts,
 ): Promise<void> {
-  const entries = new ActionAudit(audit);
-  for (const row of await trx.actions.cancelAll(applicationId, id, CANCEL_REASON, now))
-    await entries.record('action.cancelled', row, source, trx, { why: CANCEL_REASON });
+  const actionAudit = new ActionAudit(audit);
+  for (const row of await trx.actions.cancelAll(applicationId, id, OPERATION_WITHDRAWN, now))
+    await actionAudit.record('action.cancelled', row, source, trx, { why: OPERATION_WITHDRAWN });
 }
 
-export async function cancelActionsFor(
+export async function cancelActionsOfEndUser(
   trx: Pick<Atomic, 'actions'> & AuditTransaction,
   { applicationId, ...endUser }: EndUser & { readonly applicationId: ApplicationId },
   { audit, source, now }: CancelParts,
 ): Promise<void> {
-  const entries = new ActionAudit(audit);
+  const actionAudit = new ActionAudit(audit);
   for (const row of await trx.actions.cancelAllFor(applicationId, endUser, END_USER_DELETED, now))
-    await entries.record('action.cancelled', row, source, trx, { why: END_USER_DELETED });
+    await actionAudit.record('action.cancelled', row, source, trx, { why: END_USER_DELETED });
 }

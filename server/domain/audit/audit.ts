@@ -72,8 +72,8 @@ export class Audit {
       ...(userAgent === undefined ? {} : { userAgent: truncate(userAgent) }),
       ...(requestId === undefined ? {} : { requestId: truncate(requestId) }),
     });
-    const told = applicationId && namedEventOf(event, at);
-    if (told) await applicationEvents.append(applicationId, told);
+    const namedEvent = applicationId && namedEventOf(event, at);
+    if (namedEvent) await applicationEvents.append(applicationId, namedEvent);
   }
 }
 

@@ -8,7 +8,7 @@ import type { Log } from '../../kit/log.ts';
 import type { RequestSource, TokenProof } from '../identity/caller.ts';
 import type { Audit, AuditEvent } from './audit.ts';
 
-const EVERY_MS = 60_000;
+const RECORD_INTERVAL_MS = 60_000;
 /** Maximum number of keys that are remembered for a minute. Refusals of further keys are recorded each time. */
 const REMEMBERED_KEYS_MAX = 10_000;
 
@@ -52,11 +52,11 @@ export class CredentialNotices {
   #isDue(keyId: KeyId): boolean {
     const nowMs = this.#parts.clock.monotonicMs();
     const lastMs = this.#recordedMs.get(keyId);
-    if (lastMs !== undefined && nowMs - lastMs < EVERY_MS) return false;
+    if (lastMs !== undefined && nowMs - lastMs < RECORD_INTERVAL_MS) return false;
     this.#recordedMs.delete(keyId);
     this.#recordedMs.set(keyId, nowMs);
     for (const [oldest, atMs] of this.#recordedMs) {
-      if (this.#recordedMs.size <= REMEMBERED_KEYS_MAX && nowMs - atMs < EVERY_MS) break;
+      if (this.#recordedMs.size <= REMEMBERED_KEYS_MAX && nowMs - atMs < RECORD_INTERVAL_MS) break;
       this.#recordedMs.delete(oldest);
     }
     return true;

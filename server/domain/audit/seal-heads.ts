@@ -2,7 +2,7 @@
 // the newest seals were removed from the database. The file may be older than the database, for example after a
 // restore.
 import { readFile, rename, rm } from 'node:fs/promises';
-import { isCode, syncFolder, writeSynced } from '../../kit/durable.ts';
+import { hasCode, syncFolder, writeSynced } from '../../kit/durable.ts';
 import { giveToFolderOwner } from '../../kit/folder-owner.ts';
 
 export interface SealHead {
@@ -23,7 +23,7 @@ export class SealHeads {
 
   async read(): Promise<ReadonlyMap<string, SealHead>> {
     const text = await readFile(this.#path, 'utf8').catch(error => {
-      if (isCode(error, 'ENOENT')) return '';
+      if (hasCode(error, 'ENOENT')) return '';
       throw error;
     });
     return new Map(
@@ -37,14 +37,14 @@ export class SealHeads {
   /** Replaces the stored heads of these chains, and keeps those of the other chains. */
   async advance(heads: ReadonlyMap<string, SealHead>): Promise<void> {
     const all = new Map([...(await this.read()), ...heads]);
-    const fresh = `${this.#path}.${crypto.randomUUID()}`;
+    const temporaryPath = `${this.#path}.${crypto.randomUUID()}`;
     const lines = [...all].map(([chain, { number, digest }]) => `${chain} ${number} ${digest}\n`);
     try {
-      await writeSynced(fresh, file => file.writeFile(lines.join('')));
-      giveToFolderOwner(fresh, this.#folder);
-      await rename(fresh, this.#path);
+      await writeSynced(temporaryPath, file => file.writeFile(lines.join('')));
+      giveToFolderOwner(temporaryPath, this.#folder);
+      await rename(temporaryPath, this.#path);
     } finally {
-      await rm(fresh, { force: true });
+      await rm(temporaryPath, { force: true });
     }
     await syncFolder(this.#folder);
   }

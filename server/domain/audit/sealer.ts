@@ -33,39 +33,43 @@ export class Sealer {
   async seal(): Promise<{ sealed: number }> {
     const { store, heads, log } = this.#parts;
     const storedHeads = await heads.read();
-    const made = new Map<string, SealHead>();
+    const newHeads = new Map<string, SealHead>();
     let sealed = 0;
     for (const chain of await store.audit.unsealed()) {
       // If a chain has lost seals, its stored head is not changed, so that the loss stays visible.
-      const isIntact = await this.#hasSealed(chain, storedHeads.get(chain));
+      const isIntact = await this.#isHeadStored(chain, storedHeads.get(chain));
       if (!isIntact) log.error('audit.seals_missing', { chain });
       for (;;) {
-        const seal = await this.#next(chain);
+        const seal = await this.#nextSeal(chain);
         if (!seal || !(await store.audit.insertSeal(seal))) break;
-        if (isIntact) made.set(chain, { number: seal.number, digest: sealDigest(seal.jws) });
+        if (isIntact) newHeads.set(chain, { number: seal.number, digest: sealDigest(seal.jws) });
         sealed += seal.rowDigests.length;
       }
     }
-    if (made.size > 0) await heads.advance(made);
+    if (newHeads.size > 0) await heads.advance(newHeads);
     return { sealed };
   }
 
-  async #hasSealed(chain: string, head: SealHead | undefined): Promise<boolean> {
+  async #isHeadStored(chain: string, head: SealHead | undefined): Promise<boolean> {
     if (!head) return true;
     const [seal] = await this.#parts.store.audit.sealsAfter(chain, head.number - 1, 1);
     return seal?.number === head.number && sealDigest(seal.jws) === head.digest;
   }
 
-  async #next(chain: string): Promise<SealRow | undefined> {
+  async #nextSeal(chain: string): Promise<SealRow | undefined> {
     const { store, keys, clock } = this.#parts;
-    const before = await store.audit.lastSeal(chain);
-    const rows = entriesBeforeGap(await store.audit.entriesAfter(chain, before?.lastNumber ?? 0, ENTRIES_MAX));
+    const previousSeal = await store.audit.lastSeal(chain);
+    const rows = entriesBeforeGap(await store.audit.entriesAfter(chain, previousSeal?.lastNumber ?? 0, ENTRIES_MAX));
     const [first, last] = [rows[0], rows.at(-1)];
     if (!first || !last) return undefined;
     const at = clock.now();
     const digests = rows.map(entryDigest);
     const content: SealContent = {
-      ...{ chain, number: (before?.number ?? 0) + 1, ...(before ? { previous: sealDigest(before.jws) } : {}) },
+      ...{
+        chain,
+        number: (previousSeal?.number ?? 0) + 1,
+        ...(previousSeal ? { previous: sealDigest(previousSeal.jws) } : {}),
+      },
       ...{ first: first.number, firstId: first.id, last: last.number, lastId: last.id },
       ...{ count: rows.length, entries: listDigest(digests), at: at.toISOString() },
     };

@@ -61,7 +61,7 @@ export function namedEventOf({ action, actor, target, details = {} }: RecordedEn
   return { type: action, at, actor: actorOf(actor), detail };
 }
 
-const KINDS: Readonly<Record<RecordedEntry['actor']['kind'], Actor['kind']>> = {
+const ACTOR_KINDS: Readonly<Record<RecordedEntry['actor']['kind'], Actor['kind']>> = {
   account: 'account',
   agent_key: 'agentKey',
   consumer: 'consumer',
@@ -71,6 +71,6 @@ const KINDS: Readonly<Record<RecordedEntry['actor']['kind'], Actor['kind']>> = {
 };
 
 const actorOf = ({ kind, id }: RecordedEntry['actor']): Actor => ({
-  kind: KINDS[kind],
+  kind: ACTOR_KINDS[kind],
   ...(id === undefined ? {} : { id }),
 });

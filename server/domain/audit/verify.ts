@@ -93,10 +93,10 @@ class Walk {
   }
 
   async #checkSeal(seal: SealRow): Promise<boolean> {
-    const before = this.#previousSeal;
+    const priorSeal = this.#previousSeal;
     const isOld = seal.at < this.#forgottenBefore;
     // Numbers may begin above 1 only if the earlier entries were old enough to be removed.
-    const expected = before ? before.number + 1 : isOld ? seal.number : 1;
+    const expected = priorSeal ? priorSeal.number + 1 : isOld ? seal.number : 1;
     if (seal.number !== expected) this.#report('seal', expected, 'missing');
     else if (!(await this.#isGenuine(seal, isOld))) this.#report('seal', seal.number, 'changed');
     else await this.#compareEntries(seal, isOld);
@@ -108,18 +108,18 @@ class Walk {
 
   /** Whether the signature is valid and the row agrees with the signed content. */
   async #isGenuine(seal: SealRow, isOld: boolean): Promise<boolean> {
-    const signed = await this.#parts.keys.verified(seal.jws, SEAL_TYPE);
-    const content = signed && contentOf(signed);
+    const signedPayload = await this.#parts.keys.verified(seal.jws, SEAL_TYPE);
+    const content = signedPayload && contentOf(signedPayload);
     if (!content) return false;
-    const before = this.#previousSeal;
+    const priorSeal = this.#previousSeal;
     const digests = digestsOf(seal);
-    const isNext = before
-      ? content.previous === sealDigest(before.jws)
+    const isNext = priorSeal
+      ? content.previous === sealDigest(priorSeal.jws)
       : isOld || (seal.number === 1 && content.previous === undefined);
-    const head = this.#head?.number === seal.number ? this.#head.digest : undefined;
+    const headDigest = this.#head?.number === seal.number ? this.#head.digest : undefined;
     return (
       isNext &&
-      (head === undefined || head === sealDigest(seal.jws)) &&
+      (headDigest === undefined || headDigest === sealDigest(seal.jws)) &&
       content.chain === this.#chain &&
       content.number === seal.number &&
       content.first === seal.firstNumber &&

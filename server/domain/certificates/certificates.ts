@@ -56,9 +56,9 @@ export class Certificates {
   }
 
   async #read(caller: AgentCaller, file: Buffer): Promise<readonly ReadCertificate[]> {
-    const read = await this.#parts.workers.run(READ_CERTIFICATES, file, { of: caller.applicationId });
-    if ('refused' in read) throw fault('invalid_file', read.refused);
-    return read.certificates;
+    const output = await this.#parts.workers.run(READ_CERTIFICATES, file, { of: caller.applicationId });
+    if ('refused' in output) throw fault('invalid_file', output.refused);
+    return output.certificates;
   }
 
   async #insert(row: CertificateRow, certificates: readonly ReadCertificate[]): Promise<void> {
@@ -80,8 +80,8 @@ const viewOf = (row: CertificateRow): Certificate => ({
 });
 
 function warningsFor(certificates: readonly ReadCertificate[], now: Date): Warning[] {
-  const warn = (code: string, message: string, isSo: (certificate: ReadCertificate) => boolean): Warning[] => {
-    const subjects = certificates.filter(isSo).map(({ subject }) => subject);
+  const warn = (code: string, message: string, applies: (certificate: ReadCertificate) => boolean): Warning[] => {
+    const subjects = certificates.filter(applies).map(({ subject }) => subject);
     return subjects.length === 0 ? [] : [{ code, path: 'file', message: `${message}: ${subjects.join('; ')}.` }];
   };
   return [

@@ -29,12 +29,12 @@ export function readCertificates(file: Buffer): readonly ReadCertificate[] {
   const single = blocks.length === 0 ? parse(file) : undefined;
   if (single) return [describe(single)];
   if (blocks.length === 0) throw invalid('it contains no certificate', EXPECTED);
-  const found = new Map<string, ReadCertificate>();
+  const byFingerprint = new Map<string, ReadCertificate>();
   for (const [index, { label, body }] of blocks.entries()) {
     const certificate = readBlock(label, body, index + 1);
-    found.set(certificate.fingerprint, certificate);
+    byFingerprint.set(certificate.fingerprint, certificate);
   }
-  return [...found.values()];
+  return [...byFingerprint.values()];
 }
 
 interface Block {
@@ -54,18 +54,18 @@ function blocksOf(text: string): readonly Block[] {
     to: index + match.length,
   }));
   const nextEnds = new Map<string, number>();
-  const endOf = lines.map(() => -1);
+  const endIndexes = lines.map(() => -1);
   for (let at = lines.length - 1; at >= 0; at--) {
     const line = lines[at];
-    if (line?.isBegin) endOf[at] = nextEnds.get(line.label) ?? -1;
+    if (line?.isBegin) endIndexes[at] = nextEnds.get(line.label) ?? -1;
     else if (line) nextEnds.set(line.label, at);
   }
   const blocks: Block[] = [];
   for (let at = 0; at < lines.length; at++) {
-    const [begin, end] = [lines[at], lines[endOf[at] ?? -1]];
+    const [begin, end] = [lines[at], lines[endIndexes[at] ?? -1]];
     if (!begin || !end) continue;
     blocks.push({ label: begin.label, body: text.slice(begin.to, end.from) });
-    at = endOf[at] ?? at;
+    at = endIndexes[at] ?? at;
   }
   return blocks;
 }

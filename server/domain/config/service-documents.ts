@@ -27,23 +27,23 @@ export interface ServiceDocuments {
 const NO_CLIENT_SECRET = ['none'];
 
 export function serviceDocuments({ publicUrl, version, regions, signIn }: ServiceFacts): ServiceDocuments {
-  const at = (path: string): string => `${publicUrl}${path}`;
-  const docsUrl = at('/docs');
+  const urlOf = (path: string): string => `${publicUrl}${path}`;
+  const docsUrl = urlOf('/docs');
   // A passkey is bound to a host name; browsers do not offer passkeys for an IP address.
-  const isAddress = isIP(new URL(publicUrl).hostname.replace(/^\[|\]$/g, '')) !== 0;
-  const offered = signIn.methods.filter(method => method !== 'passkey' || !isAddress);
-  const startUrl = at(operation('startDeviceAuthorization').path);
-  const tokenUrl = at(operation('collectDeviceToken').path);
+  const isIpAddress = isIP(new URL(publicUrl).hostname.replace(/^\[|\]$/g, '')) !== 0;
+  const offeredMethods = signIn.methods.filter(method => method !== 'passkey' || !isIpAddress);
+  const startUrl = urlOf(operation('startDeviceAuthorization').path);
+  const tokenUrl = urlOf(operation('collectDeviceToken').path);
   return {
     config: () => ({
       ...{ issuer: publicUrl, baseUrl: publicUrl, docsUrl, version },
-      signIn: { url: at('/signin'), methods: offered },
+      signIn: { url: urlOf('/signin'), methods: offeredMethods },
       registration: signIn.registration,
       minPasswordLength: signIn.minPasswordLength,
       device: {
         authorizationUrl: startUrl,
         tokenUrl,
-        verificationUri: at('/device'),
+        verificationUri: urlOf('/device'),
         interval: POLL_INTERVAL_SECONDS,
         expiresIn: DEVICE_CODE_SECONDS,
       },
@@ -53,8 +53,8 @@ export function serviceDocuments({ publicUrl, version, regions, signIn }: Servic
       issuer: publicUrl,
       device_authorization_endpoint: startUrl,
       token_endpoint: tokenUrl,
-      revocation_endpoint: at(operation('revokeSentToken').path),
-      jwks_uri: at(operation('readSigningKeys').path),
+      revocation_endpoint: urlOf(operation('revokeSentToken').path),
+      jwks_uri: urlOf(operation('readSigningKeys').path),
       grant_types_supported: [DEVICE_GRANT],
       response_types_supported: [],
       token_endpoint_auth_methods_supported: NO_CLIENT_SECRET,

@@ -54,7 +54,7 @@ function pointerIssues(
 }
 
 function headerIssues({ headers = {}, fixedHeaders = {}, auth, idempotencyHeader, sign }: HttpBinding): Issue[] {
-  const named = [
+  const namedHeaders = [
     ...Object.keys(headers).map(name => [`binding.headers.${name}`, name] as const),
     ...Object.keys(fixedHeaders).map(name => [`binding.fixedHeaders.${name}`, name] as const),
     ...(auth?.header === undefined ? [] : [['binding.auth.header', auth.header] as const]),
@@ -62,22 +62,22 @@ function headerIssues({ headers = {}, fixedHeaders = {}, auth, idempotencyHeader
   ];
   // The service sets these headers itself. `Idempotency-Key` is allowed as `idempotencyHeader`, because both headers
   // then have the same value.
-  const isTaken = (path: string, name: string): boolean =>
+  const isSetByService = (path: string, name: string): boolean =>
     sign === true &&
     SIGNATURE_HEADERS.has(name.toLowerCase()) &&
     !(path === 'binding.idempotencyHeader' && name.toLowerCase() === IDEMPOTENCY_KEY);
-  const seen = new Set<string>();
-  const issues = named.flatMap(([path, name]) => {
-    const isRepeated = seen.has(name.toLowerCase());
-    seen.add(name.toLowerCase());
+  const seenNames = new Set<string>();
+  const issues = namedHeaders.flatMap(([path, name]) => {
+    const isRepeated = seenNames.has(name.toLowerCase());
+    seenNames.add(name.toLowerCase());
     const problem =
       headerNameProblem(name) ??
-      (isRepeated ? 'is set twice' : isTaken(path, name) ? 'is set by the service in a signed call' : undefined);
+      (isRepeated ? 'is set twice' : isSetByService(path, name) ? 'is set by the service in a signed call' : undefined);
     return problem === undefined ? [] : [{ path, message: problem }];
   });
-  const values = Object.entries(fixedHeaders).flatMap(([name, value]) => {
+  const valueIssues = Object.entries(fixedHeaders).flatMap(([name, value]) => {
     const problem = headerValueProblem(value);
     return problem === undefined ? [] : [{ path: `binding.fixedHeaders.${name}`, message: problem }];
   });
-  return [...issues, ...values];
+  return [...issues, ...valueIssues];
 }

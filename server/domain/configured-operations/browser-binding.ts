@@ -97,9 +97,9 @@ const memberOf = (input: JsonObject, name: string): Json | undefined =>
 function textOf(value: NonNullable<StepBinding['value']>, input: JsonObject): string {
   if (typeof value === 'string') return value;
   const text = plainText(valueAt(input, value.from));
-  if (text === undefined) throw missing(value.from, 'must be a string, a number or a boolean');
+  if (text === undefined) throw invalidInput(value.from, 'must be a string, a number or a boolean');
   if (text.length > VALUE_CHARACTERS_MAX)
-    throw missing(value.from, `is longer than ${VALUE_CHARACTERS_MAX} characters`);
+    throw invalidInput(value.from, `is longer than ${VALUE_CHARACTERS_MAX} characters`);
   return text;
 }
 
@@ -111,7 +111,7 @@ function optionsOf(values: NonNullable<StepBinding['values']>, input: JsonObject
     option !== undefined && option.length <= OPTION_CHARACTERS_MAX ? [option] : [],
   );
   if (texts.length !== options.length || texts.length > OPTIONS_MAX)
-    throw missing(
+    throw invalidInput(
       values.from,
       `must be a string, or a list of at most ${OPTIONS_MAX} strings of at most ${OPTION_CHARACTERS_MAX} characters`,
     );
@@ -123,5 +123,5 @@ function plainText(value: Json | undefined): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-const missing = (pointer: string, message: string): Error =>
+const invalidInput = (pointer: string, message: string): Error =>
   invalidRequest([{ path: ['input', ...stepsOf(pointer)].join('.'), message }]);

@@ -75,15 +75,15 @@ function builtInCallable(
     ...{ id, kind: 'managed', ...managed },
     ...{ inputSchema: plainSchema(input) as JsonObject, outputSchema: plainSchema(output) as JsonObject },
   };
-  const more = { kind: 'managed', approval: 'none', price: { microCredits: MANAGED_PRICE } } as const;
-  return { ...definition, ...more, digest: digestOf(definition) };
+  const fixedFields = { kind: 'managed', approval: 'none', price: { microCredits: MANAGED_PRICE } } as const;
+  return { ...definition, ...fixedFields, digest: digestOf(definition) };
 }
 
 export const builtInNamed = (id: string): ManagedCallable | undefined => BUILT_IN.find(one => one.id === id);
 
-const ID = new RegExp(OPERATION_ID.pattern);
+const ID_PATTERN = new RegExp(OPERATION_ID.pattern);
 
-export const isOperationId = (text: string): boolean => text.length <= OPERATION_ID.maxLength && ID.test(text);
+export const isOperationId = (text: string): boolean => text.length <= OPERATION_ID.maxLength && ID_PATTERN.test(text);
 
 export class Catalogue {
   readonly #rows: Pick<ConfiguredOperationRows, 'published' | 'revision'>;
@@ -134,16 +134,16 @@ function withOverlay(operation: ManagedCallable, definition: JsonObject | undefi
 
 function ownCallable(
   id: string,
-  { revision, digest, definition: stored }: Pick<OperationRevisionRow, 'revision' | 'digest' | 'definition'>,
+  { revision, digest, definition: storedDefinition }: Pick<OperationRevisionRow, 'revision' | 'digest' | 'definition'>,
 ): OwnCallable {
-  const definition = definitionIn(stored);
+  const definition = definitionIn(storedDefinition);
   const { title, description, effect, approval, price, inputSchema, outputSchema = {}, timeoutMs } = definition;
-  const more = { title, description, effect, approval, price, inputSchema, outputSchema, timeoutMs };
-  const named = { id, revision, digest, ...more };
+  const commonFields = { title, description, effect, approval, price, inputSchema, outputSchema, timeoutMs };
+  const callableFields = { id, revision, digest, ...commonFields };
   const { binding } = definition;
   return isBrowserBinding(binding)
-    ? { kind: 'browser', ...named, definition: { ...definition, binding } }
-    : { kind: 'http', ...named, definition: { ...definition, binding } };
+    ? { kind: 'browser', ...callableFields, definition: { ...definition, binding } }
+    : { kind: 'http', ...callableFields, definition: { ...definition, binding } };
 }
 
 /** The value was written by definition.ts. */

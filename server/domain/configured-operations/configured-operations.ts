@@ -23,7 +23,7 @@ import { digestOf } from '../../kit/canonical-json.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { ApplicationId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
-import { cancelActionsOf } from '../actions/withdrawing.ts';
+import { cancelActionsOfOperation } from '../actions/withdrawing.ts';
 import type { Audit, AuditTransaction, Detail } from '../audit/audit.ts';
 import { byCaller } from '../audit/by-caller.ts';
 import { fault, invalidRequest, limitReached, notFound, preconditionFailed, roleMissing } from '../faults.ts';
@@ -108,10 +108,10 @@ export class ConfiguredOperations {
       ),
     );
     const own = rows.filter(row => row.kind !== 'managed').map(viewOf);
-    const wanted = [...builtIn, ...own].filter(operation => kind === undefined || operation.kind === kind);
-    wanted.sort((a, b) => (a.id < b.id ? -1 : 1));
+    const listedOperations = [...builtIn, ...own].filter(operation => kind === undefined || operation.kind === kind);
+    listedOperations.sort((a, b) => (a.id < b.id ? -1 : 1));
     const name = { list: `operations ${kind ?? ''}`, owner: id };
-    return pageById(wanted, { limit, cursor, name, cursors });
+    return pageById(listedOperations, { limit, cursor, name, cursors });
   }
 
   async read(
@@ -135,7 +135,8 @@ export class ConfiguredOperations {
     if (!isOperationId(operationId))
       throw invalidRequest([{ path: 'id', message: 'is not a valid id; expected an id such as orders.cancel' }]);
     const managed = builtInNamed(operationId);
-    if (managed) return { operation: await this.#overlay(caller, id, role, managed, ifMatch, request), isNew: false };
+    if (managed)
+      return { operation: await this.#configureBuiltIn(caller, id, role, managed, ifMatch, request), isNew: false };
     if (isReserved(operationId)) throw reservedId(operationId);
     const { kind: ownKind, definition } = definitionOf(request);
     await this.#assertUsable(id, definition);
@@ -198,7 +199,7 @@ export class ConfiguredOperations {
   }
 
   /** Changes the overlay of a built-in operation. Takes effect at once. */
-  async #overlay(
+  async #configureBuiltIn(
     caller: AccountCaller,
     id: ApplicationId,
     role: Role,
@@ -240,12 +241,12 @@ export class ConfiguredOperations {
     caller: AccountCaller,
     row: Pick<OperationRow, 'applicationId' | 'id' | 'kind' | 'status'>,
     content: OperationContent,
-    first: number,
+    firstRevision: number,
   ): Promise<void> {
     const { store, clock } = this.#parts;
     await store.atomically(async trx => {
       const max = OPERATIONS_PER_APPLICATION_MAX;
-      const inserted = await trx.configuredOperations.insert(row, content, first, max, clock.now());
+      const inserted = await trx.configuredOperations.insert(row, content, firstRevision, max, clock.now());
       if (inserted === 'limit_reached') throw limitReached('operations in this application', max);
       if (inserted === 'name_taken') throw toolNameTaken(row.id);
       if (!inserted) throw preconditionFailed();
@@ -303,9 +304,9 @@ export class ConfiguredOperations {
     if (typeof template === 'string') throw invalidRequest([{ path: 'binding.url', message: template }]);
     const problem = binding.auth && (await credentials.problem(id, binding.auth, template.host));
     if (problem !== undefined) throw invalidRequest([{ path: 'binding.auth.credentialId', message: problem }]);
-    const refused = await outbound.check(`${template.isEncrypted ? 'https' : 'http'}://${template.host}/`);
-    if (refused?.phase === 'refused')
-      throw invalidRequest([{ path: 'binding.url', message: `is refused: ${refused.words}` }]);
+    const refusal = await outbound.check(`${template.isEncrypted ? 'https' : 'http'}://${template.host}/`);
+    if (refusal?.phase === 'refused')
+      throw invalidRequest([{ path: 'binding.url', message: `is refused: ${refusal.words}` }]);
   }
 
   async #requireOwn(id: ApplicationId, operationId: string): Promise<OperationWithContent> {
@@ -319,12 +320,15 @@ export class ConfiguredOperations {
   async #view(id: ApplicationId, operationId: string, revision?: number): Promise<ConfiguredOperation> {
     if (!isOperationId(operationId)) throw notFound('Operation', operationId);
     const managed = builtInNamed(operationId);
-    const isPlain = managed && revision === BUILT_IN_REVISION;
-    const row = isPlain ? undefined : await this.#parts.store.configuredOperations.get(id, operationId, revision);
-    const asked = revision === undefined ? {} : { revision };
-    if (managed && (row || isPlain || revision === undefined)) return { ...builtInView(managed, row), ...asked };
+    const isWithoutOverlay = managed && revision === BUILT_IN_REVISION;
+    const row = isWithoutOverlay
+      ? undefined
+      : await this.#parts.store.configuredOperations.get(id, operationId, revision);
+    const requestedRevision = revision === undefined ? {} : { revision };
+    if (managed && (row || isWithoutOverlay || revision === undefined))
+      return { ...builtInView(managed, row), ...requestedRevision };
     if (!row || row.kind === 'managed') throw notFound('Operation', operationId);
-    return { ...viewOf(row), ...asked };
+    return { ...viewOf(row), ...requestedRevision };
   }
 
   #cancelActions(
@@ -333,7 +337,7 @@ export class ConfiguredOperations {
     row: OperationRow,
   ): Promise<void> {
     const { audit, clock } = this.#parts;
-    return cancelActionsOf(trx, row, { audit, source: byCaller(caller), now: clock.now() });
+    return cancelActionsOfOperation(trx, row, { audit, source: byCaller(caller), now: clock.now() });
   }
 
   /** Appends an event. Must be the last statement of its transaction, because readers of events wait for its lock. */
@@ -367,11 +371,13 @@ const unattendedFact = ({ definition }: OperationContent): Readonly<Record<strin
 
 const contentOf = (id: string, kind: OwnKind, definition: OperationDefinition): OperationContent => {
   const { binding } = definition;
-  const named = isBrowserBinding(binding) ? credentialsIn(binding.steps) : [binding.auth?.credentialId ?? []].flat();
+  const usedCredentialIds = isBrowserBinding(binding)
+    ? credentialsIn(binding.steps)
+    : [binding.auth?.credentialId ?? []].flat();
   return {
     digest: digestOfDefinition(id, kind, definition),
     definition: definition as unknown as JsonObject, // It consists of JSON only.
-    credentialIds: named,
+    credentialIds: usedCredentialIds,
   };
 };
 
@@ -386,13 +392,13 @@ const overlayDigest = ({ digest }: ManagedCallable, { approval, enabled }: Overl
   approval === 'none' && enabled ? digest : digestOf({ digest, approval, enabled });
 
 function assertMayRelax(role: Role, previous: ApprovalAndPrice, next: ApprovalAndPrice): void {
-  const isWeaker = strength(next.approval) < strength(previous.approval);
+  const isWeaker = approvalStrength(next.approval) < approvalStrength(previous.approval);
   const isMoreExpensive = next.price.microCredits > previous.price.microCredits;
   if ((isWeaker || isMoreExpensive) && !hasRight(role, 'relaxOperations'))
     throw roleMissing(REQUIRED_ROLE.relaxOperations);
 }
 
-const strength = (approval: OperationApproval): number => OPERATION_APPROVALS.indexOf(approval);
+const approvalStrength = (approval: OperationApproval): number => OPERATION_APPROVALS.indexOf(approval);
 
 function builtInView(managed: ManagedCallable, row: OperationWithContent | undefined): ConfiguredOperation {
   const { id, kind, title, description, effect, inputSchema, outputSchema, timeoutMs } = managed;

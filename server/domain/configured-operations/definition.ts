@@ -80,10 +80,10 @@ export function overlayOf(request: ConfigureOperation): OverlayDefinition {
  */
 export function definitionOf(request: ConfigureOperation): { kind: OwnKind; definition: OperationDefinition } {
   const { title, description, kind, effect, inputSchema, binding } = request;
-  const needed = { title, description, kind, effect, inputSchema, binding };
-  const missing = Object.entries(needed).flatMap(([path, value]) => (value === undefined ? [path] : []));
-  if (!title || !description || !kind || !effect || !inputSchema || !binding || missing.length > 0)
-    throw invalidRequest(missing.map(path => ({ path, message: 'is missing' })));
+  const requiredFields = { title, description, kind, effect, inputSchema, binding };
+  const missingNames = Object.entries(requiredFields).flatMap(([path, value]) => (value === undefined ? [path] : []));
+  if (!title || !description || !kind || !effect || !inputSchema || !binding || missingNames.length > 0)
+    throw invalidRequest(missingNames.map(path => ({ path, message: 'is missing' })));
   const { approval = 'none', acknowledgeUnattended, outputSchema, display, retention = {}, examples = [] } = request;
   const definition: OperationDefinition = {
     ...{ title, description, effect, approval, inputSchema, binding, examples },

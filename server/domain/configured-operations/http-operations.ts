@@ -75,7 +75,7 @@ export class HttpOperations {
       // The signing key is read before the dispatch, so that the call is refused if the key cannot be read.
       const signer = binding.sign ? await this.#parts.signer() : undefined;
       const run = async (dispatchedRow: InvocationRow, signal: AbortSignal): Promise<Outcome> => {
-        if (auth) void this.#count({ applicationId, keyId, operationId: id, credentialId: auth.credentialId });
+        if (auth) void this.#countUse({ applicationId, keyId, operationId: id, credentialId: auth.credentialId });
         const outcome = await this.#send(definition, dispatchedRow, { ...request, signer }, credential, signal);
         return { ...outcome, upstream: { host: template.host, ...outcome.upstream } };
       };
@@ -96,9 +96,9 @@ export class HttpOperations {
     const { idempotencyHeader, maxResponseBytes = RESPONSE_BYTES_DEFAULT, successStatus } = binding;
     const { outbound, clock } = this.#parts;
     const key = idempotencyHeader === undefined ? {} : { [idempotencyHeader]: row.id };
-    const isCovered = signer && idempotencyHeader?.toLowerCase() === IDEMPOTENCY_KEY;
-    const signed = signer ? signatureHeaders({ ...request, invocationId: row.id }, clock.now(), signer) : {};
-    const allHeaders = { ...request.headers, ...headers, ...(isCovered ? {} : key), ...signed };
+    const isKeySigned = signer && idempotencyHeader?.toLowerCase() === IDEMPOTENCY_KEY;
+    const signedHeaders = signer ? signatureHeaders({ ...request, invocationId: row.id }, clock.now(), signer) : {};
+    const allHeaders = { ...request.headers, ...headers, ...(isKeySigned ? {} : key), ...signedHeaders };
     const result = await outbound.send(
       { ...request, headers: allHeaders, deadlineMs: timeoutMs, maxResponseBytes },
       signal,
@@ -143,24 +143,24 @@ export class HttpOperations {
   ): Promise<ResponseOutput> {
     const input = { body, contentType: headers.get('content-type') ?? '', secrets };
     const { readResponse, log } = this.#parts;
-    const failed = (error: unknown): void =>
+    const logFailure = (error: unknown): void =>
       log.warn('invocation.answer_not_read', { invocationId: id, reason: reason(error) });
     if (schema)
       try {
         return await readResponse({ ...input, schema }, applicationId);
       } catch (error) {
-        failed(error);
+        logFailure(error);
       }
     try {
       const read = await readResponse(input, applicationId);
       return 'why' in read || !schema ? read : { ...read, isValid: false };
     } catch (error) {
-      failed(error);
+      logFailure(error);
       return { why: 'it takes too long' };
     }
   }
 
-  async #count(use: Parameters<CallCredentials['count']>[0]): Promise<void> {
+  async #countUse(use: Parameters<CallCredentials['count']>[0]): Promise<void> {
     await this.#parts.credentials
       .count(use)
       .catch(error =>
@@ -176,12 +176,12 @@ export class HttpOperations {
     const running = this.#running.get(application) ?? 0;
     if (running >= CONCURRENT_CALLS_MAX) throw tooManyCalls();
     this.#running.set(application, running + 1);
-    let isTaken = true;
+    let isCounted = true;
     return () => {
-      if (!isTaken) return;
-      isTaken = false;
-      const left = (this.#running.get(application) ?? 1) - 1;
-      if (left > 0) this.#running.set(application, left);
+      if (!isCounted) return;
+      isCounted = false;
+      const remaining = (this.#running.get(application) ?? 1) - 1;
+      if (remaining > 0) this.#running.set(application, remaining);
       else this.#running.delete(application);
     };
   }
@@ -194,8 +194,9 @@ export class HttpOperations {
 function excerptOf(read: ResponseOutput): string {
   if ('why' in read) return '';
   const { text } = read.output;
-  const whole = typeof text === 'string' && Object.keys(read.output).length === 1 ? text : JSON.stringify(read.output);
-  return whole === '{}' ? '' : whole.slice(0, ERROR_CHARACTERS_MAX).toWellFormed();
+  const fullText =
+    typeof text === 'string' && Object.keys(read.output).length === 1 ? text : JSON.stringify(read.output);
+  return fullText === '{}' ? '' : fullText.slice(0, ERROR_CHARACTERS_MAX).toWellFormed();
 }
 
 const tooManyCalls = (): Error =>

@@ -33,8 +33,8 @@ export function requestOf(binding: HttpBinding, input: JsonObject): PlainRequest
     throw invalidRequest([
       { path: expanded.variable === undefined ? 'input' : `input.${expanded.variable}`, message: expanded.problem },
     ]);
-  const given = textsAt(headers, input);
-  for (const [name, value] of given) {
+  const inputHeaders = textsAt(headers, input);
+  for (const [name, value] of inputHeaders) {
     const problem = headerValueProblem(value);
     if (problem !== undefined) throw invalidRequest([{ path: inputPath(headers[name] ?? ''), message: problem }]);
   }
@@ -42,18 +42,18 @@ export function requestOf(binding: HttpBinding, input: JsonObject): PlainRequest
   return {
     ...{ method, url: expanded.url },
     headers: {
-      ...omitHeaders(DEFAULT_HEADERS, [...Object.keys(fixedHeaders), ...given.map(([name]) => name)]),
+      ...omitHeaders(DEFAULT_HEADERS, [...Object.keys(fixedHeaders), ...inputHeaders.map(([name]) => name)]),
       ...(content === undefined ? {} : { 'content-type': 'application/json' }),
       ...fixedHeaders,
-      ...Object.fromEntries(given),
+      ...Object.fromEntries(inputHeaders),
     },
     ...(content === undefined ? {} : { body: Buffer.from(JSON.stringify(content)) }),
   };
 }
 
 function omitHeaders(headers: Readonly<Record<string, string>>, names: readonly string[]): Record<string, string> {
-  const lower = new Set(names.map(name => name.toLowerCase()));
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => !lower.has(name)));
+  const lowerCaseNames = new Set(names.map(name => name.toLowerCase()));
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !lowerCaseNames.has(name)));
 }
 
 /** Returns the values at the pointers as text. Absent values are omitted. */

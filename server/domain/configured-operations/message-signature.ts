@@ -38,23 +38,23 @@ export interface SignedMessage {
 export function signatureHeaders(message: SignedMessage, at: Date, signer: MessageSigner): Record<string, string> {
   const { method, url, body = Buffer.alloc(0), invocationId } = message;
   const digest = createHash('sha256').update(body).digest('base64');
-  const sent = {
+  const addedHeaders = {
     'content-digest': `sha-256=:${digest}:`,
     date: at.toUTCString(),
     'idempotency-key': invocationId,
     'berth-invocation-id': invocationId,
   };
-  const values = { ...sent, '@method': method, '@target-uri': targetUri(url) };
+  const values = { ...addedHeaders, '@method': method, '@target-uri': targetUri(url) };
   const created = Math.floor(at.getTime() / 1000);
   const parameters = `(${SIGNED_COMPONENTS.map(name => `"${name}"`).join(' ')});created=${created};keyid="${signer.kid}";alg="ed25519";tag="${TAG}"`;
-  const base = [
+  const signatureBase = [
     ...SIGNED_COMPONENTS.map(name => `"${name}": ${values[name]}`),
     `"@signature-params": ${parameters}`,
   ].join('\n');
   return {
-    ...sent,
+    ...addedHeaders,
     'signature-input': `${LABEL}=${parameters}`,
-    signature: `${LABEL}=:${signer.sign(Buffer.from(base)).toString('base64')}:`,
+    signature: `${LABEL}=:${signer.sign(Buffer.from(signatureBase)).toString('base64')}:`,
   };
 }
 

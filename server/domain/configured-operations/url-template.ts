@@ -51,16 +51,18 @@ export function expand(
   textOf: (name: string) => string | undefined,
   query: ReadonlyArray<readonly [name: string, value: string]>,
 ): ExpansionResult {
-  const [, scheme = '', authority = '', path = '/', given = ''] = PARTS.exec(template) ?? [];
-  const missing = namesIn(path + given).find(name => textOf(name) === undefined);
-  if (missing !== undefined) return { variable: missing, problem: 'is required for the URL' };
-  const empty = namesIn(path).find(name => textOf(name) === '');
-  if (empty !== undefined) return { variable: empty, problem: 'must not be empty, because it is part of the path' };
-  const filled = (text: string): string => text.replace(VARIABLE, (_, name: string) => encoded(textOf(name) ?? ''));
-  const wholePath = filled(path);
+  const [, scheme = '', authority = '', path = '/', templateQuery = ''] = PARTS.exec(template) ?? [];
+  const missingName = namesIn(path + templateQuery).find(name => textOf(name) === undefined);
+  if (missingName !== undefined) return { variable: missingName, problem: 'is required for the URL' };
+  const emptyName = namesIn(path).find(name => textOf(name) === '');
+  if (emptyName !== undefined)
+    return { variable: emptyName, problem: 'must not be empty, because it is part of the path' };
+  const fillIn = (text: string): string =>
+    text.replace(VARIABLE, (_, name: string) => percentEncode(textOf(name) ?? ''));
+  const wholePath = fillIn(path);
   if (pathOf(wholePath) === undefined) return { problem: 'contains a value that would change the path of the URL' };
-  const added = query.map(([name, value]) => `${encoded(name)}=${encoded(value)}`).join('&');
-  const wholeQuery = [filled(given).slice(1), added].filter(part => part !== '').join('&');
+  const addedQuery = query.map(([name, value]) => `${percentEncode(name)}=${percentEncode(value)}`).join('&');
+  const wholeQuery = [fillIn(templateQuery).slice(1), addedQuery].filter(part => part !== '').join('&');
   const url = `${scheme}${authority}${wholePath}${wholeQuery === '' ? '' : `?${wholeQuery}`}`;
   return url.length > URL_CHARACTERS_MAX
     ? { problem: `makes the URL longer than ${URL_CHARACTERS_MAX} characters` }
@@ -68,7 +70,7 @@ export function expand(
 }
 
 /** Percent-encodes all but the unreserved characters of RFC 3986. */
-const encoded = (text: string): string =>
+const percentEncode = (text: string): string =>
   encodeURIComponent(text.toWellFormed()).replace(
     /[!'()*]/g,
     one => `%${one.charCodeAt(0).toString(16).toUpperCase()}`,

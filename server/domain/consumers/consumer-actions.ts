@@ -41,8 +41,12 @@ export class ConsumerActions {
     const name: ListName = { list: 'consumer_actions', owner: caller.consumerId };
     const before = cursor === undefined ? {} : { before: cursors.read<ActionId>(name, cursor) };
     const states = status === undefined ? {} : { states: [status] };
-    const found = await decisions.listFor(await this.#approver(caller), { ...states, ...before, limit: limit + 1 });
-    const rows = found.map(action => ({ id: action.jobId, action }));
+    const foundActions = await decisions.listFor(await this.#approver(caller), {
+      ...states,
+      ...before,
+      limit: limit + 1,
+    });
+    const rows = foundActions.map(action => ({ id: action.jobId, action }));
     return pageOf(
       rows,
       limit,

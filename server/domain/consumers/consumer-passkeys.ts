@@ -45,8 +45,12 @@ export class ConsumerPasskeys {
 
   async challenge(application: ApplicationId, origin: URL, owner: ChallengeOwner): Promise<ConsumerChallenge> {
     const { store, webauthn } = this.#parts;
-    const allowed = 'consumerId' in owner ? await store.consumerPasskeys.list(owner.consumerId) : [];
-    return this.#ticket(application, owner, await webauthn.authenticationChallenge(partyOf(origin), allowed));
+    const allowedPasskeys = 'consumerId' in owner ? await store.consumerPasskeys.list(owner.consumerId) : [];
+    return this.#createTicket(
+      application,
+      owner,
+      await webauthn.authenticationChallenge(partyOf(origin), allowedPasskeys),
+    );
   }
 
   /** Returns the consumer whose passkey signed the challenge. */
@@ -58,11 +62,11 @@ export class ConsumerPasskeys {
     owner: ChallengeOwner,
   ): Promise<ConsumerId> {
     const challenge = await this.#takeTicket(application, ticket, owner);
-    const read = this.#parts.webauthn.readAuthentication(response);
-    const passkey = read && (await this.#find(application, read.id));
+    const assertion = this.#parts.webauthn.readAuthentication(response);
+    const passkey = assertion && (await this.#find(application, assertion.id));
     if (!passkey || ('consumerId' in owner && passkey.consumerId !== owner.consumerId)) throw signInFailed('passkey');
     const { webauthn, store, clock } = this.#parts;
-    const counter = await webauthn.verifyAuthentication(partyOf(origin), challenge, read, passkey);
+    const counter = await webauthn.verifyAuthentication(partyOf(origin), challenge, assertion, passkey);
     if (counter === undefined || !(await store.consumerPasskeys.used(passkey.id, counter, clock.now())))
       throw signInFailed('passkey');
     return passkey.consumerId;
@@ -76,7 +80,7 @@ export class ConsumerPasskeys {
     const person = { id: row.id, email: `${row.email ?? name} (${userName})`, name };
     const existing = await store.consumerPasskeys.list(consumer);
     const challenge = await webauthn.registrationChallenge(partyOf(origin), person, existing);
-    return this.#ticket(application, { consumerId: consumer }, challenge);
+    return this.#createTicket(application, { consumerId: consumer }, challenge);
   }
 
   async add(
@@ -88,8 +92,8 @@ export class ConsumerPasskeys {
     const { store, webauthn, clock } = this.#parts;
     const name = cleanName(request.name);
     const challenge = await this.#takeTicket(application, request.ticket, { consumerId });
-    const read = webauthn.readRegistration(request.response);
-    const passkey = read && (await webauthn.verifyRegistration(partyOf(origin), challenge, read));
+    const registration = webauthn.readRegistration(request.response);
+    const passkey = registration && (await webauthn.verifyRegistration(partyOf(origin), challenge, registration));
     if (!passkey) throw signInFailed('passkey');
     const now = clock.now();
     const row = { id: newId<ConsumerPasskeyId>(now), consumerId, name, createdAt: now, ...passkey };
@@ -112,7 +116,7 @@ export class ConsumerPasskeys {
     return this.#parts.store.consumerPasskeys.byCredential(application, Buffer.from(credentialId, 'base64url'));
   }
 
-  async #ticket(
+  async #createTicket(
     applicationId: ApplicationId,
     owner: ChallengeOwner,
     { challenge, publicKey }: { readonly challenge: string; readonly publicKey: object },

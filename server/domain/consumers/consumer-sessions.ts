@@ -61,7 +61,7 @@ export class ConsumerSessions {
     const access = mint('consumer_session');
     const refresh = row.transport === 'token' ? mint('consumer_refresh') : undefined;
     const session = newId<ConsumerSessionId>(now);
-    const opened = await store.atomically(async trx => {
+    const openResult = await store.atomically(async trx => {
       if (!(await trx.consumerSignIns.useCode(row.id, now, session))) return 'replayed';
       if (!isCodeValid || !isUnexpired) return 'wrong';
       const { consumerId, acr, authTime, idTokenSealed } = row;
@@ -78,9 +78,9 @@ export class ConsumerSessions {
       });
       return { consumer, acr, authTime };
     });
-    if (opened === 'replayed') await this.#endReplayed(row, source);
-    if (typeof opened === 'string') throw invalidGrant('code');
-    return openedWith(opened, identity.sessionSeconds, access, refresh);
+    if (openResult === 'replayed') await this.#endReplayed(row, source);
+    if (typeof openResult === 'string') throw invalidGrant('code');
+    return openedWith(openResult, identity.sessionSeconds, access, refresh);
   }
 
   async refresh(
@@ -93,19 +93,19 @@ export class ConsumerSessions {
     // Sessions of a provider that was removed remain.
     const { id } = await identities.application(appId);
     const hash = recogniseSecret('consumer_refresh', refreshToken);
-    const found = hash && (await store.consumerSessions.byRefresh(hash));
-    if (!found || found.row.applicationId !== id || found.row.providerId !== providerId) {
+    const foundSession = hash && (await store.consumerSessions.byRefresh(hash));
+    if (!foundSession || foundSession.row.applicationId !== id || foundSession.row.providerId !== providerId) {
       await identities.withProvider(appId, providerId); // Throws if there is no such provider.
       throw invalidGrant('refresh token');
     }
-    const { row } = found;
+    const { row } = foundSession;
     const now = clock.now();
     if (row.revokedAt || row.refreshExpiresAt <= now) throw invalidGrant('refresh token');
     const identity = await identities.of(id);
     const [access, refresh] = [mint('consumer_session'), mint('consumer_refresh')];
     const expiresAt = earlierOf(addMs(now, identity.sessionSeconds * 1000), row.refreshExpiresAt);
     const tokens = { hash: access.hash, refreshHash: refresh.hash, expiresAt };
-    if (!found.isPresent || !(await store.consumerSessions.refresh(row.id, hash, tokens, now))) {
+    if (!foundSession.isPresent || !(await store.consumerSessions.refresh(row.id, hash, tokens, now))) {
       await this.#end(row, 'consumer.session.replayed', source);
       throw invalidGrant('refresh token');
     }
@@ -210,9 +210,12 @@ export class ConsumerSessions {
   /** Ends the session that the code opened, because the code has been used a second time. */
   async #endReplayed({ id, codeHash }: ConsumerSignInRow, source: RequestSource): Promise<void> {
     const { store } = this.#parts;
-    const now = codeHash && (await store.consumerSignIns.byCode(codeHash));
-    const session = now?.sessionId && (await store.consumerSessions.get(now.applicationId, now.sessionId));
-    if (now?.id === id && session && !session.revokedAt) await this.#end(session, 'consumer.session.replayed', source);
+    const currentSignIn = codeHash && (await store.consumerSignIns.byCode(codeHash));
+    const session =
+      currentSignIn?.sessionId &&
+      (await store.consumerSessions.get(currentSignIn.applicationId, currentSignIn.sessionId));
+    if (currentSignIn?.id === id && session && !session.revokedAt)
+      await this.#end(session, 'consumer.session.replayed', source);
   }
 
   async #end(row: ConsumerSessionRow, action: 'consumer.session.replayed', source: RequestSource): Promise<void> {
@@ -247,8 +250,8 @@ function openedWith(
 ): OpenedSession {
   const common = { expiresIn, consumer: nameOf(consumer), acr, authTime: secondsOf(authTime) };
   if (!refresh) return { tokens: common, cookie: { secret: access.text, seconds: expiresIn } };
-  const given = { accessToken: access.text.reveal(), refreshToken: refresh.text.reveal() };
-  return { tokens: { ...given, ...common } };
+  const tokenPair = { accessToken: access.text.reveal(), refreshToken: refresh.text.reveal() };
+  return { tokens: { ...tokenPair, ...common } };
 }
 
 export const nameOf = ({ id, providerId, subject, createdAt }: ConsumerRow) => ({

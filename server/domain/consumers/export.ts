@@ -48,15 +48,17 @@ export class ConsumerExport {
     yield json('passkeys', await own.listPasskeys(caller));
     yield json('sessions', await sessions.list(caller));
     yield json('consents', await memory.consents(caller));
-    for await (const { key } of all(page => memory.list(caller, page))) {
+    for await (const { key } of allItems(page => memory.list(caller, page))) {
       const item = await ignoreNotFound(memory.get(caller, key));
       if (item) yield json(`memory/${key}`, item);
     }
-    for await (const action of all(page => actions.list(caller, page))) yield json(`actions/${action.jobId}`, action);
-    for await (const one of all(page => handoffs.list(caller, page))) yield json(`handoffs/${one.id}`, one);
-    for await (const { id } of all(page => receipts.list(caller, page))) {
-      const { receipt, ...about } = await receipts.read(caller, id);
-      yield json(`receipts/${id}`, about);
+    for await (const action of allItems(page => actions.list(caller, page)))
+      yield json(`actions/${action.jobId}`, action);
+    for await (const handoff of allItems(page => handoffs.list(caller, page)))
+      yield json(`handoffs/${handoff.id}`, handoff);
+    for await (const { id } of allItems(page => receipts.list(caller, page))) {
+      const { receipt, ...receiptFields } = await receipts.read(caller, id);
+      yield json(`receipts/${id}`, receiptFields);
       yield { name: `receipts/${id}.jws`, text: receipt };
     }
   }
@@ -82,7 +84,7 @@ interface Page<Item> {
   readonly nextCursor?: string;
 }
 
-async function* all<Item>(
+async function* allItems<Item>(
   read: (page: { readonly limit: number; readonly cursor?: string }) => Promise<Page<Item>>,
 ): AsyncGenerator<Item> {
   for (let cursor: string | undefined; ; ) {

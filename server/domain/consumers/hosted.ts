@@ -95,21 +95,21 @@ export class Hosted {
     request: { readonly email: string; readonly password: string },
     source: RequestSource,
   ): Promise<HostedSignInResult> {
-    const open = await this.#open(page, 'password');
+    const openSignIn = await this.#open(page, 'password');
     const email = cleanEmail(request.email);
-    const consumer = await this.#limitFailures(open, email, source, async () => {
-      const found = await this.#parts.store.consumers.byEmail(open.application.id, HOSTED, email);
-      const isRight = await this.#parts.passwords.matches(request.password, found?.passwordHash);
-      if (!found || !isRight) throw wrongPassword();
-      return found;
+    const consumer = await this.#limitFailures(openSignIn, email, source, async () => {
+      const foundConsumer = await this.#parts.store.consumers.byEmail(openSignIn.application.id, HOSTED, email);
+      const isRight = await this.#parts.passwords.matches(request.password, foundConsumer?.passwordHash);
+      if (!foundConsumer || !isRight) throw wrongPassword();
+      return foundConsumer;
     });
-    return this.#complete(open, consumer, 'berth:1', source);
+    return this.#complete(openSignIn, consumer, 'berth:1', source);
   }
 
   async sendCode(page: Page, request: { readonly email: string }, source: RequestSource): Promise<{ ticket: string }> {
-    const open = await this.#open(page, 'email_code');
+    const openSignIn = await this.#open(page, 'email_code');
     await this.#requests.take(source.ip);
-    return this.#send(open, cleanEmail(request.email), {});
+    return this.#send(openSignIn, cleanEmail(request.email), {});
   }
 
   /** Sends a code. When the code is entered, the given password becomes the password of the consumer. */
@@ -118,11 +118,11 @@ export class Hosted {
     request: { readonly email: string; readonly password: string; readonly displayName?: string },
     source: RequestSource,
   ): Promise<{ ticket: string }> {
-    const open = await this.#open(page, 'password');
+    const openSignIn = await this.#open(page, 'password');
     await this.#requests.take(source.ip);
     const email = cleanEmail(request.email);
     const name = request.displayName === undefined ? {} : { displayName: cleanName(request.displayName) };
-    return this.#send(open, email, { passwordHash: await this.#parts.passwords.hash(request.password), ...name });
+    return this.#send(openSignIn, email, { passwordHash: await this.#parts.passwords.hash(request.password), ...name });
   }
 
   async verify(
@@ -130,12 +130,12 @@ export class Hosted {
     request: { readonly ticket: string; readonly code: string },
     source: RequestSource,
   ): Promise<HostedSignInResult> {
-    const open = await this.#parts.signIns.open(page.appId, HOSTED, page.signIn);
-    const ticket = await this.#limitFailures(open, 'code', source, () => this.#accept(open, request));
-    const consumer = await this.#requireVerified(open, ticket);
+    const openSignIn = await this.#parts.signIns.open(page.appId, HOSTED, page.signIn);
+    const ticket = await this.#limitFailures(openSignIn, 'code', source, () => this.#accept(openSignIn, request));
+    const consumer = await this.#requireVerified(openSignIn, ticket);
     if (!consumer) throw signInFailed('code');
     if (ticket.passwordHash !== undefined) await this.#setPassword(consumer, ticket.passwordHash, source);
-    return this.#complete(open, consumer, 'berth:1', source);
+    return this.#complete(openSignIn, consumer, 'berth:1', source);
   }
 
   async passkeyOptions(page: Page, origin: URL, source: RequestSource): Promise<ConsumerChallenge> {
@@ -150,27 +150,27 @@ export class Hosted {
     origin: URL,
     source: RequestSource,
   ): Promise<HostedSignInResult> {
-    const open = await this.#open(page, 'passkey');
-    const { id } = open.application;
-    const consumer = await this.#limitFailures(open, 'passkey', source, async () => {
-      const owner = { signInId: open.row.id };
+    const openSignIn = await this.#open(page, 'passkey');
+    const { id } = openSignIn.application;
+    const consumer = await this.#limitFailures(openSignIn, 'passkey', source, async () => {
+      const owner = { signInId: openSignIn.row.id };
       const consumerId = await this.#parts.passkeys.verify(id, origin, request.ticket, request.response, owner);
-      const found = await this.#parts.store.consumers.get(id, consumerId);
+      const foundConsumer = await this.#parts.store.consumers.get(id, consumerId);
       const names = await this.#parts.store.consumers.namesOf(id, consumerId);
-      if (!found || !names.some(({ providerId }) => providerId === HOSTED)) throw signInFailed('passkey');
-      return found;
+      if (!foundConsumer || !names.some(({ providerId }) => providerId === HOSTED)) throw signInFailed('passkey');
+      return foundConsumer;
     });
-    return this.#complete(open, consumer, 'phr', source);
+    return this.#complete(openSignIn, consumer, 'phr', source);
   }
 
   async #open({ appId, signIn }: Page, method: (typeof SIGN_IN_METHODS)[number]): Promise<OpenSignIn> {
-    const open = await this.#parts.signIns.open(appId, HOSTED, signIn);
-    if (!methodsOf(open.identity).includes(method)) throw methodDisabled(method);
-    return open;
+    const openSignIn = await this.#parts.signIns.open(appId, HOSTED, signIn);
+    if (!methodsOf(openSignIn.identity).includes(method)) throw methodDisabled(method);
+    return openSignIn;
   }
 
-  #complete(open: OpenSignIn, consumer: ConsumerRow, acr: 'berth:1' | 'phr', source: RequestSource) {
-    return this.#parts.signIns.complete(open, consumer, { acr, authTime: this.#parts.clock.now() }, source);
+  #complete(openSignIn: OpenSignIn, consumer: ConsumerRow, acr: 'berth:1' | 'phr', source: RequestSource) {
+    return this.#parts.signIns.complete(openSignIn, consumer, { acr, authTime: this.#parts.clock.now() }, source);
   }
 
   /** Sends a code. No e-mail is sent to an address that cannot be used to sign in, but the response is the same. */
@@ -181,8 +181,8 @@ export class Hosted {
   ): Promise<{ ticket: string }> {
     const { store, clock, mail } = this.#parts;
     const now = clock.now();
-    const sent = await store.consumerTickets.countMailed(application.id, email, addMs(now, -HOUR_MS));
-    if (sent >= CODES_PER_HOUR_MAX) throw tooManyCodes();
+    const sentCount = await store.consumerTickets.countMailed(application.id, email, addMs(now, -HOUR_MS));
+    if (sentCount >= CODES_PER_HOUR_MAX) throw tooManyCodes();
     const consumer = await store.consumers.byEmail(application.id, HOSTED, email);
     const id = newId<ConsumerTicketId>(now);
     const code = randomInt(CODE_COUNT).toString().padStart(6, '0');
@@ -204,14 +204,14 @@ export class Hosted {
     const { store, clock } = this.#parts;
     const now = clock.now();
     const id = ticket.toLowerCase() as ConsumerTicketId; // Checked by isUuid.
-    const found = isUuid(id)
+    const foundTicket = isUuid(id)
       ? await store.consumerTickets.attempt(application.id, id, 'email_code', now, TRIES_MAX)
       : undefined;
-    const isRight = timingSafeEqual(hashOf(id, code.replace(/[\s-]/g, '')), found?.hash ?? hashOf(id, ''));
-    const { email } = found ?? {};
-    if (!found || email === undefined || !isRight || found.signInId !== row.id) throw signInFailed('code');
+    const isRight = timingSafeEqual(hashOf(id, code.replace(/[\s-]/g, '')), foundTicket?.hash ?? hashOf(id, ''));
+    const { email } = foundTicket ?? {};
+    if (!foundTicket || email === undefined || !isRight || foundTicket.signInId !== row.id) throw signInFailed('code');
     if (!(await store.consumerTickets.use(id, now))) throw signInFailed('code');
-    return { ...found, email };
+    return { ...foundTicket, email };
   }
 
   /** Returns the consumer with the verified e-mail address: an existing one, or a new one. */

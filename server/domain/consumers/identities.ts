@@ -89,10 +89,10 @@ export class Identities {
     const application = isUuid(id) ? await store.applications.byId(id) : undefined;
     if (!application) return undefined;
     const { hostedMethods, colour } = await this.of(id);
-    const others = (await store.consumerProviders.list(id)).filter(({ enabled }) => enabled);
+    const enabledProviders = (await store.consumerProviders.list(id)).filter(({ enabled }) => enabled);
     const providers = [
       ...(hostedMethods.length > 0 ? [{ id: HOSTED, title: application.name, kind: 'hosted' as const }] : []),
-      ...others.map(({ id, title }) => ({ id, title, kind: 'oidc' as const })),
+      ...enabledProviders.map(({ id, title }) => ({ id, title, kind: 'oidc' as const })),
     ];
     if (providers.length === 0) return undefined;
     return { name: application.name, ...(colour === undefined ? {} : { colour }), providers };
@@ -101,8 +101,8 @@ export class Identities {
   /** Returns the application if it has this provider. A provider that was switched off may still have sessions. */
   async withProvider(appId: string, providerId: string): Promise<ApplicationRow> {
     const application = await this.application(appId);
-    const isThere = providerId === HOSTED || (await this.provider(application.id, providerId)) !== undefined;
-    if (!isThere) throw notFound('Provider', providerId);
+    const hasProvider = providerId === HOSTED || (await this.provider(application.id, providerId)) !== undefined;
+    if (!hasProvider) throw notFound('Provider', providerId);
     return application;
   }
 

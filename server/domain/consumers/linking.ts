@@ -28,7 +28,7 @@ export interface LinkingParts {
   readonly clock: Clock;
 }
 
-const notOfAnother = (): Error =>
+const notAnotherConsumer = (): Error =>
   invalidGrant('access token', 'Sign in as the other consumer, and send the access token of that session.');
 
 export class Linking {
@@ -67,8 +67,8 @@ export class Linking {
     const isSessionToken = credential?.kind === 'consumer_session';
     const row = isSessionToken ? await store.consumerSessions.byHash(credential.hash) : undefined;
     const now = clock.now();
-    if (!row || row.revokedAt || row.expiresAt <= now) throw notOfAnother();
-    if (row.applicationId !== applicationId || row.consumerId === consumerId) throw notOfAnother();
+    if (!row || row.revokedAt || row.expiresAt <= now) throw notAnotherConsumer();
+    if (row.applicationId !== applicationId || row.consumerId === consumerId) throw notAnotherConsumer();
     const { id, acr, authTime, strongestAcr, expiresAt } = row;
     const via = { kind: 'consumer_session', id, acr, authTime, strongestAcr, expiresAt } as const;
     assertSteppedUp({ kind: 'consumer', via }, now);
@@ -77,8 +77,11 @@ export class Linking {
 
   async #assertPasskeyLimit(first: ConsumerId, otherConsumer: ConsumerId): Promise<void> {
     const { consumerPasskeys } = this.#parts.store;
-    const [own, more] = await Promise.all([consumerPasskeys.list(first), consumerPasskeys.list(otherConsumer)]);
-    if (own.length + more.length > CONSUMER_PASSKEYS_MAX)
+    const [ownPasskeys, otherPasskeys] = await Promise.all([
+      consumerPasskeys.list(first),
+      consumerPasskeys.list(otherConsumer),
+    ]);
+    if (ownPasskeys.length + otherPasskeys.length > CONSUMER_PASSKEYS_MAX)
       throw limitReached('passkeys of both consumers', CONSUMER_PASSKEYS_MAX);
   }
 }
@@ -97,27 +100,27 @@ async function moveMemory(
   { consumerMemory }: Pick<Atomic, 'consumerMemory'>,
   { from, to, seals }: Move,
 ): Promise<void> {
-  const both: string[] = [];
+  const sharedKeys: string[] = [];
   for (const item of await consumerMemory.list(from, ALL_ITEMS)) {
     const { key } = item;
     const version = (await consumerMemory.nextVersion(to)) ?? 0;
     const sealed = seals.to.seal({ key, version }, JSON.stringify(seals.from.open(item)));
     const outcome = await consumerMemory.put({ ...item, consumerId: to, version, sealed }, 0, LIMITS);
     if (outcome === 'limit_reached') throw limitReached('memory items of both consumers', MEMORY_ITEMS_MAX);
-    if (outcome !== 'written') both.push(key);
+    if (outcome !== 'written') sharedKeys.push(key);
   }
-  if (both.length > 0) throw duplicateKeys(both);
+  if (sharedKeys.length > 0) throw duplicateKeys(sharedKeys);
   await consumerMemory.remove(from, { prefix: '' });
 }
 
-const NAMED_MAX = 20;
+const LISTED_KEYS_MAX = 20;
 
 const duplicateKeys = (keys: readonly string[]): Error =>
   fault(
     'name_taken',
-    `Both consumers have memory items with the same keys: ${keys.slice(0, NAMED_MAX).join(', ')}. Nothing was linked.`,
+    `Both consumers have memory items with the same keys: ${keys.slice(0, LISTED_KEYS_MAX).join(', ')}. Nothing was linked.`,
     {
       advice: 'For each key, delete one of the two items with memory.delete. Then link again.',
-      details: { keys: keys.slice(0, NAMED_MAX) },
+      details: { keys: keys.slice(0, LISTED_KEYS_MAX) },
     },
   );

@@ -92,8 +92,8 @@ export class Memory {
       throw invalidRequest([{ path: '', message: 'Exactly one of `key` and `prefix` is required.' }]);
     const { store, audit } = this.#parts;
     const deleted = await store.atomically(async trx => {
-      const which = key === undefined ? { prefix: prefix ?? '' } : { key };
-      const { length } = await trx.consumerMemory.remove(caller.consumerId, which);
+      const selector = key === undefined ? { prefix: prefix ?? '' } : { key };
+      const { length } = await trx.consumerMemory.remove(caller.consumerId, selector);
       const entry = { action: 'memory.deleted', outcome: 'success', details: { items: length } } as const;
       if (length > 0) await audit.record({ ...byConsumer(caller), ...entry }, trx);
       return length;
@@ -106,11 +106,11 @@ export class Memory {
     const { store, audit, clock } = this.#parts;
     const now = clock.now();
     const agent = keyId === ALL_AGENTS ? undefined : await this.#agent(caller.applicationId, keyId);
-    const end = futureExpiry(expiresAt, now);
+    const expiry = futureExpiry(expiresAt, now);
     const row: ConsentRow = {
       ...{ id: newId<ConsentId>(now), consumerId: caller.consumerId, patterns: keys, access, createdAt: now },
       ...(agent ? { keyId: agent.id } : {}),
-      ...(end ? { expiresAt: end } : {}),
+      ...(expiry ? { expiresAt: expiry } : {}),
     };
     await store.atomically(async trx => {
       const outcome = await trx.consumerMemory.insertConsent(row, CONSENTS_MAX, now);
@@ -126,11 +126,11 @@ export class Memory {
   async consents({ applicationId, consumerId }: ConsumerCaller): Promise<Consents> {
     const { store, clock } = this.#parts;
     const rows = await store.consumerMemory.consents(consumerId, clock.now());
-    const named = rows.map(async row => {
+    const consentViews = rows.map(async row => {
       const key = row.keyId && (await store.keys.get(applicationId, row.keyId));
       return consentView(row, key?.name);
     });
-    return { data: await Promise.all(named) };
+    return { data: await Promise.all(consentViews) };
   }
 
   async withdraw(caller: ConsumerCaller, id: string): Promise<Consents> {

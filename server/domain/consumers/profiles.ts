@@ -5,7 +5,7 @@ import type { ConsumerRow } from '../../engines/store/rows/consumers.ts';
 import type { Store } from '../../engines/store/store.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { ConsumerId } from '../../kit/ids.ts';
-import { cancelActionsFor } from '../actions/withdrawing.ts';
+import { cancelActionsOfEndUser } from '../actions/withdrawing.ts';
 import type { Audit } from '../audit/audit.ts';
 import { byConsumer } from '../audit/by-caller.ts';
 import { invalidRequest, notFound } from '../faults.ts';
@@ -38,9 +38,9 @@ export class Profiles {
 
   async update(caller: ConsumerCaller, change: UpdateProfile): Promise<ConsumerProfile> {
     const { store, audit } = this.#parts;
-    const checked = checkedChange(change);
+    const checkedFields = checkedChange(change);
     await store.atomically(async trx => {
-      const row = await trx.consumers.change(caller.applicationId, caller.consumerId, checked);
+      const row = await trx.consumers.change(caller.applicationId, caller.consumerId, checkedFields);
       if (!row) throw notFound('Consumer', caller.consumerId);
       const details = { fields: Object.keys(change) };
       const entry = { action: 'consumer.profile_changed', outcome: 'success', details } as const;
@@ -63,7 +63,7 @@ export class Profiles {
       if (names.length === 0) throw notFound('Consumer', consumerId);
       const { applicationId: _, ...source } = byConsumer(caller);
       await sessions.endAllOf(consumerId, trx);
-      for (const name of names) await cancelActionsFor(trx, { applicationId, ...name }, { audit, source, now });
+      for (const name of names) await cancelActionsOfEndUser(trx, { applicationId, ...name }, { audit, source, now });
       await audit.record({ ...byConsumer(caller), action: 'consumer.deleted', outcome: 'success' }, trx);
     });
     await destroyKey(consumerId);

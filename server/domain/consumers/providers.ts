@@ -75,12 +75,13 @@ export class Providers {
       ]);
     const existing = await identities.provider(applicationId, providerId);
     if (!existing && ifMatch !== undefined && ifMatch.trim() !== '*') throw preconditionFailed();
-    const before = existing ? revisionFrom(ifMatch, existing.revision) : 0;
+    const currentRevision = existing ? revisionFrom(ifMatch, existing.revision) : 0;
     const { issuer, clientId, clientSecret, scopes = [], enabled = true } = changes;
     const title = cleanName(changes.title);
     // The secret for this issuer must not be sent to another issuer.
-    const kept = existing?.issuer === issuer ? existing.secretSealed : undefined;
-    const secretSealed = clientSecret === undefined ? kept : await seal.close(applicationId, providerId, clientSecret);
+    const keptSecret = existing?.issuer === issuer ? existing.secretSealed : undefined;
+    const secretSealed =
+      clientSecret === undefined ? keptSecret : await seal.close(applicationId, providerId, clientSecret);
     const authMethod = changes.authMethod ?? (secretSealed ? 'client_secret_basic' : 'none');
     if (authMethod !== 'none' && !secretSealed)
       throw invalidRequest([{ path: 'clientSecret', message: `is required for ${authMethod}` }]);
@@ -90,10 +91,10 @@ export class Providers {
       ...{ applicationId, id: providerId, title, enabled, issuer, clientId, authMethod, scopes: [...new Set(scopes)] },
       ...(secretSealed && authMethod !== 'none' ? { secretSealed } : {}),
       metadata: { ...metadata, algorithms: [...metadata.algorithms] },
-      ...{ revision: before + 1, createdAt: existing?.createdAt ?? now, updatedAt: now },
+      ...{ revision: currentRevision + 1, createdAt: existing?.createdAt ?? now, updatedAt: now },
     };
     await store.atomically(async trx => {
-      const outcome = await trx.consumerProviders.write(row, before, PROVIDERS_MAX);
+      const outcome = await trx.consumerProviders.write(row, currentRevision, PROVIDERS_MAX);
       if (outcome === 'limit_reached') throw limitReached('providers of this application', PROVIDERS_MAX);
       if (outcome === 'changed') throw preconditionFailed();
       const target = { kind: 'consumer_provider', id: providerId };

@@ -151,8 +151,8 @@ export class SignIns {
     const codeExpiresAt = addMs(now, CONSUMER_CODE_SECONDS * 1000);
     await store.atomically(async trx => {
       const proof = { consumerId, acr, authTime, codeHash: hash, codeExpiresAt };
-      const whole = { ...proof, ...(idTokenSealed ? { idTokenSealed } : {}) };
-      if (!(await trx.consumerSignIns.complete(row.id, now, whole))) throw notFound('Sign-in', row.id);
+      const completion = { ...proof, ...(idTokenSealed ? { idTokenSealed } : {}) };
+      if (!(await trx.consumerSignIns.complete(row.id, now, completion))) throw notFound('Sign-in', row.id);
       await trx.consumers.change(application.id, consumerId, { lastSignedInAt: now });
       const actor = { kind: 'consumer', id: consumerId } as const;
       const details = { provider: row.providerId, acr };

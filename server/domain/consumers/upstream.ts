@@ -85,26 +85,26 @@ export class Upstream {
   /** Returns the address to redirect the browser to. It is an address of the application, with a code or an error. */
   async finish({ state, code, iss, error }: Callback, source: RequestSource): Promise<string> {
     const { store, identities, signIns, clock, metadataIn } = this.#parts;
-    const isState = typeof state === 'string' && state.length <= STATE_CHARACTERS_MAX;
-    const row = isState ? await store.consumerSignIns.takeByState(hashOf(state), clock.now()) : undefined;
+    const isStateValid = typeof state === 'string' && state.length <= STATE_CHARACTERS_MAX;
+    const row = isStateValid ? await store.consumerSignIns.takeByState(hashOf(state), clock.now()) : undefined;
     if (!row) throw signInFailed('sign-in');
     const application = await identities.application(row.applicationId);
-    const open = { row, application };
+    const openSignIn = { row, application };
     const provider = await identities.provider(application.id, row.providerId);
-    if (!provider?.enabled) return signIns.failed(open, 'server_error');
-    if (error !== undefined) return signIns.failed(open, 'access_denied');
+    if (!provider?.enabled) return signIns.failed(openSignIn, 'server_error');
+    if (error !== undefined) return signIns.failed(openSignIn, 'access_denied');
     const metadata = metadataIn(provider.metadata);
     // A mix-up (RFC 9207): the response comes from a provider other than the one that was asked.
     const isMixedUp = iss === undefined ? metadata.answersWithIssuer : iss !== provider.issuer;
-    if (isMixedUp) return this.#refuse(open, 'iss', source);
-    if (typeof code !== 'string' || code.length > CODE_CHARACTERS_MAX) return this.#refuse(open, 'code', source);
+    if (isMixedUp) return this.#refuse(openSignIn, 'iss', source);
+    if (typeof code !== 'string' || code.length > CODE_CHARACTERS_MAX) return this.#refuse(openSignIn, 'code', source);
     const outcome = await this.#parts.relyingParty.identify(metadata, await this.#clientOf(provider), {
       ...{ code, redirectUri: this.#parts.callbackUrl, nonce: this.#deriveValue('nonce', row.id) },
       verifier: this.#deriveValue('verifier', row.id),
       ...(row.maxAge === undefined ? {} : { maxAge: row.maxAge }),
     });
-    if ('words' in outcome) return this.#refuse(open, outcome.words, source);
-    return this.#complete(open, provider, outcome.value, source);
+    if ('words' in outcome) return this.#refuse(openSignIn, outcome.words, source);
+    return this.#complete(openSignIn, provider, outcome.value, source);
   }
 
   /** Returns the address at which the browser is signed out at the provider. */
@@ -121,38 +121,38 @@ export class Upstream {
   }
 
   async #complete(
-    open: { readonly row: ConsumerSignInRow; readonly application: ApplicationRow },
+    openSignIn: { readonly row: ConsumerSignInRow; readonly application: ApplicationRow },
     { issuer }: ConsumerProviderRow,
     { subject, name, authTime, idToken }: IdentifiedSubject,
     source: RequestSource,
   ): Promise<string> {
     const { store, clock, signIns, tokenSeal } = this.#parts;
-    const { row, application } = open;
+    const { row, application } = openSignIn;
     const now = clock.now();
     const displayName =
       name === undefined ? '' : boundedText(name.replace(/\p{Cc}/gu, ' ').trim(), NAME_CHARACTERS_MAX);
-    const found = await store.consumers.insertOrFind({
+    const foundConsumer = await store.consumers.insertOrFind({
       ...{ id: newId<ConsumerId>(now), applicationId: application.id, providerId: row.providerId, createdAt: now },
       subject: this.#subject(application.id, issuer, subject),
       ...(displayName === '' ? {} : { displayName }),
     });
-    if (!found) return this.#refuse(open, 'subject', source);
-    const idTokenSealed = await tokenSeal.close(application.id, found.row.id, idToken);
-    const proved = { acr: 'berth:1', authTime, idTokenSealed } as const;
-    return (await signIns.complete(open, found.row, proved, source)).redirectTo;
+    if (!foundConsumer) return this.#refuse(openSignIn, 'subject', source);
+    const idTokenSealed = await tokenSeal.close(application.id, foundConsumer.row.id, idToken);
+    const provenIdentity = { acr: 'berth:1', authTime, idTokenSealed } as const;
+    return (await signIns.complete(openSignIn, foundConsumer.row, provenIdentity, source)).redirectTo;
   }
 
   async #refuse(
-    open: { readonly row: ConsumerSignInRow; readonly application: ApplicationRow },
+    openSignIn: { readonly row: ConsumerSignInRow; readonly application: ApplicationRow },
     why: string,
     source: RequestSource,
   ): Promise<string> {
-    const { row, application } = open;
+    const { row, application } = openSignIn;
     await this.#parts.audit.record({
       ...{ action: 'consumer.session.refused', applicationId: application.id, outcome: 'refused' },
       ...{ actor: { kind: 'anonymous' }, details: { provider: row.providerId, why }, ...source },
     });
-    return this.#parts.signIns.failed(open, 'server_error');
+    return this.#parts.signIns.failed(openSignIn, 'server_error');
   }
 
   async #clientOf({ applicationId, id, clientId, secretSealed, authMethod }: ConsumerProviderRow): Promise<Client> {

@@ -77,8 +77,8 @@ export class ContextWatcher implements Watcher {
   async attend(liveSession: LiveSession, row: SessionRow): Promise<Attendance | undefined> {
     const { loading, profiles, stored, clock, log } = this.#parts;
     const cookies = await loading.take(row.id);
-    const refused = cookies ? await liveSession.browser.setCookies(cookies) : 0;
-    if (refused > 0) log.warn('context.cookies_refused', { sessionId: row.id, refused });
+    const refusedCount = cookies ? await liveSession.browser.setCookies(cookies) : 0;
+    if (refusedCount > 0) log.warn('context.cookies_refused', { sessionId: row.id, refused: refusedCount });
     const context = storedUse(row)?.persist ? await this.#contextOf(row) : undefined;
     // If the context has been deleted in the meantime, nothing is saved.
     if (!context) return undefined;
@@ -116,11 +116,11 @@ export class ContextWatcher implements Watcher {
    */
   async #awaitTurn(row: ContextRow, requested: ContextRequest, session: SessionId, signal: AbortSignal): Promise<void> {
     const { clock } = this.#parts;
-    const began = clock.monotonicMs();
+    const beganMs = clock.monotonicMs();
     for (;;) {
       const savingSession = await this.#tryToUse(row, requested, session);
       if (savingSession === undefined) return;
-      if (clock.monotonicMs() - began >= SAVE_WAIT_MS) throw contextSaving(row.id, savingSession);
+      if (clock.monotonicMs() - beganMs >= SAVE_WAIT_MS) throw contextSaving(row.id, savingSession);
       await clock.sleep(POLL_MS, signal);
     }
   }
@@ -133,8 +133,14 @@ export class ContextWatcher implements Watcher {
     const { uses, host, clock } = this.#parts;
     const { id: contextId, applicationId } = row;
     if (!requested.persist) return uses.savingSessionOf(applicationId, contextId);
-    const own = { sessionId: session, contextId, applicationId, hostId: host, exclusive: requested.exclusive ?? false };
-    const outcome = await uses.open({ ...own, createdAt: clock.now() });
+    const newUse = {
+      sessionId: session,
+      contextId,
+      applicationId,
+      hostId: host,
+      exclusive: requested.exclusive ?? false,
+    };
+    const outcome = await uses.open({ ...newUse, createdAt: clock.now() });
     if ('saving' in outcome) return outcome.saving;
     if ('held' in outcome) throw contextHeld(contextId, outcome.held);
     if (!outcome.opened) throw unknownContext(contextId);
@@ -142,8 +148,8 @@ export class ContextWatcher implements Watcher {
   }
 
   async #contextOf(row: SessionRow): Promise<ContextRow | undefined> {
-    const kept = storedUse(row);
-    return kept && this.#parts.rows.get(row.applicationId, kept.id);
+    const contextUse = storedUse(row);
+    return contextUse && this.#parts.rows.get(row.applicationId, contextUse.id);
   }
 }
 
@@ -159,8 +165,8 @@ export const isCleanEnd = ({ status }: Pick<SessionEnd, 'status'>): boolean => s
 /** Whether the browser exited by itself, which means that everything was written to its profile. */
 async function shutDownCleanly({ browser, box }: LiveSession): Promise<boolean> {
   await browser.shutDown();
-  const gone = await withTimeout(SHUTDOWN_MAX_MS, 'the browser to close', () => box.gone).catch(reason);
-  return typeof gone === 'object' && gone.why === 'exited';
+  const exit = await withTimeout(SHUTDOWN_MAX_MS, 'the browser to close', () => box.gone).catch(reason);
+  return typeof exit === 'object' && exit.why === 'exited';
 }
 
 const unknownContext = (id: string) =>

@@ -82,8 +82,8 @@ export class Contexts {
   }
 
   async destroy(caller: AgentCaller, id: string): Promise<void> {
-    const { id: known } = await this.#row(caller, id);
-    const destroyed = await this.#parts.rows.destroy(caller.applicationId, known, this.#parts.clock.now());
+    const { id: contextId } = await this.#row(caller, id);
+    const destroyed = await this.#parts.rows.destroy(caller.applicationId, contextId, this.#parts.clock.now());
     if (!destroyed) throw notFound('Context', id);
     this.#parts.prompt();
   }
@@ -102,8 +102,12 @@ export class Contexts {
     const restoredId = newId<VersionId>(clock.now());
     const { archive, cookiesOf, partial, sizeBytes } = version;
     const facts = { source: 'restore', partial, sizeBytes, ...partsOf({ archive, cookiesOf }) } as const;
-    const kept = await rows.keep(row.applicationId, row.id, { ...retention(clock.now()), id: restoredId, facts });
-    return viewOf(requireContext(kept?.context, id));
+    const keptVersion = await rows.keep(row.applicationId, row.id, {
+      ...retention(clock.now()),
+      id: restoredId,
+      facts,
+    });
+    return viewOf(requireContext(keptVersion?.context, id));
   }
 
   async fork(caller: AgentCaller, id: string, request: ForkContext, signal: AbortSignal): Promise<Context> {
@@ -155,17 +159,17 @@ export class Contexts {
     const { rows, profiles, clock } = this.#parts;
     const now = clock.now();
     const id = newId<ContextId>(now);
-    const named = name === undefined ? {} : { name: cleanName(name) };
+    const nameField = name === undefined ? {} : { name: cleanName(name) };
     const row = {
       id,
       applicationId: caller.applicationId,
-      ...named,
+      ...nameField,
       wrappedKey: await profiles.createKey({ id, applicationId: caller.applicationId }),
       createdAt: now,
     };
     const outcome = await rows.insert(row, CONTEXTS_PER_APPLICATION_MAX);
     if (outcome === 'limit_reached') throw limitReached('contexts in this application', CONTEXTS_PER_APPLICATION_MAX);
-    if (outcome === 'name_taken') throw nameTaken(named.name ?? '');
+    if (outcome === 'name_taken') throw nameTaken(nameField.name ?? '');
     return { ...row, version: 0, sizeBytes: 0, updatedAt: now };
   }
 
@@ -175,10 +179,15 @@ export class Contexts {
    */
   #createVersion(row: ContextRow, source: VersionSource, signal: AbortSignal, store: StoreVersion): Promise<Context> {
     const owner = { application: row.applicationId };
-    return this.#creationPlaces.run(owner, () => this.#makeNow(row, source, signal, store), signal);
+    return this.#creationPlaces.run(owner, () => this.#createVersionNow(row, source, signal, store), signal);
   }
 
-  async #makeNow(row: ContextRow, source: VersionSource, signal: AbortSignal, store: StoreVersion): Promise<Context> {
+  async #createVersionNow(
+    row: ContextRow,
+    source: VersionSource,
+    signal: AbortSignal,
+    store: StoreVersion,
+  ): Promise<Context> {
     const { rows, profiles, clock, prompt } = this.#parts;
     const id = newId<VersionId>(clock.now());
     const reservation = { id, source, now: clock.now(), until: addMs(clock.now(), INTERRUPTED_WRITE_MS) };
@@ -188,8 +197,8 @@ export class Contexts {
       await staging.create();
       const facts = { ...(await store(id, staging)), source };
       signal.throwIfAborted();
-      const kept = await rows.keep(row.applicationId, row.id, { ...retention(clock.now()), id, facts });
-      return viewOf(requireContext(kept?.context, row.id));
+      const keptVersion = await rows.keep(row.applicationId, row.id, { ...retention(clock.now()), id, facts });
+      return viewOf(requireContext(keptVersion?.context, row.id));
     } catch (error) {
       await rows.abandon(id, clock.now());
       prompt();
@@ -211,11 +220,11 @@ export class Contexts {
       const cookies = await stored.openCookies(original, cookiesOf);
       await stored.storeCookies(to, id, await profiles.sealCookies(cookies, await stored.cookiesSeal(to, id)), signal);
     }
-    const own = { partial, ...(cookiesOf ? { cookiesOf: id } : {}) };
-    if (!archive) return { ...own, sizeBytes };
+    const commonFacts = { partial, ...(cookiesOf ? { cookiesOf: id } : {}) };
+    if (!archive) return { ...commonFacts, sizeBytes };
     const sealed = await stored.openArchive(original, archive);
     const packed = await profiles.reseal(sealed, staging, await stored.archiveSeal(to, id), signal);
-    return { ...own, ...(await this.#storePacked(to, id, staging, packed, signal)) };
+    return { ...commonFacts, ...(await this.#storePacked(to, id, staging, packed, signal)) };
   }
 
   async #storePacked(row: ContextRow, id: VersionId, staging: Staging, packedArchive: Packed, signal: AbortSignal) {

@@ -5,7 +5,7 @@ import { reason } from '../../kit/fault.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { Browser } from '../sessions/browser-host.ts';
 
-const EVERY_MS = 5_000;
+const COPY_INTERVAL_MS = 5_000;
 
 export interface CookieCopyOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly browser: Pick<Browser, 'cookies'>;
@@ -18,7 +18,7 @@ export class CookieCopy {
   readonly #options: CookieCopyOptions;
   readonly #stop = new AbortController();
   readonly #running: Promise<void>;
-  #last: string | undefined;
+  #lastCopiedText: string | undefined;
 
   private constructor(options: CookieCopyOptions) {
     this.#options = options;
@@ -48,7 +48,7 @@ export class CookieCopy {
         // Expected when the browser is being shut down.
         if (!this.#stop.signal.aborted) log.warn('context.cookies_not_copied', { reason: reason(error) });
       });
-      await clock.sleep(EVERY_MS, this.#stop.signal).catch(() => {});
+      await clock.sleep(COPY_INTERVAL_MS, this.#stop.signal).catch(() => {});
     }
   }
 
@@ -56,8 +56,8 @@ export class CookieCopy {
     const { browser, profiles, staging, seal } = this.#options;
     const cookies = await browser.cookies();
     const text = JSON.stringify(cookies);
-    if (text === this.#last) return;
+    if (text === this.#lastCopiedText) return;
     await staging.writeCookies(await profiles.sealCookies(cookies, seal));
-    this.#last = text;
+    this.#lastCopiedText = text;
   }
 }

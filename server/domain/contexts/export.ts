@@ -51,7 +51,7 @@ export class StateDamaged extends Error {
 
 export class Exports {
   readonly #parts: ExportsParts;
-  readonly #running = new Map<string, number>();
+  readonly #runningExports = new Map<string, number>();
   #total = 0;
 
   constructor(parts: ExportsParts) {
@@ -60,17 +60,17 @@ export class Exports {
 
   /** Exports the version, or an empty state if there is none. */
   async of(row: ContextRow, version: VersionRow | undefined): Promise<ExportedState> {
-    const leave = this.#startExport(row.applicationId);
+    const endExport = this.#startExport(row.applicationId);
     let file: FileHandle | undefined;
     try {
       file = await this.#anonymousFile();
       const bytes = await this.#write(row, version, file.fd);
       const body = file.createReadStream({ start: 0 });
-      body.once('close', leave);
+      body.once('close', endExport);
       return { bytes, body };
     } catch (error) {
       await file?.close();
-      leave();
+      endExport();
       throw error;
     }
   }
@@ -83,13 +83,13 @@ export class Exports {
     const transferList = [...localStorage.values()].flatMap(({ buffer }) =>
       buffer instanceof ArrayBuffer ? [buffer] : [],
     );
-    const written = await workers.run(
+    const output = await workers.run(
       job,
       { cookies, localStorage, descriptor },
       { of: row.applicationId, moved: transferList },
     );
-    if ('damaged' in written) throw new StateDamaged(written.damaged);
-    return written.bytes;
+    if ('damaged' in output) throw new StateDamaged(output.damaged);
+    return output.bytes;
   }
 
   async #anonymousFile(): Promise<FileHandle> {
@@ -102,7 +102,7 @@ export class Exports {
   }
 
   #startExport(application: string): () => void {
-    const running = this.#running.get(application) ?? 0;
+    const running = this.#runningExports.get(application) ?? 0;
     const [limit, used] =
       running >= EXPORTS_OF_APPLICATION_MAX ? [EXPORTS_OF_APPLICATION_MAX, running] : [EXPORTS_MAX, this.#total];
     if (used >= limit)
@@ -110,13 +110,13 @@ export class Exports {
         advice: 'Wait for one to finish, and send the request again.',
         details: { limit, used, retryAfterSeconds: 1 },
       });
-    this.#running.set(application, running + 1);
+    this.#runningExports.set(application, running + 1);
     this.#total++;
     return () => {
       this.#total--;
-      const left = (this.#running.get(application) ?? 1) - 1;
-      if (left > 0) this.#running.set(application, left);
-      else this.#running.delete(application);
+      const remaining = (this.#runningExports.get(application) ?? 1) - 1;
+      if (remaining > 0) this.#runningExports.set(application, remaining);
+      else this.#runningExports.delete(application);
     };
   }
 }

@@ -38,14 +38,14 @@ export class Loading {
   /** Copies the files of the context into the session folder before the browser of the session starts. */
   async fill(session: SessionRow, context: ContextRow, { folder }: FillPlace, signal: AbortSignal): Promise<void> {
     const { rows, uses, clock } = this.#parts;
-    const began = clock.monotonicMs();
+    const beganMs = clock.monotonicMs();
     const now = clock.now();
     const versions = await rows.versions(context.applicationId, context.id);
     for (const version of versions) {
       if (version.expiresAt && version.expiresAt <= now) continue;
       const cookies = await this.#load(session, context, version, folder, signal);
       if (!cookies) continue;
-      const tookMs = Math.round(clock.monotonicMs() - began);
+      const tookMs = Math.round(clock.monotonicMs() - beganMs);
       const detail = { contextId: context.id, version: version.version, tookMs };
       // Not awaited here: these are written while the browser starts, and `take` waits for them.
       const recorded = Promise.all([

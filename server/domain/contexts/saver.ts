@@ -8,7 +8,7 @@ import type {
   ContextRows,
   ContextUse,
   ContextUses,
-  Kept,
+  KeptVersion,
   VersionFacts,
 } from '../../engines/store/rows/contexts.ts';
 import type { SessionEventType } from '../../engines/store/rows/events.ts';
@@ -70,9 +70,11 @@ export class Saver implements Closeable {
     const now = clock.now();
     for (const session of await uses.orphans(host, addMs(now, -ORPHAN_MS))) await uses.markForSaving(session, now);
     const due = await uses.due(host, now, BATCH);
-    const fresh = due.filter(use => !this.#running.has(use.sessionId)).slice(0, SAVES_AT_ONCE_MAX - this.#running.size);
-    if (!this.#closing.signal.aborted) for (const use of fresh) this.#begin(use);
-    return { begun: fresh.length, removed: await this.#remove(now) };
+    const usesToSave = due
+      .filter(use => !this.#running.has(use.sessionId))
+      .slice(0, SAVES_AT_ONCE_MAX - this.#running.size);
+    if (!this.#closing.signal.aborted) for (const use of usesToSave) this.#begin(use);
+    return { begun: usesToSave.length, removed: await this.#remove(now) };
   }
 
   /** Waits a short time for running saves and then interrupts them. The next process continues an interrupted save. */
@@ -92,7 +94,7 @@ export class Saver implements Closeable {
 
   async #save(use: ContextUse): Promise<void> {
     const { clock, log } = this.#parts;
-    const began = clock.monotonicMs();
+    const beganMs = clock.monotonicMs();
     try {
       const version = await withTimeout(
         SAVE_TIMEOUT_MS,
@@ -100,7 +102,7 @@ export class Saver implements Closeable {
         signal => this.#try(use, signal),
         this.#closing.signal,
       );
-      const tookMs = Math.round(clock.monotonicMs() - began);
+      const tookMs = Math.round(clock.monotonicMs() - beganMs);
       log.info('context.saved', { sessionId: use.sessionId, contextId: use.contextId, version, tookMs });
     } catch (error) {
       await this.#onFailed(use, error).catch(problem =>
@@ -143,7 +145,7 @@ export class Saver implements Closeable {
     const archive = { of: id, checksum: packed.checksum };
     if (packed.skipped > 0)
       this.#parts.log.warn('context.entries_skipped', { sessionId: use.sessionId, skipped: packed.skipped });
-    return { ...ofSession(use), partial: false, sizeBytes: packed.sizeBytes, archive, cookiesOf: id };
+    return { ...sessionSource(use), partial: false, sizeBytes: packed.sizeBytes, archive, cookiesOf: id };
   }
 
   /**
@@ -164,7 +166,7 @@ export class Saver implements Closeable {
     const id = versionOfSession(use.sessionId);
     await stored.storeCookies(context, id, cookies, signal);
     const sizeBytes = archive ? (base?.sizeBytes ?? 0) : 0;
-    return { ...ofSession(use), partial: true, sizeBytes, ...(archive ? { archive } : {}), cookiesOf: id };
+    return { ...sessionSource(use), partial: true, sizeBytes, ...(archive ? { archive } : {}), cookiesOf: id };
   }
 
   #reserve(use: ContextUse, archiveOf?: ReturnType<typeof versionOfSession>): Promise<boolean> {
@@ -175,11 +177,11 @@ export class Saver implements Closeable {
     });
   }
 
-  async #keep(use: ContextUse, facts: VersionFacts): Promise<Kept | undefined> {
+  async #keep(use: ContextUse, facts: VersionFacts): Promise<KeptVersion | undefined> {
     const { rows, clock } = this.#parts;
     const now = clock.now();
     const version = { ...retention(now), id: versionOfSession(use.sessionId), facts };
-    const events = (keptVersion: Kept): AddressedEvent[] => newsOf(use, facts, keptVersion, now);
+    const events = (keptVersion: KeptVersion): AddressedEvent[] => savedEventsOf(use, facts, keptVersion, now);
     return rows.keep(use.applicationId, use.contextId, version, { id: use.sessionId, events });
   }
 
@@ -220,7 +222,7 @@ export class Saver implements Closeable {
       return uses.retry(use.sessionId, addMs(now, waitMs));
     }
     await rows.abandon(versionOfSession(use.sessionId), now);
-    await uses.fail(newsAt(now, use.sessionId, 'context.save_failed', { contextId: use.contextId, reason: why }));
+    await uses.fail(serviceEvent(now, use.sessionId, 'context.save_failed', { contextId: use.contextId, reason: why }));
     await profiles.staging(use.sessionId).remove();
   }
 
@@ -233,9 +235,9 @@ export class Saver implements Closeable {
   }
 }
 
-const ofSession = ({ sessionId }: ContextUse) => ({ source: 'session', sessionId }) as const;
+const sessionSource = ({ sessionId }: ContextUse) => ({ source: 'session', sessionId }) as const;
 
-const newsAt = (at: Date, session: SessionId, type: SessionEventType, detail: JsonObject): AddressedEvent => ({
+const serviceEvent = (at: Date, session: SessionId, type: SessionEventType, detail: JsonObject): AddressedEvent => ({
   session,
   type,
   at,
@@ -243,14 +245,19 @@ const newsAt = (at: Date, session: SessionId, type: SessionEventType, detail: Js
   detail,
 });
 
-function newsOf(use: ContextUse, facts: VersionFacts, { context, overtook }: Kept, now: Date): AddressedEvent[] {
+function savedEventsOf(
+  use: ContextUse,
+  facts: VersionFacts,
+  { context, overtook }: KeptVersion,
+  now: Date,
+): AddressedEvent[] {
   const { id: contextId, version } = context;
   const type = facts.partial ? 'context.saved_partially' : 'context.saved';
-  const saved = newsAt(now, use.sessionId, type, {
+  const savedEvent = serviceEvent(now, use.sessionId, type, {
     ...{ contextId, version, sizeBytes: facts.sizeBytes },
     ...(overtook ? { overtook: overtook.version } : {}),
   });
-  if (!overtook?.sessionId) return [saved];
-  const overtaken = { contextId, version: overtook.version, by: use.sessionId, byVersion: version };
-  return [newsAt(now, overtook.sessionId, 'context.overtaken', overtaken), saved];
+  if (!overtook?.sessionId) return [savedEvent];
+  const overtakenDetail = { contextId, version: overtook.version, by: use.sessionId, byVersion: version };
+  return [serviceEvent(now, overtook.sessionId, 'context.overtaken', overtakenDetail), savedEvent];
 }

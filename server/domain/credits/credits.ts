@@ -53,7 +53,7 @@ export class Credits {
   /** Returns the same view as `read`, but without checking a caller, for the command line. */
   async of({ id, billingAccountId }: ApplicationRow): Promise<CreditsView> {
     const { rows, rates, clock } = this.#parts;
-    const [{ available, reserved }, held, sums] = await Promise.all([
+    const [{ available, reserved }, heldReservations, sums] = await Promise.all([
       rows.balance(billingAccountId),
       rows.held(id, RESERVATIONS_SHOWN_MAX),
       rows.sums(id, startOfUtcMonth(clock.now())),
@@ -61,7 +61,7 @@ export class Credits {
     return {
       ...{ unit: 'microcredit', balance: available + reserved, reserved, available },
       thisApplication: { reserved: sums.reserved, capturedThisMonth: sums.captured },
-      reservations: held.map(reservationView),
+      reservations: heldReservations.map(reservationView),
       ...{ rates, metering: true, enforced: isEnforced(rates) },
     };
   }
@@ -71,13 +71,13 @@ export class Credits {
     const { id } = await applications.require(caller, appId, 'read');
     const { limit = PAGE_LIMIT_DEFAULT, cursor, type, after } = query;
     const name: ListName = { list: 'credit_entries', owner: id };
-    const found = await rows.entries(id, {
+    const entryRows = await rows.entries(id, {
       limit: limit + 1,
       ...(cursor === undefined ? {} : { before: cursors.read<CreditEntryId>(name, cursor) }),
       ...(type === undefined ? {} : { type }),
       ...(after === undefined ? {} : { after: new Date(after) }),
     });
-    return pageOf(found, limit, entryView, last => cursors.after(name, last));
+    return pageOf(entryRows, limit, entryView, last => cursors.after(name, last));
   }
 
   async usage(caller: AccountCaller, appId: string, query: CreditUsageQuery): Promise<CreditUsage> {
@@ -97,10 +97,10 @@ export class Credits {
     const days = Array.from({ length: (period.to.getTime() - period.from.getTime()) / DAY_MS }, (_, at) =>
       utcDay(addMs(period.from, at * DAY_MS)),
     );
-    return days.map(of => {
-      const own = hours.filter(({ hour }) => utcDay(hour) === of);
-      const { calls = 0, cost = 0 } = costs.find(row => row.of === of) ?? {};
-      return { of, ...metersOf(own), calls, cost };
+    return days.map(dayText => {
+      const hoursOfDay = hours.filter(({ hour }) => utcDay(hour) === dayText);
+      const { calls = 0, cost = 0 } = costs.find(row => row.of === dayText) ?? {};
+      return { of: dayText, ...metersOf(hoursOfDay), calls, cost };
     });
   }
 
@@ -108,10 +108,10 @@ export class Credits {
     const now = this.#parts.clock.now();
     const keys = await this.#parts.hours.byKey(id, { ...period, now }, CREDIT_USAGE_ROWS_MAX);
     const all = new Set([...costs.map(({ of }) => of), ...keys.map(({ keyId }) => keyId)]);
-    const rows = [...all].map(of => {
-      const own = keys.filter(({ keyId }) => keyId === of);
-      const { calls = 0, cost = 0, name = own[0]?.name } = costs.find(row => row.of === of) ?? {};
-      return { of, ...(name === undefined ? {} : { name }), ...metersOf(own), calls, cost };
+    const rows = [...all].map(groupedKey => {
+      const usageOfKey = keys.filter(({ keyId }) => keyId === groupedKey);
+      const { calls = 0, cost = 0, name = usageOfKey[0]?.name } = costs.find(row => row.of === groupedKey) ?? {};
+      return { of: groupedKey, ...(name === undefined ? {} : { name }), ...metersOf(usageOfKey), calls, cost };
     });
     return rows.sort((a, b) => b.cost - a.cost || b.browserSeconds - a.browserSeconds).slice(0, CREDIT_USAGE_ROWS_MAX);
   }

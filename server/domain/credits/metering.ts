@@ -59,8 +59,8 @@ export function meteringOf(reservation: ReservationRow, session: MeteredSession,
   };
   const metered = { seconds: startedSeconds(session.startedAt, at), bytes: session.bytes };
   const cost = meteredCost(rates, metered);
-  const left = (session.expiresAt.getTime() - at.getTime()) / 1000;
-  const target = session.isEnding ? cost : cost + holdAmount(rates, left);
+  const remainingSeconds = (session.expiresAt.getTime() - at.getTime()) / 1000;
+  const target = session.isEnding ? cost : cost + holdAmount(rates, remainingSeconds);
   const noticeEndsAt = reservation.lowAt && addMs(reservation.lowAt, METER_MS);
   const dueAt = noticeEndsAt && noticeEndsAt > at ? noticeEndsAt : addMs(at, METER_MS);
   return { metered, cost, target, at, dueAt };

@@ -10,7 +10,7 @@ import type { Secret } from '../../kit/secret.ts';
 import { fault, invalidRequest } from '../faults.ts';
 import type { Applications } from '../identity/applications.ts';
 import type { HumanCaller } from '../identity/caller.ts';
-import { sameNetwork } from '../identity/cidr.ts';
+import { isSameNetwork } from '../identity/cidr.ts';
 import { assertSteppedUp } from '../identity/step-up.ts';
 import { type SharedTallies, type SharedTally, takeAll } from '../limits/shared-tally.ts';
 import { normalizedUserCode, userCodeDigest } from './codes.ts';
@@ -104,14 +104,15 @@ export class Approval {
       throw invalidRequest([
         { path: 'scopes', message: `contains ${excessScopes.join(', ')}, which the program did not request` },
       ]);
-    const asked = request.applicationIds;
-    if (asked === undefined) throw invalidRequest([{ path: 'applicationIds', message: 'is required for an approval' }]);
-    if (asked.length === 0 && !scopes.includes('applications:write'))
+    const requestedIds = request.applicationIds;
+    if (requestedIds === undefined)
+      throw invalidRequest([{ path: 'applicationIds', message: 'is required for an approval' }]);
+    if (requestedIds.length === 0 && !scopes.includes('applications:write'))
       throw invalidRequest([
         { path: 'applicationIds', message: 'is empty, which is allowed only with the scope applications:write' },
       ]);
     const applicationIds: ApplicationId[] = [];
-    for (const id of new Set(asked))
+    for (const id of new Set(requestedIds))
       applicationIds.push((await this.#parts.applications.require(caller, id, 'approveDevices')).id);
     return { status: 'approved', scopes, applicationIds };
   }
@@ -125,7 +126,7 @@ export class Approval {
       client: { id: row.clientId, verified: false },
       ...(row.deviceName === undefined ? {} : { deviceName: row.deviceName }),
       scopes: [...row.scopes],
-      requestedFrom: { ip: row.requestedIp, isYourNetwork: sameNetwork(row.requestedIp, source.ip) },
+      requestedFrom: { ip: row.requestedIp, isYourNetwork: isSameNetwork(row.requestedIp, source.ip) },
       ...(row.userAgent === undefined ? {} : { userAgent: row.userAgent }),
       startedAt: row.startedAt.toISOString(),
       expiresAt: row.expiresAt.toISOString(),

@@ -28,7 +28,7 @@ export const userCodeDigest = (secret: Secret, code: string): Buffer =>
 
 /** Whether the verifier matches the S256 challenge (RFC 7636). */
 export function verifierMatches(challenge: string, verifier: string): boolean {
-  const made = Buffer.from(createHash('sha256').update(verifier).digest('base64url'));
-  const asked = Buffer.from(challenge);
-  return made.length === asked.length && timingSafeEqual(made, asked);
+  const computedChallenge = Buffer.from(createHash('sha256').update(verifier).digest('base64url'));
+  const expectedChallenge = Buffer.from(challenge);
+  return computedChallenge.length === expectedChallenge.length && timingSafeEqual(computedChallenge, expectedChallenge);
 }

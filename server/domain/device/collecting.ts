@@ -9,7 +9,7 @@ import {
 import type { ErrorCode } from '../../../contract/errors.ts';
 import { TOKENS_PER_ACCOUNT_MAX } from '../../../contract/tokens.ts';
 import type { TokenRow } from '../../engines/store/rows/credentials.ts';
-import type { Collection, DeviceRow } from '../../engines/store/rows/device.ts';
+import type { DeviceRow, TokenRequestEffect } from '../../engines/store/rows/device.ts';
 import type { Store } from '../../engines/store/store.ts';
 import { addMs, type Clock } from '../../kit/clock.ts';
 import { newId, type TokenId } from '../../kit/ids.ts';
@@ -36,7 +36,7 @@ export interface CollectingParts {
 }
 
 /** The effect of a token request, and the error to return if no token is issued. */
-type Verdict = Collection & { readonly errorCode?: ErrorCode; readonly minted?: MintedCredential };
+type Verdict = TokenRequestEffect & { readonly errorCode?: ErrorCode; readonly minted?: MintedCredential };
 
 export class Collecting {
   readonly #parts: CollectingParts;

@@ -29,10 +29,10 @@ export class DeviceAudit {
   async decided(row: DeviceRow, caller: HumanCaller, decision: DeviceDecision, trx: AuditTransaction): Promise<void> {
     if (decision.status === 'denied') return this.#record(row, { ...byCaller(caller), action: 'device.denied' }, trx);
     const { scopes, applicationIds } = decision;
-    const approved: Fact = { ...byCaller(caller), action: 'device.approved', details: { scopes, applicationIds } };
-    const granted = applicationIds.length > 0 ? [...applicationIds].sort() : [undefined];
-    for (const applicationId of granted)
-      await this.#record(row, { ...approved, ...(applicationId ? { applicationId } : {}) }, trx);
+    const approvalFact: Fact = { ...byCaller(caller), action: 'device.approved', details: { scopes, applicationIds } };
+    const entryApplicationIds = applicationIds.length > 0 ? [...applicationIds].sort() : [undefined];
+    for (const applicationId of entryApplicationIds)
+      await this.#record(row, { ...approvalFact, ...(applicationId ? { applicationId } : {}) }, trx);
   }
 
   redeemed(row: DeviceRow, source: RequestSource, trx: AuditTransaction): Promise<void> {

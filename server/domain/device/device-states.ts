@@ -55,20 +55,21 @@ export class DeviceStates implements Closeable {
     await this.#reads.take(source.ip);
     const { clock, store } = this.#parts;
     const row = await this.#find(id, authorization);
-    const known = since ?? statusAt(row, clock.now());
-    if (wait === 0 || known !== statusAt(row, clock.now()) || this.#changeFollower.isFull) return this.#atOnce(row);
-    const latest = await this.#changeFollower.changed(
+    const knownStatus = since ?? statusAt(row, clock.now());
+    if (wait === 0 || knownStatus !== statusAt(row, clock.now()) || this.#changeFollower.isFull)
+      return this.#readAtOnce(row);
+    const latestRow = await this.#changeFollower.changed(
       row,
       {
         concerns: changedId => changedId === row.id,
         read: async () => (await store.device.byDeviceCode(row.deviceCodeHash)) ?? row,
-        isChanged: now => statusAt(now, clock.now()) !== known,
+        isChanged: currentRow => statusAt(currentRow, clock.now()) !== knownStatus,
         changesAt: ({ expiresAt }) => expiresAt,
       },
       wait,
       signal,
     );
-    return stateAt(latest, clock.now());
+    return stateAt(latestRow, clock.now());
   }
 
   async #find(id: string, authorization: string | undefined): Promise<DeviceRow> {
@@ -78,7 +79,7 @@ export class DeviceStates implements Closeable {
     return row;
   }
 
-  async #atOnce(row: DeviceRow): Promise<DeviceState> {
+  async #readAtOnce(row: DeviceRow): Promise<DeviceState> {
     const now = this.#parts.clock.now();
     if (await this.#parts.store.device.readState(row.id, now, latestAllowedPoll(row, now))) return stateAt(row, now);
     throw fault('rate_limited', 'The state was read again too soon.', {

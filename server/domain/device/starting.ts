@@ -72,16 +72,16 @@ export class AuthorizationStarter {
       expiresAt: addMs(now, DEVICE_CODE_SECONDS * 1000),
       ...(deviceName === undefined ? {} : { deviceName }),
       ...(request.code_challenge === undefined ? {} : { codeChallenge: request.code_challenge }),
-      ...(source.userAgent === undefined ? {} : { userAgent: displayCode(source.userAgent) }),
+      ...(source.userAgent === undefined ? {} : { userAgent: displayText(source.userAgent) }),
     });
     await audit.started(row, source);
-    const page = `${publicUrl}/device`;
+    const pageUrl = `${publicUrl}/device`;
     return {
       id: row.id,
       device_code: deviceCode.reveal(),
       user_code: formattedUserCode(userCode),
-      verification_uri: page,
-      verification_uri_complete: `${page}#${formattedUserCode(userCode)}`,
+      verification_uri: pageUrl,
+      verification_uri_complete: `${pageUrl}#${formattedUserCode(userCode)}`,
       expires_in: DEVICE_CODE_SECONDS,
       interval: POLL_INTERVAL_SECONDS,
     };
@@ -103,13 +103,13 @@ export class AuthorizationStarter {
 }
 
 function scopesIn(text: string | undefined): readonly string[] {
-  const words = [...new Set((text ?? '').split(' ').filter(word => word !== ''))];
-  const unknown = words.filter(word => !(TOKEN_SCOPES as readonly string[]).includes(word));
-  if (unknown.length > 0)
+  const requestedScopes = [...new Set((text ?? '').split(' ').filter(word => word !== ''))];
+  const unknownScopes = requestedScopes.filter(word => !(TOKEN_SCOPES as readonly string[]).includes(word));
+  if (unknownScopes.length > 0)
     throw fault('invalid_scope', 'scope contains an unknown scope.', {
       advice: `The known scopes are ${TOKEN_SCOPES.join(', ')}.`,
     });
-  return words.length > 0 ? words : DEFAULT_DEVICE_SCOPES;
+  return requestedScopes.length > 0 ? requestedScopes : DEFAULT_DEVICE_SCOPES;
 }
 
 function assertChallenge({ code_challenge: challenge, code_challenge_method: method }: StartDevice): void {
@@ -129,16 +129,16 @@ function assertResource(resource: string | undefined, publicUrl: string): void {
 }
 
 /** Removes characters that a page would not show, or that change the direction of adjacent text. */
-const displayCode = (text: string): string =>
+const displayText = (text: string): string =>
   text
     .toWellFormed()
     .replace(/[\p{Cc}\p{Cf}]/gu, '')
     .slice(0, USER_AGENT_CHARACTERS_MAX);
 
 function printable(text: string, path: string): string {
-  const left = displayCode(text).trim();
-  if (left === '') throw invalidRequest([{ path, message: 'contains no printable character' }]);
-  return left;
+  const printableText = displayText(text).trim();
+  if (printableText === '') throw invalidRequest([{ path, message: 'contains no printable character' }]);
+  return printableText;
 }
 
 const tooManyAuthorizations = (): Error =>

@@ -15,7 +15,7 @@ import { Streams } from './streams.ts';
 import { Wakes } from './wakes.ts';
 
 /** Notifications wake streams. If a notification is lost, a stream reads again after this time. */
-const LOOK_MS = 2_000;
+const POLL_MS = 2_000;
 const BATCH = 100;
 /**
  * Ids are padded to this length, which is that of the largest integer in JSON, so that they also sort correctly as
@@ -55,7 +55,7 @@ export class EventService implements Events, Closeable {
     const session = await this.#session(caller, query.session);
     const filter = { ...filterOf(Number(query.after ?? 0), session, types, query.limit), ...period };
     const { events, through, full } = await this.#parts.events.read(caller.applicationId, filter);
-    return { events: events.map(eventView), ...(full ? { nextAfter: shownEventId(through) } : {}) };
+    return { events: events.map(eventView), ...(full ? { nextAfter: formattedEventId(through) } : {}) };
   }
 
   async *follow(
@@ -79,19 +79,19 @@ export class EventService implements Events, Closeable {
       // end of the session.
       do {
         // The type of the last event is always included, so that a stream that is filtered by other types also ends.
-        const sought = session && types ? [...types, FINAL_EVENT_TYPE] : types;
+        const readTypes = session && types ? [...types, FINAL_EVENT_TYPE] : types;
         const page = await this.#parts.events.read(caller.applicationId, {
-          ...filterOf(after, session, sought, BATCH),
+          ...filterOf(after, session, readTypes, BATCH),
           ...(period.from ? { from: period.from } : {}), // Not `to`, which may be before the end of the session.
         });
         after = page.through;
-        const shown = page.events.filter(
+        const visibleEvents = page.events.filter(
           ({ type, at }) => (!types || types.includes(type)) && isWithin(period, at.getTime()),
         );
         const isOver = isLastPage(page, session);
-        if (shown.length > 0 || !isOver) yield shown.map(eventView);
+        if (visibleEvents.length > 0 || !isOver) yield visibleEvents.map(eventView);
         if (isOver) return;
-        if (!page.full && !signal.aborted) await wake.next(LOOK_MS);
+        if (!page.full && !signal.aborted) await wake.next(POLL_MS);
       } while (!signal.aborted);
     } finally {
       wake.close();
@@ -151,11 +151,11 @@ function typeNamed(word: string): EventType {
   return type;
 }
 
-export const shownEventId = (id: number): string => String(id).padStart(ID_DIGITS, '0');
+export const formattedEventId = (id: number): string => String(id).padStart(ID_DIGITS, '0');
 
 /** Returns an event in the form in which callers get it. */
 export const eventView = ({ id, sessionId, at, type, actor, detail }: SessionEventRow): SessionEvent => ({
-  id: shownEventId(id),
+  id: formattedEventId(id),
   ...(sessionId === undefined ? {} : { sessionId }),
   type,
   time: at.toISOString(),

@@ -6,7 +6,7 @@ import { fault } from '../faults.ts';
 const STREAMS_PER_APPLICATION_MAX = 20;
 
 export class Streams implements Closeable {
-  readonly #open = new Map<ApplicationId, number>();
+  readonly #openCounts = new Map<ApplicationId, number>();
   readonly #closing = new AbortController();
 
   get closing(): AbortSignal {
@@ -15,13 +15,13 @@ export class Streams implements Closeable {
 
   /** Counts a new stream. Throws 429 if the application has too many. Call `leave` when the stream ends. */
   enter(application: ApplicationId): { leave(): void } {
-    const open = this.#open.get(application) ?? 0;
-    if (open >= STREAMS_PER_APPLICATION_MAX)
-      throw fault('stream_limit', `The application has ${open} event streams open, which is the limit.`, {
+    const openCount = this.#openCounts.get(application) ?? 0;
+    if (openCount >= STREAMS_PER_APPLICATION_MAX)
+      throw fault('stream_limit', `The application has ${openCount} event streams open, which is the limit.`, {
         advice: 'Close one. A single stream can deliver the events of all sessions of the application.',
-        details: { limit: STREAMS_PER_APPLICATION_MAX, used: open },
+        details: { limit: STREAMS_PER_APPLICATION_MAX, used: openCount },
       });
-    this.#open.set(application, open + 1);
+    this.#openCounts.set(application, openCount + 1);
     return { leave: () => this.#closeStream(application) };
   }
 
@@ -30,8 +30,8 @@ export class Streams implements Closeable {
   }
 
   #closeStream(application: ApplicationId): void {
-    const left = (this.#open.get(application) ?? 1) - 1;
-    if (left > 0) this.#open.set(application, left);
-    else this.#open.delete(application);
+    const remaining = (this.#openCounts.get(application) ?? 1) - 1;
+    if (remaining > 0) this.#openCounts.set(application, remaining);
+    else this.#openCounts.delete(application);
   }
 }

@@ -45,11 +45,11 @@ export const extensionsWatcher = (parts: LoadingParts): Watcher => ({
   },
 
   attend: async (liveSession, row, signal) => {
-    const kept = storedExtensions(row);
-    for (const { id, checksum } of kept)
+    const sessionExtensions = storedExtensions(row);
+    for (const { id, checksum } of sessionExtensions)
       liveSession.browser.extensions.register(id, folderFor(parts, liveSession, checksum));
     // A session that is already running was adopted; the previous process has loaded its extensions.
-    if (row.status === 'PENDING') await load(parts, liveSession, kept, signal);
+    if (row.status === 'PENDING') await load(parts, liveSession, sessionExtensions, signal);
     return undefined;
   },
 });
@@ -63,8 +63,8 @@ async function requireExtensions(
     throw invalidRequest([
       { path: FIELD, message: `names ${ids.length} extensions in all; expected at most ${EXTENSIONS_PER_SESSION_MAX}` },
     ]);
-  const used = await rows.use(application, ids as readonly ExtensionId[], clock.now()); // Never those of others.
-  const byId = new Map<string, ExtensionRow>(used.map(row => [row.id, row]));
+  const usedRows = await rows.use(application, ids as readonly ExtensionId[], clock.now()); // Never those of others.
+  const byId = new Map<string, ExtensionRow>(usedRows.map(row => [row.id, row]));
   const found = ids.flatMap(id => byId.get(id) ?? []);
   const missing = ids.find(id => !byId.has(id));
   if (missing !== undefined)
@@ -111,10 +111,10 @@ async function load(
 ): Promise<void> {
   // The same content may have been uploaded under two ids.
   const unique = [...new Map(keptExtensions.map(one => [one.checksum, one])).values()];
-  const placed = await Promise.all(
+  const placedExtensions = await Promise.all(
     unique.map(async one => ({ one, facts: await placeWithinLimits(parts, liveSession, one, signal) })),
   );
-  for (const { one, facts } of placed) {
+  for (const { one, facts } of placedExtensions) {
     const folder = folderFor(parts, liveSession, one.checksum);
     const loaded = await liveSession.browser.extensions.load(folder, facts.hasServiceWorker).catch(error => {
       if (!isFault(error, 'extension_not_loaded')) throw error;

@@ -1,15 +1,15 @@
 // The Content-Disposition header of a file (RFC 6266): an ASCII fallback name and the full name, both escaped.
 
 export function contentDisposition(kind: 'attachment' | 'inline', name: string): string {
-  const plain = name.replace(/[^\x20-\x7e]|["\\%]/g, '_');
-  return `${kind}; filename="${plain}"; filename*=UTF-8''${encoded(name)}`;
+  const asciiName = name.replace(/[^\x20-\x7e]|["\\%]/g, '_');
+  return `${kind}; filename="${asciiName}"; filename*=UTF-8''${encodedName(name)}`;
 }
 
 /**
  * Encodes a name according to RFC 5987. Also escapes the characters that `encodeURIComponent` leaves but the header may
  * not contain.
  */
-const encoded = (name: string): string =>
+const encodedName = (name: string): string =>
   encodeURIComponent(name.toWellFormed()).replace(
     /[!'()*]/g,
     character => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,

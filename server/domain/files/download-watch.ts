@@ -3,7 +3,7 @@
 
 import type { DownloadListener } from '../../engines/browser/download-events.ts';
 import type { CompleteDownload, DownloadRow } from '../../engines/store/rows/downloads.ts';
-import { isCode } from '../../kit/durable.ts';
+import { hasCode } from '../../kit/durable.ts';
 import { reason } from '../../kit/fault.ts';
 import { NotAPlainFile, openHostile } from '../../kit/hostile-file.ts';
 import { type DownloadId, newId } from '../../kit/ids.ts';
@@ -25,7 +25,7 @@ const INTERRUPTED = 'it was cancelled or interrupted';
  * How often the folder is polled for downloads that began before an adoption. Chromium sends no further events for
  * those.
  */
-const LOOK_MS = 1_000;
+const FOLDER_POLL_MS = 1_000;
 /** A file can be missed while Chromium renames it, so it counts as absent only after this many looks. */
 const LOOKS_BEFORE_ABSENT = 2;
 /**
@@ -61,18 +61,23 @@ export class DownloadWatch implements DownloadListener {
     if (this.#watchedDownloads.has(guid)) return;
     if (this.#watchedDownloads.size >= DOWNLOADS_MAX)
       return void this.#liveSession.browser.cancelDownload(guid).catch(() => {});
-    const known = this.#remember(guid, downloadName(suggestedName), frame, this.#liveSession.responseTypes.of(url));
-    this.#work(() => this.#keeper.parts.rows.begin(known.row));
+    const watchedDownload = this.#remember(
+      guid,
+      downloadName(suggestedName),
+      frame,
+      this.#liveSession.responseTypes.of(url),
+    );
+    this.#retryUntilDone(() => this.#keeper.parts.rows.begin(watchedDownload.row));
   }
 
   progressed({ guid, state, receivedBytes, totalBytes }: Parameters<DownloadListener['progressed']>[0]): void {
-    const known = this.#watchedDownloads.get(guid);
-    if (!known || known.ended) return;
-    known.receivedBytes = Math.max(receivedBytes, known.receivedBytes);
-    if (state === 'inProgress') return this.#enforceLimit(known);
-    known.ended = true;
-    if (state === 'completed') this.#work(() => this.#takeFile(known));
-    else this.#onInterrupted(known, totalBytes);
+    const watchedDownload = this.#watchedDownloads.get(guid);
+    if (!watchedDownload || watchedDownload.ended) return;
+    watchedDownload.receivedBytes = Math.max(receivedBytes, watchedDownload.receivedBytes);
+    if (state === 'inProgress') return this.#enforceLimit(watchedDownload);
+    watchedDownload.ended = true;
+    if (state === 'completed') this.#retryUntilDone(() => this.#takeFile(watchedDownload));
+    else this.#onInterrupted(watchedDownload, totalBytes);
   }
 
   /** Called after an adoption. Continues downloads that began earlier, and finds downloads that no server observed. */
@@ -88,9 +93,9 @@ export class DownloadWatch implements DownloadListener {
       });
       if (row.state === 'complete') this.#keptBytes += row.size ?? 0;
     }
-    const open = [...this.#watchedDownloads.values()].filter(({ ended }) => !ended);
-    for (const known of open) this.#work(() => this.#await(known));
-    this.#work(() => this.#findUnobserved());
+    const unfinishedDownloads = [...this.#watchedDownloads.values()].filter(({ ended }) => !ended);
+    for (const watchedDownload of unfinishedDownloads) this.#retryUntilDone(() => this.#awaitFile(watchedDownload));
+    this.#retryUntilDone(() => this.#findUnobserved());
   }
 
   /** Abandons copies in progress; their files are still in the box. */
@@ -106,16 +111,16 @@ export class DownloadWatch implements DownloadListener {
     const filename = secrets.clean(name);
     const named = { id: newId<DownloadId>(now), applicationId, sessionId, hostId: host, guid, filename };
     const row: DownloadRow = { ...named, state: 'running', createdAt: now };
-    const known: WatchedDownload = { row, frame, mimeType, receivedBytes: 0, ended: false };
-    this.#watchedDownloads.set(guid, known);
-    return known;
+    const watchedDownload: WatchedDownload = { row, frame, mimeType, receivedBytes: 0, ended: false };
+    this.#watchedDownloads.set(guid, watchedDownload);
+    return watchedDownload;
   }
 
   /**
    * Retries until the step succeeds or this process leaves the session. The database may be down, but the file is safe
    * in the box.
    */
-  #work(step: () => Promise<void>): void {
+  #retryUntilDone(step: () => Promise<void>): void {
     const { clock, log } = this.#keeper.parts;
     const { signal } = this.#leaveController;
     const run = async (): Promise<void> => {
@@ -141,7 +146,7 @@ export class DownloadWatch implements DownloadListener {
     for (const { receivedBytes, ended } of this.#watchedDownloads.values()) if (!ended) bytes += receivedBytes;
     if (bytes <= this.#keeper.parts.sessionBytesMax) return;
     watched.ended = true;
-    this.#work(async () => {
+    this.#retryUntilDone(async () => {
       await this.#liveSession.browser.cancelDownload(watched.row.guid);
       await this.#fail(watched, overSessionLimit(this.#keeper.parts.sessionBytesMax));
     });
@@ -153,17 +158,21 @@ export class DownloadWatch implements DownloadListener {
    */
   async #findUnobserved(): Promise<void> {
     const { keeper, live } = { keeper: this.#keeper, live: this.#liveSession };
-    let before = new Set<string>();
+    let previousGuids = new Set<string>();
     for (let look = 0; look < UNOBSERVED_LOOKS; look++) {
-      if (look > 0) await keeper.parts.clock.sleep(LOOK_MS, this.#leaveController.signal);
-      const seen = new Set(await keeper.guidsIn(live.box.folder));
-      for (const guid of seen) {
-        if (!before.has(guid) || this.#watchedDownloads.has(guid) || this.#watchedDownloads.size >= DOWNLOADS_MAX)
+      if (look > 0) await keeper.parts.clock.sleep(FOLDER_POLL_MS, this.#leaveController.signal);
+      const seenGuids = new Set(await keeper.guidsIn(live.box.folder));
+      for (const guid of seenGuids) {
+        if (
+          !previousGuids.has(guid) ||
+          this.#watchedDownloads.has(guid) ||
+          this.#watchedDownloads.size >= DOWNLOADS_MAX
+        )
           continue;
-        const known = this.#remember(guid, downloadName(''));
-        this.#work(() => this.#await(known));
+        const watchedDownload = this.#remember(guid, downloadName(''));
+        this.#retryUntilDone(() => this.#awaitFile(watchedDownload));
       }
-      before = seen;
+      previousGuids = seenGuids;
     }
   }
 
@@ -172,8 +181,8 @@ export class DownloadWatch implements DownloadListener {
    * and stored as soon as the database responds.
    */
   #onInterrupted(watched: WatchedDownload, totalBytes: number): void {
-    const why = this.#reasonOfInterruption(watched, totalBytes);
-    this.#work(async () => this.#fail(watched, await why));
+    const failureReason = this.#reasonOfInterruption(watched, totalBytes);
+    this.#retryUntilDone(async () => this.#fail(watched, await failureReason));
   }
 
   /**
@@ -184,23 +193,29 @@ export class DownloadWatch implements DownloadListener {
     const { keeper, live } = { keeper: this.#keeper, live: this.#liveSession };
     try {
       // The order matters: a file that is still present after the measurement was also present during the measurement.
-      const free = await keeper.parts.staging.freeBytes();
-      const seen = await keeper.look(live.box.folder, row.guid);
-      keeper.parts.log.info('download.broke_off', { sessionId: live.id, free, seen, receivedBytes, totalBytes });
-      const freeBeforeRemoval = free - (seen === 'absent' ? receivedBytes : 0);
+      const availableBytes = await keeper.parts.staging.freeBytes();
+      const fileState = await keeper.look(live.box.folder, row.guid);
+      keeper.parts.log.info('download.broke_off', {
+        sessionId: live.id,
+        free: availableBytes,
+        seen: fileState,
+        receivedBytes,
+        totalBytes,
+      });
+      const freeBeforeRemoval = availableBytes - (fileState === 'absent' ? receivedBytes : 0);
       return freeBeforeRemoval < Math.max(FULL_BYTES, totalBytes - receivedBytes) ? DISK_FULL : INTERRUPTED;
     } catch {
       return INTERRUPTED;
     }
   }
 
-  async #await(watched: WatchedDownload): Promise<void> {
+  async #awaitFile(watched: WatchedDownload): Promise<void> {
     const { keeper, live } = { keeper: this.#keeper, live: this.#liveSession };
     let absentLooks = 0;
     while (!watched.ended) {
-      const seen = await keeper.look(live.box.folder, watched.row.guid);
-      if (seen === 'partial') await keeper.parts.clock.sleep(LOOK_MS, this.#leaveController.signal);
-      else if (seen === 'whole') watched.ended = true;
+      const fileState = await keeper.look(live.box.folder, watched.row.guid);
+      if (fileState === 'partial') await keeper.parts.clock.sleep(FOLDER_POLL_MS, this.#leaveController.signal);
+      else if (fileState === 'whole') watched.ended = true;
       else if (++absentLooks === LOOKS_BEFORE_ABSENT) {
         watched.ended = true;
         return this.#fail(watched, INTERRUPTED);
@@ -211,10 +226,10 @@ export class DownloadWatch implements DownloadListener {
 
   async #takeFile(watched: WatchedDownload): Promise<void> {
     try {
-      const kept = await this.#keep(watched);
-      if (!kept) return;
-      this.#keptBytes += kept.size;
-      this.#keeper.parts.kept(kept, watched.frame);
+      const keptDownload = await this.#keep(watched);
+      if (!keptDownload) return;
+      this.#keptBytes += keptDownload.size;
+      this.#keeper.parts.kept(keptDownload, watched.frame);
     } catch (error) {
       const failure = this.#leaveController.signal.aborted ? undefined : permanentFailure(error);
       if (failure === undefined) throw error;
@@ -224,8 +239,8 @@ export class DownloadWatch implements DownloadListener {
 
   async #keep({ row, mimeType }: WatchedDownload): Promise<CompleteDownload | undefined> {
     const { keeper, live } = { keeper: this.#keeper, live: this.#liveSession };
-    const path = [keeper.parts.downloadsFolder, row.guid] as const;
-    const file = await openHostile(live.box.folder, [...path], { uid: live.box.uid });
+    const pathParts = [keeper.parts.downloadsFolder, row.guid] as const;
+    const file = await openHostile(live.box.folder, [...pathParts], { uid: live.box.uid });
     if (!file) throw new NotAPlainFile('there is none');
     try {
       const { size } = await file.stat();
@@ -247,6 +262,6 @@ export class DownloadWatch implements DownloadListener {
 function permanentFailure(error: unknown): string | undefined {
   if (error instanceof NotAPlainFile) return `its file cannot be stored: ${error.message}`;
   if (error instanceof LimitExceeded) return error.message;
-  if (isCode(error, 'ENOSPC') || isCode(error, 'EDQUOT')) return DISK_FULL;
+  if (hasCode(error, 'ENOSPC') || hasCode(error, 'EDQUOT')) return DISK_FULL;
   return undefined;
 }

@@ -45,16 +45,16 @@ export class Downloads {
   }
 
   async read(caller: AgentCaller, id: string): Promise<Download> {
-    const [shown] = await this.#viewsOf(caller.applicationId, [await this.#require(caller, id)]);
-    if (!shown) throw notFound('Download', id);
-    return shown;
+    const [downloadView] = await this.#viewsOf(caller.applicationId, [await this.#require(caller, id)]);
+    if (!downloadView) throw notFound('Download', id);
+    return downloadView;
   }
 
   /** Returns a new signed link for a viewer, who has no key. */
   async linkTo(row: CompleteDownload): Promise<string> {
-    const [shown] = await this.#viewsOf(row.applicationId, [row]);
-    if (!shown) throw notFound('Download', row.id);
-    return shown.downloadUrl;
+    const [downloadView] = await this.#viewsOf(row.applicationId, [row]);
+    if (!downloadView) throw notFound('Download', row.id);
+    return downloadView.downloadUrl;
   }
 
   /** The file itself, for a caller with a key. */
@@ -104,11 +104,11 @@ export class Downloads {
   };
 
   async #viewsOf(application: ApplicationId, rows: readonly CompleteDownload[]): Promise<Download[]> {
-    const waiting = await this.#parts.outbox.waiting(
+    const unstoredKeys = await this.#parts.outbox.waiting(
       application,
       rows.map(row => this.#keyOf(row)),
     );
-    return Promise.all(rows.map(row => this.#view(row, !waiting.has(this.#keyOf(row)))));
+    return Promise.all(rows.map(row => this.#view(row, !unstoredKeys.has(this.#keyOf(row)))));
   }
 
   async #view(row: CompleteDownload, isStored: boolean): Promise<Download> {
@@ -128,10 +128,15 @@ export class Downloads {
    */
   async #urlOf(row: CompleteDownload, isStored: boolean, expiresAt: Date): Promise<string> {
     const { artifacts, links } = this.#parts;
-    const shown = { contentType: row.mimeType, contentDisposition: contentDisposition('attachment', row.filename) };
+    const responseHeaders = {
+      contentType: row.mimeType,
+      contentDisposition: contentDisposition('attachment', row.filename),
+    };
     const directUrl =
       isStored &&
-      (await artifacts.signedUrl(this.#keyOf(row), { expiresAt, verb: 'GET', ...shown }).catch(() => undefined));
+      (await artifacts
+        .signedUrl(this.#keyOf(row), { expiresAt, verb: 'GET', ...responseHeaders })
+        .catch(() => undefined));
     return directUrl || links.make({ application: row.applicationId, object: `${DOWNLOAD}:${row.id}` }, expiresAt).url;
   }
 
@@ -161,8 +166,8 @@ export class Downloads {
 const DOWNLOAD = 'download';
 
 const splitObject = (object: LinkObject): [string, string] => {
-  const at = object.indexOf(':');
-  return [object.slice(0, at), object.slice(at + 1)];
+  const colonIndex = object.indexOf(':');
+  return [object.slice(0, colonIndex), object.slice(colonIndex + 1)];
 };
 
 function filterOf(query: DownloadsQuery): Omit<DownloadFilter, 'limit' | 'offset'> {

@@ -26,8 +26,8 @@ function nameProblem(name: string): string | undefined {
 
 /** Makes the name of a download safe to display. The browser cleans names too, but a compromised browser may not. */
 export function downloadName(suggestedName: string): string {
-  const clean = shorten(suggestedName.toWellFormed().replace(FORBIDDEN_CHARACTERS, '_'));
-  return clean === '' || clean === '.' || clean === '..' ? DEFAULT_NAME : clean;
+  const cleanedName = shorten(suggestedName.toWellFormed().replace(FORBIDDEN_CHARACTERS, '_'));
+  return cleanedName === '' || cleanedName === '.' || cleanedName === '..' ? DEFAULT_NAME : cleanedName;
 }
 
 /** Truncates the name between characters, keeping the extension. */

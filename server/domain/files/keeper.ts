@@ -104,11 +104,11 @@ export class Keeper {
     const now = clock.now();
     // Lists have downloads in the order in which they became complete, so that pages do not shift.
     const times = { createdAt: now, finishedAt: now };
-    const complete = { ...row, ...times, state: 'complete', mimeType, size, checksum } as const;
+    const completeRow = { ...row, ...times, state: 'complete', mimeType, size, checksum } as const;
     const key = keyOf(row.applicationId, row.sessionId, row.id);
     const outboxRow = outbox.row(row.applicationId, { key, staged: stagedFile.name, contentType: mimeType });
     const assertRoom = await this.#roomFor(row, size);
-    const isCompleted = await rows.complete(complete, outboxRow, actor, assertRoom).catch(async error => {
+    const isCompleted = await rows.complete(completeRow, outboxRow, actor, assertRoom).catch(async error => {
       if (error instanceof LimitExceeded) await staging.remove(stagedFile.name);
       throw error;
     });
@@ -117,7 +117,7 @@ export class Keeper {
       return undefined;
     }
     outbox.prompt();
-    return complete;
+    return completeRow;
   }
 }
 

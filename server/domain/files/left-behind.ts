@@ -28,9 +28,10 @@ export async function takeLeftBehindFiles(parts: LeftBehindParts): Promise<{ tak
       log.error('downloads.not_taken', { sessionId: id, reason: reason(error) });
     }
   let failed = 0;
-  const waiting = new Set(await salvage.sessions());
+  const waitingSessions = new Set(await salvage.sessions());
   for (const { sessionId, guid } of await rows.leftBehind(host, BATCH))
-    if (!waiting.has(sessionId) && (await rows.fail(sessionId, guid, INCOMPLETE, clock.now(), SERVICE))) failed += 1;
+    if (!waitingSessions.has(sessionId) && (await rows.fail(sessionId, guid, INCOMPLETE, clock.now(), SERVICE)))
+      failed += 1;
   return { taken, failed };
 }
 
@@ -61,10 +62,10 @@ const INCOMPLETE = 'the session ended before the download was complete';
 async function takeFilesOf({ keeper, salvage, sessions }: LeftBehindParts, id: string): Promise<number> {
   const session = await sessions.byId(id as SessionId);
   if (session && !session.endedAt) return 0;
-  const known = new Map((await keeper.parts.rows.ofSession(id as SessionId)).map(row => [row.guid, row]));
+  const rowsByGuid = new Map((await keeper.parts.rows.ofSession(id as SessionId)).map(row => [row.guid, row]));
   let taken = 0;
   for (const guid of await salvage.namesOf(id)) {
-    const row = session && (known.get(guid) ?? unnamedDownload(session, guid, keeper));
+    const row = session && (rowsByGuid.get(guid) ?? unnamedDownload(session, guid, keeper));
     if (row?.state === 'running' && isUuid(guid)) taken += await takeOne(keeper, row, salvage.pathOf(id, guid));
     await salvage.remove(id, guid);
   }

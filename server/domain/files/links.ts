@@ -41,26 +41,26 @@ export class Links {
 
   /** Makes a link that is valid for GET requests, and also for HEAD requests, because these reveal less. */
   make({ application, object }: LinkTarget, expiresAt = this.expiry()): Link {
-    const words = [VERSION, 'GET', application, object, expiresAt.getTime().toString(36)].join(' ');
-    const token = `${Buffer.from(words).toString('base64url')}.${this.#sign(words)}`;
+    const payload = [VERSION, 'GET', application, object, expiresAt.getTime().toString(36)].join(' ');
+    const token = `${Buffer.from(payload).toString('base64url')}.${this.#sign(payload)}`;
     return { url: `${this.#publicUrl}${PATH}${token}`, expiresAt };
   }
 
   read(token: string): LinkTarget {
-    const [encoded = '', signature = '', ...more] = token.split('.');
-    const words = Buffer.from(encoded, 'base64url').toString();
+    const [encoded = '', signature = '', ...extraParts] = token.split('.');
+    const payload = Buffer.from(encoded, 'base64url').toString();
     const isAuthentic =
-      equalsInConstantTime(signature, this.#sign(words)) && Buffer.from(words).toString('base64url') === encoded;
-    const [version, verb, application = '', object = '', expiry = ''] = words.split(' ');
-    if (!isAuthentic || more.length > 0 || version !== VERSION || verb !== 'GET' || !isUuid(application))
-      throw invalid();
+      equalsInConstantTime(signature, this.#sign(payload)) && Buffer.from(payload).toString('base64url') === encoded;
+    const [version, verb, application = '', object = '', expiry = ''] = payload.split(' ');
+    if (!isAuthentic || extraParts.length > 0 || version !== VERSION || verb !== 'GET' || !isUuid(application))
+      throw invalidLink();
     const expiresAt = new Date(Number.parseInt(expiry, 36));
-    if (!(expiresAt > this.#clock.now())) throw expired(expiresAt);
+    if (!(expiresAt > this.#clock.now())) throw expiredLink(expiresAt);
     return { application: application as ApplicationId, object: object as LinkObject }; // Signed by `make`.
   }
 
-  #sign(words: string): string {
-    return createHmac('sha256', this.#secret.reveal()).update(`file link:${words}`).digest('base64url');
+  #sign(payload: string): string {
+    return createHmac('sha256', this.#secret.reveal()).update(`file link:${payload}`).digest('base64url');
   }
 }
 
@@ -69,12 +69,12 @@ function equalsInConstantTime(actual: string, expected: string): boolean {
   return one.length === other.length && timingSafeEqual(one, other);
 }
 
-const invalid = () =>
+const invalidLink = () =>
   fault('signed_url_invalid', 'This link was not issued by this service, or it was altered.', {
     advice: 'Use the link exactly as it was returned, or list the files again to get a new one.',
   });
 
-const expired = (at: Date) =>
+const expiredLink = (at: Date) =>
   fault('signed_url_expired', `This link expired at ${at.toISOString()}.`, {
     advice: 'Read the file or the list again to get a new link.',
   });

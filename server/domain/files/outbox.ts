@@ -11,7 +11,7 @@ import type { Runtime } from '../../kit/runtime.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import { withTimeout } from '../../kit/wait.ts';
 
-const AT_ONCE = 4;
+const UPLOADS_AT_ONCE_MAX = 4;
 const FIRST_RETRY_MS = 1_000;
 const RETRY_MAX_MS = 60_000;
 /**
@@ -36,7 +36,7 @@ export interface OutboxFile {
 
 export class Outbox implements Closeable {
   readonly #parts: OutboxParts;
-  readonly #storing = new Map<string, { readonly key: ArtifactKey; readonly done: Promise<void> }>();
+  readonly #runningUploads = new Map<string, { readonly key: ArtifactKey; readonly done: Promise<void> }>();
   readonly #closing = new AbortController();
   #storedCount = 0;
 
@@ -68,8 +68,8 @@ export class Outbox implements Closeable {
   /** Opens the file, whether it is stored already or still staged. */
   async open(application: ApplicationId, key: ArtifactKey, range?: ByteRange): Promise<OpenedArtifact | undefined> {
     const { rows, artifacts, staging } = this.#parts;
-    const waiting = await rows.byKey(application, key);
-    const staged = waiting && (await staging.open(waiting.staged, range));
+    const waitingRow = await rows.byKey(application, key);
+    const staged = waitingRow && (await staging.open(waitingRow.staged, range));
     return staged ?? artifacts.open(key, range);
   }
 
@@ -81,18 +81,19 @@ export class Outbox implements Closeable {
   /** Removes the files, stored or staged. */
   async remove(application: ApplicationId, keys: readonly ArtifactKey[]): Promise<void> {
     const { rows, artifacts, staging } = this.#parts;
-    const taken = await rows.removeKeys(application, keys);
-    for (const { staged } of taken) await staging.remove(staged);
-    const storing = [...this.#storing.values()].filter(({ key }) => keys.includes(key));
-    await Promise.all(storing.map(({ done }) => done));
+    const removedRows = await rows.removeKeys(application, keys);
+    for (const { staged } of removedRows) await staging.remove(staged);
+    const uploadsOfKeys = [...this.#runningUploads.values()].filter(({ key }) => keys.includes(key));
+    await Promise.all(uploadsOfKeys.map(({ done }) => done));
     await artifacts.remove(keys);
   }
 
   /** Starts to store the files that are due. Resolves to the number of files stored since the last call. */
   async tend(): Promise<{ stored: number }> {
     const { rows, host, clock } = this.#parts;
-    const due = await rows.due(host, clock.now(), AT_ONCE + this.#storing.size);
-    for (const row of due) if (this.#storing.size < AT_ONCE && !this.#storing.has(row.id)) this.#begin(row);
+    const due = await rows.due(host, clock.now(), UPLOADS_AT_ONCE_MAX + this.#runningUploads.size);
+    for (const row of due)
+      if (this.#runningUploads.size < UPLOADS_AT_ONCE_MAX && !this.#runningUploads.has(row.id)) this.#begin(row);
     const stored = this.#storedCount;
     this.#storedCount = 0;
     return { stored };
@@ -106,7 +107,7 @@ export class Outbox implements Closeable {
 
   async close(): Promise<void> {
     this.#closing.abort(new Error('the outbox is closing'));
-    const all = [...this.#storing.values()].map(({ done }) => done);
+    const all = [...this.#runningUploads.values()].map(({ done }) => done);
     await withTimeout(CLOSE_MS, 'the outbox to stop', () => Promise.all(all)).catch(error =>
       this.#parts.log.warn('outbox.close_unfinished', { reason: reason(error) }),
     );
@@ -116,10 +117,10 @@ export class Outbox implements Closeable {
     // The key was checked when the file was posted. The store checks it again.
     const key = row.key as ArtifactKey;
     const whenStored = this.#store(row, key).finally(() => {
-      this.#storing.delete(row.id);
+      this.#runningUploads.delete(row.id);
       if (!this.#closing.signal.aborted) this.#parts.prompt();
     });
-    this.#storing.set(row.id, { key, done: whenStored });
+    this.#runningUploads.set(row.id, { key, done: whenStored });
   }
 
   async #store(row: OutboxRow, key: ArtifactKey): Promise<void> {

@@ -55,8 +55,8 @@ export async function sweepPlan({ rows, clock }: Pick<RetentionParts, 'rows' | '
 
 export async function sweep(parts: RetentionParts): Promise<{ files: number; sessions: number; failed: number }> {
   const { rows, clock, log } = parts;
-  const did = { files: 0, sessions: 0, failed: 0 };
-  const each = async (
+  const counts = { files: 0, sessions: 0, failed: 0 };
+  const processEach = async (
     what: 'files' | 'sessions',
     expiredSessions: readonly ExpiredSession[],
     work: (one: ExpiredSession) => Promise<void>,
@@ -64,15 +64,17 @@ export async function sweep(parts: RetentionParts): Promise<{ files: number; ses
     for (const one of expiredSessions)
       try {
         await work(one);
-        did[what] += 1;
+        counts[what] += 1;
       } catch (error) {
-        did.failed += 1;
+        counts.failed += 1;
         log.warn('retention.failed', { sessionId: one.id, what, reason: reason(error) });
       }
   };
-  await each('files', await rows.filesDue(clock.now(), BATCH), one => removeFiles(parts, one));
-  await each('sessions', await rows.forgetDue(clock.now(), BATCH), one => rows.forget(one.applicationId, one.id));
-  return did;
+  await processEach('files', await rows.filesDue(clock.now(), BATCH), one => removeFiles(parts, one));
+  await processEach('sessions', await rows.forgetDue(clock.now(), BATCH), one =>
+    rows.forget(one.applicationId, one.id),
+  );
+  return counts;
 }
 
 async function removeFiles(parts: RetentionParts, { applicationId, id }: ExpiredSession): Promise<void> {

@@ -43,7 +43,7 @@ const ZIP_TYPES: Readonly<Record<string, string>> = {
   jar: 'application/java-archive',
 };
 
-const TEXTS: Readonly<Record<string, string>> = {
+const TEXT_TYPES: Readonly<Record<string, string>> = {
   csv: 'text/csv',
   tsv: 'text/tab-separated-values',
   json: 'application/json',
@@ -62,18 +62,18 @@ const TEXTS: Readonly<Record<string, string>> = {
 
 /** Number of bytes at the beginning of a file that are examined. */
 export const SNIFFED_BYTES = 512;
-const UNKNOWN = 'application/octet-stream';
+const UNKNOWN_TYPE = 'application/octet-stream';
 
 export function mimeTypeOf(head: Uint8Array, filename: string): string {
   const bytes = Buffer.from(head.buffer, head.byteOffset, Math.min(head.byteLength, SNIFFED_BYTES));
   const extension = /\.([a-z0-9]{1,8})$/i.exec(filename)?.[1]?.toLowerCase() ?? '';
   if (hasBytes(bytes, 0, '504b0304') || hasBytes(bytes, 0, '504b0506'))
     return ZIP_TYPES[extension] ?? 'application/zip';
-  const signed = SIGNATURES.find(([offset, hex]) => hasBytes(bytes, offset, hex));
-  if (signed) return signed[2];
-  if (!isText(bytes)) return UNKNOWN;
+  const matchingSignature = SIGNATURES.find(([offset, hex]) => hasBytes(bytes, offset, hex));
+  if (matchingSignature) return matchingSignature[2];
+  if (!isText(bytes)) return UNKNOWN_TYPE;
   if (/^\s*<(!doctype html|html)[\s>]/i.test(bytes.toString('latin1'))) return 'text/html';
-  return TEXTS[extension] ?? 'text/plain';
+  return TEXT_TYPES[extension] ?? 'text/plain';
 }
 
 const hasBytes = (bytes: Buffer, offset: number, hex: string): boolean =>

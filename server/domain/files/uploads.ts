@@ -71,45 +71,45 @@ export class Uploads {
   async allow(caller: Uploader, id: string, mayBeRepeat = false): Promise<UploadRoom> {
     const row = mayBeRepeat
       ? await requireSession(this.#parts.sessions, caller.applicationId, id)
-      : (await this.#running(caller, id)).row;
+      : (await this.#requireRunning(caller, id)).row;
     const { rows, stored, limits, sessionBytesMax } = this.#parts;
     const { maxUploadBytes, maxStoredBytes } = await limits.effective(caller.applicationId);
     const uploads = await rows.ofSession(row.applicationId, row.id);
-    const used = sum(uploads);
+    const usedBytes = sum(uploads);
     // The name is not known yet, and the upload may replace any file. `#keep` checks the exact sum.
     const replaceable = Math.max(0, ...uploads.map(({ size }) => size));
-    const kept = await stored.ofApplication(row.applicationId);
-    const session = Math.max(0, sessionBytesMax - used + replaceable);
-    const application = Math.max(0, maxStoredBytes - kept);
-    const rooms: ReadonlyArray<Pick<UploadRoom, 'maxBytes' | 'advice'>> = [
+    const storedBytes = await stored.ofApplication(row.applicationId);
+    const session = Math.max(0, sessionBytesMax - usedBytes + replaceable);
+    const application = Math.max(0, maxStoredBytes - storedBytes);
+    const bounds: ReadonlyArray<Pick<UploadRoom, 'maxBytes' | 'advice'>> = [
       {
         maxBytes: maxUploadBytes,
         advice: 'This is the limit maxUploadBytes of the application. Send a smaller file, or ask for a higher limit.',
       },
       {
         maxBytes: session,
-        advice: `The uploads of one session may have at most ${sessionBytesMax} bytes in total, of which ${used} are in use. Send a smaller file, or use another session.`,
+        advice: `The uploads of one session may have at most ${sessionBytesMax} bytes in total, of which ${usedBytes} are in use. Send a smaller file, or use another session.`,
       },
       {
         maxBytes: application,
-        advice: `The limit maxStoredBytes of the application is ${maxStoredBytes} bytes, of which ${kept} are in use. Delete downloads, or ask for a higher limit.`,
+        advice: `The limit maxStoredBytes of the application is ${maxStoredBytes} bytes, of which ${storedBytes} are in use. Delete downloads, or ask for a higher limit.`,
       },
     ];
-    const smallest = rooms.reduce((one, other) => (other.maxBytes < one.maxBytes ? other : one));
+    const smallest = bounds.reduce((one, other) => (other.maxBytes < one.maxBytes ? other : one));
     return { ...smallest, room: { session, application } };
   }
 
   async upload(caller: Uploader, id: string, file: ReceivedFile): Promise<UploadResponse> {
     const name = checkedUploadName(file.fileName);
-    const { row, live } = await this.#running(caller, id);
+    const { row, live } = await this.#requireRunning(caller, id);
     return this.#turns.take(row.id, () => this.#keep(caller, row, live, { ...file, fileName: name }));
   }
 
   /** The content of a file that was uploaded to a running session. */
   async content(caller: Uploader, id: string, fileName: string, bytesMax: number): Promise<Uint8Array> {
-    const { row, live } = await this.#running(caller, id);
-    const uploaded = await this.#parts.rows.ofSession(row.applicationId, row.id);
-    const file = uploaded.find(({ name }) => name === fileName);
+    const { row, live } = await this.#requireRunning(caller, id);
+    const uploadRows = await this.#parts.rows.ofSession(row.applicationId, row.id);
+    const file = uploadRows.find(({ name }) => name === fileName);
     if (!file) throw notFound('Upload', fileName);
     if (file.size > bytesMax)
       throw fault(
@@ -146,14 +146,14 @@ export class Uploads {
     if (!liveSession.isOpen) throw sessionNotRunning(session.id, 'ending');
     await publishFile(file.path, `${liveSession.box.uploads}/${fileName}`);
     const named = { applicationId: session.applicationId, sessionId: session.id, name: fileName };
-    const put = await rows.put({ id: newId<UploadId>(now), ...named, size, checksum, createdAt: now });
-    if (!put) throw sessionNotRunning(session.id, 'ending');
+    const isStored = await rows.put({ id: newId<UploadId>(now), ...named, size, checksum, createdAt: now });
+    if (!isStored) throw sessionNotRunning(session.id, 'ending');
     const actor: Actor = caller.keyId ? { kind: 'agentKey', id: caller.keyId } : { kind: 'viewer' };
     await events.append(session.id, { type: 'file.uploaded', at: now, actor, detail: { fileName, size, checksum } });
     return { message: 'File uploaded', fileName, filePath: `${COMPAT_FOLDER}/${fileName}`, size, checksum };
   }
 
-  async #running(caller: Uploader, id: string): Promise<{ row: SessionRow; live: LiveSession }> {
+  async #requireRunning(caller: Uploader, id: string): Promise<{ row: SessionRow; live: LiveSession }> {
     const { sessions, liveSessions } = this.#parts;
     const row = await requireSession(sessions, caller.applicationId, id);
     const liveSession = row.status === 'RUNNING' && !row.end ? liveSessions.get(row.id) : undefined;

@@ -34,9 +34,9 @@ export const filesWatcher = ({ keeper, salvage, uploads, prompt }: FilesWatcherP
   // are recognised later.
   salvage: async (row, { folder }) => {
     const { downloadsFolder } = keeper.parts;
-    const whole = completeGuids(await listHostileFolder(folder, downloadsFolder, NAMES_MAX));
-    await salvage.moveIn(row.id, `${folder}/${downloadsFolder}`, whole);
-    await failPartial(keeper, row, whole);
+    const completeFiles = completeGuids(await listHostileFolder(folder, downloadsFolder, NAMES_MAX));
+    await salvage.moveIn(row.id, `${folder}/${downloadsFolder}`, completeFiles);
+    await failPartial(keeper, row, completeFiles);
   },
 
   ended: prompt,

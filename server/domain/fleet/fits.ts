@@ -25,10 +25,10 @@ export async function assertMayJoin(
 ): Promise<{ storeMark: string }> {
   const [first] = otherHosts;
   if (!first) return { storeMark: await markWhenAlone(storage) };
-  const named = `host ${first.id} (${first.url})`;
-  const shares = (other: LivingHost): boolean => areProcesses(ownHost, other);
-  if (storage.kind === 'disk' && !otherHosts.every(shares))
-    throw joinRefused(`This server keeps files on its disk, and the database is in use by ${named}.`, {
+  const hostText = `host ${first.id} (${first.url})`;
+  const isProcessOfThisHost = (other: LivingHost): boolean => areProcesses(ownHost, other);
+  if (storage.kind === 'disk' && !otherHosts.every(isProcessOfThisHost))
+    throw joinRefused(`This server keeps files on its disk, and the database is in use by ${hostText}.`, {
       cure: 'Several hosts need one bucket: set BERTH_S3_BUCKET for all of them, or stop the other host.',
     });
   for (const other of otherHosts) assertCompatible(ownHost, other);
@@ -56,29 +56,29 @@ async function markWhenAlone(storage: FileStorage): Promise<string> {
 }
 
 function assertCompatible(ownHost: JoiningHost, other: LivingHost): void {
-  const named = `host ${other.id} (${other.url})`;
+  const hostText = `host ${other.id} (${other.url})`;
   if (other.storeMark === DISK_MARK && !areProcesses(ownHost, other))
-    throw joinRefused(`The database is in use by ${named}, which keeps files on its disk.`, {
+    throw joinRefused(`The database is in use by ${hostText}, which keeps files on its disk.`, {
       cure: 'Several hosts need one bucket: set BERTH_S3_BUCKET for all of them, and restart the other host.',
     });
   if (other.secretMark !== ownHost.secretMark)
-    throw joinRefused(`The secret of this server differs from that of ${named}.`, {
+    throw joinRefused(`The secret of this server differs from that of ${hostText}.`, {
       cure: 'Set the same BERTH_SECRET for all hosts.',
     });
   const skewMs = Math.abs(other.clockMs - ownHost.clockMs);
   if (skewMs > CLOCK_SKEW_MAX_MS)
-    throw joinRefused(`The clock of this server differs by ${Math.round(skewMs / 1000)} s from that of ${named}.`, {
+    throw joinRefused(`The clock of this server differs by ${Math.round(skewMs / 1000)} s from that of ${hostText}.`, {
       cure: 'Synchronize the clocks of all machines with NTP, then start again.',
     });
   if (isSocket(ownHost) || isSocket(other) ? !areProcesses(ownHost, other) : isLocal(ownHost) !== isLocal(other))
     throw joinRefused(
-      `The address ${ownHost.url} of this server and the address ${other.url} of ${named} cannot reach each other.`,
+      `The address ${ownHost.url} of this server and the address ${other.url} of ${hostText} cannot reach each other.`,
       {
         cure: 'Set BERTH_PEER_URL of each host to an address at which the others reach it.',
       },
     );
   if (other.url === ownHost.url)
-    throw joinRefused(`The address ${ownHost.url} is also that of ${named}.`, {
+    throw joinRefused(`The address ${ownHost.url} is also that of ${hostText}.`, {
       cure: 'Set BERTH_PEER_URL of each host to an address at which the others reach it.',
     });
 }

@@ -76,9 +76,9 @@ export class Fleet implements Closeable {
    */
   async join(): Promise<void> {
     const { rows, storage, own, host, clock, log } = this.#parts;
-    const askedMs = clock.monotonicMs();
+    const requestedMs = clock.monotonicMs();
     const now = await rows.now();
-    const clockMs = Math.round(clock.now().getTime() - now.getTime() - (clock.monotonicMs() - askedMs) / 2);
+    const clockMs = Math.round(clock.now().getTime() - now.getTime() - (clock.monotonicMs() - requestedMs) / 2);
     const row = { ...own, id: host, incarnation: randomUUID(), clockMs };
     const beganMs = clock.monotonicMs();
     const check = (otherHosts: readonly LivingHost[]) => assertMayJoin(row, storage, otherHosts);
@@ -126,7 +126,7 @@ export class Fleet implements Closeable {
     const lease = this.#lease;
     const { rows, clock, log } = this.#parts;
     if (this.#isClosed || !lease) return;
-    const askedMs = clock.monotonicMs();
+    const requestedMs = clock.monotonicMs();
     const others = this.peers.length;
     try {
       const renewed = await withTimeout(this.#responseMs, 'the lease to be renewed', () =>
@@ -135,13 +135,13 @@ export class Fleet implements Closeable {
       // A host that is leaving has already recorded this, and leaves its sessions to its next process.
       if (this.#isClosed) return;
       if (!renewed) await this.#onLeaseLost('another host declared this host lost');
-      else lease.untilMs = askedMs + this.leaseMs;
+      else lease.untilMs = requestedMs + this.leaseMs;
       await withTimeout(this.#responseMs, 'the hosts', () => this.#refresh());
     } catch (error) {
       log.warn('fleet.not_renewed', { reason: reason(error) });
-      const isOver = clock.monotonicMs() > lease.untilMs - this.leaseMs * FENCE_MARGIN;
+      const isLeaseOver = clock.monotonicMs() > lease.untilMs - this.leaseMs * FENCE_MARGIN;
       // If the host is alone, no other host can declare it lost, so its sessions can wait for the database.
-      if (isOver && others > 0 && this.#lease === lease && !this.#isClosed)
+      if (isLeaseOver && others > 0 && this.#lease === lease && !this.#isClosed)
         await this.#onLeaseLost('the lease could not be renewed in time');
     }
   }
@@ -184,12 +184,12 @@ export class Fleet implements Closeable {
 
   /** Returns the host that should take a session next. Undefined if no host takes sessions. */
   choose(region: string | undefined, excluded: ReadonlySet<HostId> = new Set()): HostId | undefined {
-    const chosen = choose(
+    const chosenHost = choose(
       this.#livingHosts.filter(({ id }) => !excluded.has(id)),
       { own: this.#parts.host, placed: this.#placedCounts, ...(region === undefined ? {} : { region }) },
     );
-    if (chosen) this.#placedCounts.set(chosen, (this.#placedCounts.get(chosen) ?? 0) + 1);
-    return chosen;
+    if (chosenHost) this.#placedCounts.set(chosenHost, (this.#placedCounts.get(chosenHost) ?? 0) + 1);
+    return chosenHost;
   }
 
   /** Whether another host has a free slot. */
@@ -230,9 +230,9 @@ export class Fleet implements Closeable {
   }
 
   async #refresh(): Promise<void> {
-    const counted = new Map(this.#placedCounts);
+    const countsBefore = new Map(this.#placedCounts);
     this.#livingHosts = await this.#parts.rows.living();
-    for (const [host, count] of counted)
+    for (const [host, count] of countsBefore)
       this.#placedCounts.set(host, Math.max(0, (this.#placedCounts.get(host) ?? 0) - count));
     this.#hostsReadListener();
   }

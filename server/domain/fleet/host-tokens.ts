@@ -33,8 +33,8 @@ export class HostTokens {
 
   make(to: HostId, { method, path }: PassedRequest, { ip, address, port }: Omit<ForwardedFrom, 'host'>): string {
     const expires = this.#clock.now().getTime() + VALID_MS;
-    const words = JSON.stringify([this.#host, to, method, path, expires, ip, address, port ?? null]);
-    return `${Buffer.from(words).toString('base64url')}.${this.#sign(words)}`;
+    const payload = JSON.stringify([this.#host, to, method, path, expires, ip, address, port ?? null]);
+    return `${Buffer.from(payload).toString('base64url')}.${this.#sign(payload)}`;
   }
 
   /**
@@ -42,11 +42,11 @@ export class HostTokens {
    * @throws Fault `permission_denied` for a token that no host of this fleet made for this request.
    */
   read(token: string, { method, path }: PassedRequest): ForwardedFrom {
-    const [encoded = '', signature = '', ...more] = token.length > TOKEN_CHARS_MAX ? [] : token.split('.');
-    const words = Buffer.from(encoded, 'base64url').toString();
-    if (more.length > 0 || !equalsInConstantTime(signature, this.#sign(words)))
+    const [encoded = '', signature = '', ...extraParts] = token.length > TOKEN_CHARS_MAX ? [] : token.split('.');
+    const payload = Buffer.from(encoded, 'base64url').toString();
+    if (extraParts.length > 0 || !equalsInConstantTime(signature, this.#sign(payload)))
       throw tokenRefused('was not issued by this fleet');
-    const claims = parseJson(words);
+    const claims = parseJson(payload);
     const [from, to, forMethod, forPath, expires, ip, address, port]: unknown[] = Array.isArray(claims) ? claims : [];
     if (to !== this.#host) throw tokenRefused('is for another host');
     if (from === this.#host) throw tokenRefused('was issued by this host, so the request was forwarded in a loop');
@@ -59,8 +59,8 @@ export class HostTokens {
     };
   }
 
-  #sign(words: string): string {
-    return createHmac('sha256', this.#secret.reveal()).update(`host token:${words}`).digest('base64url');
+  #sign(payload: string): string {
+    return createHmac('sha256', this.#secret.reveal()).update(`host token:${payload}`).digest('base64url');
   }
 }
 

@@ -28,14 +28,14 @@ export const noteTicket = ({ headers }: Pick<IncomingMessage, 'headers'>, ticket
  */
 export function ticketOf(request: Pick<IncomingMessage, 'headers'>): LineTicket | undefined {
   const text = forwardedFrom(request) && request.headers[LINE_HEADER];
-  return tickets.get(request.headers) ?? (typeof text === 'string' ? parsed(text) : undefined);
+  return tickets.get(request.headers) ?? (typeof text === 'string' ? parseTicket(text) : undefined);
 }
 
 export const ticketText = ({ waitedMs, turn, place }: LineTicket): string =>
   [waitedMs, turn, place].filter(number => number !== undefined).join(' ');
 
-function parsed(text: string): LineTicket | undefined {
-  const [, waited, turn, place] = /^(\d{1,9})(?: (\d{1,10}) (\d{1,15}))?$/.exec(text) ?? [];
-  if (waited === undefined) return undefined;
-  return { waitedMs: Number(waited), ...(place === undefined ? {} : { turn: Number(turn), place: Number(place) }) };
+function parseTicket(text: string): LineTicket | undefined {
+  const [, waitedText, turn, place] = /^(\d{1,9})(?: (\d{1,10}) (\d{1,15}))?$/.exec(text) ?? [];
+  if (waitedText === undefined) return undefined;
+  return { waitedMs: Number(waitedText), ...(place === undefined ? {} : { turn: Number(turn), place: Number(place) }) };
 }

@@ -80,34 +80,34 @@ export class Line implements Closeable {
     const { rows, host, clock } = this.#parts;
     if (this.#closing.signal.aborted) return { refused };
     const sinceMs = clock.monotonicMs();
-    const asked = { applicationId: application, hostId: host, region };
-    const joined = await rows.join({ ...asked, why: refused.why, refused: { ...refused } }, maxWaiting);
-    if ('waiting' in joined) return { refused: refusal('line', maxWaiting, joined.waiting) };
+    const createFields = { applicationId: application, hostId: host, region };
+    const joinedPlace = await rows.join({ ...createFields, why: refused.why, refused: { ...refused } }, maxWaiting);
+    if ('waiting' in joinedPlace) return { refused: refusal('line', maxWaiting, joinedPlace.waiting) };
     if (this.#closing.signal.aborted) {
       // `stop` was called during the query, and has rejected only the waiters of that time.
-      await rows.leave(joined.place).catch(error => this.#logFailure(error));
+      await rows.leave(joinedPlace.place).catch(error => this.#logFailure(error));
       return { refused };
     }
     const { promise, resolve, reject } = Promise.withResolvers<LineOutcome<T>>();
     const waiter: Waiter = {
-      ...{ row: { ...asked, ...joined }, sinceMs, refused, isTrying: false, reject },
+      ...{ row: { ...createFields, ...joinedPlace }, sinceMs, refused, isTrying: false, reject },
       attempt: async ticket => {
-        const tried = await attempt(ticket);
-        if ('refused' in tried) return tried.refused;
-        resolve(tried);
+        const attemptResult = await attempt(ticket);
+        if ('refused' in attemptResult) return attemptResult.refused;
+        resolve(attemptResult);
         return undefined;
       },
     };
     const giveUp = (): void => resolve(this.#refusalOf(waiter));
-    this.#waiters.set(joined.place, waiter);
+    this.#waiters.set(joinedPlace.place, waiter);
     try {
       this.#keepLoop ??= this.#keepWhileWaiting();
       void this.serve(); // The refusal may be outdated already.
       this.#limitWait(waiter, request.waitMs, signal, giveUp, promise);
       return await promise;
     } finally {
-      this.#waiters.delete(joined.place);
-      await rows.leave(joined.place).catch(error => this.#logFailure(error));
+      this.#waiters.delete(joinedPlace.place);
+      await rows.leave(joinedPlace.place).catch(error => this.#logFailure(error));
       this.moved();
     }
   }
@@ -161,25 +161,25 @@ export class Line implements Closeable {
     giveUp: () => void,
     finished: Promise<unknown>,
   ): void {
-    const over = new AbortController();
+    const timerControl = new AbortController();
     const hangUp = (): void => removeWaiter(waiter, () => waiter.reject(callerDisconnected()));
     if (signal.aborted) hangUp();
     signal.addEventListener('abort', hangUp, { once: true });
-    this.#parts.clock.sleep(waitMs, over.signal).then(
+    this.#parts.clock.sleep(waitMs, timerControl.signal).then(
       () => removeWaiter(waiter, giveUp),
       () => {},
     );
     const end = (): void => {
       signal.removeEventListener('abort', hangUp);
-      over.abort(new Error('no longer waiting'));
+      timerControl.abort(new Error('no longer waiting'));
     };
     finished.then(end, end);
   }
 
   async #refusalOf({ row, refused, sinceMs }: Waiter): Promise<{ refused: Refusal; waited?: WaitDetails }> {
     const waitedMs = this.#elapsedSince(sinceMs);
-    const standing = this.#parts.rows.standing(row.applicationId, row);
-    return standing.then(
+    const placeInLine = this.#parts.rows.standing(row.applicationId, row);
+    return placeInLine.then(
       position => ({ refused, waited: { waitedMs, ...position } }),
       () => ({ refused }),
     );

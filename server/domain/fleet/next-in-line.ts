@@ -10,17 +10,17 @@ export type WaitingPlace = Place & Pick<WaitingCreate, 'applicationId' | 'region
  * slots in each region.
  */
 export function nextInLine(rows: readonly WaitingPlace[], free: ReadonlyMap<string, number>): ReadonlySet<number> {
-  const left = new Map(free);
+  const remainingRoom = new Map(free);
   const next = new Set<number>();
   /** Applications whose first create is waiting for a limit of the application. Their other creates wait behind it. */
-  const limited = new Set<ApplicationId>();
+  const limitedApplications = new Set<ApplicationId>();
   for (const { place, applicationId, region, why } of rows) {
-    if (limited.has(applicationId)) continue;
+    if (limitedApplications.has(applicationId)) continue;
     if (why === 'host') {
-      const from = regionFor(left, region);
-      if (from === undefined) continue;
-      left.set(from, (left.get(from) ?? 0) - 1);
-    } else limited.add(applicationId);
+      const fromRegion = regionFor(remainingRoom, region);
+      if (fromRegion === undefined) continue;
+      remainingRoom.set(fromRegion, (remainingRoom.get(fromRegion) ?? 0) - 1);
+    } else limitedApplications.add(applicationId);
     next.add(place);
   }
   return next;
@@ -28,6 +28,6 @@ export function nextInLine(rows: readonly WaitingPlace[], free: ReadonlyMap<stri
 
 /** Returns the requested region if it has room. If no region was requested, returns the region with the most room. */
 function regionFor(remaining: ReadonlyMap<string, number>, region: string | null): string | undefined {
-  const fit = [...remaining].filter(([name, room]) => room > 0 && (region === null || name === region));
-  return fit.sort(([, one], [, other]) => other - one)[0]?.[0];
+  const fittingRegions = [...remaining].filter(([name, room]) => room > 0 && (region === null || name === region));
+  return fittingRegions.sort(([, one], [, other]) => other - one)[0]?.[0];
 }

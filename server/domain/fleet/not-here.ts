@@ -25,9 +25,9 @@ export const notedRefusal = (value: unknown): Refusal | undefined =>
 export const refusalText = (refused: Refusal): string => JSON.stringify(refused);
 
 /** The refusal to assume for a host of the previous version, which only reports that it is full. */
-const FULL = refusal('host', 0, 0);
+const FULL_REFUSAL = refusal('host', 0, 0);
 
 export function refusalIn(text: string): Refusal {
-  const said = parseJson(text);
-  return (isObject(said) ? refusalFrom(said) : undefined) ?? FULL;
+  const parsedRefusal = parseJson(text);
+  return (isObject(parsedRefusal) ? refusalFrom(parsedRefusal) : undefined) ?? FULL_REFUSAL;
 }

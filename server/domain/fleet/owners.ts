@@ -58,15 +58,15 @@ export class Owners {
     return owner;
   }
 
-  readonly #readFor = new Set<HostId>();
+  readonly #lookedUpHosts = new Set<HostId>();
 
   /**
    * Reads the hosts again, because an unknown host may have just joined. This is done once per unknown host, so it is
    * not repeated for a host that is gone.
    */
   async #readHostsOnce(id: HostId): Promise<void> {
-    if (this.#readFor.has(id)) return;
-    this.#readFor.add(id);
+    if (this.#lookedUpHosts.has(id)) return;
+    this.#lookedUpHosts.add(id);
     await this.#parts.fleet.look();
   }
 }

@@ -4,7 +4,7 @@
 import type { LivingHost } from '../../engines/store/rows/hosts.ts';
 import type { HostId } from '../../kit/ids.ts';
 
-export interface Choice {
+export interface ChoiceOptions {
   readonly own: HostId;
   readonly region?: string;
   /** Sessions that were placed since the use of the hosts was read. */
@@ -15,12 +15,12 @@ export interface Choice {
  * Returns the host that should take a session, or undefined if no host takes sessions. A host without a free slot is
  * chosen only if no host has one; creates then wait there.
  */
-export function choose(hosts: readonly LivingHost[], { own, region, placed }: Choice): HostId | undefined {
-  const open = hosts.filter(isOpen);
-  const here = region === undefined ? open : open.filter(host => host.region === region);
-  const inRegion = here.length > 0 ? here : open;
-  const free = inRegion.filter(host => roomOf(host, placed) > 0);
-  const candidates = free.length > 0 ? free : inRegion;
+export function choose(hosts: readonly LivingHost[], { own, region, placed }: ChoiceOptions): HostId | undefined {
+  const openHosts = hosts.filter(isOpen);
+  const hostsInRegion = region === undefined ? openHosts : openHosts.filter(host => host.region === region);
+  const eligibleHosts = hostsInRegion.length > 0 ? hostsInRegion : openHosts;
+  const hostsWithRoom = eligibleHosts.filter(host => roomOf(host, placed) > 0);
+  const candidates = hostsWithRoom.length > 0 ? hostsWithRoom : eligibleHosts;
   const [best] = [...candidates].sort(
     (one, other) =>
       loadOf(one, placed) - loadOf(other, placed) ||

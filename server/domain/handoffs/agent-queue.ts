@@ -40,20 +40,20 @@ export class AgentQueue {
   }
 
   #waitInQueue(lateMessage: string): Promise<'pass' | { refuse: string }> {
-    const free = Promise.withResolvers<'pass' | { refuse: string }>();
-    const settled = new AbortController();
+    const verdictPromise = Promise.withResolvers<'pass' | { refuse: string }>();
+    const settleController = new AbortController();
     const settle = (verdict: 'pass' | { refuse: string }): void => {
-      settled.abort();
+      settleController.abort();
       this.#wakeListeners.delete(pass);
-      free.resolve(verdict);
+      verdictPromise.resolve(verdict);
     };
     const pass = (): void => settle('pass');
     this.#wakeListeners.add(pass);
-    this.#clock.sleep(WAITING_MS, settled.signal).then(
+    this.#clock.sleep(WAITING_MS, settleController.signal).then(
       () => settle({ refuse: lateMessage }),
       () => {},
     );
-    return free.promise;
+    return verdictPromise.promise;
   }
 }
 

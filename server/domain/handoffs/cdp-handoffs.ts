@@ -35,15 +35,20 @@ export class CdpHandoffs {
     if (issues.length > 0)
       throw new Error(`Berth.handoff: ${issues.map(({ path, message }) => `${path} ${message}`).join('; ')}`);
     try {
-      const by = requesterOf(keyId);
+      const handoffRequester = requesterOf(keyId);
       const { requests } = this.#parts;
-      const handoff = await requests.request(session.applicationId, session.id, terms as HandoffTerms, by); // Validated above.
+      const handoff = await requests.request(
+        session.applicationId,
+        session.id,
+        terms as HandoffTerms,
+        handoffRequester,
+      ); // Validated above.
       const { id, status, expiresAt, fence, claimUrl, warnings } = handoff;
-      const said = warnings?.map(({ code, path, message }) => ({ code, path: path ?? null, message }));
+      const warningList = warnings?.map(({ code, path, message }) => ({ code, path: path ?? null, message }));
       return {
         ...{ handoffId: id, status, expiresAt, fence },
         ...(claimUrl === undefined ? {} : { claimUrl }),
-        ...(said ? { warnings: said } : {}),
+        ...(warningList ? { warnings: warningList } : {}),
       };
     } catch (error) {
       if (!isFault(error)) throw error;

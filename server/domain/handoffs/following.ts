@@ -26,7 +26,7 @@ export class HandoffFollower {
 
   /** Returns the row once its status has changed, or the current row after `waitMs`. */
   async changed(row: HandoffRow, waitMs: number, signal: AbortSignal): Promise<HandoffRow> {
-    return this.#waitUntil(row, waitMs, signal, now => !isOpen(now) || now.status !== row.status);
+    return this.#waitUntil(row, waitMs, signal, latest => !isOpen(latest) || latest.status !== row.status);
   }
 
   /**
@@ -34,7 +34,7 @@ export class HandoffFollower {
    * hand-off is open.
    */
   async ended(row: HandoffRow, signal: AbortSignal, waitMs = Number.POSITIVE_INFINITY): Promise<HandoffRow> {
-    return this.#waitUntil(row, waitMs, signal, now => !isOpen(now));
+    return this.#waitUntil(row, waitMs, signal, latest => !isOpen(latest));
   }
 
   /**
@@ -64,22 +64,22 @@ export class HandoffFollower {
     row: HandoffRow,
     waitMs: number,
     signal: AbortSignal,
-    isSought: (now: HandoffRow) => boolean,
+    isExpected: (now: HandoffRow) => boolean,
   ): Promise<HandoffRow> {
     const { rows, clock } = this.#parts;
     const untilMs = clock.monotonicMs() + waitMs;
-    for (let now = row; ; ) {
+    for (let currentRow = row; ; ) {
       const leftMs = untilMs - clock.monotonicMs();
-      if (isSought(now) || leftMs <= 0 || signal.aborted) return now;
-      await this.#wake(now.sessionId, Math.min(leftMs, POLL_MS), signal);
-      now = (await rows.get(row.applicationId, row.id)) ?? now;
+      if (isExpected(currentRow) || leftMs <= 0 || signal.aborted) return currentRow;
+      await this.#wake(currentRow.sessionId, Math.min(leftMs, POLL_MS), signal);
+      currentRow = (await rows.get(row.applicationId, row.id)) ?? currentRow;
     }
   }
 
   async #wake(session: SessionId, ms: number, signal: AbortSignal): Promise<void> {
-    const woken = new AbortController();
-    const listening = this.#parts.leaseOf(session)?.onChange(() => woken.abort());
-    await this.#parts.clock.sleep(ms, AbortSignal.any([woken.signal, signal])).catch(() => {});
-    listening?.close();
+    const wakeController = new AbortController();
+    const subscription = this.#parts.leaseOf(session)?.onChange(() => wakeController.abort());
+    await this.#parts.clock.sleep(ms, AbortSignal.any([wakeController.signal, signal])).catch(() => {});
+    subscription?.close();
   }
 }

@@ -52,7 +52,7 @@ export interface PresentedCredentials {
  * The result of an operation. `browser` is a cookie to set in the response, because this browser was the first to open
  * the link.
  */
-export interface Opening<T> {
+export interface HandoffResult<T> {
   readonly value: T;
   readonly browser?: { readonly secret: Secret; readonly until: Date };
 }
@@ -110,30 +110,30 @@ export class Handoffs {
     id: string,
     waitSeconds: number,
     signal: AbortSignal,
-  ): Promise<Opening<Handoff>> {
+  ): Promise<HandoffResult<Handoff>> {
     const { row, browser } = await this.#requireReadable(presented, appId, id);
-    const seen = waitSeconds > 0 ? await this.#parts.following.changed(row, 1000 * waitSeconds, signal) : row;
-    const about = presented.caller?.kind === 'agentKey' ? {} : await this.#contextOf(seen);
-    return { value: { ...handoffView(seen), ...about }, ...(browser ? { browser } : {}) };
+    const currentRow = waitSeconds > 0 ? await this.#parts.following.changed(row, 1000 * waitSeconds, signal) : row;
+    const context = presented.caller?.kind === 'agentKey' ? {} : await this.#contextOf(currentRow);
+    return { value: { ...handoffView(currentRow), ...context }, ...(browser ? { browser } : {}) };
   }
 
-  async claim(presented: PresentedCredentials, appId: string, id: string): Promise<Opening<ClaimedHandoff>> {
+  async claim(presented: PresentedCredentials, appId: string, id: string): Promise<HandoffResult<ClaimedHandoff>> {
     const { row, browser, claimer } = await this.#requireClaimable(presented, appId, id);
     return { value: await this.claimFor(row, claimer), ...(browser ? { browser } : {}) };
   }
 
   /** Claims the hand-off for a claimer whom the caller of this method has verified. */
   async claimFor(row: HandoffRow, claimer: Claimer): Promise<ClaimedHandoff> {
-    const { row: claimed, token } = await this.#leaseOf(row).claim(row.id, claimer);
+    const { row: claimedRow, token } = await this.#leaseOf(row).claim(row.id, claimer);
     const session = await this.#parts.store.sessions.byId(row.sessionId);
     return {
       handoffId: row.id,
       leaseToken: token.reveal(),
-      fence: claimed.fence,
-      leaseExpiresAt: (claimed.leaseExpiresAt ?? claimed.expiresAt).toISOString(),
-      liveViewUrl: this.#parts.leaseUrl(claimed, session?.expiresAt ?? claimed.expiresAt),
-      instructions: claimed.instructions,
-      ...(claimed.allowedOrigins ? { allowedOrigins: [...claimed.allowedOrigins] } : {}),
+      fence: claimedRow.fence,
+      leaseExpiresAt: (claimedRow.leaseExpiresAt ?? claimedRow.expiresAt).toISOString(),
+      liveViewUrl: this.#parts.leaseUrl(claimedRow, session?.expiresAt ?? claimedRow.expiresAt),
+      instructions: claimedRow.instructions,
+      ...(claimedRow.allowedOrigins ? { allowedOrigins: [...claimedRow.allowedOrigins] } : {}),
     };
   }
 
@@ -144,16 +144,16 @@ export class Handoffs {
 
   async complete(presented: PresentedCredentials, appId: string, id: string, body: CompleteHandoff): Promise<Handoff> {
     const row = await this.#requireLeased(presented, appId, id);
-    const { evidence, ...said } = body;
+    const { evidence, ...reportFields } = body;
     if (evidence && Buffer.byteLength(JSON.stringify(evidence)) > EVIDENCE_BYTES_MAX)
       throw invalidRequest([{ path: 'evidence', message: `has more than ${EVIDENCE_BYTES_MAX} bytes` }]);
     const url = await this.#addressOf(row);
-    const done = {
-      ...said,
+    const report = {
+      ...reportFields,
       ...(evidence ? { evidence: evidence as JsonObject } : {}), // Parsed from JSON.
       ...(url === undefined ? {} : { url }),
     };
-    return handoffView(await this.#leaseOf(row).complete(row.id, row.fence, done, holderSource(row, presented)));
+    return handoffView(await this.#leaseOf(row).complete(row.id, row.fence, report, holderSource(row, presented)));
   }
 
   /** Cancels the hand-off. If the request carries the lease token, control is given back instead. */
@@ -184,7 +184,7 @@ export class Handoffs {
     presented: PresentedCredentials,
     appId: string,
     id: string,
-  ): Promise<{ row: HandoffRow } & Pick<Opening<unknown>, 'browser'>> {
+  ): Promise<{ row: HandoffRow } & Pick<HandoffResult<unknown>, 'browser'>> {
     const { caller } = presented;
     if (!caller)
       return hasLease(presented)
@@ -200,7 +200,7 @@ export class Handoffs {
     presented: PresentedCredentials,
     appId: string,
     id: string,
-  ): Promise<{ row: HandoffRow; claimer: Claimer } & Pick<Opening<unknown>, 'browser'>> {
+  ): Promise<{ row: HandoffRow; claimer: Claimer } & Pick<HandoffResult<unknown>, 'browser'>> {
     const { caller, source } = presented;
     if (caller?.kind === 'agentKey') throw personRequired();
     if (!caller) {
@@ -223,7 +223,7 @@ export class Handoffs {
     { bearer = '', browser: cookie, source: _ }: PresentedCredentials,
     appId: string,
     id: string,
-  ): Promise<{ row: HandoffRow } & Pick<Opening<unknown>, 'browser'>> {
+  ): Promise<{ row: HandoffRow } & Pick<HandoffResult<unknown>, 'browser'>> {
     const { handoffs } = this.#parts.store;
     const application = appId as ApplicationId; // Its form was checked.
     const row = isUuid(id) ? await handoffs.get(application, id as HandoffId) : undefined;
@@ -232,9 +232,9 @@ export class Handoffs {
       if (row?.claimHash) await handoffs.countWrongSecret(application, row.id, WRONG_SECRETS_MAX);
       throw invalidSecret();
     }
-    const known = cookie === undefined ? undefined : recogniseSecret('handoff_browser', cookie);
+    const cookieHash = cookie === undefined ? undefined : recogniseSecret('handoff_browser', cookie);
     if (row.claimBrowser) {
-      if (!known || !row.claimBrowser.equals(known)) throw wrongBrowser(row);
+      if (!cookieHash || !row.claimBrowser.equals(cookieHash)) throw wrongBrowser(row);
       return { row };
     }
     const secret = mint('handoff_browser');
@@ -247,11 +247,11 @@ export class Handoffs {
     if (!hash) throw holderRequired();
     const row = await this.#parts.store.handoffs.byLease(hash);
     if (row && row.id === id && row.applicationId === appId) return row;
-    const other = isUuid(id)
+    const existingRow = isUuid(id)
       ? await this.#parts.store.handoffs.get(appId as ApplicationId, id as HandoffId)
       : undefined;
     // The error is the same whether the lease token was once valid or never.
-    throw other ? staleFence(id) : notFound('Hand-off', id);
+    throw existingRow ? staleFence(id) : notFound('Hand-off', id);
   }
 
   async #assertAdmin(caller: ApiCaller, appId: string): Promise<void> {
@@ -287,9 +287,9 @@ export class Handoffs {
    */
   listedPageOrigin(row: ListedHandoff): Pick<Handoff, 'pageOrigin'> {
     if (!isOpen(row)) return {};
-    const shown = this.#parts.liveSessions.get(row.sessionId)?.browser.changedPage;
-    if (row.pageId !== undefined && row.pageId !== shown?.targetId) return {};
-    const url = URL.parse(shown?.url ?? row.pageUrl ?? '');
+    const currentPage = this.#parts.liveSessions.get(row.sessionId)?.browser.changedPage;
+    if (row.pageId !== undefined && row.pageId !== currentPage?.targetId) return {};
+    const url = URL.parse(currentPage?.url ?? row.pageUrl ?? '');
     return url && url.origin !== 'null' ? { pageOrigin: url.origin } : {};
   }
 

@@ -66,9 +66,9 @@ export class LeaseChanges {
       await onCommitted(result);
       return result;
     };
-    const done = this.#turn.then(change);
-    this.#turn = done.catch(() => {});
-    return done;
+    const changeResult = this.#turn.then(change);
+    this.#turn = changeResult.catch(() => {});
+    return changeResult;
   }
 
   /** Settles a lease or a request whose time ran out but whose end was not recorded. */

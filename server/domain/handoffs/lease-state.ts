@@ -82,15 +82,17 @@ export class LeaseState {
    * later.
    */
   async set(row: HandoffRow | undefined): Promise<void> {
-    const changeNumberNow = ++this.#changeNumber;
+    const ownChangeNumber = ++this.#changeNumber;
     const control = row && controlOf(row);
     if (this.#control?.masks && !control?.masks) {
       this.#isEnding = true;
       this.#timer?.close();
-      const forgotten = withTimeout(FORGET_MS, 'pages to forget', () => this.#parts.session.browser.forgetConsole());
-      await forgotten.catch(this.#parts.failed);
+      const consoleCleared = withTimeout(FORGET_MS, 'pages to forget', () =>
+        this.#parts.session.browser.forgetConsole(),
+      );
+      await consoleCleared.catch(this.#parts.failed);
     }
-    if (changeNumberNow === this.#changeNumber) this.#apply(row, control);
+    if (ownChangeNumber === this.#changeNumber) this.#apply(row, control);
   }
 
   #apply(row: HandoffRow | undefined, control: Control | undefined): void {

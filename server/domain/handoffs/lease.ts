@@ -31,7 +31,7 @@ export class Lease {
   readonly #changes: LeaseChanges;
   readonly #state: LeaseState;
   readonly #takenControl: TakenControl;
-  readonly #settling = new Set<() => Promise<void>>();
+  readonly #settleListeners = new Set<() => Promise<void>>();
 
   /** `keyId`: the agent key that created the session. */
   constructor(parts: LeaseParts, session: LeasedSession, agentInput: AgentInput, keyId?: KeyId) {
@@ -90,8 +90,8 @@ export class Lease {
    * person so far has been sent to the browser.
    */
   onSettling(onSettle: () => Promise<void>): { close(): void } {
-    this.#settling.add(onSettle);
-    return { close: () => void this.#settling.delete(onSettle) };
+    this.#settleListeners.add(onSettle);
+    return { close: () => void this.#settleListeners.delete(onSettle) };
   }
 
   /** Decides what happens to a command of the agent that must not run while a person has control. */
@@ -124,7 +124,7 @@ export class Lease {
   /** Gives back the control of a viewer. A requested hand-off then waits for another person. */
   async giveBack(fence: number): Promise<void> {
     if (this.control?.fence !== fence) return;
-    if (this.#settling.size > 0) await this.#waitForInput();
+    if (this.#settleListeners.size > 0) await this.#waitForInput();
     if (this.control?.isAsked) return this.#return(fence, { kind: 'viewer' }, BY_CLOCK);
     await this.#takenControl.end(fence, 'completed', 'control.given_back', { kind: 'viewer' });
   }
@@ -132,7 +132,7 @@ export class Lease {
   // ---- hand-offs -------------------------------------------------------------------------------------------------------
 
   async request(row: HandoffRow, source: AuditSource, actor: Actor): Promise<HandoffRow> {
-    const askedRow = await this.#changes.make(
+    const requestedRow = await this.#changes.make(
       async (trx, { fence, runs }, open) => {
         if (!runs) throw sessionNotRunning(this.#session.id, 'ending');
         if (open) throw handoffExists(open);
@@ -144,9 +144,9 @@ export class Lease {
       },
       asked => this.#state.set(asked),
     );
-    this.#leaseNews.event('handoff.requested', { ...withFence(askedRow), reason: askedRow.reason }, actor);
-    this.#notifyRequested(askedRow);
-    return askedRow;
+    this.#leaseNews.event('handoff.requested', { ...withFence(requestedRow), reason: requestedRow.reason }, actor);
+    this.#notifyRequested(requestedRow);
+    return requestedRow;
   }
 
   /** Claims a hand-off. Before this returns, the fence is committed and the agent is held back. */
@@ -324,8 +324,8 @@ export class Lease {
 
   /** Waits until the person's input has been sent. The wait is limited, because a page may hang. */
   async #waitForInput(): Promise<void> {
-    const all = Promise.all([...this.#settling].map(settled => settled()));
-    await inTime(SETTLE_MS, 'the pending input of the person', () => all.then(() => {})).catch(() => {});
+    const inputsSettled = Promise.all([...this.#settleListeners].map(settled => settled()));
+    await inTime(SETTLE_MS, 'the pending input of the person', () => inputsSettled.then(() => {})).catch(() => {});
   }
 
   #notifyRequested(row: HandoffRow): void {

@@ -90,9 +90,9 @@ export class HandoffRequests {
       ...(secret ? { claimHash: secret.hash } : {}),
       ...(consumerId === undefined ? {} : { consumerId }),
     };
-    const asked = await lease.request(row, requestedBy.source, requestedBy.actor);
-    const claimUrl = this.#claimUrl(asked, secret?.text.reveal());
-    return { ...handoffView(asked, warnings), ...(claimUrl === undefined ? {} : { claimUrl }) };
+    const requestedRow = await lease.request(row, requestedBy.source, requestedBy.actor);
+    const claimUrl = this.#claimUrl(requestedRow, secret?.text.reveal());
+    return { ...handoffView(requestedRow, warnings), ...(claimUrl === undefined ? {} : { claimUrl }) };
   }
 
   async #requireValid(application: ApplicationId, sessionId: string, terms: HandoffTerms) {
@@ -137,10 +137,10 @@ export class HandoffRequests {
     { ttlSeconds = TTL_SECONDS_DEFAULT, extendSession = false }: HandoffTerms,
     now: Date,
   ): Promise<{ expiresAt: Date; warnings: readonly Warning[] }> {
-    const wanted = addMs(now, 1000 * ttlSeconds);
-    if (wanted <= session.expiresAt) return { expiresAt: wanted, warnings: [] };
-    const end = extendSession ? await this.#parts.extend(session, wanted) : session.expiresAt;
-    if (wanted <= end) return { expiresAt: wanted, warnings: [] };
+    const requestedExpiry = addMs(now, 1000 * ttlSeconds);
+    if (requestedExpiry <= session.expiresAt) return { expiresAt: requestedExpiry, warnings: [] };
+    const end = extendSession ? await this.#parts.extend(session, requestedExpiry) : session.expiresAt;
+    if (requestedExpiry <= end) return { expiresAt: requestedExpiry, warnings: [] };
     const message = `The session ends at ${end.toISOString()}, so the hand-off expires at that time.`;
     return { expiresAt: end, warnings: [{ code: 'ttl_cut', path: 'ttlSeconds', message }] };
   }

@@ -36,7 +36,7 @@ export class TakenControl {
   /** Gives control to the viewer. Undefined if another person has control, or is asked to take it. */
   async take(holder: string): Promise<Control | undefined> {
     const { state, changes, news, session, clock } = this.#parts;
-    const before = state.control?.holder;
+    const holderBefore = state.control?.holder;
     const row = await changes.make(
       async (trx, { fence, runs }, open) => {
         if (!runs || (open && (open.origin !== 'viewer' || open.holder !== holder))) return undefined;
@@ -54,7 +54,7 @@ export class TakenControl {
       news.event('control.refused', { why: state.row ? 'held' : 'not_running' });
       return undefined;
     }
-    if (before !== holder) news.event('control.taken', { fence: row.fence });
+    if (holderBefore !== holder) news.event('control.taken', { fence: row.fence });
     return state.control;
   }
 

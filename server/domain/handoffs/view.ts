@@ -36,15 +36,15 @@ export const handoffView = (row: HandoffRow, warnings: readonly Warning[] = []):
 
 export const isOpen = ({ status }: HandoffRow): boolean => status === 'requested' || status === 'claimed';
 
-interface Place {
+interface HandoffPlace {
   readonly id: string;
   readonly applicationId: string;
 }
 
 /** The page on which a member, or whoever has the secret of the link, claims the hand-off. */
-export const handoffPage = (publicUrl: string, { id, applicationId }: Place): string =>
+export const handoffPage = (publicUrl: string, { id, applicationId }: HandoffPlace): string =>
   `${publicUrl}/handoffs/${id}?app=${applicationId}`;
 
 /** The page on which the consumer whom the hand-off names claims it. */
-export const consumerHandoffPage = (publicUrl: string, { id, applicationId }: Place): string =>
+export const consumerHandoffPage = (publicUrl: string, { id, applicationId }: HandoffPlace): string =>
   `${publicUrl}/consumer/${applicationId}/handoffs/${id}`;

@@ -29,7 +29,7 @@ export class Host {
   readonly #parts: HostParts;
   readonly #startedAt: Date;
   readonly #samples: HostSample[] = [];
-  readonly #examining = new SingleFlight<'host', HostExamination['findings']>();
+  readonly #examinations = new SingleFlight<'host', HostExamination['findings']>();
 
   constructor(parts: HostParts) {
     this.#parts = parts;
@@ -51,7 +51,7 @@ export class Host {
 
   async examine(caller: AccountCaller): Promise<HostExamination> {
     await assertOperator(this.#parts.accounts, caller);
-    return { findings: await this.#examining.run('host', this.#parts.examine) };
+    return { findings: await this.#examinations.run('host', this.#parts.examine) };
   }
 
   /** Adds a reading, and removes the oldest. */

@@ -36,13 +36,13 @@ export class Hosts {
 
   async list(caller: AccountCaller): Promise<HostList> {
     await assertOperator(this.#parts.accounts, caller);
-    const data = await this.#all();
+    const data = await this.#listAll();
     return { isAlone: !data.some(({ isThis, state }) => !isThis && (state === 'up' || state === 'away')), data };
   }
 
   async sessions(caller: AccountCaller, hostId: string): Promise<HostSessions> {
     await assertOperator(this.#parts.accounts, caller);
-    const { id } = await this.#one(hostId);
+    const { id } = await this.#requireHost(hostId);
     const found = await this.#parts.rows.sessionsOn(id as HostId, HOST_SESSIONS_MAX); // Of the list.
     return {
       data: found.map(({ createdAt, expiresAt, ...session }) => ({
@@ -54,21 +54,21 @@ export class Hosts {
   async drain(caller: HumanCaller, hostId: string, { draining }: DrainHost): Promise<ListedHost> {
     const { accounts, rows, audit } = this.#parts;
     await assertOperator(accounts, caller);
-    const { id, state } = await this.#one(hostId);
+    const { id, state } = await this.#requireHost(hostId);
     if (state === 'alone') throw noOtherHosts();
     if (!(await rows.drain(id as HostId, draining))) throw notFound('Host', hostId); // Of the list.
     const action = draining ? 'host.drained' : 'host.undrained';
     const target = { kind: 'host', id };
     await audit.record({ ...byCaller(caller), action, accountId: caller.accountId, target, outcome: 'success' });
-    return this.#one(hostId);
+    return this.#requireHost(hostId);
   }
 
-  async #all(): Promise<ListedHost[]> {
+  async #listAll(): Promise<ListedHost[]> {
     return (await this.#parts.rows.list()).flatMap(row => this.#view(row));
   }
 
-  async #one(hostId: string): Promise<ListedHost> {
-    const found = isUuid(hostId) && (await this.#all()).find(({ id }) => id === hostId.toLowerCase());
+  async #requireHost(hostId: string): Promise<ListedHost> {
+    const found = isUuid(hostId) && (await this.#listAll()).find(({ id }) => id === hostId.toLowerCase());
     if (!found) throw notFound('Host', hostId);
     return found;
   }

@@ -17,7 +17,7 @@ const KEPT_MS = 24 * 60 * 60_000;
 /** How long an equal request waits for the first one. */
 const RUNNING_MAX_MS = 30_000;
 /** Interval at which the state of a first request in another process is read. */
-const LOOK_MS = 250;
+const POLL_MS = 250;
 const SWEEP_BATCH = 1_000;
 
 export interface Write {
@@ -75,14 +75,14 @@ export class Idempotency {
     const deadlineMs = clock.monotonicMs() + RUNNING_MAX_MS;
     const row = this.#row(write);
     for (;;) {
-      const running = this.#running.get(nameOf(row));
+      const running = this.#running.get(runKey(row));
       if (running?.digest && !running.digest.equals(row.requestDigest)) throw requestMismatch();
-      const begun = running ? 'runs' : await this.#begin(row, write.isAtomic);
-      if (begun === 'free') continue;
-      if (begun !== 'runs') return begun;
+      const beginResult = running ? 'runs' : await this.#begin(row, write.isAtomic);
+      if (beginResult === 'free') continue;
+      if (beginResult !== 'runs') return beginResult;
       const leftMs = deadlineMs - clock.monotonicMs();
       if (leftMs <= 0) throw stillRunning();
-      await this.#pause(running?.ended, running ? leftMs : Math.min(leftMs, LOOK_MS), signal);
+      await this.#pause(running?.ended, running ? leftMs : Math.min(leftMs, POLL_MS), signal);
     }
   }
 
@@ -105,18 +105,18 @@ export class Idempotency {
   ): Promise<{ run: Run } | { again: FirstRunResult } | 'runs' | 'free'> {
     const { promise: whenEnded, resolve: end } = Promise.withResolvers<void>();
     const forget = (): void => {
-      this.#running.delete(nameOf(row));
+      this.#running.delete(runKey(row));
       end();
     };
     const running: Running = { ended: whenEnded };
-    this.#running.set(nameOf(row), running);
+    this.#running.set(runKey(row), running);
     try {
-      const begun = await this.#parts.rows.begin(row);
-      if ('began' in begun) {
+      const insertResult = await this.#parts.rows.begin(row);
+      if ('began' in insertResult) {
         running.digest = row.requestDigest;
         return { run: new Run(row, this.#parts.rows, forget) };
       }
-      const outcome = await this.#outcomeOf(begun.standing, row, isAtomic);
+      const outcome = await this.#outcomeOf(insertResult.standing, row, isAtomic);
       forget();
       return outcome;
     } catch (error) {
@@ -205,7 +205,7 @@ export class Run {
   }
 }
 
-const nameOf = ({ owner, keyDigest }: IdempotencyRun): string => `${owner}:${keyDigest.toString('hex')}`;
+const runKey = ({ owner, keyDigest }: IdempotencyRun): string => `${owner}:${keyDigest.toString('hex')}`;
 
 const requestMismatch = (): Error =>
   fault('idempotency_conflict', 'This Idempotency-Key was already used with a different request.', {

@@ -168,23 +168,23 @@ export class AgentKeys {
    */
   async rotate(caller: AccountCaller, appId: string, keyId: string, request: RotateAgentKey): Promise<IssuedAgentKey> {
     const { id } = await this.#parts.applications.require(caller, appId, 'agentKeys');
-    const old = await this.#requireActive(id, keyId);
-    if (old.replacedBy || statusOf(old, this.#parts.clock.now()) !== 'active') throw notRotatable(old);
+    const oldKey = await this.#requireActive(id, keyId);
+    if (oldKey.replacedBy || statusOf(oldKey, this.#parts.clock.now()) !== 'active') throw notRotatable(oldKey);
     const graceSeconds = request.graceSeconds ?? ROTATE_GRACE_DEFAULT_SECONDS;
     const now = this.#parts.clock.now();
     const { hash, prefix, text } = mint('agent_key');
-    const { lastUsedAt: _used, lastUsedIp: _ip, ...kept } = old;
-    const row: KeyRow = { ...kept, id: newId<KeyId>(now), hash, prefix, revision: 1, createdAt: now };
+    const { lastUsedAt: _used, lastUsedIp: _ip, ...copiedFields } = oldKey;
+    const row: KeyRow = { ...copiedFields, id: newId<KeyId>(now), hash, prefix, revision: 1, createdAt: now };
     const oldExpiresAt = addMs(now, graceSeconds * 1000);
     const outcome = await this.#parts.store.atomically(async trx => {
-      const outcome = await trx.keys.rotate(old.id, row, oldExpiresAt, AGENT_KEYS_PER_APPLICATION_MAX);
+      const outcome = await trx.keys.rotate(oldKey.id, row, oldExpiresAt, AGENT_KEYS_PER_APPLICATION_MAX);
       if (outcome === 'limit_reached') throw tooManyKeys(); // The old key has ended in this transaction.
       const details = { replacedBy: row.id, graceSeconds };
-      if (outcome === 'rotated') await this.#record(trx, 'agent_key.rotated', old, byCaller(caller), details);
+      if (outcome === 'rotated') await this.#record(trx, 'agent_key.rotated', oldKey, byCaller(caller), details);
       return outcome;
     });
     if (outcome === 'not_rotatable') throw notRotatable(await this.#get(id, keyId));
-    this.#parts.onCredentialChanged(old.hash.toString('hex'));
+    this.#parts.onCredentialChanged(oldKey.hash.toString('hex'));
     return this.#issuedView(row, text);
   }
 

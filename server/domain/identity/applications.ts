@@ -59,21 +59,21 @@ export class Applications {
   }
 
   /**
-   * Creates an application without checking a caller, for the first start and the command line. `onlyFor` is a token
+   * Creates an application without checking a caller, for the first start and the command line. `restrictedTokenId` is a token
    * without applications; from now on, it is restricted to the new application.
    */
   async insert(
     owner: AccountId,
     request: CreateApplication,
     source: AuditSource = BY_OPERATOR,
-    onlyFor?: TokenId,
+    restrictedTokenId?: TokenId,
   ): Promise<ApplicationRow> {
     const name = cleanName(request.name);
     let slug = request.slug ?? slugOf(name);
     for (let attempt = 1; ; attempt += 1) {
       const row = this.#newRow(owner, name, slug);
       const outcome = await this.#store.atomically(async trx => {
-        const outcome = await trx.applications.insert(row, owner, APPLICATIONS_PER_ACCOUNT_MAX, onlyFor);
+        const outcome = await trx.applications.insert(row, owner, APPLICATIONS_PER_ACCOUNT_MAX, restrictedTokenId);
         if (outcome === 'inserted') await this.#record(trx, 'application.created', row, source);
         return outcome;
       });
@@ -166,8 +166,8 @@ export class Applications {
     before: ApplicationId | undefined,
   ): Promise<MemberApplication[]> {
     const newestFirst = [...ids].sort().reverse();
-    const wanted = before === undefined ? newestFirst : newestFirst.filter(id => id < before);
-    const rows = await Promise.all(wanted.map(id => this.#store.applications.get(id, accountId)));
+    const remainingIds = before === undefined ? newestFirst : newestFirst.filter(id => id < before);
+    const rows = await Promise.all(remainingIds.map(id => this.#store.applications.get(id, accountId)));
     return rows.filter(row => row !== undefined);
   }
 

@@ -90,7 +90,7 @@ export class Callers implements Closeable {
   readonly #log: Log;
   readonly #notices: Notices;
   readonly #cachedCallers = new Map<string, KnownCredential>();
-  #listening: Closeable | undefined;
+  #subscription: Closeable | undefined;
   /** Incremented by each revocation. A row that was read before a revocation is not put into the cache after it. */
   #revocations = 0;
 
@@ -108,7 +108,7 @@ export class Callers implements Closeable {
     notices: Notices,
   ): Promise<Callers> {
     const callers = new Callers(store, clock, log, notices);
-    callers.#listening = await store.listen(
+    callers.#subscription = await store.listen(
       'credential_revoked',
       notice => callers.forget(parseNotice(notice).hash),
       () => callers.forgetAll(),
@@ -117,7 +117,7 @@ export class Callers implements Closeable {
   }
 
   async close(): Promise<void> {
-    await this.#listening?.close();
+    await this.#subscription?.close();
     this.#cachedCallers.clear();
   }
 
@@ -154,14 +154,15 @@ export class Callers implements Closeable {
    * an unknown one. One that has expired in the cache is read again, because a use may have extended it.
    */
   async #find(credential: Credential): Promise<KnownCredential | undefined> {
-    const name = credential.hash.toString('hex');
-    const known = this.#cachedCallers.get(name);
+    const hexHash = credential.hash.toString('hex');
+    const known = this.#cachedCallers.get(hexHash);
     const isFresh = known && this.#clock.monotonicMs() - known.readAtMs < CACHED_MS;
     if (isFresh && isActive(known.row, this.#clock.now())) return known;
-    const before = this.#revocations;
-    const read = await this.#read(credential);
-    if (read && isActive(read.row, this.#clock.now()) && before === this.#revocations) this.#cache(name, read);
-    return read;
+    const revocationsBefore = this.#revocations;
+    const readCredential = await this.#read(credential);
+    if (readCredential && isActive(readCredential.row, this.#clock.now()) && revocationsBefore === this.#revocations)
+      this.#cache(hexHash, readCredential);
+    return readCredential;
   }
 
   async #read({ kind, hash }: Credential): Promise<KnownCredential | undefined> {
@@ -182,9 +183,9 @@ export class Callers implements Closeable {
     return row && { caller: tokenCaller(row), row, readAtMs, touchedAt: row.lastUsedAt };
   }
 
-  #cache(name: string, cachedCaller: KnownCredential): void {
-    this.#cachedCallers.delete(name);
-    this.#cachedCallers.set(name, cachedCaller);
+  #cache(hexHash: string, cachedCaller: KnownCredential): void {
+    this.#cachedCallers.delete(hexHash);
+    this.#cachedCallers.set(hexHash, cachedCaller);
     const oldest = this.#cachedCallers.keys().next().value;
     if (this.#cachedCallers.size > CACHED_MAX && oldest !== undefined) this.#cachedCallers.delete(oldest);
   }
@@ -290,9 +291,9 @@ function credentialIn(
   presentedCredentials: PresentedCredentials,
   expected: AcceptedCredential,
 ): Credential | undefined {
-  const sent = bearerIn(presentedCredentials);
-  if (sent !== undefined) {
-    const credential = recognise(sent);
+  const bearerText = bearerIn(presentedCredentials);
+  if (bearerText !== undefined) {
+    const credential = recognise(bearerText);
     if (credential?.kind === 'human_session') throw wrongCredentialKind(expected);
     return credential;
   }

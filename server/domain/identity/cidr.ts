@@ -32,9 +32,11 @@ export function covers(ranges: readonly string[], text: string): boolean {
  * Whether two addresses are in the same network, such as that of a household or company. A network is a /24 for IPv4
  * and a /48 for IPv6.
  */
-export function sameNetwork(first: string, otherAddress: string): boolean {
-  const plain = first.replace(/^::ffff:(?=\d+\.)/i, '');
-  return isIP(plain) !== 0 && rangesAllow([`${plain}/${isIP(plain) === 4 ? 24 : 48}`], otherAddress);
+export function isSameNetwork(first: string, otherAddress: string): boolean {
+  const normalizedIp = first.replace(/^::ffff:(?=\d+\.)/i, '');
+  return (
+    isIP(normalizedIp) !== 0 && rangesAllow([`${normalizedIp}/${isIP(normalizedIp) === 4 ? 24 : 48}`], otherAddress)
+  );
 }
 
 /** Whether the address is in one of the ranges. An empty list allows every address. */
@@ -42,6 +44,6 @@ export function rangesAllow(ranges: readonly string[], ip: string): boolean {
   if (ranges.length === 0) return true;
   const list = new BlockList();
   for (const range of ranges.map(parseRange)) if (range) list.addSubnet(range.address, range.prefix, range.family);
-  const plain = ip.replace(/^::ffff:(?=\d+\.)/i, '');
-  return isIP(plain) !== 0 && list.check(plain, isIP(plain) === 4 ? 'ipv4' : 'ipv6');
+  const normalizedIp = ip.replace(/^::ffff:(?=\d+\.)/i, '');
+  return isIP(normalizedIp) !== 0 && list.check(normalizedIp, isIP(normalizedIp) === 4 ? 'ipv4' : 'ipv6');
 }

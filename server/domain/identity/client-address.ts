@@ -18,12 +18,12 @@ export function clientAddress(
   { remoteAddress = '', forwardedFor = '' }: Connection,
   trustedProxies: readonly string[],
 ): string {
-  let client = plain(remoteAddress);
+  let client = normalizeAddress(remoteAddress);
   if (trustedProxies.length === 0) return client;
   const hops = [forwardedFor].flat().join(',').split(',');
   for (const hop of hops.reverse()) {
     if (!rangesAllow(trustedProxies, client)) return client;
-    const address = plain(hop.trim());
+    const address = normalizeAddress(hop.trim());
     if (isIP(address) === 0) return client;
     client = address;
   }
@@ -31,7 +31,7 @@ export function clientAddress(
 }
 
 /** Removes the port, which some proxies add, and the IPv6 prefix `::ffff:` of IPv4 addresses. */
-const plain = (text: string): string =>
+const normalizeAddress = (text: string): string =>
   text
     .replace(/^\[(.*)\](?::\d+)?$/, '$1')
     .replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1')

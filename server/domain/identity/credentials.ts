@@ -43,7 +43,7 @@ const SHOWN_CHARACTERS = 8;
 const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
 /** Prefix, 43 base64url characters (256 bits), and a checksum of 6 characters. */
-const FORM = /^(b[a-z]{2})_([A-Za-z0-9_-]{43})([0-9A-Za-z]{6})$/;
+const CREDENTIAL_PATTERN = /^(b[a-z]{2})_([A-Za-z0-9_-]{43})([0-9A-Za-z]{6})$/;
 
 export interface Credential {
   readonly kind: CredentialKind;
@@ -81,7 +81,7 @@ export const recogniseSecret = (kind: SecretKind, text: string): Buffer | undefi
   prefixOf(text) === PREFIXES[kind] ? hashOf(text) : undefined;
 
 function prefixOf(text: string): string | undefined {
-  const [, prefix, random, check] = FORM.exec(text) ?? [];
+  const [, prefix, random, check] = CREDENTIAL_PATTERN.exec(text) ?? [];
   return checksum(`${prefix}_${random}`) === check ? prefix : undefined;
 }
 

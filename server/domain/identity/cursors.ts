@@ -32,9 +32,9 @@ export class Cursors {
   /** Returns the id in a cursor, after checking its signature and age. */
   read<Id extends string>(name: ListName, cursor: string): Id {
     const [body = '', signature = ''] = cursor.split('.');
-    const given = Buffer.from(signature, 'base64url');
+    const signatureBytes = Buffer.from(signature, 'base64url');
     const expected = this.#sign(name, body);
-    if (given.length !== expected.length || !timingSafeEqual(given, expected)) throw badCursor();
+    if (signatureBytes.length !== expected.length || !timingSafeEqual(signatureBytes, expected)) throw badCursor();
     const text = Buffer.from(body, 'base64url').toString();
     const dot = text.indexOf('.');
     if (Number(text.slice(0, dot)) <= this.#clock.now().getTime()) throw badCursor();
@@ -61,7 +61,7 @@ export function pageOf<Row extends { readonly id: string }, View>(
   view: (row: Row) => View,
   cursorOf: (id: string) => string,
 ): { data: View[]; nextCursor?: string } {
-  const shown = rows.slice(0, limit);
-  const last = shown.at(-1);
-  return { data: shown.map(view), ...(last && rows.length > limit ? { nextCursor: cursorOf(last.id) } : {}) };
+  const pageRows = rows.slice(0, limit);
+  const last = pageRows.at(-1);
+  return { data: pageRows.map(view), ...(last && rows.length > limit ? { nextCursor: cursorOf(last.id) } : {}) };
 }

@@ -37,11 +37,11 @@ export async function firstStart(parts: FirstStartParts): Promise<FirstStart> {
   const account = (await store.accounts.first()) ?? (await openAccount(store, clock));
   const [application] = await store.applications.list(account.id, { limit: 1 });
   if (application) return { account, application };
-  const made = await applications.insert(account.id, { name: 'Default' });
-  const { key } = await agentKeys.issue(made.id, { name: 'First key' });
+  const createdApplication = await applications.insert(account.id, { name: 'Default' });
+  const { key } = await agentKeys.issue(createdApplication.id, { name: 'First key' });
   const { token: consoleToken } = await tokens.issue(account.id, consoleTokenRequest(clock));
   return {
-    ...{ account, application: made, key, consoleToken },
+    ...{ account, application: createdApplication, key, consoleToken },
     ...((await store.accounts.hasPeople()) ? {} : { setUpSecret: await newSetUpSecret(store, clock, account.id) }),
   };
 }

@@ -8,7 +8,7 @@ import { assertInputSchema } from './input-schema.ts';
 const STEPS = 'browser.steps';
 
 export function cleanGrants(grants: readonly Grant[] = []): Grant[] {
-  const seen = new Set<string>();
+  const seenGrants = new Set<string>();
   grants.forEach(({ operationId, revision, effect, input, credentials }, index) => {
     const path = `grants[${index}]`;
     if (operationId === ANY_OPERATION && effect !== 'read') throw readEffectRequired(path);
@@ -16,10 +16,10 @@ export function cleanGrants(grants: readonly Grant[] = []): Grant[] {
       throw invalidRequest([
         { path: `${path}.revision`, message: 'is allowed only in a grant for a single operation' },
       ]);
-    const what = `${operationId} ${revision ?? ''}`;
-    if (seen.has(what))
-      throw invalidRequest([{ path, message: `repeats the grant for ${what.trim()}; combine the two grants` }]);
-    seen.add(what);
+    const grantName = `${operationId} ${revision ?? ''}`;
+    if (seenGrants.has(grantName))
+      throw invalidRequest([{ path, message: `repeats the grant for ${grantName.trim()}; combine the two grants` }]);
+    seenGrants.add(grantName);
     if (credentials && operationId !== STEPS)
       throw invalidRequest([
         {

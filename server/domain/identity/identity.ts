@@ -58,7 +58,7 @@ export async function openIdentity(
   const cursors = new Cursors(secret, clock);
   const callers = await Callers.open(store, clock, log, new CredentialNotices({ audit, clock, log }));
   const keyUses = new KeyUses({ store, clock, log });
-  const listening = await store.listen(
+  const subscription = await store.listen(
     'credential_revoked',
     notice => {
       const { hash, keepsConnections } = parseNotice(notice);
@@ -80,7 +80,7 @@ export async function openIdentity(
     forget: onCredentialChanged,
     tasks: [{ name: 'end_key_uses', everyMs: END_KEY_USES_MS, run: () => keyUses.tend() }],
     close: async () => {
-      await listening.close();
+      await subscription.close();
       await callers.close();
     },
   };

@@ -70,7 +70,7 @@ class Schemas {
   }
 
   count(schema: Json, path: string): number {
-    const before = this.#total;
+    const totalBefore = this.#total;
     this.#add(1, path);
     if (typeof schema === 'boolean') return 1;
     if (!isObject(schema)) throw invalid(path, 'is not a schema; expected an object, true or false');
@@ -79,20 +79,20 @@ class Schemas {
       if (!check) throw invalid(`${path}.${keyword}`, 'is not a supported keyword');
       check(value, `${path}.${keyword}`, this);
     }
-    return this.#total - before;
+    return this.#total - totalBefore;
   }
 
   /** Counts the schema that a reference names. Refuses a schema that refers to itself, directly or through others. */
   refer(name: string, path: string): void {
-    const known = this.#countByName.get(name);
-    if (known === 'counting') throw invalid(path, 'refers to a schema that contains it');
-    if (known !== undefined) {
-      this.#descend(known.height, path);
-      return this.#add(known.schemas, path);
+    const knownCount = this.#countByName.get(name);
+    if (knownCount === 'counting') throw invalid(path, 'refers to a schema that contains it');
+    if (knownCount !== undefined) {
+      this.#descend(knownCount.height, path);
+      return this.#add(knownCount.schemas, path);
     }
     const definition = Object.hasOwn(this.#definitions, name) ? this.#definitions[name] : undefined;
     if (definition === undefined) throw invalid(path, `refers to ${name}, which is not in $defs`);
-    const before = this.#height;
+    const heightBefore = this.#height;
     this.#descend(1, path);
     this.#countByName.set(name, 'counting');
     this.#references += 1;
@@ -101,7 +101,7 @@ class Schemas {
     const height = this.#height + 1;
     this.#references -= 1;
     this.#countByName.set(name, { schemas, height });
-    this.#height = Math.max(before, height);
+    this.#height = Math.max(heightBefore, height);
   }
 
   #descend(height: number, path: string): void {

@@ -21,7 +21,7 @@ export function cleanName(text: string): string {
 
 /** A slug made from a name: `Über Shop!` becomes `uber-shop`. */
 export function slugOf(name: string): string {
-  const plain = name
+  const baseSlug = name
     .normalize('NFKD')
     .replace(/\p{M}/gu, '')
     .toLowerCase()
@@ -29,14 +29,14 @@ export function slugOf(name: string): string {
     .replace(/^-+|-+$/g, '')
     .slice(0, SLUG_MAX_CHARACTERS)
     .replace(/-+$/, '');
-  return plain.length >= SLUG_MIN_CHARACTERS ? plain : withSuffix('app');
+  return baseSlug.length >= SLUG_MIN_CHARACTERS ? baseSlug : withSuffix('app');
 }
 
 /** Adds a random suffix to a slug that is taken. */
 export function withSuffix(slug: string): string {
-  const room = SLUG_MAX_CHARACTERS - SUFFIX_CHARACTERS - 1;
+  const baseCharactersMax = SLUG_MAX_CHARACTERS - SUFFIX_CHARACTERS - 1;
   const suffix = Array.from({ length: SUFFIX_CHARACTERS }, () =>
     SUFFIX_ALPHABET.charAt(randomInt(SUFFIX_ALPHABET.length)),
   );
-  return `${slug.slice(0, room).replace(/-+$/, '')}-${suffix.join('')}`;
+  return `${slug.slice(0, baseCharactersMax).replace(/-+$/, '')}-${suffix.join('')}`;
 }

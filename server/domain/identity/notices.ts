@@ -8,6 +8,6 @@ export interface Notice {
 }
 
 export function parseNotice(payload: string): Notice {
-  const [hash = '', how] = payload.split(' ');
-  return { hash, keepsConnections: how === 'keep' };
+  const [hash = '', mode] = payload.split(' ');
+  return { hash, keepsConnections: mode === 'keep' };
 }

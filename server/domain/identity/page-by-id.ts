@@ -13,9 +13,9 @@ export function pageById<Row extends { readonly id: string }>(
   { limit, cursor, name, cursors }: PageRequest,
 ): { data: Row[]; nextCursor?: string } {
   const after = cursor === undefined ? undefined : cursors.read<string>(name, cursor);
-  const left = after === undefined ? rows : rows.filter(({ id }) => id > after);
+  const remainingRows = after === undefined ? rows : rows.filter(({ id }) => id > after);
   return pageOf(
-    left.slice(0, limit + 1),
+    remainingRows.slice(0, limit + 1),
     limit,
     row => row,
     last => cursors.after(name, last),

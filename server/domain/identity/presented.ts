@@ -23,8 +23,9 @@ export function clientOf(
   { headers, socket }: Pick<IncomingMessage, 'headers' | 'socket'>,
   trustedProxies: readonly string[],
 ): Required<Pick<PresentedCredentials, 'peer' | 'ip'>> {
-  const from = forwardedFrom({ headers });
-  if (from) return { ip: from.ip, peer: { address: from.address, port: from.port } };
+  const forwardedClient = forwardedFrom({ headers });
+  if (forwardedClient)
+    return { ip: forwardedClient.ip, peer: { address: forwardedClient.address, port: forwardedClient.port } };
   const { remoteAddress, remotePort } = socket;
   return {
     peer: { address: clientAddress({ remoteAddress, forwardedFor: undefined }, []), port: remotePort },

@@ -56,8 +56,12 @@ export class Tokens {
   async create(caller: AccountCaller, request: CreateToken): Promise<IssuedToken> {
     refuseWiderScopes(caller, request.scopes);
     const applicationIds = await this.#restriction(caller, request.applicationIds);
-    const bounded = { ...request, ...this.#bounds(caller, request), ...(applicationIds ? { applicationIds } : {}) };
-    const { row, token } = await this.issue(caller.accountId, bounded, byCaller(caller), tokenOf(caller));
+    const boundedRequest = {
+      ...request,
+      ...this.#bounds(caller, request),
+      ...(applicationIds ? { applicationIds } : {}),
+    };
+    const { row, token } = await this.issue(caller.accountId, boundedRequest, byCaller(caller), tokenOf(caller));
     return { ...this.#view(row), token: token.reveal() };
   }
 
@@ -98,13 +102,13 @@ export class Tokens {
    */
   async list(caller: AccountCaller, { limit = PAGE_LIMIT_DEFAULT, cursor }: PageQuery): Promise<TokenPage> {
     const { accountId } = caller;
-    const restricted = caller.applicationIds ? tokenOf(caller) : undefined;
+    const restrictedTokenId = caller.applicationIds ? tokenOf(caller) : undefined;
     const { store, clock, cursors } = this.#parts;
-    const name: ListName = { list: 'tokens', owner: restricted ?? accountId };
+    const name: ListName = { list: 'tokens', owner: restrictedTokenId ?? accountId };
     const before = cursor === undefined ? {} : { before: cursors.read<TokenId>(name, cursor) };
     const rows = await store.tokens.list(accountId, clock.now(), {
       ...{ limit: limit + 1, ...before },
-      ...(restricted ? { of: restricted } : {}),
+      ...(restrictedTokenId ? { of: restrictedTokenId } : {}),
     });
     return pageOf(
       rows,
@@ -179,15 +183,15 @@ export class Tokens {
   /** Returns the applications to which a new token is restricted: the requested ones, or those of the caller. */
   async #restriction(
     caller: AccountCaller,
-    requestedScopes: readonly string[] | undefined,
+    requestedIds: readonly string[] | undefined,
   ): Promise<string[] | undefined> {
-    if (!requestedScopes) return caller.applicationIds ? [...caller.applicationIds] : undefined;
-    const accessible = await Promise.all(requestedScopes.map(id => this.#parts.applications.canAccess(caller, id)));
-    const issues = requestedScopes.flatMap((id, index) =>
-      accessible[index] ? [] : [{ path: `applicationIds[${index}]`, message: `names ${id}, which you cannot access` }],
+    if (!requestedIds) return caller.applicationIds ? [...caller.applicationIds] : undefined;
+    const accessFlags = await Promise.all(requestedIds.map(id => this.#parts.applications.canAccess(caller, id)));
+    const issues = requestedIds.flatMap((id, index) =>
+      accessFlags[index] ? [] : [{ path: `applicationIds[${index}]`, message: `names ${id}, which you cannot access` }],
     );
     if (issues.length > 0) throw invalidRequest(issues);
-    return [...requestedScopes];
+    return [...requestedIds];
   }
 
   /** Returns the address ranges and expiry of the new token. Throws if they exceed those of the calling token. */
@@ -246,10 +250,10 @@ const notAToken = (): Error =>
   });
 
 function refuseWiderScopes(caller: AccountCaller, scopes: readonly string[]): void {
-  const refused = scopes.filter(scope => scope === NEVER_GRANTED || !caller.scopes.has(scope));
-  if (refused.length === 0) return;
-  throw fault('permission_denied', `This token cannot grant ${refused.join(', ')}.`, {
+  const refusedScopes = scopes.filter(scope => scope === NEVER_GRANTED || !caller.scopes.has(scope));
+  if (refusedScopes.length === 0) return;
+  throw fault('permission_denied', `This token cannot grant ${refusedScopes.join(', ')}.`, {
     advice: 'Request only scopes that the calling token has, and never account:tokens.',
-    details: { scopes: refused },
+    details: { scopes: refusedScopes },
   });
 }

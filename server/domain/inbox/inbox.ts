@@ -20,7 +20,7 @@ import type { HumanCaller } from '../identity/caller.ts';
  * Interval of polling. Most changes are announced; polling detects a change of the role of a member, and changes whose
  * announcement was lost.
  */
-const LOOK_MS = 15_000;
+const POLL_MS = 15_000;
 const STATE_CHARACTERS = 22;
 
 const rolesWith = (right: Right): readonly Role[] => ROLES.filter(role => hasRight(role, right));
@@ -47,18 +47,18 @@ export class Inbox {
 
   async read({ accountId }: HumanCaller, { wait = 0, since }: InboxQuery, signal: AbortSignal): Promise<InboxView> {
     const { following } = this.#parts;
-    const first = await this.#readCounts(accountId);
-    if (wait === 0) return first;
-    const known = since ?? first.state;
-    const own = new Set(await this.#applicationsOf(accountId));
-    const followed = {
+    const firstView = await this.#readCounts(accountId);
+    if (wait === 0) return firstView;
+    const knownState = since ?? firstView.state;
+    const ownIds = new Set(await this.#applicationsOf(accountId));
+    const followedValue = {
       caller: accountId,
-      concerns: (application: string) => own.has(application as ApplicationId), // An id, or none of ours.
+      concerns: (application: string) => ownIds.has(application as ApplicationId), // An id, or none of ours.
       read: () => this.#readCounts(accountId),
-      isChanged: ({ state }: InboxView) => state !== known,
-      lookMs: LOOK_MS,
+      isChanged: ({ state }: InboxView) => state !== knownState,
+      lookMs: POLL_MS,
     };
-    return following.changed(first, followed, wait, signal);
+    return following.changed(firstView, followedValue, wait, signal);
   }
 
   async readNotifications({ accountId }: HumanCaller): Promise<NotificationsView> {
@@ -68,21 +68,21 @@ export class Inbox {
       accounts.get(accountId),
       this.#applicationsOf(accountId),
     ]);
-    const own = new Set(applications);
+    const ownIds = new Set(applications);
     const isReachable = account?.email !== undefined && account.emailVerifiedAt !== undefined;
     return {
       mails,
-      mutedApplications: mutedApplications.filter(id => own.has(id)), // Without those that the person has left.
+      mutedApplications: mutedApplications.filter(id => ownIds.has(id)), // Without those that the person has left.
       ...(isReachable ? { email: account.email } : {}),
     };
   }
 
   async changeNotifications(caller: HumanCaller, change: ChangeNotifications): Promise<NotificationsView> {
     const { mails, mutedApplications } = change;
-    const own = new Set(await this.#applicationsOf(caller.accountId));
+    const ownIds = new Set(await this.#applicationsOf(caller.accountId));
     const muted = mutedApplications?.map((text, index) => {
       const id = text.toLowerCase() as ApplicationId; // Found among the ids of applications.
-      if (own.has(id)) return id;
+      if (ownIds.has(id)) return id;
       throw invalidRequest([{ path: `mutedApplications.${index}`, message: 'is not one of your applications' }]);
     });
     await this.#parts.store.inbox.changeSettings(caller.accountId, {

@@ -12,7 +12,7 @@ import { Catalogue } from '../configured-operations/callable.ts';
 import type { Mail } from '../mail/mail.ts';
 import { INBOX_ROLES } from './inbox.ts';
 
-const EVERY_MS = 5_000;
+const RUN_INTERVAL_MS = 5_000;
 /** Requests that arrive together are reported together, and requests that are decided at once are not reported. */
 const GATHER_MS = 10_000;
 /** Minimum time between two e-mails to a member. */
@@ -42,19 +42,19 @@ export class InboxMails {
 
   constructor(parts: InboxMailsParts) {
     this.#parts = parts;
-    this.tasks = [{ name: 'tell_members', everyMs: EVERY_MS, run: () => this.#run() }];
+    this.tasks = [{ name: 'tell_members', everyMs: RUN_INTERVAL_MS, run: () => this.#run() }];
   }
 
   async #run(): Promise<Record<string, number>> {
     const { store, clock, mail } = this.#parts;
     const withdrawn = await store.mails.withdraw();
     const now = clock.now();
-    const when = { now, waitingSince: addMs(now, -GATHER_MS), notifiedBefore: addMs(now, -PAUSE_MS) };
-    let told = 0;
-    for (const account of await store.inbox.untold(INBOX_ROLES, when, ACCOUNTS_AT_ONCE))
-      told += (await this.#announce(account, when)) ? 1 : 0;
-    if (told > 0) mail.send();
-    return { told, withdrawn };
+    const notifyConditions = { now, waitingSince: addMs(now, -GATHER_MS), notifiedBefore: addMs(now, -PAUSE_MS) };
+    let sentCount = 0;
+    for (const account of await store.inbox.untold(INBOX_ROLES, notifyConditions, ACCOUNTS_AT_ONCE))
+      sentCount += (await this.#announce(account, notifyConditions)) ? 1 : 0;
+    if (sentCount > 0) mail.send();
+    return { told: sentCount, withdrawn };
   }
 
   /** Returns false if there is nothing left to report, or if too many e-mails have been sent to the address. */
@@ -75,21 +75,21 @@ export class InboxMails {
     conditions: NotifyConditions,
   ): Promise<boolean> {
     const id = newId<MailId>(conditions.now);
-    const told = await trx.inbox.tell(account, id, INBOX_ROLES, conditions, REPORTED_MAX);
-    if (!told) return false;
-    const { address, waiting } = told;
+    const notice = await trx.inbox.tell(account, id, INBOX_ROLES, conditions, REPORTED_MAX);
+    if (!notice) return false;
+    const { address, waiting } = notice;
     // Uses the connection of the transaction, because decisions that wait for this transaction may hold all other
     // connections.
     const catalogue = new Catalogue(trx.configuredOperations);
-    const named: Line[] = [];
-    for (const item of waiting.slice(0, NAMED_MAX)) named.push(await this.#lineOf(item, catalogue));
-    const [only] = waiting.length === 1 ? named : [];
-    const subject = only
-      ? `${only.what} (${only.application})`
+    const namedLines: Line[] = [];
+    for (const item of waiting.slice(0, NAMED_MAX)) namedLines.push(await this.#lineOf(item, catalogue));
+    const [onlyLine] = waiting.length === 1 ? namedLines : [];
+    const subject = onlyLine
+      ? `${onlyLine.what} (${onlyLine.application})`
       : `${waiting.length} requests from agents are waiting for you`;
     const text = [
-      ...(only ? ['An agent is waiting for you.'] : ['Agents are waiting for you.']),
-      ...named.map(({ what, application, until, url }) => `${what}\n${application}, until ${until}\n${url}`),
+      ...(onlyLine ? ['An agent is waiting for you.'] : ['Agents are waiting for you.']),
+      ...namedLines.map(({ what, application, until, url }) => `${what}\n${application}, until ${until}\n${url}`),
       ...(waiting.length > NAMED_MAX ? [`And ${waiting.length - NAMED_MAX} more.`] : []),
       `Everything that is waiting for you:\n${this.#parts.publicUrl}/console/inbox`,
       `Nothing is done until you decide. Turn these e-mails off in your account:\n${this.#parts.publicUrl}/console/account\n`,

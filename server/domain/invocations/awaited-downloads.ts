@@ -6,7 +6,7 @@ import type { Clock } from '../../kit/clock.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
 
-const LOOK_MS = 100;
+const POLL_MS = 100;
 /**
  * A page may start several downloads one after the other. When no new download has started for this long, no further
  * ones are waited for.
@@ -57,29 +57,29 @@ export class AwaitedDownloads {
    */
   async next({ session, untilMs, signal }: DownloadWait): Promise<ArrivedDownloads> {
     const { rows, clock, assertRunning } = this.#parts;
-    let begun: readonly DownloadRow[] = [];
+    let previousRows: readonly DownloadRow[] = [];
     let quietSinceMs = clock.monotonicMs();
     for (;;) {
-      const found = (await rows.ofSession(session)).filter(({ guid }) => !this.#knownIds.has(guid));
+      const newRows = (await rows.ofSession(session)).filter(({ guid }) => !this.#knownIds.has(guid));
       const nowMs = clock.monotonicMs();
-      if (found.length > DOWNLOADS_MAX)
+      if (newRows.length > DOWNLOADS_MAX)
         return failedOutcome(
           'not_possible',
           `More than ${DOWNLOADS_MAX} downloads began, which is the limit for a call.`,
         );
-      const broken = found.find(({ state }) => state === 'failed' || state === 'removed');
-      if (broken)
+      const failedRow = newRows.find(({ state }) => state === 'failed' || state === 'removed');
+      if (failedRow)
         return failedOutcome(
           'download_failed',
-          `The download of ${quotedName(broken)} failed: ${failureReason(broken)}.`,
+          `The download of ${quotedName(failedRow)} failed: ${failureReason(failedRow)}.`,
         );
-      if (found.length > begun.length) quietSinceMs = nowMs;
-      begun = found;
-      const isWhole = found.length > 0 && found.every(({ state }) => state === 'complete');
-      if (isWhole && nowMs - quietSinceMs >= QUIET_MS) return this.#takeArrived(found);
-      if (nowMs >= untilMs) return failedOutcome('timeout', lateMessage(found));
-      if (found.length === 0) await assertRunning(session);
-      await clock.sleep(LOOK_MS, signal);
+      if (newRows.length > previousRows.length) quietSinceMs = nowMs;
+      previousRows = newRows;
+      const areAllComplete = newRows.length > 0 && newRows.every(({ state }) => state === 'complete');
+      if (areAllComplete && nowMs - quietSinceMs >= QUIET_MS) return this.#takeArrived(newRows);
+      if (nowMs >= untilMs) return failedOutcome('timeout', lateMessage(newRows));
+      if (newRows.length === 0) await assertRunning(session);
+      await clock.sleep(POLL_MS, signal);
     }
   }
 

@@ -53,8 +53,8 @@ export class BrowserOperations {
   ): Promise<PreparedCall> {
     const { binding, timeoutMs, retention } = operation.definition;
     const { url: _, steps: __, ...settings } = binding;
-    const given = { ...settings, timeoutMs, ...boundSteps(binding, input) };
-    const work = { operation: 'browser.steps', input: plain(given) } as const;
+    const stepsInput = { ...settings, timeoutMs, ...boundSteps(binding, input) };
+    const work = { operation: 'browser.steps', input: plain(stepsInput) } as const;
     const prepared = await this.#parts.managed.prepare(caller, work.operation, id, work.input, signal);
     return {
       ...prepared,
@@ -83,8 +83,8 @@ export class BrowserOperations {
         },
       };
     const { keptMs, isNotKept } = outputRetention(retention);
-    const kept: Success = { ...outcome, output, outputUntil: addMs(this.#parts.clock.now(), keptMs) };
-    return { ...kept, ...(isValid ? {} : { outputInvalid: true }), ...(isNotKept ? { isNotKept } : {}) };
+    const storedOutcome: Success = { ...outcome, output, outputUntil: addMs(this.#parts.clock.now(), keptMs) };
+    return { ...storedOutcome, ...(isValid ? {} : { outputInvalid: true }), ...(isNotKept ? { isNotKept } : {}) };
   }
 
   /**
@@ -100,8 +100,11 @@ const NOT_VALIDATED: SchemaIssue = { path: '', message: 'could not be validated'
 
 /** Merges the fields of all `extract` steps. If several fields have the same name, the last one is used. */
 function fieldsIn({ results }: JsonObject): JsonObject {
-  const all = Array.isArray(results) ? results : [];
-  return Object.assign({}, ...all.map(result => (isObject(result) && isObject(result.fields) ? result.fields : {})));
+  const resultList = Array.isArray(results) ? results : [];
+  return Object.assign(
+    {},
+    ...resultList.map(result => (isObject(result) && isObject(result.fields) ? result.fields : {})),
+  );
 }
 
 /** Returns a copy that consists of JSON values only. */

@@ -35,9 +35,9 @@ export function stepIssues(steps: readonly CheckedStep[], at: string): Issue[] {
   const issues = steps.flatMap((step, index): Issue[] => {
     const path = `${at}.${index}`;
     const { needs, can }: { needs: readonly string[]; can: readonly string[] } = STEP_FIELDS[step.do];
-    const has = Object.keys(step).filter(name => name !== 'do');
-    const missing = needs.filter(name => !has.includes(name));
-    const unused = has.filter(name => !needs.includes(name) && !can.includes(name));
+    const givenNames = Object.keys(step).filter(name => name !== 'do');
+    const missing = needs.filter(name => !givenNames.includes(name));
+    const unused = givenNames.filter(name => !needs.includes(name) && !can.includes(name));
     return [
       ...missing.map(name => ({ path: `${path}.${name}`, message: `is required by ${step.do}` })),
       ...unused.map(name => ({ path: `${path}.${name}`, message: `has no effect in ${step.do}; omit it` })),
@@ -55,17 +55,23 @@ export function stepIssues(steps: readonly CheckedStep[], at: string): Issue[] {
       path: `${at}.${artifactSteps[STEP_ARTIFACTS_MAX]}`,
       message: `exceeds the limit: a call can produce at most ${STEP_ARTIFACTS_MAX} files`,
     });
-  const people = steps.flatMap((step, index) => (step.do === 'handoff' ? [`${at}.${index}`] : []));
-  const [extra] = people.slice(STEP_HANDOFFS_MAX);
-  if (extra !== undefined)
+  const handoffPaths = steps.flatMap((step, index) => (step.do === 'handoff' ? [`${at}.${index}`] : []));
+  const [extraHandoffPath] = handoffPaths.slice(STEP_HANDOFFS_MAX);
+  if (extraHandoffPath !== undefined)
     issues.push({
-      path: extra,
+      path: extraHandoffPath,
       message: `exceeds the limit: a call can request at most ${STEP_HANDOFFS_MAX} hand-offs`,
     });
   // Credentials that were typed are hidden from everybody, so nobody can take control of the pages that contain them.
-  const [first] = people;
-  if (first !== undefined && steps.some(({ credential, totp }) => credential !== undefined || totp !== undefined))
-    issues.push({ path: first, message: 'is not allowed together with steps that type credentials; use two calls' });
+  const [firstHandoffPath] = handoffPaths;
+  if (
+    firstHandoffPath !== undefined &&
+    steps.some(({ credential, totp }) => credential !== undefined || totp !== undefined)
+  )
+    issues.push({
+      path: firstHandoffPath,
+      message: 'is not allowed together with steps that type credentials; use two calls',
+    });
   return issues;
 }
 
@@ -117,14 +123,14 @@ export function stepOf(givenStep: GivenStep): Step {
   }
 }
 
-function wantedOf(givenSteps: GivenStep, place: { readonly selector?: string }): WantedContent {
-  const { fullPage = false, format = 'png', quality = QUALITY_DEFAULT, as = 'text', fields = {} } = givenSteps;
-  if (givenSteps.do === 'screenshot') return { kind: 'screenshot', fullPage, format, quality, ...place };
-  if (givenSteps.do === 'pdf') {
-    const { paper = 'A4', landscape = false, background = true, pages } = givenSteps;
+function wantedOf(contentStep: GivenStep, place: { readonly selector?: string }): WantedContent {
+  const { fullPage = false, format = 'png', quality = QUALITY_DEFAULT, as = 'text', fields = {} } = contentStep;
+  if (contentStep.do === 'screenshot') return { kind: 'screenshot', fullPage, format, quality, ...place };
+  if (contentStep.do === 'pdf') {
+    const { paper = 'A4', landscape = false, background = true, pages } = contentStep;
     return { kind: 'pdf', paper, landscape, background, ...(pages === undefined ? {} : { pages }) };
   }
-  if (givenSteps.do === 'content') return { kind: as, ...place };
+  if (contentStep.do === 'content') return { kind: as, ...place };
   return { kind: 'fields', fields: wantedFields(fields) };
 }
 
@@ -150,15 +156,15 @@ export interface StepsPart {
  */
 export function partsOf(steps: readonly GivenStep[]): readonly StepsPart[] {
   const parts: StepsPart[] = [];
-  let open: GivenStep[] = [];
+  let currentSteps: GivenStep[] = [];
   for (const [index, step] of steps.entries()) {
-    if (step.do !== 'handoff') open.push(step);
+    if (step.do !== 'handoff') currentSteps.push(step);
     const isLast = index === steps.length - 1;
     if (step.do !== 'handoff' && (step.do !== 'download' || isLast)) continue;
-    parts.push({ steps: open, ...(step.do === 'handoff' ? { handoff: step } : {}) });
-    open = [];
+    parts.push({ steps: currentSteps, ...(step.do === 'handoff' ? { handoff: step } : {}) });
+    currentSteps = [];
   }
-  return [...parts, { steps: open }];
+  return [...parts, { steps: currentSteps }];
 }
 
 /** Converts the results to the output. Returns the output, and the files in the order of its `artifacts`. */
@@ -169,7 +175,7 @@ export function stepsOutput(
 ) {
   const files: NewFile[] = [];
   const downloads: JsonObject[] = [];
-  const shown = givenSteps.map((step, index): JsonObject => {
+  const stepResults = givenSteps.map((step, index): JsonObject => {
     const result = results[index];
     const { text = '', values, isCut } = result ?? {};
     if (step.do === 'handoff') return { do: step.do, ...handoffIn(handedOver.get(index)) };
@@ -184,7 +190,7 @@ export function stepsOutput(
     const content = firstBytes(text, step.maxBytes ?? STEP_CONTENT_BYTES_MAX);
     return { do: step.do, content, truncated: isCut === true || content.length < text.length };
   });
-  return { output: { ...place, results: shown, ...(downloaded.size > 0 ? { downloads } : {}) }, files };
+  return { output: { ...place, results: stepResults, ...(downloaded.size > 0 ? { downloads } : {}) }, files };
 }
 
 const handoffIn = (row: Pick<HandoffRow, 'id' | 'note'> | undefined): JsonObject => ({

@@ -40,7 +40,7 @@ export class CallHandoffs {
     const { sessions, requests } = this.#parts;
     const { sessionId, ...terms } = callInput as Input; // Validated against the schema of the operation.
     const session = await sessions.read(caller, sessionId.toLowerCase());
-    if (!(await this.#ofCall(caller.applicationId, id)))
+    if (!(await this.#handoffOfCall(caller.applicationId, id)))
       await requests.assertPossible(caller.applicationId, session.id, terms);
     return {
       session: { id: session.id as SessionId, recorded: session.browserSettings?.recordSession !== false },
@@ -94,17 +94,17 @@ export class CallHandoffs {
     let row = id && (await rows.get(applicationId, id));
     if (!row) {
       const requester = { kind: 'agent_key', id: keyId, origin: 'operation', source: byAgent(caller) } as const;
-      const by = { ...requester, actor: { kind: 'agentKey', id: keyId } } as const;
-      const asked = await requests.request(applicationId, session, terms, by, id);
-      row = await rows.get(applicationId, asked.id as HandoffId);
-      if (!row) throw notFound('Hand-off', asked.id);
+      const requestedBy = { ...requester, actor: { kind: 'agentKey', id: keyId } } as const;
+      const requestedHandoff = await requests.request(applicationId, session, terms, requestedBy, id);
+      row = await rows.get(applicationId, requestedHandoff.id as HandoffId);
+      if (!row) throw notFound('Hand-off', requestedHandoff.id);
     }
-    const ended = await following.ended(row, signal);
+    const endedRow = await following.ended(row, signal);
     signal.throwIfAborted();
-    return ended;
+    return endedRow;
   }
 
-  #ofCall(application: ApplicationId, id: InvocationId): Promise<HandoffRow | undefined> {
+  #handoffOfCall(application: ApplicationId, id: InvocationId): Promise<HandoffRow | undefined> {
     return this.#parts.rows.get(application, handoffIdOf(id));
   }
 }

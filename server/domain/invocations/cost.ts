@@ -43,8 +43,8 @@ export function reservationOf(
     throw invalidRequest([
       { path: 'maxCost', message: `is ${maxCost}, but the first second costs ${minCost} micro-credits` },
     ]);
-  const metered = { seconds: sessionSeconds(Number(timeoutMs)) + handoffSeconds(input), bytes: ESTIMATED_BYTES };
-  const estimate = Math.min(price + meteredCost(rates, metered), Number.MAX_SAFE_INTEGER);
+  const estimatedUse = { seconds: sessionSeconds(Number(timeoutMs)) + handoffSeconds(input), bytes: ESTIMATED_BYTES };
+  const estimate = Math.min(price + meteredCost(rates, estimatedUse), Number.MAX_SAFE_INTEGER);
   return Math.min(estimate, maxCost ?? estimate);
 }
 

@@ -9,11 +9,11 @@ export function matchesFilters(
   { id, title, description, kind, effect }: Pick<CallableOperation, 'id' | 'title' | 'description' | 'kind' | 'effect'>,
   filters: Filters,
 ): boolean {
-  const about = `${id}\n${title}\n${description}`.toLowerCase();
+  const searchedText = `${id}\n${title}\n${description}`.toLowerCase();
   const words = (filters.q ?? '').toLowerCase().split(/\s+/);
   return (
     (filters.kind === undefined || filters.kind === kind) &&
     (filters.effect === undefined || filters.effect === effect) &&
-    words.every(word => about.includes(word))
+    words.every(word => searchedText.includes(word))
   );
 }

@@ -75,7 +75,7 @@ export interface ExecutionsParts extends Pick<Runtime, 'clock' | 'log' | 'host'>
   readonly bytesOf: (session: SessionId) => number | undefined;
 }
 
-interface Running {
+interface RunningInvocation {
   /** Settles when the start has been decided. Rejects with the refusal if nothing was started and the row was removed. */
   readonly started: PromiseWithResolvers<void>;
   /**
@@ -103,12 +103,12 @@ const serviceStopping = () =>
     advice: 'Send the request again in a few seconds, with the same Idempotency-Key if it had one.',
   });
 
-class Cancelled extends Error {}
-class CostLimit extends Error {}
+class CancelledError extends Error {}
+class CostLimitError extends Error {}
 
 export class Executions {
   readonly #parts: ExecutionsParts;
-  readonly #running = new Map<InvocationId, Running>();
+  readonly #running = new Map<InvocationId, RunningInvocation>();
   /** Invocations whose row is being inserted. */
   readonly #heldIds = new Set<InvocationId>();
   /**
@@ -164,31 +164,31 @@ export class Executions {
     row: InvocationRow,
     operation: CallableOperation,
     input: JsonObject,
-    running: Running,
+    running: RunningInvocation,
     undo?: () => Promise<void>,
   ): Promise<void> {
     const { abort, ended } = running;
-    const done = (end?: InvocationRow): void => {
+    const finish = (end?: InvocationRow): void => {
       this.#running.delete(row.id);
       ended.resolve(end);
     };
     try {
       const prepared = await this.#prepare(caller, row, operation, input, abort.signal);
       const dispatched = await this.#dispatch(row, prepared, running).catch(async error => {
-        const released = this.#release(prepared);
+        const sessionRelease = this.#release(prepared);
         // Who cancels does not wait for the end of the session.
-        if (!(error instanceof Cancelled)) await released;
+        if (!(error instanceof CancelledError)) await sessionRelease;
         throw error;
       });
-      if (dispatched) void this.#run(dispatched, prepared, abort).then(done, () => done());
-      else await this.#release(prepared).finally(() => done());
+      if (dispatched) void this.#run(dispatched, prepared, abort).then(finish, () => finish());
+      else await this.#release(prepared).finally(() => finish());
     } catch (error) {
-      const { reason: why } = abort.signal;
-      if (why instanceof Cancelled) return done(await this.#endCancelled(row, operation, why));
+      const { reason: abortReason } = abort.signal;
+      if (abortReason instanceof CancelledError) return finish(await this.#endCancelled(row, operation, abortReason));
       try {
         await undo?.();
       } finally {
-        done();
+        finish();
       }
       throw error;
     }
@@ -217,10 +217,10 @@ export class Executions {
   async #dispatch(
     { id }: InvocationRow,
     { session }: PreparedCall,
-    running: Running,
+    running: RunningInvocation,
   ): Promise<InvocationRow | undefined> {
     const { signal } = running.abort;
-    if (signal.reason instanceof Cancelled) throw signal.reason;
+    if (signal.reason instanceof CancelledError) throw signal.reason;
     running.mayHaveBegun = true;
     return this.#parts.rows.dispatch(id, this.#parts.clock.now(), session?.id);
   }
@@ -229,7 +229,7 @@ export class Executions {
   #endCancelled(
     row: InvocationRow,
     operation: CallableOperation,
-    { message }: Cancelled,
+    { message }: CancelledError,
   ): Promise<InvocationRow | undefined> {
     const error = errorOf('cancelled', message, true);
     const outcome =
@@ -266,7 +266,7 @@ export class Executions {
   cancel(id: InvocationId): boolean {
     const running = this.#running.get(id);
     if (!running || (running.mayHaveBegun && running.effect !== 'read')) return false;
-    running.abort.abort(new Cancelled('The invocation was cancelled.'));
+    running.abort.abort(new CancelledError('The invocation was cancelled.'));
     return true;
   }
 
@@ -290,9 +290,9 @@ export class Executions {
     const open = await this.#parts.rows.open(this.#parts.host, RECOVERY_BATCH + this.#running.size);
     const isUntracked = ({ id }: InvocationRow): boolean =>
       !this.#running.has(id) && !this.#heldIds.has(id) && !this.#unwrittenEndings.has(id);
-    const left = open.filter(isUntracked).slice(0, RECOVERY_BATCH);
-    for (const row of left) await this.#recoverOne(row);
-    return { recovered: left.length };
+    const leftoverRows = open.filter(isUntracked).slice(0, RECOVERY_BATCH);
+    for (const row of leftoverRows) await this.#recoverOne(row);
+    return { recovered: leftoverRows.length };
   }
 
   /**
@@ -302,12 +302,13 @@ export class Executions {
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    const stop = (one: Running): void => one.abort.abort(serviceStopping());
+    const stop = (one: RunningInvocation): void => one.abort.abort(serviceStopping());
     const running = [...this.#running.values()];
     for (const one of running.filter(({ effect, isContinued }) => effect === 'read' || isContinued)) stop(one);
     const effects = running.filter(({ effect, isContinued }) => effect !== 'read' && !isContinued);
-    const all = Promise.all(effects.map(({ ended }) => ended.promise)).then(() => {});
-    if (effects.length > 0) await withTimeout(SHUTDOWN_GRACE_MS, 'effects under way', () => all).catch(() => {});
+    const effectsEnded = Promise.all(effects.map(({ ended }) => ended.promise)).then(() => {});
+    if (effects.length > 0)
+      await withTimeout(SHUTDOWN_GRACE_MS, 'effects under way', () => effectsEnded).catch(() => {});
     for (const one of effects) stop(one);
   }
 
@@ -316,14 +317,15 @@ export class Executions {
     const key = await keys.get(row.applicationId, row.keyId);
     const operation = await catalogue.exact(row.applicationId, row.operationId, row.operationRevision);
     const hasIdempotencyKey = operation?.kind === 'http' && hasKey(operation);
-    const kept = operation ? keptInput(operation) : {};
+    const endOptions = operation ? keptInput(operation) : {};
     const mayRunAgain = isContinued(row) || (hasIdempotencyKey && row.attempts < KEYED_ATTEMPTS_MAX);
     if (row.state === 'dispatched' && row.effect !== 'read' && !mayRunAgain)
-      return this.endUnstarted(row, 'ambiguous', UNKNOWN, kept);
-    if (row.attempts >= ATTEMPTS_MAX && !isContinued(row)) return this.endUnstarted(row, 'failed', INTERRUPTED, kept);
+      return this.endUnstarted(row, 'ambiguous', UNKNOWN_OUTCOME, endOptions);
+    if (row.attempts >= ATTEMPTS_MAX && !isContinued(row))
+      return this.endUnstarted(row, 'failed', INTERRUPTED, endOptions);
     // An invocation that cannot be run again ends as failed, or with an unknown outcome if its effect may have begun.
     const state = row.state === 'dispatched' && row.effect !== 'read' ? 'ambiguous' : 'failed';
-    if (!key || statusOf(key, clock.now()) !== 'active') return this.endUnstarted(row, state, KEY_INACTIVE, kept);
+    if (!key || statusOf(key, clock.now()) !== 'active') return this.endUnstarted(row, state, KEY_INACTIVE, endOptions);
     if (!operation) return this.endUnstarted(row, state, REVISION_CHANGED);
     const caller = callerOf(key);
     log.info('invocation.run_again', { invocationId: row.id, attempts: row.attempts });
@@ -332,8 +334,8 @@ export class Executions {
       await this.start(caller, row, operation, await this.#parts.openInput(row));
     } catch (error) {
       if (!isFault(error)) throw error;
-      const refused: InvocationError = { ...errorOf(error.code, error.message, false), phase: 'before' };
-      await this.endUnstarted(row, state, refused, kept);
+      const refusalError: InvocationError = { ...errorOf(error.code, error.message, false), phase: 'before' };
+      await this.endUnstarted(row, state, refusalError, endOptions);
     }
   }
 
@@ -341,8 +343,8 @@ export class Executions {
   async #run(row: InvocationRow, prepared: PreparedCall, abort: AbortController): Promise<InvocationRow | undefined> {
     const recorded = prepared.session ? { recorded: prepared.session.recorded } : {};
     const { signal } = abort;
-    const over = new AbortController();
-    void this.#watchCost(row, prepared, abort, over.signal);
+    const endController = new AbortController();
+    void this.#watchCost(row, prepared, abort, endController.signal);
     try {
       const outcome = await this.#storeOutput(row, await abortable(signal, () => prepared.run(row, signal)));
       const upstream = outcome.upstream ? { upstream: outcome.upstream } : {};
@@ -351,11 +353,11 @@ export class Executions {
     } catch (error) {
       if (this.#isClosed) return undefined;
       // A call that is stopped at its cost limit has failed, whatever it has done. Only a read is cancelled after its start.
-      const state = row.effect === 'read' || error instanceof CostLimit ? 'failed' : 'ambiguous';
+      const state = row.effect === 'read' || error instanceof CostLimitError ? 'failed' : 'ambiguous';
       const end = this.#endOf(row, { state, error: this.#failure(error) }, prepared);
       return await this.#end({ row, end, ...recorded });
     } finally {
-      over.abort();
+      endController.abort();
       // If the service is stopping, the session is left to the next process, like the invocation.
       if (!this.#isClosed) void this.#release(prepared);
     }
@@ -379,12 +381,16 @@ export class Executions {
     const { clock, rates } = this.#parts;
     const { state } = outcome;
     const endedAt = clock.now();
-    const measured = this.#meteredOf(session, endedAt);
+    const meteredUse = this.#meteredOf(session, endedAt);
     const phase = outcome.state === 'succeeded' ? {} : { phase: outcome.error.phase };
     const { reserved, price } = row;
-    const captured = capturedOf(rates, { state, metered: measured, reserved, price, ...phase });
+    const captured = capturedOf(rates, { state, metered: meteredUse, reserved, price, ...phase });
     return {
-      ...{ state, endedAt, meters: { ...row.meters, browserSeconds: measured.seconds, egressBytes: measured.bytes } },
+      ...{
+        state,
+        endedAt,
+        meters: { ...row.meters, browserSeconds: meteredUse.seconds, egressBytes: meteredUse.bytes },
+      },
       ...(inputKeptMs === undefined ? {} : { inputUntil: addMs(endedAt, inputKeptMs) }),
       ...(captured === undefined ? { heldUntil: addMs(endedAt, UNKNOWN_OUTCOME_HOLD_MS) } : { captured }),
       ...(outcome.state === 'succeeded'
@@ -415,7 +421,7 @@ export class Executions {
     if (row.reserved === 0 || !session?.ownSessionSince) return;
     while (!endSignal.aborted) {
       if (meteredCost(rates, this.#meteredOf(session, clock.now())) > row.reserved - row.price)
-        return abort.abort(new CostLimit(`The call reached its limit of ${row.reserved} micro-credits.`));
+        return abort.abort(new CostLimitError(`The call reached its limit of ${row.reserved} micro-credits.`));
       await clock.sleep(COST_CHECK_MS, endSignal).catch(() => {}); // Rejects when the call is over.
     }
   }
@@ -459,8 +465,8 @@ export class Executions {
   }
 
   #failure(error: unknown): InvocationError {
-    if (error instanceof Cancelled) return errorOf('cancelled', error.message, true);
-    if (error instanceof CostLimit) return errorOf('cost_limit', error.message, false);
+    if (error instanceof CancelledError) return errorOf('cancelled', error.message, true);
+    if (error instanceof CostLimitError) return errorOf('cost_limit', error.message, false);
     if (isFault(error)) return errorOf(error.code, error.message, false);
     if (!this.#parts.isDriveFailed(error)) {
       this.#parts.log.error('invocation.failed', { error });
@@ -488,7 +494,7 @@ export class Executions {
 const isContinued = ({ kind, operationId }: InvocationRow): boolean =>
   kind === 'managed' && operationId === ('browser.handoff' satisfies ManagedOperationId);
 
-function runningOf(row: InvocationRow): Running {
+function runningOf(row: InvocationRow): RunningInvocation {
   const started = Promise.withResolvers<void>();
   started.promise.catch(() => {}); // Nobody may be waiting for the start.
   return {
@@ -519,7 +525,7 @@ const errorOf = (code: string, message: string, retryable: boolean): InvocationE
 const INTERRUPTED: InvocationError = {
   ...errorOf('interrupted', 'The service stopped while the operation was running.', true),
 };
-const UNKNOWN: InvocationError = errorOf(
+const UNKNOWN_OUTCOME: InvocationError = errorOf(
   'upstream_ambiguous',
   'The service stopped while the operation was running. It is not known whether the operation took effect.',
   false,

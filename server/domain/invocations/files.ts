@@ -62,8 +62,8 @@ export class InvocationFiles {
     const { outbox, keyOf, limits, stored } = this.#parts;
     const { maxStoredBytes } = await limits.effective(applicationId);
     const bytes = files.reduce((sum, file) => sum + file.bytes.byteLength, 0);
-    const used = await stored.ofApplication(applicationId);
-    if (used + bytes > maxStoredBytes) throw storageFull(bytes, used, maxStoredBytes);
+    const storedBytes = await stored.ofApplication(applicationId);
+    if (storedBytes + bytes > maxStoredBytes) throw storageFull(bytes, storedBytes, maxStoredBytes);
     const staged = await this.#stage(files);
     const posts = staged.map(({ name, mimeType }, index) => {
       const key = keyOf(applicationId, partOf(id, index));
@@ -97,10 +97,12 @@ export class InvocationFiles {
     const output = this.#withDownloads(row);
     const files = filesOf(row);
     if (files.length === 0) return output;
-    const linked = files.map((file, index) => this.#withLink(row, file, index));
+    const withDownloadLink = files.map((file, index) => this.#withLink(row, file, index));
     return {
       ...output,
-      ...(Array.isArray(output?.artifacts) ? { artifacts: linked } : { artifact: linked[0] ?? null }),
+      ...(Array.isArray(output?.artifacts)
+        ? { artifacts: withDownloadLink }
+        : { artifact: withDownloadLink[0] ?? null }),
     };
   }
 
@@ -164,10 +166,10 @@ export const OUTPUT_MS = OUTPUT_DAYS * 24 * 3_600_000;
 function filesOf({ kind, output }: InvocationRow): readonly StoredFile[] {
   if (kind === 'http') return [];
   const { artifact, artifacts } = output ?? {};
-  return (Array.isArray(artifacts) ? artifacts : [artifact]).flatMap(storedIn);
+  return (Array.isArray(artifacts) ? artifacts : [artifact]).flatMap(storedFileIn);
 }
 
-function storedIn(value: Json | undefined): readonly StoredFile[] {
+function storedFileIn(value: Json | undefined): readonly StoredFile[] {
   if (!isObject(value)) return [];
   const { mimeType, size, checksum } = value;
   const isFile = typeof mimeType === 'string' && typeof size === 'number' && typeof checksum === 'string';

@@ -61,7 +61,7 @@ import type { ManagedOperations } from './managed.ts';
 import { filterOf, invocationView } from './view.ts';
 
 /** How often the row of an invocation that is running in another process is read. */
-const LOOK_MS = 150;
+const ROW_POLL_MS = 150;
 /** How many calls equal to this one may be refused, one after the other, before this one is. */
 const EQUAL_CALLS_MAX = 3;
 
@@ -112,7 +112,7 @@ export interface InvocationsParts {
 }
 
 /** The invocation was refused before its start, and its row was deleted. */
-class Withdrawn extends Error {}
+class WithdrawnError extends Error {}
 
 export class Invocations {
   readonly #parts: InvocationsParts;
@@ -129,10 +129,10 @@ export class Invocations {
     const { limit = PAGE_LIMIT_DEFAULT, cursor, ...filters } = query;
     const name = { list: `discovery ${JSON.stringify(filters)}`, owner: caller.keyId };
     const last = cursor === undefined ? '' : cursors.read(name, cursor);
-    const sought = (await this.#listGranted(caller)).filter(
+    const matchingOperations = (await this.#listGranted(caller)).filter(
       ({ operation }) => operation.id > last && matchesFilters(operation, filters),
     );
-    const rows = sought.slice(0, limit + 1).map(one => ({ id: one.operation.id, one }));
+    const rows = matchingOperations.slice(0, limit + 1).map(one => ({ id: one.operation.id, one }));
     const { data, ...more } = pageOf(
       rows,
       limit,
@@ -267,8 +267,8 @@ export class Invocations {
         if (!inserted.existing) await this.#start(caller, grantedOperation, inserted.row, request.input);
         return inserted;
       });
-      const followed = await this.#follow(caller.applicationId, row.id, options, !existing);
-      if (followed) return { invocation: this.#viewOf(followed), isReplayed: existing };
+      const followedRow = await this.#follow(caller.applicationId, row.id, options, !existing);
+      if (followedRow) return { invocation: this.#viewOf(followedRow), isReplayed: existing };
       if (!existing) throw notFound('Invocation', row.id);
     }
     throw equalCallRefused();
@@ -286,15 +286,15 @@ export class Invocations {
   ): Promise<InvocationRow | undefined> {
     const { rows, executions } = this.#parts;
     await executions.started(id);
-    const look = async (): Promise<InvocationRow> => {
+    const requireRow = async (): Promise<InvocationRow> => {
       const row = await rows.get(application, id);
-      if (!row) throw new Withdrawn();
+      if (!row) throw new WithdrawnError();
       return row;
     };
     try {
-      return await this.#waitUntil(look, id, waitSeconds, signal, isOwn);
+      return await this.#waitUntil(requireRow, id, waitSeconds, signal, isOwn);
     } catch (error) {
-      if (error instanceof Withdrawn) return undefined;
+      if (error instanceof WithdrawnError) return undefined;
       throw error;
     }
   }
@@ -402,9 +402,9 @@ export class Invocations {
     // The digest that is approved, and the receipt, must name the value that was sent.
     if (!isInteroperable(input)) throw invalidRequest([{ path: 'input', message: NOT_INTEROPERABLE }]);
     const schemas = [operation.inputSchema, ...(grant.input ? [grant.input] : [])];
-    const [own = [], ofGrant = []] = await this.#parts.validate(input, schemas, caller.applicationId);
-    if (own.length > 0) throw invalidRequest(own.map(withInputPath));
-    if (ofGrant.length > 0) throw inputNotGranted(ofGrant.map(withInputPath));
+    const [schemaIssues = [], grantIssues = []] = await this.#parts.validate(input, schemas, caller.applicationId);
+    if (schemaIssues.length > 0) throw invalidRequest(schemaIssues.map(withInputPath));
+    if (grantIssues.length > 0) throw inputNotGranted(grantIssues.map(withInputPath));
     if (operation.kind === 'http') this.#parts.http.assertInput(operation, input);
     else if (operation.kind === 'browser') this.#parts.browser.assertInput(operation, input);
     else if (isMemoryOperation(operation.id)) this.#parts.memory.assertInput(operation.id, input);
@@ -424,8 +424,8 @@ export class Invocations {
     const { clock, host, secret, sealInput, rates, memory } = this.#parts;
     const now = clock.now();
     const { applicationId, keyId } = caller;
-    const named = endUser ?? endUserIn(operation, request.input);
-    const consumerId: ConsumerId | undefined = named && (await memory.consumerOf(applicationId, named));
+    const namedEndUser = endUser ?? endUserIn(operation, request.input);
+    const consumerId: ConsumerId | undefined = namedEndUser && (await memory.consumerOf(applicationId, namedEndUser));
     const row: InvocationRow = {
       ...{ id, applicationId, keyId, hostId: host, operationId: operation.id, operationRevision: operation.revision },
       ...{
@@ -486,26 +486,29 @@ export class Invocations {
     const { clock, executions } = this.#parts;
     const until = clock.monotonicMs() + 1000 * seconds;
     if (isOwn && seconds > 0 && executions.isRunning(id as InvocationId)) {
-      const ended = await this.#ends(id as InvocationId, 1000 * seconds, signal);
+      const ended = await this.#waitForEnd(id as InvocationId, 1000 * seconds, signal);
       if (ended) return ended;
     }
     for (;;) {
       const row = await readRow();
       const leftMs = until - clock.monotonicMs();
       if (row.endedAt || leftMs <= 0 || signal.aborted) return row;
-      await this.#ends(row.id, leftMs, signal);
+      await this.#waitForEnd(row.id, leftMs, signal);
     }
   }
 
   /** Waits until the invocation may have ended. Returns its row if this process has just written the end. */
-  async #ends(id: InvocationId, atMostMs: number, signal: AbortSignal): Promise<InvocationRow | undefined> {
+  async #waitForEnd(id: InvocationId, atMostMs: number, signal: AbortSignal): Promise<InvocationRow | undefined> {
     const { clock, executions } = this.#parts;
     const isHere = executions.isRunning(id);
-    const woken = new AbortController();
-    const pause = clock.sleep(isHere ? atMostMs : Math.min(atMostMs, LOOK_MS), AbortSignal.any([signal, woken.signal]));
-    const late = pause.then(() => undefined).catch(() => undefined);
-    const ended = await Promise.race([late, ...(isHere ? [executions.ended(id)] : [])]);
-    woken.abort();
+    const wakeController = new AbortController();
+    const pause = clock.sleep(
+      isHere ? atMostMs : Math.min(atMostMs, ROW_POLL_MS),
+      AbortSignal.any([signal, wakeController.signal]),
+    );
+    const timeUp = pause.then(() => undefined).catch(() => undefined);
+    const ended = await Promise.race([timeUp, ...(isHere ? [executions.ended(id)] : [])]);
+    wakeController.abort();
     return ended;
   }
 
@@ -544,8 +547,8 @@ function amountToReserve(
   } = operation;
   if (kind === 'http' || isMemoryOperation(operation.id)) return priceOf(rates, microCredits, maxCost);
   // The steps of a configured operation are in its binding. A member `steps` of its input would have another meaning.
-  const given = operation.kind === 'browser' ? { timeoutMs, steps: operation.definition.binding.steps } : input;
-  return reservationOf(rates, microCredits, given, maxCost);
+  const stepInput = operation.kind === 'browser' ? { timeoutMs, steps: operation.definition.binding.steps } : input;
+  return reservationOf(rates, microCredits, stepInput, maxCost);
 }
 
 function limitsOf({ maxCallsPerDay, maxCostPerDay }: GrantRow, now: Date): CallLimits | undefined {

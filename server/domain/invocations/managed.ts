@@ -59,7 +59,7 @@ type ProducingOperationId = Exclude<CapturingOperationId, 'browser.download'>;
 type AnyInput = { [Id in PageOperationId]: InputOf<Id> }[PageOperationId];
 
 /** The session in which a call runs. */
-interface Place {
+interface CallSession {
   readonly sessionId: SessionId;
   /** Whether the session was created for the call. If so, it is released afterwards. */
   readonly isOwn: boolean;
@@ -72,7 +72,7 @@ interface Place {
 }
 
 /** A call in progress. */
-interface Running extends Place {
+interface RunningCall extends CallSession {
   readonly row: InvocationRow;
   readonly signal: AbortSignal;
 }
@@ -154,16 +154,22 @@ export class ManagedOperations {
     signal: AbortSignal,
   ): Promise<PreparedCall> {
     if (operation === 'browser.handoff') return this.#parts.handoffs.prepare(caller, id, input);
-    const place = await this.#place(caller, id, input, signal);
-    const { sessionId, recorded, isOwn, startedAt } = place;
+    const callSession = await this.#openCallSession(caller, id, input, signal);
+    const { sessionId, recorded, isOwn, startedAt } = callSession;
     return {
       session: { id: sessionId, recorded, ...(isOwn ? { ownSessionSince: startedAt } : {}) },
-      run: (row, signal) => this.#hold(place, () => this.#run(caller, operation, input, { ...place, row, signal })),
-      release: () => this.#release(caller, place),
+      run: (row, signal) =>
+        this.#hold(callSession, () => this.#run(caller, operation, input, { ...callSession, row, signal })),
+      release: () => this.#release(caller, callSession),
     };
   }
 
-  async #place(caller: AgentCaller, id: InvocationId, callInput: JsonObject, signal: AbortSignal): Promise<Place> {
+  async #openCallSession(
+    caller: AgentCaller,
+    id: InvocationId,
+    callInput: JsonObject,
+    signal: AbortSignal,
+  ): Promise<CallSession> {
     const input = callInput as AnyInput; // Validated against the schema of the operation.
     const { sessions, requestOf } = this.#parts;
     if (input.sessionId !== undefined) {
@@ -186,37 +192,48 @@ export class ManagedOperations {
    * Runs the operation. Throws DriveFailed, or `handoff_claimed` if the driver failed because a person had taken
    * control.
    */
-  async #run(caller: AgentCaller, operation: PageOperationId, callInput: JsonObject, at: Running): Promise<Outcome> {
-    if (operation === 'browser.steps') return this.#runSteps(caller, callInput as InputOf<'browser.steps'>, at);
+  async #run(
+    caller: AgentCaller,
+    operation: PageOperationId,
+    callInput: JsonObject,
+    runningCall: RunningCall,
+  ): Promise<Outcome> {
+    if (operation === 'browser.steps')
+      return this.#runSteps(caller, callInput as InputOf<'browser.steps'>, runningCall);
     try {
-      return await this.#capture(caller, operation, callInput, at);
+      return await this.#capture(caller, operation, callInput, runningCall);
     } catch (error) {
-      if (this.#parts.isDriveFailed(error)) this.#parts.following.assertNotClaimed(at.sessionId);
+      if (this.#parts.isDriveFailed(error)) this.#parts.following.assertNotClaimed(runningCall.sessionId);
       throw error;
     }
   }
 
   /** Keeps a session that was not created for the call running until the call has ended. */
-  async #hold<T>({ sessionId, isOwn }: Place, work: () => Promise<T>): Promise<T> {
+  async #hold<T>({ sessionId, isOwn }: CallSession, work: () => Promise<T>): Promise<T> {
     if (isOwn) return work();
-    const held = this.#parts.holdSession(sessionId);
+    const sessionHold = this.#parts.holdSession(sessionId);
     try {
       return await work();
     } finally {
-      held.close();
+      sessionHold.close();
     }
   }
 
-  #targetOf(caller: AgentCaller, { sessionId, isOwn, opened }: Place): DriverTarget {
+  #targetOf(caller: AgentCaller, { sessionId, isOwn, opened }: CallSession): DriverTarget {
     const { addressOf } = this.#parts;
     if (opened) return { session: EXCLUSIVE_TARGET + sessionId, address: addressOf(caller, sessionId, 'pass') };
     return { session: sessionId, address: addressOf(caller, sessionId, isOwn ? undefined : 'guest') };
   }
 
-  async #capture(caller: AgentCaller, operation: CapturingOperationId, callInput: JsonObject, at: Running) {
-    const { sessionId } = at;
-    const target = this.#targetOf(caller, at);
-    if (operation === 'browser.download') return this.#download(caller, target, callInput, at);
+  async #capture(
+    caller: AgentCaller,
+    operation: CapturingOperationId,
+    callInput: JsonObject,
+    runningCall: RunningCall,
+  ) {
+    const { sessionId } = runningCall;
+    const target = this.#targetOf(caller, runningCall);
+    if (operation === 'browser.download') return this.#download(caller, target, callInput, runningCall);
     const captured = await this.#runCapture(target, captureOf(operation, callInput));
     return { state: 'succeeded', ...(await this.#storeContent(operation, callInput, captured, sessionId)) } as const;
   }
@@ -227,22 +244,27 @@ export class ManagedOperations {
     return captured;
   }
 
-  async #download(caller: AgentCaller, target: DriverTarget, callInput: JsonObject, at: Running): Promise<Outcome> {
-    const order = captureOf('browser.download', callInput);
-    const waiting = this.#waitForDownloads(at, order.timeoutMs);
-    const downloads = await this.#downloadsFrom(caller, at);
-    const { url, title, status } = await this.#runCapture(target, order);
-    const downloadResult = await downloads.next(waiting);
+  async #download(
+    caller: AgentCaller,
+    target: DriverTarget,
+    callInput: JsonObject,
+    runningCall: RunningCall,
+  ): Promise<Outcome> {
+    const captureRequest = captureOf('browser.download', callInput);
+    const downloadWait = this.#waitForDownloads(runningCall, captureRequest.timeoutMs);
+    const downloads = await this.#downloadsFrom(caller, runningCall);
+    const { url, title, status } = await this.#runCapture(target, captureRequest);
+    const downloadResult = await downloads.next(downloadWait);
     if ('failed' in downloadResult) return downloadFailed(downloadResult.failed);
     const place = { url, title, ...(status === undefined ? {} : { status }) };
     return { state: 'succeeded', output: { downloads: [...downloadResult.files], ...place } };
   }
 
-  #waitForDownloads({ sessionId, signal }: Running, timeoutMs: number): DownloadWait {
+  #waitForDownloads({ sessionId, signal }: RunningCall, timeoutMs: number): DownloadWait {
     return { session: sessionId, untilMs: this.#parts.clock.monotonicMs() + timeoutMs, signal };
   }
 
-  #downloadsFrom(caller: AgentCaller, { sessionId }: Running): Promise<AwaitedDownloads> {
+  #downloadsFrom(caller: AgentCaller, { sessionId }: RunningCall): Promise<AwaitedDownloads> {
     const { downloads: rows, clock, sessions } = this.#parts;
     const assertRunning = async (id: SessionId): Promise<void> => {
       const { status } = await sessions.read(caller, id);
@@ -255,17 +277,17 @@ export class ManagedOperations {
    * Runs the steps. If a step fails, the call ends as failed, but the earlier steps have taken effect. After any other
    * error, the effect is unknown.
    */
-  async #runSteps(caller: AgentCaller, input: InputOf<'browser.steps'>, at: Running): Promise<Outcome> {
+  async #runSteps(caller: AgentCaller, input: InputOf<'browser.steps'>, runningCall: RunningCall): Promise<Outcome> {
     const { isDriveFailed, typing } = this.#parts;
-    const { sessionId, opened, row } = at;
+    const { sessionId, opened, row } = runningCall;
     if (opened) typing.count(row, opened);
-    const target = this.#targetOf(caller, at);
+    const target = this.#targetOf(caller, runningCall);
     if (opened) typing.hide(sessionId, URL.parse(target.address)?.searchParams.get('pass') ?? target.address);
     try {
-      const done = await this.#runParts(target, caller, input, at);
-      if ('state' in done) return done;
-      const shown = opened ? await typing.cleaned(sessionId, done.stepped) : done.stepped;
-      return { state: 'succeeded', ...stepsOutput(input.steps, shown, done) };
+      const stepsRun = await this.#runParts(target, caller, input, runningCall);
+      if ('state' in stepsRun) return stepsRun;
+      const cleanedOutcome = opened ? await typing.cleaned(sessionId, stepsRun.stepped) : stepsRun.stepped;
+      return { state: 'succeeded', ...stepsOutput(input.steps, cleanedOutcome, stepsRun) };
     } catch (error) {
       if (!isDriveFailed(error)) throw error;
       const failure = opened ? typing.cleanedFailure(sessionId, error) : error;
@@ -278,13 +300,18 @@ export class ManagedOperations {
    * Runs the steps in parts. A part ends with a `download`, after which the service waits for the files, or with a
    * `handoff`.
    */
-  async #runParts(target: DriverTarget, caller: AgentCaller, input: InputOf<'browser.steps'>, at: Running) {
+  async #runParts(
+    target: DriverTarget,
+    caller: AgentCaller,
+    input: InputOf<'browser.steps'>,
+    runningCall: RunningCall,
+  ) {
     const { driver, typing, clock } = this.#parts;
-    const { sessionId, opened } = at;
+    const { sessionId, opened } = runningCall;
     const { url, timeoutMs, ...visit } = visitOf(input);
-    const waiting = this.#waitForDownloads(at, timeoutMs);
-    let { untilMs } = waiting;
-    const downloads = input.steps.some(isDownload) ? await this.#downloadsFrom(caller, at) : undefined;
+    const downloadWait = this.#waitForDownloads(runningCall, timeoutMs);
+    let { untilMs } = downloadWait;
+    const downloads = input.steps.some(isDownload) ? await this.#downloadsFrom(caller, runningCall) : undefined;
     const help = opened ? typing.helper(sessionId, input.steps, opened) : undefined;
     const downloaded = new Map<number, readonly JsonObject[]>();
     const handedOver = new Map<number, HandoffRow>();
@@ -293,29 +320,32 @@ export class ManagedOperations {
     for (const [index, part] of partsOf(input.steps).entries()) {
       const isFirst = index === 0;
       const leftMs = isFirst ? timeoutMs : Math.max(1, Math.ceil(untilMs - clock.monotonicMs()));
-      const order = { ...visit, ...(isFirst && url !== undefined ? { url } : {}), timeoutMs: leftMs };
-      const steps = { ...order, before: summaryOf(results), steps: part.steps.map(stepOf) };
+      const visitOptions = { ...visit, ...(isFirst && url !== undefined ? { url } : {}), timeoutMs: leftMs };
+      const steps = { ...visitOptions, before: summaryOf(results), steps: part.steps.map(stepOf) };
       const { stepsOutcome } = await driver.run(target, { do: 'steps', steps }, help);
       if (!stepsOutcome) throw new Error('the driver returned nothing for steps');
-      const { results: more, ...now } = stepsOutcome;
-      place = { ...place, ...now };
-      results.push(...more);
+      const { results: partResults, ...currentPlace } = stepsOutcome;
+      place = { ...place, ...currentPlace };
+      results.push(...partResults);
       if (part.handoff) {
-        const askedMs = clock.monotonicMs();
-        const ended = await this.#parts.handoffs.step(caller, sessionId, part.handoff, at.signal);
-        untilMs += clock.monotonicMs() - askedMs; // The time of people does not count.
-        const failedResult = failedHandoff(ended, results.length);
+        const requestedMs = clock.monotonicMs();
+        const endedHandoff = await this.#parts.handoffs.step(caller, sessionId, part.handoff, runningCall.signal);
+        untilMs += clock.monotonicMs() - requestedMs; // The time of people does not count.
+        const failedResult = failedHandoff(endedHandoff, results.length);
         if (failedResult) return failedResult;
-        handedOver.set(results.length, ended);
+        handedOver.set(results.length, endedHandoff);
         results.push({ do: 'person' });
       }
       if (!downloads || !part.steps.some(isDownload)) continue;
-      const arrived = await downloads.next({ ...waiting, untilMs });
+      const arrivedDownloads = await downloads.next({ ...downloadWait, untilMs });
       const clean = (text: string): string => (opened ? typing.cleanedText(sessionId, text) : text);
-      if ('failed' in arrived)
-        return downloadFailed({ ...arrived.failed, message: clean(arrived.failed.message) }, results.length - 1);
-      const named = arrived.files.map(file => ({ ...file, filename: clean(String(file.filename)) }));
-      downloaded.set(results.length - 1, named);
+      if ('failed' in arrivedDownloads)
+        return downloadFailed(
+          { ...arrivedDownloads.failed, message: clean(arrivedDownloads.failed.message) },
+          results.length - 1,
+        );
+      const cleanedFiles = arrivedDownloads.files.map(file => ({ ...file, filename: clean(String(file.filename)) }));
+      downloaded.set(results.length - 1, cleanedFiles);
     }
     return { stepped: { ...place, results }, downloaded, handedOver };
   }
@@ -325,19 +355,19 @@ export class ManagedOperations {
    * not be opened before the first step.
    */
   #failedStep(session: SessionId, { why, message, details }: DriveFailed): Unsuccessful {
-    const code = CODES[why] ?? 'not_possible';
+    const code = ERROR_CODES[why] ?? 'not_possible';
     const error: InvocationError = { code, message, retryable: false, phase: 'during', details };
     try {
       this.#parts.following.assertNotClaimed(session);
       return { state: 'failed', error };
-    } catch (claimed) {
-      if (!isFault(claimed)) throw claimed;
-      return { state: 'failed', error: { ...error, code: claimed.code } };
+    } catch (claimedFault) {
+      if (!isFault(claimedFault)) throw claimedFault;
+      return { state: 'failed', error: { ...error, code: claimedFault.code } };
     }
   }
 
   /** Releases the session that was created for a call. Not an error if the session has ended. */
-  async #release(caller: AgentCaller, { sessionId, isOwn }: Pick<Place, 'sessionId' | 'isOwn'>): Promise<void> {
+  async #release(caller: AgentCaller, { sessionId, isOwn }: Pick<CallSession, 'sessionId' | 'isOwn'>): Promise<void> {
     if (!isOwn) return;
     this.#parts.driver.forget(sessionId);
     this.#parts.driver.forget(EXCLUSIVE_TARGET + sessionId);
@@ -381,13 +411,13 @@ export class ManagedOperations {
         return { output: { ...place, fields: values } };
       case 'browser.content': {
         const { as = 'markdown', selector, maxBytes = CONTENT_BYTES_DEFAULT } = callInput as InputOf<'browser.content'>;
-        const whole =
+        const fullText =
           as === 'markdown'
             ? await this.#parts.toMarkdown({ html: text, url, isWhole: selector !== undefined }, storedSession)
             : text;
-        const content = firstBytes(whole, maxBytes);
+        const content = firstBytes(fullText, maxBytes);
         return {
-          output: { ...place, content, truncated: capturedContent.isCut === true || content.length < whole.length },
+          output: { ...place, content, truncated: capturedContent.isCut === true || content.length < fullText.length },
         };
       }
     }
@@ -406,8 +436,8 @@ const timesOf = ({ createdAt, startedAt }: SessionView) => ({
 /** Returns the seconds by which the hand-offs among the steps extend the lifetime of the session. */
 export function handoffSeconds(input: object): number {
   const steps: readonly unknown[] = 'steps' in input && Array.isArray(input.steps) ? input.steps : [];
-  const asked = steps.filter(isObject).filter(step => step.do === 'handoff');
-  return asked.reduce(
+  const handoffSteps = steps.filter(isObject).filter(step => step.do === 'handoff');
+  return handoffSteps.reduce(
     (sum, { ttlSeconds }) => sum + Number(ttlSeconds ?? TTL_SECONDS_DEFAULT) + STEP_HANDOFF_CONTROL_SECONDS,
     0,
   );
@@ -446,8 +476,8 @@ const omitUndefined = <Fields extends object>(
 /** Returns which page to open, and how long to wait. */
 function visitOf(input: AnyInput): Omit<Capture, 'wanted'> {
   const { url, waitUntil = 'load', timeoutMs = TIMEOUT_MS_DEFAULT, acceptStatus = [] } = input;
-  const how = { waitUntil, timeoutMs, acceptStatus };
-  return url === undefined ? how : { url, ...how };
+  const loadOptions = { waitUntil, timeoutMs, acceptStatus };
+  return url === undefined ? loadOptions : { url, ...loadOptions };
 }
 
 const captureOf = (operation: CapturingOperationId, callInput: JsonObject): Capture => ({
@@ -455,10 +485,10 @@ const captureOf = (operation: CapturingOperationId, callInput: JsonObject): Capt
   wanted: wantedBy(operation, callInput),
 });
 
-const CODES: Readonly<Partial<Record<DriveFailure, string>>> = {
+const ERROR_CODES: Readonly<Partial<Record<DriveFailure, string>>> = {
   ...{ command: 'not_possible', page: 'page_failed', timeout: 'timeout', refused: 'input_not_granted' },
 };
-const STEP_FAILURES: ReadonlySet<string> = new Set(Object.keys(CODES));
+const STEP_FAILURES: ReadonlySet<string> = new Set(Object.keys(ERROR_CODES));
 
 const isDownload = (step: GivenStep): boolean => step.do === 'download';
 

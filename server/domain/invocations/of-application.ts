@@ -37,14 +37,14 @@ export class InvocationsOfApplication {
     const { id } = await applications.require(caller, appId, 'read');
     const { limit = PAGE_LIMIT_DEFAULT, cursor, keyId, before } = query;
     const name: ListName = { list: 'application invocations', owner: id };
-    const found = await rows.list(id, {
+    const invocationRows = await rows.list(id, {
       limit: limit + 1,
       ...filterOf(query),
       ...(keyId === undefined ? {} : { keyId: keyId.toLowerCase() as KeyId }), // Validated by the contract.
       ...(before === undefined ? {} : { createdBefore: new Date(before) }),
       ...(cursor === undefined ? {} : { before: cursors.read<InvocationId>(name, cursor) }),
     });
-    return pageOf(found, limit, summary, last => cursors.after(name, last));
+    return pageOf(invocationRows, limit, summary, last => cursors.after(name, last));
   }
 
   /**

@@ -1,6 +1,6 @@
 // Types credentials into the pages of a call, and removes the typed text from the results of the call. Each text is
 // added to the secrets of the session before it is typed.
-import type { DriveFailed, DriveFailure, Help, Helper, StepsOutcome } from '../../engines/driver/command.ts';
+import type { DriveFailed, DriveFailure, Helper, HelpRequest, StepsOutcome } from '../../engines/driver/command.ts';
 import type { Typing, TypingOutcome } from '../../engines/recorder/type-text.ts';
 import type { InvocationRow } from '../../engines/store/rows/invocations.ts';
 import { reason } from '../../kit/fault.ts';
@@ -115,13 +115,13 @@ export class PageTyping {
   async #type(
     session: SessionId,
     page: TypingPage,
-    { step, mark }: Extract<Help, { do: 'type' }>,
+    { step, mark }: Extract<HelpRequest, { do: 'type' }>,
     steps: readonly GivenStep[],
     openedCredentials: OpenedCredentials,
   ): Promise<void> {
     const { failure, secretsOf } = this.#parts;
-    const given = steps[step];
-    const part = given && partOf(given);
+    const typingStep = steps[step];
+    const part = typingStep && partOf(typingStep);
     const secrets = secretsOf(session);
     if (!part || !secrets) throw failure('connection', 'The session has ended.');
     const { text, origins } = openedCredentials.textOf(part);

@@ -40,13 +40,13 @@ export function ineffectiveLimitIssues(
   current: BrowserLimits,
   ceiling: PartialBrowserLimits,
 ): readonly Issue[] {
-  const above = NAMES.flatMap(name => {
+  const ceilingIssues = NAMES.flatMap(name => {
     const [value, max] = [requestedLimits[name], ceiling[name]];
     if (value === undefined || max === undefined || value <= max || value === current[name]) return [];
     return [{ path: `browsers.${name}`, message: `is ${value}; the operator of this service allows at most ${max}` }];
   });
   const { defaultTimeout, maxTimeout = BROWSER_LIMITS_DEFAULT.maxTimeout } = requestedLimits;
-  if (defaultTimeout === undefined || defaultTimeout <= maxTimeout) return above;
+  if (defaultTimeout === undefined || defaultTimeout <= maxTimeout) return ceilingIssues;
   const message = `is ${defaultTimeout}, which is above maxTimeout (${maxTimeout})`;
-  return [...above, { path: 'browsers.defaultTimeout', message }];
+  return [...ceilingIssues, { path: 'browsers.defaultTimeout', message }];
 }

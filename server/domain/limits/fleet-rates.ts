@@ -5,16 +5,22 @@
 import type { RequestRateRows } from '../../engines/store/rows/request-rates.ts';
 import { reason } from '../../kit/fault.ts';
 import type { Runtime } from '../../kit/runtime.ts';
-import { type CountedCredential, idOf, RequestRates, type RequestsPerMinute, rateRefused } from './request-rates.ts';
+import {
+  type CountedCredential,
+  credentialIdOf,
+  RequestRates,
+  type RequestsPerMinute,
+  rateRefused,
+} from './request-rates.ts';
 
 const SHARE = 1 / 20;
 /** The fraction of a share below which the next share is requested. */
-const REFILL_AT = 1 / 4;
+const REFILL_BELOW = 1 / 4;
 /**
  * How long a share is valid. After this time the shared bucket is full again, so tokens that were taken earlier no
  * longer count.
  */
-const KEPT_MS = 60_000;
+const SHARE_VALID_MS = 60_000;
 const CREDENTIALS_MAX = 10_000;
 const SWEEP_MS = 600_000;
 
@@ -50,22 +56,22 @@ export class FleetRates {
   /** Counts a request with a valid credential, or throws `rate_limited`. */
   async take(credential: CountedCredential, isWrite: boolean): Promise<void> {
     if (this.#parts.isAlone()) return this.#localRates.take(credential, isWrite);
-    const what = isWrite ? 'writes' : 'reads';
-    const id = idOf(credential);
-    const share = this.#shareOf(`${id} ${what}`);
-    const perMinute = this.#parts.perMinute[what];
+    const requestKind = isWrite ? 'writes' : 'reads';
+    const id = credentialIdOf(credential);
+    const share = this.#shareOf(`${id} ${requestKind}`);
+    const perMinute = this.#parts.perMinute[requestKind];
     const portion = Math.ceil(perMinute * SHARE);
-    const ask = (): Promise<void> =>
-      this.#requestTokens(share, { id, what, perMinute }, Math.max(portion, share.waiting));
+    const requestShare = (): Promise<void> =>
+      this.#requestTokens(share, { id, what: requestKind, perMinute }, Math.max(portion, share.waiting));
     // Requests that arrive while tokens are requested wait for the same response. It may have fewer tokens than there
     // are waiting requests, although the shared bucket has more, so the others ask again. Ends because each response
     // has tokens, or sets `emptyUntilMs`.
     while (!this.#takeFrom(share)) {
       const waitMs = share.emptyUntilMs - this.#now();
-      if (waitMs > 0) throw rateRefused(what, perMinute, waitMs);
+      if (waitMs > 0) throw rateRefused(requestKind, perMinute, waitMs);
       share.waiting += 1;
       try {
-        share.asking ??= ask();
+        share.asking ??= requestShare();
         await share.asking;
       } catch (error) {
         this.#parts.log.warn('rates.not_shared', { reason: reason(error) });
@@ -74,15 +80,15 @@ export class FleetRates {
         share.waiting -= 1;
       }
     }
-    const isLow = share.tokens < portion * REFILL_AT && this.#now() >= share.emptyUntilMs;
+    const isLow = share.tokens < portion * REFILL_BELOW && this.#now() >= share.emptyUntilMs;
     if (isLow && !share.asking) {
-      share.asking = ask();
+      share.asking = requestShare();
       share.asking.catch(() => {}); // The next request that needs it asks again.
     }
   }
 
   #takeFrom(share: Share): boolean {
-    if (this.#now() - share.takenMs > KEPT_MS) share.tokens = 0;
+    if (this.#now() - share.takenMs > SHARE_VALID_MS) share.tokens = 0;
     if (share.tokens < 1) return false;
     share.tokens -= 1;
     return true;

@@ -56,26 +56,30 @@ export class Limits {
   ): Promise<LimitsView> {
     const { id } = await this.#parts.applications.require(caller, appId, 'limits');
     const { store, audit, clock, log, ceiling, changed } = this.#parts;
-    const before = await this.#row(id);
-    const revision = revisionFrom(ifMatch, before.revision);
-    const issues = ineffectiveLimitIssues(replacement.browsers ?? {}, configuredLimits(before.configured), ceiling);
+    const previousRow = await this.#row(id);
+    const revision = revisionFrom(ifMatch, previousRow.revision);
+    const issues = ineffectiveLimitIssues(
+      replacement.browsers ?? {},
+      configuredLimits(previousRow.configured),
+      ceiling,
+    );
     if (issues.length > 0) throw invalidRequest(issues);
     const configured = replacement.browsers ? { browsers: { ...replacement.browsers } } : {};
     const row = await store.atomically(async trx => {
       const row = await trx.limits.replace(id, revision, configured, clock.now());
-      if (!row) throw preconditionFailed(before.revision);
+      if (!row) throw preconditionFailed(previousRow.revision);
       const entry = {
         ...byCaller(caller),
         ...({ action: 'limits.changed', applicationId: id, outcome: 'success' } as const),
         details: {
           ...{ fields: Object.keys(replacement.browsers ?? {}), revision: row.revision },
-          ...{ before: namedValues(before.configured), after: namedValues(row.configured) },
+          ...{ before: namedValues(previousRow.configured), after: namedValues(row.configured) },
         },
       };
       await audit.record(entry, trx);
       return row;
     });
-    log.info('limits.changed', { applicationId: id, before: before.configured, after: row.configured });
+    log.info('limits.changed', { applicationId: id, before: previousRow.configured, after: row.configured });
     changed();
     return this.#view(row);
   }

@@ -58,7 +58,7 @@ export class AdmissionQueue<T> {
   #isServing = false;
   #serveAgain = false;
   /** Incremented whenever a slot may have become free. */
-  #changes = 0;
+  #changeCount = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -80,13 +80,13 @@ export class AdmissionQueue<T> {
   async enter(request: QueueRequest<T>): Promise<Outcome<T>> {
     const sinceMs = this.#clock.monotonicMs();
     // The attempt and joining the queue are one step, so that creates wait in the order in which they were refused.
-    const arrived = await this.#arrivals.take(request.application, () => this.#arrive(request, sinceMs));
-    return 'waiter' in arrived ? this.#wait(request, arrived.waiter, arrived.waitMs) : arrived;
+    const arrival = await this.#arrivals.take(request.application, () => this.#arrive(request, sinceMs));
+    return 'waiter' in arrival ? this.#wait(request, arrival.waiter, arrival.waitMs) : arrival;
   }
 
   /** Called when a slot may be free because a session ended or a limit was raised. */
   slotFreed(): void {
-    this.#changes++;
+    this.#changeCount++;
     if (this.#queues.size > 0) void this.#serve();
   }
 
@@ -102,20 +102,20 @@ export class AdmissionQueue<T> {
     sinceMs: number,
   ): Promise<Outcome<T> | { readonly waiter: Waiter<T>; readonly waitMs: number }> {
     const { application, attempt, waitMs, maxWaiting, signal } = request;
-    if (signal.aborted) throw callerLeft();
-    const changes = this.#changes;
-    const ahead = this.#refusalAhead(application);
-    const tried: Attempt<T> = ahead ? { refused: ahead } : await attempt();
-    if ('got' in tried) return { got: tried.got, waitedMs: 0 };
-    if (waitMs === undefined) return tried;
+    if (signal.aborted) throw callerDisconnected();
+    const countBefore = this.#changeCount;
+    const earlierRefusal = this.#refusalAhead(application);
+    const attemptResult: Attempt<T> = earlierRefusal ? { refused: earlierRefusal } : await attempt();
+    if ('got' in attemptResult) return { got: attemptResult.got, waitedMs: 0 };
+    if (waitMs === undefined) return attemptResult;
     const max = await maxWaiting();
-    if (signal.aborted) throw callerLeft();
-    if (this.#closing.signal.aborted) return tried;
+    if (signal.aborted) throw callerDisconnected();
+    if (this.#closing.signal.aborted) return attemptResult;
     const waiting = this.waitingOf(application);
     if (waiting >= max) return { refused: refusal('line', max, waiting) };
-    const waiter = this.#join(application, attempt, tried.refused, sinceMs);
+    const waiter = this.#join(application, attempt, attemptResult.refused, sinceMs);
     // The refusal may already be outdated, so the attempt is repeated now, not only at the next retry.
-    if (ahead || changes !== this.#changes) void this.#serve();
+    if (earlierRefusal || countBefore !== this.#changeCount) void this.#serve();
     return { waiter, waitMs };
   }
 
@@ -140,16 +140,16 @@ export class AdmissionQueue<T> {
   }
 
   async #wait({ signal }: QueueRequest<T>, waiter: Waiter<T>, waitMs: number): Promise<Outcome<T>> {
-    const left = new AbortController();
-    const hangUp = (): void => this.#removeWaiter(waiter, () => waiter.done.reject(callerLeft()));
+    const timerControl = new AbortController();
+    const hangUp = (): void => this.#removeWaiter(waiter, () => waiter.done.reject(callerDisconnected()));
     const giveUp = (): void => this.#removeWaiter(waiter, () => waiter.done.resolve(this.#refusalOf(waiter)));
     signal.addEventListener('abort', hangUp, { once: true });
-    this.#clock.sleep(waitMs, left.signal).then(giveUp, () => {});
+    this.#clock.sleep(waitMs, timerControl.signal).then(giveUp, () => {});
     try {
       return await waiter.done.promise;
     } finally {
       signal.removeEventListener('abort', hangUp);
-      left.abort(new Error('no longer waiting'));
+      timerControl.abort(new Error('no longer waiting'));
     }
   }
 
@@ -201,13 +201,13 @@ export class AdmissionQueue<T> {
 
   /** Makes attempts in turns until the head of each application has been refused or no slot is left. */
   async #serveRound(): Promise<void> {
-    const refused = new Set<ApplicationId>();
+    const refusedApplications = new Set<ApplicationId>();
     for (;;) {
-      const queue = [...this.#queues.values()].find(({ application }) => !refused.has(application));
+      const queue = [...this.#queues.values()].find(({ application }) => !refusedApplications.has(application));
       const head = queue?.waiters[0];
       if (!queue || !head) return;
       if (await this.#try(queue, head)) continue;
-      refused.add(queue.application);
+      refusedApplications.add(queue.application);
       if (queue.refused.why === 'host') return;
     }
   }
@@ -219,14 +219,14 @@ export class AdmissionQueue<T> {
   async #try(queue: Queue<T>, head: Waiter<T>): Promise<boolean> {
     head.isTrying = true;
     try {
-      const tried = await head.attempt();
-      if ('refused' in tried) {
-        queue.refused = tried.refused;
+      const attemptResult = await head.attempt();
+      if ('refused' in attemptResult) {
+        queue.refused = attemptResult.refused;
         return false;
       }
       this.#remove(head);
       this.#moveToEnd(queue);
-      head.done.resolve({ got: tried.got, waitedMs: this.#waitedMs(head) });
+      head.done.resolve({ got: attemptResult.got, waitedMs: this.#waitedMs(head) });
     } catch (error) {
       this.#remove(head);
       head.done.reject(error);
@@ -243,4 +243,4 @@ export class AdmissionQueue<T> {
 }
 
 /** Nobody receives this error, because the caller has disconnected. */
-const callerLeft = (): Error => fault('capacity', 'The caller disconnected. No session was created.');
+const callerDisconnected = (): Error => fault('capacity', 'The caller disconnected. No session was created.');

@@ -37,19 +37,19 @@ export const refusal = (
 
 /** Reads a refusal that was stored or sent as JSON. Undefined if the object is not a refusal. */
 export function refusalFrom({ why, limit, used, retryAfterSeconds }: JsonObject): Refusal | undefined {
-  const known = REASONS.find(reason => reason === why);
-  if (!known || ![limit, used, retryAfterSeconds].every(Number.isSafeInteger)) return undefined;
-  return refusal(known, Number(limit), Number(used), Number(retryAfterSeconds));
+  const knownReason = REASONS.find(reason => reason === why);
+  if (!knownReason || ![limit, used, retryAfterSeconds].every(Number.isSafeInteger)) return undefined;
+  return refusal(knownReason, Number(limit), Number(used), Number(retryAfterSeconds));
 }
 
-interface Text {
+interface RefusalText {
   readonly code: ErrorCode;
   readonly scope: string;
   readonly message: (limit: number, used: number) => string;
   readonly advice: string;
 }
 
-const TEXTS: Readonly<Record<Refusal['why'], Text>> = {
+const REFUSAL_TEXTS: Readonly<Record<Refusal['why'], RefusalText>> = {
   concurrent: {
     code: 'concurrency_limit',
     scope: 'application',
@@ -86,7 +86,7 @@ const TEXTS: Readonly<Record<Refusal['why'], Text>> = {
 };
 
 export function refusalFault({ why, limit, used, retryAfterSeconds }: Refusal, waited?: WaitDetails): Fault<ErrorCode> {
-  const { code, scope, message, advice } = TEXTS[why];
+  const { code, scope, message, advice } = REFUSAL_TEXTS[why];
   return new Fault(code, message(limit, used), {
     advice,
     details: { limit, used, scope, retryAfterSeconds, ...waited },

@@ -41,15 +41,15 @@ export class RequestRates implements RateLimiter {
   /** Counts a request with a valid credential, or throws `rate_limited`. */
   take(credential: CountedCredential, isWrite: boolean): void {
     const buckets = isWrite ? this.#writes : this.#reads;
-    buckets.take(idOf(credential), this.#clock.monotonicMs());
+    buckets.take(credentialIdOf(credential), this.#clock.monotonicMs());
   }
 }
 
-export const idOf = (credential: CountedCredential): string =>
+export const credentialIdOf = (credential: CountedCredential): string =>
   credential.kind === 'agentKey' ? credential.keyId : credential.via.id;
 
 class Buckets {
-  readonly #what: 'reads' | 'writes';
+  readonly #requestKind: 'reads' | 'writes';
   readonly #perMinute: number;
   /**
    * The time at which each bucket is full again, by the id of the credential. The least recently used credential is
@@ -58,14 +58,14 @@ class Buckets {
   readonly #fullAtMs = new Map<string, number>();
 
   constructor(what: 'reads' | 'writes', perMinute: number) {
-    this.#what = what;
+    this.#requestKind = what;
     this.#perMinute = perMinute;
   }
 
   take(id: string, nowMs: number): void {
     const fullAtMs = Math.max(nowMs, this.#fullAtMs.get(id) ?? nowMs) + MINUTE_MS / this.#perMinute;
     const waitMs = fullAtMs - nowMs - MINUTE_MS - ROUNDING_TOLERANCE_MS;
-    if (waitMs > 0) throw rateRefused(this.#what, this.#perMinute, waitMs);
+    if (waitMs > 0) throw rateRefused(this.#requestKind, this.#perMinute, waitMs);
     this.#fullAtMs.delete(id);
     this.#fullAtMs.set(id, fullAtMs);
     if (this.#fullAtMs.size <= CREDENTIALS_MAX) return;
@@ -74,10 +74,10 @@ class Buckets {
   }
 }
 
-export function rateRefused(what: 'reads' | 'writes', limit: number, waitMs: number): Error {
+export function rateRefused(requestKind: 'reads' | 'writes', limit: number, waitMs: number): Error {
   const retryAfterSeconds = Math.ceil(waitMs / 1000);
-  return fault('rate_limited', `This credential has reached its limit of ${what} per minute (limit ${limit}).`, {
+  return fault('rate_limited', `This credential has reached its limit of ${requestKind} per minute (limit ${limit}).`, {
     advice: `Wait ${retryAfterSeconds} s. To send more, use a separate key for each program, or ask the operator for a higher limit.`,
-    details: { limit, used: limit, scope: 'credential', name: `${what}PerMinute`, retryAfterSeconds },
+    details: { limit, used: limit, scope: 'credential', name: `${requestKind}PerMinute`, retryAfterSeconds },
   });
 }

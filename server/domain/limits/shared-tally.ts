@@ -15,7 +15,7 @@ const SWEEP_MS = 60_000;
  * is short, because attempts that succeed are taken back.
  */
 const REFUSED_MS = 1_000;
-const REFUSED_MAX = 10_000;
+const REFUSALS_MAX = 10_000;
 
 /** Takes back a counted attempt. */
 export type TakeBack = () => Promise<void>;
@@ -79,7 +79,7 @@ interface FleetCounter {
 export class SharedTally {
   readonly #options: SharedTallyOptions;
   readonly #clock: Clock;
-  readonly #ofFleet: FleetCounter;
+  readonly #fleetCounter: FleetCounter;
   readonly #localTally: Tally;
   /** Refusals by the database, oldest first. */
   readonly #refusals = new Map<string, { readonly atMs: number; readonly waitMs: number }>();
@@ -87,7 +87,7 @@ export class SharedTally {
   constructor(options: SharedTallyOptions, clock: Clock, ofFleet: FleetCounter) {
     this.#options = options;
     this.#clock = clock;
-    this.#ofFleet = ofFleet;
+    this.#fleetCounter = ofFleet;
     this.#localTally = new Tally(options, clock);
   }
 
@@ -95,8 +95,8 @@ export class SharedTally {
   async take(name: string): Promise<TakeBack> {
     this.#assertNotRefused(name);
     const takeBackLocal = this.#localTally.take(name);
-    const counted = { tally: this.#options.name, digest: createHash('sha256').update(name).digest() };
-    const response = await this.#ofFleet.count(counted);
+    const attemptKey = { tally: this.#options.name, digest: createHash('sha256').update(name).digest() };
+    const response = await this.#fleetCounter.count(attemptKey);
     if (response && 'waitMs' in response) {
       takeBackLocal();
       this.#noteRefused(name, response.waitMs);
@@ -104,22 +104,22 @@ export class SharedTally {
     }
     return async () => {
       takeBackLocal();
-      if (response) await this.#ofFleet.takeBack(counted, response.at);
+      if (response) await this.#fleetCounter.takeBack(attemptKey, response.at);
     };
   }
 
   #assertNotRefused(name: string): void {
-    const refused = this.#refusals.get(name);
-    if (!refused) return;
-    const passedMs = this.#clock.monotonicMs() - refused.atMs;
-    if (passedMs < REFUSED_MS) throw tooManyAttempts(this.#options, refused.waitMs - passedMs);
+    const recentRefusal = this.#refusals.get(name);
+    if (!recentRefusal) return;
+    const passedMs = this.#clock.monotonicMs() - recentRefusal.atMs;
+    if (passedMs < REFUSED_MS) throw tooManyAttempts(this.#options, recentRefusal.waitMs - passedMs);
     this.#refusals.delete(name);
   }
 
   #noteRefused(name: string, waitMs: number): void {
     this.#refusals.set(name, { atMs: this.#clock.monotonicMs(), waitMs });
     const [oldest] = this.#refusals.keys();
-    if (oldest !== undefined && this.#refusals.size > REFUSED_MAX) this.#refusals.delete(oldest);
+    if (oldest !== undefined && this.#refusals.size > REFUSALS_MAX) this.#refusals.delete(oldest);
   }
 }
 
@@ -128,12 +128,12 @@ export class SharedTally {
  * all of them. Pass the widest tally first: a caller who has used it up then adds no rows for the others.
  */
 export async function takeAll(...names: ReadonlyArray<readonly [SharedTally, string]>): Promise<TakeBack> {
-  const undo: TakeBack[] = [];
+  const takeBacks: TakeBack[] = [];
   const undoAttempts = async (): Promise<void> => {
-    for (const one of undo) await one();
+    for (const one of takeBacks) await one();
   };
   try {
-    for (const [tally, name] of names) undo.push(await tally.take(name));
+    for (const [tally, name] of names) takeBacks.push(await tally.take(name));
     return undoAttempts;
   } catch (error) {
     await undoAttempts();

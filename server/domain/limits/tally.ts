@@ -36,15 +36,15 @@ export class Tally {
     if (oldest !== undefined && recent.length >= max) throw tooManyAttempts(this.#options, withinMs - (now - oldest));
     this.#times.delete(name);
     this.#times.set(name, [...recent, now]);
-    const [first] = this.#times.keys();
-    if (first !== undefined && this.#times.size > NAMES_MAX) this.#times.delete(first);
+    const [leastRecentName] = this.#times.keys();
+    if (leastRecentName !== undefined && this.#times.size > NAMES_MAX) this.#times.delete(leastRecentName);
     return () => this.#takeBack(name, now);
   }
 
   #takeBack(name: string, time: number): void {
     const times = this.#times.get(name) ?? [];
-    const at = times.indexOf(time);
-    if (at >= 0) this.#times.set(name, times.toSpliced(at, 1));
+    const index = times.indexOf(time);
+    if (index >= 0) this.#times.set(name, times.toSpliced(index, 1));
   }
 }
 

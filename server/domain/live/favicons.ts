@@ -20,8 +20,8 @@ export class Favicons {
   /** The icon as a data URL, or undefined if it has not been loaded. The first call for an icon starts loading it. */
   of(target: ObservedTarget, url: string): string | undefined {
     if (url === '') return undefined;
-    const known = this.#iconsByUrl.get(url);
-    if (known !== undefined || this.#iconsByUrl.size >= ICONS_MAX) return known || undefined;
+    const knownIcon = this.#iconsByUrl.get(url);
+    if (knownIcon !== undefined || this.#iconsByUrl.size >= ICONS_MAX) return knownIcon || undefined;
     this.#iconsByUrl.set(url, '');
     void this.#load(target, url).catch(() => {}); // the tab is shown without an icon
     return undefined;
@@ -29,8 +29,8 @@ export class Favicons {
 
   async #load(target: ObservedTarget, url: string): Promise<void> {
     const options = { disableCache: false, includeCredentials: false };
-    const asked = { frameId: target.id, url, options };
-    const { resource } = await target.send('Network.loadNetworkResource', asked, LOAD_MS);
+    const params = { frameId: target.id, url, options };
+    const { resource } = await target.send('Network.loadNetworkResource', params, LOAD_MS);
     const { success, stream } = Object(resource);
     if (success !== true || typeof stream !== 'string') return;
     const bytes = await readAll(target, stream).finally(() => target.post('IO.close', { handle: stream }));
@@ -48,8 +48,8 @@ const LESS_THAN = 0x3c;
 async function readAll(target: ObservedTarget, handle: string): Promise<Buffer | undefined> {
   const chunks: Buffer[] = [];
   for (let size = 0; size <= ICON_BYTES_MAX; ) {
-    const asked: JsonObject = { handle, size: ICON_BYTES_MAX + 1 };
-    const { data, base64Encoded, eof } = await target.send('IO.read', asked, LOAD_MS);
+    const params: JsonObject = { handle, size: ICON_BYTES_MAX + 1 };
+    const { data, base64Encoded, eof } = await target.send('IO.read', params, LOAD_MS);
     const chunk = Buffer.from(typeof data === 'string' ? data : '', base64Encoded === true ? 'base64' : 'utf8');
     chunks.push(chunk);
     size += chunk.length;

@@ -35,7 +35,7 @@ export class LiveLinks {
   }
 
   tokenOf({ session, right, page = '', expiresAt, epoch, keyId, lease }: LinkClaims): string {
-    const leased = lease ? [lease.handoffId, lease.fence] : [];
+    const leaseClaims = lease ? [lease.handoffId, lease.fence] : [];
     const claims = JSON.stringify([
       session,
       right,
@@ -43,7 +43,7 @@ export class LiveLinks {
       Math.ceil(expiresAt.getTime() / 1000),
       epoch,
       keyId ?? NO_KEY,
-      ...leased,
+      ...leaseClaims,
     ]);
     const body = Buffer.from(claims).toString('base64url');
     return `lv_${body}.${this.#sign(body)}`;
@@ -62,9 +62,9 @@ export class LiveLinks {
   /** Like `read`, but accepts expired tokens. */
   signed(token: string, session: string): LinkClaims {
     const [, body, signature] = TOKEN.exec(token) ?? [];
-    if (!body || !signature || !this.#isSigned(body, signature)) throw invalid();
+    if (!body || !signature || !this.#isSigned(body, signature)) throw invalidLink();
     const claims = claimsOf(parseJson(Buffer.from(body, 'base64url')));
-    if (!claims || claims.session !== session) throw invalid();
+    if (!claims || claims.session !== session) throw invalidLink();
     return claims;
   }
 
@@ -97,7 +97,7 @@ function claimsOf(value: unknown): LinkClaims | undefined {
 }
 
 const NEW_ADDRESS_ADVICE = 'Call GET /sessions/{id}/debug to get new addresses.';
-export const invalid = () =>
+export const invalidLink = () =>
   fault('signed_url_invalid', 'The token of this live view address is not valid.', { advice: NEW_ADDRESS_ADVICE });
 export const linkExpired = (reason: string) =>
   fault('signed_url_expired', `This live view address ${reason}.`, { advice: NEW_ADDRESS_ADVICE });

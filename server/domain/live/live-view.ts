@@ -20,7 +20,7 @@ import { isExclusive } from '../sessions/exclusive.ts';
 import type { LiveSession, LiveSessions } from '../sessions/live.ts';
 import { hasEnded, requireSession } from '../sessions/session.ts';
 import type { Watcher } from '../sessions/watchers.ts';
-import { invalid, type LinkClaims, type LiveLinks, type LiveRight, linkExpired } from './links.ts';
+import { invalidLink, type LinkClaims, type LiveLinks, type LiveRight, linkExpired } from './links.ts';
 import { Viewing, type WatchPage } from './viewing.ts';
 
 const LIFE_MAX_MS = 21_600_000;
@@ -81,11 +81,11 @@ export class LiveView implements Watcher {
   }
 
   async attend(liveSession: LiveSession, row: SessionRow): Promise<Attendance> {
-    const stored = row.status === 'PENDING' ? undefined : await this.#parts.rows.of(liveSession.id);
+    const storedControl = row.status === 'PENDING' ? undefined : await this.#parts.rows.of(liveSession.id);
     const agentInput = row.settings.takeover === 'refuse' ? 'refuse' : 'queue';
     const lease = new Lease(this.#parts.leases, liveSession, agentInput, row.keyId);
     this.#leases.set(liveSession.id, lease);
-    const covering = liveSession.onCover(cover => {
+    const coverSubscription = liveSession.onCover(cover => {
       this.#parts
         .coverFrames(liveSession.id, cover !== undefined)
         .catch(error =>
@@ -94,10 +94,10 @@ export class LiveView implements Watcher {
     });
     const leave = async (end?: SessionEnd): Promise<void> => {
       for (const listener of [...(this.#leaveListeners.get(liveSession.id) ?? [])]) listener(end !== undefined);
-      covering.close();
+      coverSubscription.close();
       await lease.close(end !== undefined);
       await this.#viewings.get(liveSession.id)?.viewing.close();
-      for (const all of this.#perSession) all.delete(liveSession.id);
+      for (const mapBySession of this.#mapsBySession) mapBySession.delete(liveSession.id);
     };
     try {
       if (row.status !== 'PENDING') await lease.adopt(await this.#parts.handoffs.findOpen(liveSession.id));
@@ -105,7 +105,7 @@ export class LiveView implements Watcher {
       await leave(); // Nobody else does, because no attendance is returned.
       throw error;
     }
-    this.#epochs.set(liveSession.id, stored?.linkEpoch ?? 0);
+    this.#epochs.set(liveSession.id, storedControl?.linkEpoch ?? 0);
     return { leave };
   }
 
@@ -115,13 +115,13 @@ export class LiveView implements Watcher {
 
   /** Issues new addresses for viewers. */
   async urls(caller: AgentCaller, id: string, { expiresIn, readOnly }: DebugQuery): Promise<DebugUrls> {
-    const { live, row } = await this.#running(caller, id);
+    const { live, row } = await this.#requireRunning(caller, id);
     // The time limit of the session may be extended, so it does not bound the address. All end with the session.
     const expiresAt = addMs(this.#parts.clock.now(), expiresIn === undefined ? LIFE_MAX_MS : 1000 * expiresIn);
     const right: LiveRight = readOnly === 'true' || isExclusive(row) ? 'view' : 'control';
     const claims = { session: live.id, right, expiresAt, epoch: this.#epochs.get(live.id) ?? 0, keyId: caller.keyId };
-    const listed = live.secrets.cleanAll(await live.browser.listPages());
-    const pages = live.cover ? listed.map(page => ({ ...page, title: '' })) : listed;
+    const listedPages = live.secrets.cleanAll(await live.browser.listPages());
+    const pages = live.cover ? listedPages.map(page => ({ ...page, title: '' })) : listedPages;
     return {
       ...this.#liveUrls(claims),
       ...(right === 'control' ? { wsUrl: this.#socketUrl(claims) } : {}),
@@ -146,7 +146,7 @@ export class LiveView implements Watcher {
 
   /** Revokes every address issued so far. */
   async revoke(caller: AgentCaller, id: string): Promise<void> {
-    const { live } = await this.#running(caller, id);
+    const { live } = await this.#requireRunning(caller, id);
     const epoch = await this.#parts.rows.revokeLinks(caller.applicationId, live.id);
     if (epoch === undefined) throw notFound('Session', id);
     this.#epochs.set(live.id, epoch);
@@ -190,7 +190,7 @@ export class LiveView implements Watcher {
     if (ended) throw sessionEnded(ended);
     const { live, claims } = await this.resolve(token, id);
     const { keyId } = claims;
-    if (claims.right !== 'control' || claims.page !== undefined || !keyId) throw invalid();
+    if (claims.right !== 'control' || claims.page !== undefined || !keyId) throw invalidLink();
     return { live, keyId, expiresAt: claims.expiresAt };
   }
 
@@ -201,12 +201,13 @@ export class LiveView implements Watcher {
   async resolveInspector(
     token: string,
     id: string,
-    text: string | undefined,
+    requestedPage: string | undefined,
   ): Promise<DirectClient & { readonly page: string }> {
     const { live, claims } = await this.resolve(token, id);
-    const page = claims.page ?? text;
+    const page = claims.page ?? requestedPage;
     const { keyId } = claims;
-    if (claims.right !== 'control' || page === undefined || (text ?? page) !== page || !keyId) throw invalid();
+    if (claims.right !== 'control' || page === undefined || (requestedPage ?? page) !== page || !keyId)
+      throw invalidLink();
     return { live, keyId, page, expiresAt: claims.expiresAt };
   }
 
@@ -218,7 +219,7 @@ export class LiveView implements Watcher {
   /** Resolves an address for an upload. The address must grant the right to control, and a viewer must have control. */
   async resolveUploader(token: string, id: string): Promise<LiveSession> {
     const { live, lease, claims } = await this.resolve(token, id);
-    if (claims.right !== 'control' || !lease.control) throw invalid();
+    if (claims.right !== 'control' || !lease.control) throw invalidLink();
     return live;
   }
 
@@ -254,18 +255,18 @@ export class LiveView implements Watcher {
   /** Returns the `Viewing` of the session, which all its viewers share. */
   view(liveSession: LiveSession): { viewing: Viewing; close(): Promise<void> } {
     const { watchPage, clock } = this.#parts;
-    const shared = this.#viewings.get(liveSession.id) ?? {
+    const sharedViewing = this.#viewings.get(liveSession.id) ?? {
       viewing: new Viewing(liveSession, watchPage, clock),
       viewers: 0,
     };
-    this.#viewings.set(liveSession.id, shared);
-    shared.viewers++;
+    this.#viewings.set(liveSession.id, sharedViewing);
+    sharedViewing.viewers++;
     return {
-      viewing: shared.viewing,
+      viewing: sharedViewing.viewing,
       close: async () => {
-        if (--shared.viewers > 0 || this.#viewings.get(liveSession.id) !== shared) return;
+        if (--sharedViewing.viewers > 0 || this.#viewings.get(liveSession.id) !== sharedViewing) return;
         this.#viewings.delete(liveSession.id);
-        await shared.viewing.close();
+        await sharedViewing.viewing.close();
       },
     };
   }
@@ -278,14 +279,14 @@ export class LiveView implements Watcher {
     });
   }
 
-  async #running(caller: AgentCaller, id: string): Promise<{ live: LiveSession; row: SessionRow }> {
+  async #requireRunning(caller: AgentCaller, id: string): Promise<{ live: LiveSession; row: SessionRow }> {
     const row = await requireSession(this.#parts.sessions, caller.applicationId, id);
     const liveSession = this.#parts.liveSessions.get(row.id);
     if (row.status !== 'RUNNING' || !liveSession?.isOpen) throw sessionNotRunning(id, row.status);
     return { live: liveSession, row };
   }
 
-  get #perSession(): ReadonlyArray<Map<SessionId, unknown>> {
+  get #mapsBySession(): ReadonlyArray<Map<SessionId, unknown>> {
     return [this.#leases, this.#epochs, this.#revokeListeners, this.#leaveListeners, this.#offers, this.#viewings];
   }
 
@@ -319,8 +320,12 @@ export class LiveView implements Watcher {
 const isCurrent = ({ control }: Lease, { handoffId, fence }: NonNullable<LinkClaims['lease']>): boolean =>
   control?.handoffId === handoffId && control.fence === fence;
 
-function listen<Key, Listener>(all: Map<Key, Set<Listener>>, key: Key, listener: Listener): { close(): void } {
-  const listeners = all.get(key) ?? new Set();
-  all.set(key, listeners.add(listener));
+function listen<Key, Listener>(
+  listenersByKey: Map<Key, Set<Listener>>,
+  key: Key,
+  listener: Listener,
+): { close(): void } {
+  const listeners = listenersByKey.get(key) ?? new Set();
+  listenersByKey.set(key, listeners.add(listener));
   return { close: () => void listeners.delete(listener) };
 }

@@ -61,8 +61,8 @@ export class PageWorlds {
     for (const isLast of [false, true])
       try {
         const contextId = await this.#worldOf(frame);
-        const asked = { expression, contextId, returnByValue: byValue, timeout: ASK_MS };
-        const { result } = await frame.target.send('Runtime.evaluate', asked, ASK_MS);
+        const params = { expression, contextId, returnByValue: byValue, timeout: ASK_MS };
+        const { result } = await frame.target.send('Runtime.evaluate', params, ASK_MS);
         return Object(result);
       } catch {
         // The document may have been replaced meanwhile, so try once more in the new one.
@@ -74,8 +74,8 @@ export class PageWorlds {
 
   /** Calls a function on an object that an earlier call returned. */
   async call(target: ObservedTarget, objectId: string, functionDeclaration: string, args: Args): Promise<JsonObject> {
-    const asked = { objectId, functionDeclaration, arguments: args.map(value => ({ value })), returnByValue: true };
-    const { result } = await target.send('Runtime.callFunctionOn', asked, ASK_MS).catch((): JsonObject => ({}));
+    const params = { objectId, functionDeclaration, arguments: args.map(value => ({ value })), returnByValue: true };
+    const { result } = await target.send('Runtime.callFunctionOn', params, ASK_MS).catch((): JsonObject => ({}));
     return Object(result);
   }
 
@@ -91,9 +91,9 @@ export class PageWorlds {
       const { className, objectId } = found;
       const isFrame = typeof className === 'string' && /^HTMLI?FrameElement$/.test(className);
       if (depth === DEPTH_MAX || !isFrame || typeof objectId !== 'string') return { frame, found, corner };
-      const inner = await this.#frameInside(frame, objectId, corner);
-      if (!inner) return { frame, found: {}, corner };
-      frame = inner;
+      const nestedFrame = await this.#frameInside(frame, objectId, corner);
+      if (!nestedFrame) return { frame, found: {}, corner };
+      frame = nestedFrame;
     }
   }
 
@@ -111,8 +111,8 @@ export class PageWorlds {
   }
 
   async #worldOf({ target, id }: Frame): Promise<number> {
-    const known = this.#worlds.get(target) ?? this.#listenTo(target);
-    const existing = known.get(id);
+    const worldsByFrame = this.#worlds.get(target) ?? this.#listenTo(target);
+    const existing = worldsByFrame.get(id);
     if (existing !== undefined) return existing;
     const { executionContextId } = await target.send(
       'Page.createIsolatedWorld',
@@ -120,7 +120,7 @@ export class PageWorlds {
       ASK_MS,
     );
     if (typeof executionContextId !== 'number') throw new Error('the frame has no isolated world');
-    known.set(id, executionContextId);
+    worldsByFrame.set(id, executionContextId);
     return executionContextId;
   }
 
@@ -129,14 +129,14 @@ export class PageWorlds {
    * another world.
    */
   #listenTo(target: ObservedTarget): Map<string, number> {
-    const known = new Map<string, number>();
-    this.#worlds.set(target, known);
+    const worldsByFrame = new Map<string, number>();
+    this.#worlds.set(target, worldsByFrame);
     target.on(method => {
-      if (method.startsWith('Page.frame')) known.clear();
+      if (method.startsWith('Page.frame')) worldsByFrame.clear();
     });
     target.whenGone(() => this.#worlds.delete(target));
     target.post('Page.enable');
-    return known;
+    return worldsByFrame;
   }
 }
 
@@ -148,6 +148,6 @@ export interface Point {
 function idsOf(tree: unknown): string[] {
   const { frame, childFrames } = Object(tree);
   const id = Object(frame).id;
-  const below = Array.isArray(childFrames) ? childFrames.flatMap(idsOf) : [];
-  return typeof id === 'string' ? [id, ...below] : below;
+  const nestedIds = Array.isArray(childFrames) ? childFrames.flatMap(idsOf) : [];
+  return typeof id === 'string' ? [id, ...nestedIds] : nestedIds;
 }

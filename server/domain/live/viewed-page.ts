@@ -61,10 +61,10 @@ export class ViewedPage implements Closeable {
   readonly #worlds: PageWorlds;
   readonly #isCovered: () => boolean;
   readonly #onChanged: () => void;
-  readonly #listening: Closeable;
+  readonly #subscription: Closeable;
   #state: PageState = INITIAL_STATE;
   #select: FoundSelect | undefined;
-  #chooser: number | undefined;
+  #fileInputNodeId: number | undefined;
   /** Pending until the page has acknowledged the last mouse move. */
   #pendingMove: Promise<void> | undefined;
   #nextMove: JsonObject | undefined;
@@ -82,7 +82,7 @@ export class ViewedPage implements Closeable {
     this.#worlds = new PageWorlds(target, remoteFrames);
     this.#isCovered = isCovered;
     this.#onChanged = changed;
-    this.#listening = target.on((method, params) => this.#event(method, params));
+    this.#subscription = target.on((method, params) => this.#event(method, params));
     target.post('Page.enable');
     void this.#readHistory();
   }
@@ -92,7 +92,7 @@ export class ViewedPage implements Closeable {
   }
 
   close(): void {
-    void this.#listening.close();
+    void this.#subscription.close();
   }
 
   /** Resolves when all input so far has been sent to the browser. */
@@ -146,11 +146,11 @@ export class ViewedPage implements Closeable {
   }
 
   key({ action, key, code, keyCode, text, location, repeats, modifiers, mac }: Input<'key'>): void {
-    const typed = action === 'down' && text !== '';
+    const isTyping = action === 'down' && text !== '';
     this.#input('Input.dispatchKeyEvent', {
-      type: action === 'up' ? 'keyUp' : typed ? 'keyDown' : 'rawKeyDown',
+      type: action === 'up' ? 'keyUp' : isTyping ? 'keyDown' : 'rawKeyDown',
       ...{ key, code, location, modifiers, windowsVirtualKeyCode: keyCode, autoRepeat: repeats },
-      ...(typed ? { text, unmodifiedText: text } : {}),
+      ...(isTyping ? { text, unmodifiedText: text } : {}),
       commands: action === 'down' ? commandsOf(key, modifiers, mac) : [],
     });
   }
@@ -176,9 +176,9 @@ export class ViewedPage implements Closeable {
       modifiers: 2,
       windowsVirtualKeyCode: key.toUpperCase().charCodeAt(0),
     };
-    const pressed = { type: 'rawKeyDown', ...event, commands: [isCut ? 'cut' : 'copy'] };
+    const keyDownEvent = { type: 'rawKeyDown', ...event, commands: [isCut ? 'cut' : 'copy'] };
     const text = await copiedText(this.#worlds, () =>
-      this.#target.send('Input.dispatchKeyEvent', pressed, COPY_TIMEOUT_MS).catch(() => {}),
+      this.#target.send('Input.dispatchKeyEvent', keyDownEvent, COPY_TIMEOUT_MS).catch(() => {}),
     );
     this.#input('Input.dispatchKeyEvent', { type: 'keyUp', ...event });
     return text;
@@ -213,8 +213,8 @@ export class ViewedPage implements Closeable {
 
   /** Chooses files by their paths inside the box. `paths` is empty if the viewer cancelled. */
   files(paths: readonly string[]): void {
-    const chooser = this.#chooser;
-    this.#chooser = undefined;
+    const chooser = this.#fileInputNodeId;
+    this.#fileInputNodeId = undefined;
     this.#update({ files: null });
     if (chooser !== undefined && paths.length > 0)
       this.#target.post('DOM.setFileInputFiles', { files: [...paths], backendNodeId: chooser });
@@ -252,11 +252,11 @@ export class ViewedPage implements Closeable {
       this.#swallowsRelease = false;
       return;
     }
-    const dragged = this.#dragData;
+    const dragMove = this.#dragData;
     this.#dragData = undefined;
-    if (dragged) {
+    if (dragMove) {
       await this.#pendingMove;
-      await this.#sendAndWait(dragged);
+      await this.#sendAndWait(dragMove);
     }
     this.#target.post(MOUSE, event);
   }
@@ -328,7 +328,7 @@ export class ViewedPage implements Closeable {
         return this.#update({ visible: params.visible === true });
       case 'Page.fileChooserOpened':
         if (typeof params.backendNodeId !== 'number') return;
-        this.#chooser = params.backendNodeId;
+        this.#fileInputNodeId = params.backendNodeId;
         return this.#update({ files: params.mode === 'selectMultiple' ? 'many' : 'one' });
       case 'Page.frameStartedLoading':
         return this.#update({ loading: true });
@@ -382,8 +382,8 @@ const [CTRL, META, SHIFT] = [2, 4, 8];
  * sent with the key.
  */
 function commandsOf(key: string, modifiers: number, mac: boolean): string[] {
-  const shortcut = (modifiers & ~SHIFT) === (mac ? META : CTRL);
-  if (!shortcut) return [];
+  const isShortcut = (modifiers & ~SHIFT) === (mac ? META : CTRL);
+  if (!isShortcut) return [];
   if (key.toLowerCase() === 'z' && modifiers & SHIFT) return ['redo'];
   const command = COMMANDS[key.toLowerCase()];
   return command ? [command] : [];

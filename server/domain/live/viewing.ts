@@ -49,14 +49,14 @@ export class Viewing implements Closeable {
   readonly #clock: Clock;
   readonly #watchPage: WatchPage;
   readonly #pages = new Map<string, { readonly target: ObservedTarget; readonly page: ViewedPage }>();
-  readonly #frames = new Set<ObservedTarget>();
+  readonly #iframeTargets = new Set<ObservedTarget>();
   readonly #listeners = new Set<(page: string | undefined) => void>();
   readonly #openListeners = new Set<(openedPage: OpenedPage) => void>();
   readonly #closing = new AbortController();
   readonly #icons = new Favicons(() => this.#notify(undefined));
   #observing: Promise<Closeable> | undefined;
   #infos: ReadonlyArray<Omit<TabState, 'visible'>> = [];
-  #reading: Promise<void> | undefined;
+  #tabsRead: Promise<void> | undefined;
 
   constructor(liveSession: LiveSession, watchPage: WatchPage, clock: Clock) {
     this.#liveSession = liveSession;
@@ -76,8 +76,8 @@ export class Viewing implements Closeable {
     this.#pages.clear();
     this.#listeners.clear();
     this.#openListeners.clear();
-    const observing = await this.#observing?.catch(() => undefined);
-    await observing?.close();
+    const activeObservation = await this.#observing?.catch(() => undefined);
+    await activeObservation?.close();
   }
 
   page(id: string): ViewedPage | undefined {
@@ -130,8 +130,8 @@ export class Viewing implements Closeable {
 
   #addTarget(target: ObservedTarget): void {
     if (target.kind === 'iframe') {
-      this.#frames.add(target);
-      target.whenGone(() => this.#frames.delete(target));
+      this.#iframeTargets.add(target);
+      target.whenGone(() => this.#iframeTargets.delete(target));
     }
     if (target.kind !== 'page') return;
     const page = new ViewedPage({
@@ -162,15 +162,15 @@ export class Viewing implements Closeable {
       while (top.parent) top = top.parent;
       return top;
     };
-    return new Map([...this.#frames].filter(frame => pageOf(frame) === page).map(frame => [frame.id, frame]));
+    return new Map([...this.#iframeTargets].filter(frame => pageOf(frame) === page).map(frame => [frame.id, frame]));
   }
 
   /** Reads the tabs after a delay. Only one read is pending at a time; it includes changes during the delay. */
   #readTabs(): Promise<void> {
-    this.#reading ??= this.#clock
+    this.#tabsRead ??= this.#clock
       .sleep(this.#infos.length === 0 ? 0 : TABS_SETTLE_MS, this.#closing.signal)
       .then(async () => {
-        this.#reading = undefined;
+        this.#tabsRead = undefined;
         return this.#liveSession.secrets.cleanAll(await this.#liveSession.browser.listPages());
       })
       .then(
@@ -180,7 +180,7 @@ export class Viewing implements Closeable {
         },
         () => {}, // the browser is ending
       );
-    return this.#reading;
+    return this.#tabsRead;
   }
 
   #notify(page: string | undefined): void {

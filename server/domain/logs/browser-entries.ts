@@ -45,19 +45,19 @@ export class BrowserEntries {
   /** Functions that convert an event into an entry, by kind of entry. */
   readonly #builders: Readonly<Record<BrowserKind, EntryBuilder>> = {
     console: (method, params, nowMs) => {
-      const said = consoleEntry(method, params);
-      return said && { at: plausibleTime(said.at ?? nowMs, nowMs), params: said.params };
+      const consoleFields = consoleEntry(method, params);
+      return consoleFields && { at: plausibleTime(consoleFields.at ?? nowMs, nowMs), params: consoleFields.params };
     },
     network: (method, params, nowMs) =>
       method === 'Network.dataReceived'
-        ? this.#count(params)
+        ? this.#countBytes(params)
         : this.#withLocation(networkParams(method, this.#withBytes(method, params)), params, nowMs),
     page: (method, params, nowMs) => this.#withLocation(pageParams(method, params), params, nowMs),
   };
 
   of(kind: BrowserKind, method: string, params: UntrustedObject, nowMs: number): BrowserEntry | undefined {
-    const made = this.#builders[kind](method, params, nowMs);
-    return made && { kind, method, ...made };
+    const entryContent = this.#builders[kind](method, params, nowMs);
+    return entryContent && { kind, method, ...entryContent };
   }
 
   #withLocation(filtered: JsonObject | undefined, params: UntrustedObject, nowMs: number): EntryContent | undefined {
@@ -72,7 +72,7 @@ export class BrowserEntries {
     return this.#offsetMs === undefined ? nowMs : plausibleTime(1000 * monotonicSeconds + this.#offsetMs, nowMs);
   }
 
-  #count(params: UntrustedObject): undefined {
+  #countBytes(params: UntrustedObject): undefined {
     const id = requestIdOf(params);
     const bytes = (this.#bytes.get(id) ?? 0) + (numberAt(params, 'dataLength') ?? 0);
     if (this.#bytes.size < COUNTED_REQUESTS_MAX || this.#bytes.has(id)) this.#bytes.set(id, bytes);

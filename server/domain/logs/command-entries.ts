@@ -39,8 +39,8 @@ const INPUT_FIELDS = [
   'yDistance',
   'speed',
 ];
-const input: ParamsFilter = params => plain(params, INPUT_FIELDS);
-const address: ParamsFilter = params => ({
+const inputParams: ParamsFilter = params => plain(params, INPUT_FIELDS);
+const addressParams: ParamsFilter = params => ({
   ...plain(params, [
     'frameId',
     'transitionType',
@@ -56,7 +56,7 @@ const address: ParamsFilter = params => ({
 });
 
 const PARAMS_FILTERS: Readonly<Record<string, ParamsFilter>> = {
-  'Page.navigate': address,
+  'Page.navigate': addressParams,
   'Page.reload': params => plain(params, ['ignoreCache', 'loaderId']),
   'Page.navigateToHistoryEntry': params => plain(params, ['entryId']),
   'Page.close': () => ({}),
@@ -75,24 +75,24 @@ const PARAMS_FILTERS: Readonly<Record<string, ParamsFilter>> = {
     functionDeclaration: scanExpression(textAt(params, 'functionDeclaration') ?? '').shape,
     ...(Array.isArray(params.arguments) ? { arguments: params.arguments.slice(0, 20).map(argument) } : {}),
   }),
-  'Input.dispatchKeyEvent': params => ({ ...input(params), ...key(params) }),
+  'Input.dispatchKeyEvent': params => ({ ...inputParams(params), ...key(params) }),
   'Input.insertText': () => ({ text: REDACTED }),
   'Input.imeSetComposition': () => ({ text: REDACTED }),
-  'Input.dispatchMouseEvent': input,
+  'Input.dispatchMouseEvent': inputParams,
   'Input.dispatchTouchEvent': params => ({
-    ...input(params),
+    ...inputParams(params),
     touchPoints: (Array.isArray(params.touchPoints) ? params.touchPoints : [])
       .slice(0, 10)
       .filter(isObject)
       .map(point => plain(point, ['x', 'y', 'id'])),
   }),
-  'Input.dispatchDragEvent': params => ({ ...input(params), data: REDACTED }),
+  'Input.dispatchDragEvent': params => ({ ...inputParams(params), data: REDACTED }),
   'Input.cancelDragging': () => ({}),
-  'Input.emulateTouchFromMouseEvent': input,
-  'Input.synthesizePinchGesture': input,
-  'Input.synthesizeScrollGesture': input,
-  'Input.synthesizeTapGesture': input,
-  'Target.createTarget': address,
+  'Input.emulateTouchFromMouseEvent': inputParams,
+  'Input.synthesizePinchGesture': inputParams,
+  'Input.synthesizeScrollGesture': inputParams,
+  'Input.synthesizeTapGesture': inputParams,
+  'Target.createTarget': addressParams,
   'Target.closeTarget': params => plain(params, ['targetId']),
   'Target.activateTarget': params => plain(params, ['targetId']),
   'Target.createBrowserContext': params => plain(params, ['disposeOnDetach']),
@@ -112,9 +112,9 @@ export const commandParams = (method: string, params: UntrustedObject): JsonObje
 
 /** Returns a named key such as Enter. Characters are not logged, because they would reveal what was typed. */
 function key(params: UntrustedObject): JsonObject {
-  const named = textAt(params, 'key');
-  if (named !== undefined && named.length > 1 && /^[A-Z][A-Za-z0-9]+$/.test(named)) return { key: named };
-  return named === undefined ? {} : { key: REDACTED };
+  const keyName = textAt(params, 'key');
+  if (keyName !== undefined && keyName.length > 1 && /^[A-Z][A-Za-z0-9]+$/.test(keyName)) return { key: keyName };
+  return keyName === undefined ? {} : { key: REDACTED };
 }
 
 /** Returns only the kind of the argument. */
@@ -135,13 +135,13 @@ export function mayReturnSecrets(method: string, params: UntrustedObject): boole
 }
 
 /** Returns the logged fields of a response. `received` is the parsed message. */
-export function commandResult(method: string, isSecret: boolean, received: UntrustedObject): JsonObject {
-  const error = objectAt(received, 'error');
+export function commandResult(method: string, isSecret: boolean, responseMessage: UntrustedObject): JsonObject {
+  const error = objectAt(responseMessage, 'error');
   if (error)
     return {
       error: { ...plain(error, ['code']), message: text((textAt(error, 'message') ?? '').slice(0, ERROR_CHARS_MAX)) },
     };
-  const result = objectAt(received, 'result') ?? {};
+  const result = objectAt(responseMessage, 'result') ?? {};
   switch (method) {
     case EVALUATE:
     case FUNCTION_METHOD:
@@ -157,12 +157,17 @@ export function commandResult(method: string, isSecret: boolean, received: Untru
 }
 
 function evaluationResult(isSecret: boolean, result: UntrustedObject): JsonObject {
-  const thrown = objectAt(result, 'exceptionDetails');
+  const thrownDetails = objectAt(result, 'exceptionDetails');
   const value = objectAt(result, 'result');
   return {
     ...(value ? { result: isSecret ? withoutText(value) : remoteObject(value) } : {}),
-    ...(thrown
-      ? { exceptionDetails: { text: text(textAt(thrown, 'text') ?? ''), ...withException(thrown, isSecret) } }
+    ...(thrownDetails
+      ? {
+          exceptionDetails: {
+            text: text(textAt(thrownDetails, 'text') ?? ''),
+            ...withException(thrownDetails, isSecret),
+          },
+        }
       : {}),
   };
 }

@@ -59,7 +59,7 @@ export class CommandLog implements CommandTap {
   readonly methods = LOGGED_COMMANDS;
   readonly #parts: CommandLogParts;
   readonly #queue: Array<() => void> = [];
-  #scheduled = false;
+  #isScheduled = false;
   #credit = COMMANDS_AT_ONCE;
   #creditUpdatedMs: number;
 
@@ -75,16 +75,16 @@ export class CommandLog implements CommandTap {
     const { log, clock } = this.#parts;
     const isLogged = log.takes('command') && (this.#hasCredit() || log.drop('command', 'rate'));
     if (!isLogged && !mayType(observed)) return undefined;
-    const asked: LoggedCommand = { ...observed, at: clock.now().getTime(), isSecret: true, kept: undefined };
-    this.#defer(() => this.#read(asked, isLogged));
+    const pendingCommand: LoggedCommand = { ...observed, at: clock.now().getTime(), isSecret: true, kept: undefined };
+    this.#defer(() => this.#readCommand(pendingCommand, isLogged));
     if (!isLogged) return undefined;
     return response => {
       const answeredAt = clock.now().getTime();
-      this.#defer(() => this.#logResponse(asked, response, answeredAt));
+      this.#defer(() => this.#logResponse(pendingCommand, response, answeredAt));
     };
   }
 
-  #read(loggedCommand: LoggedCommand, isLogged: boolean): void {
+  #readCommand(loggedCommand: LoggedCommand, isLogged: boolean): void {
     const { method, message = EMPTY_BUFFER } = loggedCommand;
     const parsed = message.length > COMMAND_BYTES_MAX ? undefined : parse(message);
     const params = isObject(parsed?.params) ? parsed.params : {};
@@ -164,9 +164,9 @@ export class CommandLog implements CommandTap {
   #defer(work: () => void): void {
     this.#queue.push(work);
     if (this.#queue.length > QUEUE_MAX) this.#runDeferred(1);
-    if (this.#scheduled) return;
-    this.#scheduled = true;
-    setImmediate(this.#work);
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    setImmediate(this.#runBatch);
   }
 
   #runDeferred(max: number): void {
@@ -178,10 +178,10 @@ export class CommandLog implements CommandTap {
     (work: () => void) => work(),
   );
 
-  readonly #work = (): void => {
+  readonly #runBatch = (): void => {
     this.#runDeferred(BATCH);
-    this.#scheduled = this.#queue.length > 0;
-    if (this.#scheduled) setImmediate(this.#work);
+    this.#isScheduled = this.#queue.length > 0;
+    if (this.#isScheduled) setImmediate(this.#runBatch);
   };
 }
 

@@ -100,13 +100,13 @@ function property(entry: UntrustedObject): JsonObject {
   const name = truncate(textAt(entry, 'name') ?? '', PROPERTY_CHARS_MAX);
   const value = textAt(entry, 'value')?.slice(0, 2 * PROPERTY_CHARS_MAX);
   const pair = value === undefined ? undefined : redactText(`${name}: ${JSON.stringify(value)}`);
-  const hidden = pair !== undefined && pair !== `${name}: ${JSON.stringify(value)}`;
+  const isRedacted = pair !== undefined && pair !== `${name}: ${JSON.stringify(value)}`;
   return {
     name,
     ...plain(entry, ['type', 'subtype']),
     ...(value === undefined
       ? {}
-      : { value: truncate(hidden ? (pair ?? '').slice(name.length + 2) : value, PROPERTY_CHARS_MAX) }),
+      : { value: truncate(isRedacted ? (pair ?? '').slice(name.length + 2) : value, PROPERTY_CHARS_MAX) }),
   };
 }
 

@@ -34,17 +34,17 @@ export function lineOf(entry: LogEntry): string {
 
 /** Parses a stored line. Undefined if it does not have the current format. */
 export function entryOf(line: string): LogEntry | undefined {
-  const read = parseJson(line);
-  return isEntry(read) ? read : undefined;
+  const parsed = parseJson(line);
+  return isEntry(parsed) ? parsed : undefined;
 }
 
-const isEntry = (read: unknown): read is LogEntry =>
-  isObject(read) &&
-  typeof read.at === 'number' &&
-  typeof read.method === 'string' &&
-  typeof read.kind === 'string' &&
-  (read.kind === 'any' || isKind(read.kind)) &&
-  isObject(read.params);
+const isEntry = (value: unknown): value is LogEntry =>
+  isObject(value) &&
+  typeof value.at === 'number' &&
+  typeof value.method === 'string' &&
+  typeof value.kind === 'string' &&
+  (value.kind === 'any' || isKind(value.kind)) &&
+  isObject(value.params);
 
 export const isKind = (word: string): word is LogKind => LOG_KINDS.some(kind => kind === word);
 

@@ -33,7 +33,7 @@ export function scanExpression(expression: string): ScannedExpression {
 class Scan {
   readonly #text: string;
   readonly quoted: string[] = [];
-  #at = 0;
+  #position = 0;
   readonly #output: string[] = [];
   /**
    * The last characters of the output. They are kept separately, because the output is a list of pieces, and joining it
@@ -50,7 +50,7 @@ class Scan {
    * the result would then be unreliable.
    */
   run(): string | undefined {
-    while (this.#at < this.#text.length) if (!this.#step()) return undefined;
+    while (this.#position < this.#text.length) if (!this.#step()) return undefined;
     return this.#output.join('');
   }
 
@@ -60,49 +60,50 @@ class Scan {
   }
 
   #step(): boolean {
-    PLAIN.lastIndex = this.#at;
-    const [plain] = PLAIN.exec(this.#text) ?? [];
-    if (plain !== undefined) {
-      this.#append(plain);
-      this.#at += plain.length;
+    PLAIN.lastIndex = this.#position;
+    const [plainText] = PLAIN.exec(this.#text) ?? [];
+    if (plainText !== undefined) {
+      this.#append(plainText);
+      this.#position += plainText.length;
       return true;
     }
-    const character = this.#text[this.#at] ?? '';
-    const two = this.#text.slice(this.#at, this.#at + 2);
-    if (two === '//') return this.#skipTo(/\n|$/g, false);
-    if (two === '/*') return this.#skipTo(/\*\//g, true);
+    const character = this.#text[this.#position] ?? '';
+    const nextTwo = this.#text.slice(this.#position, this.#position + 2);
+    if (nextTwo === '//') return this.#skipTo(/\n|$/g, false);
+    if (nextTwo === '/*') return this.#skipTo(/\*\//g, true);
     if (character === '"' || character === "'" || character === '`') return this.#string(character);
     if (character === '/' && BEFORE_REGEXP.test(this.#tail)) return this.#pattern();
     this.#append(character);
-    this.#at++;
+    this.#position++;
     return true;
   }
 
   /** Skips a comment. Comments are removed, because they may contain anything. */
   #skipTo(end: RegExp, mustEnd: boolean): boolean {
-    end.lastIndex = this.#at + 2;
-    const found = end.exec(this.#text);
-    if (!found && mustEnd) return false;
-    this.#at = found ? found.index + found[0].length : this.#text.length;
+    end.lastIndex = this.#position + 2;
+    const endMatch = end.exec(this.#text);
+    if (!endMatch && mustEnd) return false;
+    this.#position = endMatch ? endMatch.index + endMatch[0].length : this.#text.length;
     this.#append(' ');
     return true;
   }
 
   /** Redacts a string literal. A template literal, including its expressions, is treated as one string. */
   #string(quote: string): boolean {
-    const from = this.#at + 1;
+    const from = this.#position + 1;
     for (let at = from; at < this.#text.length; at++) {
       const character = this.#text[at];
       if (character === '\\') at++;
       else if (character === '\n' && quote !== '`') return false;
       else if (character === quote) {
-        const inner = this.#text.slice(from, at);
+        const literalContent = this.#text.slice(from, at);
         // A template literal may contain another one. The end of the outer one is not searched for: the rest is
         // redacted.
-        if (quote === '`' && inner.includes('${') && this.#text.indexOf('`', at + 1) >= 0) return this.#redactRest();
-        this.quoted.push(unescapeContent(inner));
-        this.#append(inner === '' ? quote + quote : quote + REDACTED + quote);
-        this.#at = at + 1;
+        if (quote === '`' && literalContent.includes('${') && this.#text.indexOf('`', at + 1) >= 0)
+          return this.#redactRest();
+        this.quoted.push(unescapeContent(literalContent));
+        this.#append(literalContent === '' ? quote + quote : quote + REDACTED + quote);
+        this.#position = at + 1;
         return true;
       }
     }
@@ -111,21 +112,21 @@ class Scan {
 
   #redactRest(): boolean {
     this.#append(REDACTED);
-    this.#at = this.#text.length;
+    this.#position = this.#text.length;
     return true;
   }
 
   #pattern(): boolean {
-    let inClass = false;
-    for (let at = this.#at + 1; at < this.#text.length; at++) {
+    let isInClass = false;
+    for (let at = this.#position + 1; at < this.#text.length; at++) {
       const character = this.#text[at];
       if (character === '\\') at++;
       else if (character === '\n') return false;
-      else if (character === '[') inClass = true;
-      else if (character === ']') inClass = false;
-      else if (character === '/' && !inClass) {
+      else if (character === '[') isInClass = true;
+      else if (character === ']') isInClass = false;
+      else if (character === '/' && !isInClass) {
         this.#append(`/${REDACTED}/`);
-        this.#at = at + 1;
+        this.#position = at + 1;
         return true;
       }
     }

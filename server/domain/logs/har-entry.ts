@@ -41,7 +41,7 @@ export function harEntry(hop: Hop): HarEntry {
   return {
     ...(hop.pageRef === undefined ? {} : { pageref: hop.pageRef }),
     startedDateTime: new Date(startedMs(hop)).toISOString(),
-    time: total(timings),
+    time: totalMs(timings),
     request: {
       method: textAt(request, 'method') ?? 'GET',
       url,
@@ -74,11 +74,11 @@ export const startedMs = (hop: Hop): number => {
 function responseOf(hop: Hop, version: string): HarEntry {
   const { received, receivedExtra, finished, failed } = hop;
   const headers = headersOf(objectAt(receivedExtra, 'headers') ?? objectAt(received, 'headers'));
-  const cached = fromCache(hop)._fromCache !== undefined;
-  const transferred = cached
+  const isCached = fromCache(hop)._fromCache !== undefined;
+  const transferred = isCached
     ? 0
     : (numberAt(finished, 'encodedDataLength') ?? numberAt(received, 'encodedDataLength') ?? 0);
-  const body = cached ? 0 : Math.max(0, Math.round(transferred - (numberAt(received, 'encodedDataLength') ?? 0)));
+  const body = isCached ? 0 : Math.max(0, Math.round(transferred - (numberAt(received, 'encodedDataLength') ?? 0)));
   const size = Math.round(numberAt(finished, 'dataLength') ?? 0);
   const errorText = textAt(failed, 'errorText');
   return {
@@ -126,11 +126,11 @@ function timingsOf(hop: Hop): Timings {
     return { blocked: -1, dns: -1, ssl: -1, connect: -1, send: 0, wait: 0, receive: wholeMs };
   const at = (name: string): number => numberAt(timing, name) ?? -1;
   const queueing = ms(1000 * (requestSeconds - sentSeconds));
-  const first = [at('dnsStart'), at('connectStart'), at('sendStart')].find(value => value >= 0) ?? 0;
+  const firstStepMs = [at('dnsStart'), at('connectStart'), at('sendStart')].find(value => value >= 0) ?? 0;
   const headersMs = at('receiveHeadersEnd');
   const receive = endSeconds === undefined ? 0 : ms(1000 * (endSeconds - requestSeconds) - headersMs);
   return {
-    blocked: ms(queueing + first),
+    blocked: ms(queueing + firstStepMs),
     dns: step(at('dnsStart'), at('dnsEnd')),
     ssl: step(at('sslStart'), at('sslEnd')),
     connect: step(at('connectStart'), at('connectEnd')),
@@ -145,7 +145,7 @@ const step = (start: number, end: number): number => (start < 0 ? -1 : ms(end - 
 
 const ms = (value: number): number => Math.round(1000 * Math.max(0, value)) / 1000;
 
-const total = ({ blocked, dns, connect, send, wait, receive }: Timings): number =>
+const totalMs = ({ blocked, dns, connect, send, wait, receive }: Timings): number =>
   ms([blocked, dns, connect, send, wait, receive].reduce((sum, part) => sum + Math.max(0, part), 0));
 
 function headersOf(headers: UntrustedObject | undefined): Pair[] {

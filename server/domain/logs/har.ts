@@ -20,7 +20,7 @@ interface Chain {
   endedAtEntry: number | undefined;
 }
 
-interface Load {
+interface PageLoad {
   readonly id: string;
   startedMs: number;
   title: string;
@@ -32,34 +32,34 @@ export async function* harOf(entries: AsyncIterable<LogEntry>, version: string):
   const creator = { name: 'Berth', version };
   yield `{"log":{"version":"1.2","creator":${JSON.stringify(creator)},"entries":[`;
   let separator = '';
-  const piece = (finishedEntries: readonly HarEntry[]): string => {
+  const serialize = (finishedEntries: readonly HarEntry[]): string => {
     const text = finishedEntries.map(entry => JSON.stringify(entry)).join(',\n');
-    const whole = text === '' ? '' : separator + text;
+    const textWithSeparator = text === '' ? '' : separator + text;
     if (text !== '') separator = ',\n';
-    return whole;
+    return textWithSeparator;
   };
   for await (const entry of entries) {
-    const text = piece(assembly.take(entry));
+    const text = serialize(assembly.take(entry));
     if (text !== '') yield text;
   }
-  yield piece(assembly.rest());
+  yield serialize(assembly.rest());
   yield `],"pages":${JSON.stringify(assembly.pages)}}}`;
 }
 
 export class HarAssembly {
   readonly #chains = new Map<string, Chain>();
-  readonly #loads = new Map<string, Load>();
+  readonly #loads = new Map<string, PageLoad>();
   /**
    * The id of the main frame of each page, by page number. `#current` contains the current load of each page, also by
    * page number.
    */
   readonly #mainFrames = new Map<number, string>();
-  readonly #current = new Map<number, Load>();
-  #count = 0;
+  readonly #currentLoads = new Map<number, PageLoad>();
+  #entryCount = 0;
 
   /** Adds the next entry. Returns the requests that are now complete. */
   take(entry: LogEntry): HarEntry[] {
-    this.#count++;
+    this.#entryCount++;
     if (entry.kind === 'page') this.#page(entry);
     else if (entry.kind === 'network') this.#network(entry);
     return this.#takeSettled();
@@ -125,11 +125,11 @@ export class HarAssembly {
       case 'Network.loadingFinished':
       case 'Network.webSocketClosed':
         if (last) last.finished = entry.params;
-        chain.endedAtEntry = this.#count;
+        chain.endedAtEntry = this.#entryCount;
         return;
       case 'Network.loadingFailed':
         if (last) last.failed = entry.params;
-        chain.endedAtEntry = this.#count;
+        chain.endedAtEntry = this.#entryCount;
         return;
       case 'Network.webSocketFrameError':
         if (last) last.failed = { ...entry.params, errorText: textAt(entry.params, 'errorMessage') ?? '' };
@@ -172,8 +172,8 @@ export class HarAssembly {
   }
 
   #chainOf(id: string): Chain {
-    const known = this.#chains.get(id);
-    if (known) return known;
+    const knownChain = this.#chains.get(id);
+    if (knownChain) return knownChain;
     const chain: Chain = { hops: [], sentExtras: [], receivedExtras: [], endedAtEntry: undefined };
     this.#chains.set(id, chain);
     return chain;
@@ -185,11 +185,11 @@ export class HarAssembly {
    */
   #pageRef({ page, params, frameId, loaderId, at }: LogEntry): string | undefined {
     if (page === undefined) return undefined;
-    const own = loaderId === undefined ? undefined : this.#loads.get(loaderId);
-    if (own) return own.id;
+    const knownLoad = loaderId === undefined ? undefined : this.#loads.get(loaderId);
+    if (knownLoad) return knownLoad.id;
     const isDocument = params.type === 'Document' && loaderId !== undefined && params.requestId === loaderId;
     const isMain = frameId !== undefined && (this.#mainFrames.get(page) ?? frameId) === frameId;
-    if (!isDocument || !isMain) return this.#current.get(page)?.id;
+    if (!isDocument || !isMain) return this.#currentLoads.get(page)?.id;
     this.#mainFrames.set(page, frameId);
     const load = this.#loadOf(page, loaderId, at);
     load.startedMs = startedMs({ ...EMPTY, at, sent: params });
@@ -197,23 +197,23 @@ export class HarAssembly {
     return load.id;
   }
 
-  #loadOf(page: number, loaderId: string, at: number): Load {
-    const known = this.#loads.get(loaderId);
-    const load = known ?? { id: `page_${this.#loads.size + 1}`, startedMs: at, title: '', loadMs: undefined };
+  #loadOf(page: number, loaderId: string, at: number): PageLoad {
+    const existingLoad = this.#loads.get(loaderId);
+    const load = existingLoad ?? { id: `page_${this.#loads.size + 1}`, startedMs: at, title: '', loadMs: undefined };
     this.#loads.set(loaderId, load);
-    this.#current.set(page, load);
+    this.#currentLoads.set(page, load);
     return load;
   }
 
   #takeSettled(): HarEntry[] {
-    const done: HarEntry[] = [];
+    const settledEntries: HarEntry[] = [];
     for (const [id, { endedAtEntry }] of this.#chains) {
-      const isLate = endedAtEntry !== undefined && this.#count - endedAtEntry > SETTLING_ENTRIES;
+      const isLate = endedAtEntry !== undefined && this.#entryCount - endedAtEntry > SETTLING_ENTRIES;
       // The map is in order of start, so the first request that is not complete ends the loop.
       if (!isLate && this.#chains.size <= OPEN_REQUESTS_MAX) break;
-      done.push(...this.#finish(id));
+      settledEntries.push(...this.#finish(id));
     }
-    return done;
+    return settledEntries;
   }
 
   #finish(id: string): HarEntry[] {

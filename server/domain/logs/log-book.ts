@@ -25,7 +25,7 @@ export interface BlockedNavigation {
 
 export class LogBook {
   readonly #parts: LogBookParts;
-  readonly #open = new Map<SessionId, SessionLog>();
+  readonly #openLogs = new Map<SessionId, SessionLog>();
 
   constructor(parts: LogBookParts) {
     this.#parts = parts;
@@ -39,30 +39,30 @@ export class LogBook {
     const parts = { ...this.#parts, application: row.applicationId, session: row.id };
     const log = new SessionLog(parts, stored && { ...stored, consoleStoredUntilMs: consoleStoredUntil(stored.lines) });
     if (!isNew) log.gap((stored?.written ?? row.startedAt ?? row.createdAt).getTime(), clock.now().getTime());
-    this.#open.set(row.id, log);
+    this.#openLogs.set(row.id, log);
     return log;
   }
 
   async end(session: SessionId): Promise<void> {
-    const log = this.#open.get(session);
-    this.#open.delete(session);
+    const log = this.#openLogs.get(session);
+    this.#openLogs.delete(session);
     await log?.close();
   }
 
   /** Logs that the session's network rules refused a navigation. Does nothing if the session has no log. */
   navigationBlocked(session: SessionId, { url, reason, targetId, isCovered }: BlockedNavigation): void {
-    const log = this.#open.get(session);
+    const log = this.#openLogs.get(session);
     const page = log?.pageOf?.(targetId);
     const place = { frameId: targetId, ...(page === undefined ? {} : { page }) };
     const at = this.#parts.clock.now().getTime();
     const params = { url: redactUrl(log?.secrets.clean(url) ?? ''), reason };
-    const kept = isCovered ? withoutTyped(params) : params;
-    log?.add({ at, kind: 'page', method: 'Page.navigationBlocked', ...place, params: kept });
+    const loggedParams = isCovered ? withoutTyped(params) : params;
+    log?.add({ at, kind: 'page', method: 'Page.navigationBlocked', ...place, params: loggedParams });
   }
 
   /** Writes the new entries of all logs. Run by a clock task. */
   async write(): Promise<{ failed: number }> {
-    await Promise.all([...this.#open.values()].map(log => log.write()));
+    await Promise.all([...this.#openLogs.values()].map(log => log.write()));
     return { failed: 0 };
   }
 }
@@ -74,6 +74,6 @@ export class LogBook {
 function consoleStoredUntil(lines: readonly string[]): number {
   const entries = lines.map(entryOf).filter(entry => entry !== undefined);
   if (entries.length === 0) return 0;
-  const said = entries.filter(({ kind }) => kind === 'console').map(({ at }) => at);
-  return said.length > 0 ? Math.max(...said) : Math.min(...entries.map(({ at }) => at));
+  const consoleTimes = entries.filter(({ kind }) => kind === 'console').map(({ at }) => at);
+  return consoleTimes.length > 0 ? Math.max(...consoleTimes) : Math.min(...entries.map(({ at }) => at));
 }

@@ -60,8 +60,8 @@ export class LogService implements Logs, Closeable {
       bytes += 2 * line.length;
       entries.push(viewOf(session.id, entry));
     }
-    const named = lastNumber > 0 || query.after !== undefined;
-    return { entries, ...(named ? { nextAfter: `${lastNumber}` } : {}), state: this.#stateOf(session) };
+    const hasPosition = lastNumber > 0 || query.after !== undefined;
+    return { entries, ...(hasPosition ? { nextAfter: `${lastNumber}` } : {}), state: this.#stateOf(session) };
   }
 
   async *follow(
@@ -80,15 +80,15 @@ export class LogService implements Logs, Closeable {
       while (!signal.aborted) {
         const isComplete = this.#isComplete(session);
         const batch: NumberedLog[] = [];
-        let read = 0;
+        let readCount = 0;
         for await (const { id: number, line } of this.#lines(session, after, filter.kinds, STREAM_CHUNKS)) {
-          if (read++ >= STREAM_BATCH) break;
+          if (readCount++ >= STREAM_BATCH) break;
           after = number;
           const entry = entryOf(line);
           if (entry && isRequested(entry, filter)) batch.push({ id: `${number}`, entry: viewOf(session.id, entry) });
         }
-        const isCaughtUp = read <= STREAM_BATCH;
-        if (isFirst && isComplete && read === 0) return;
+        const isCaughtUp = readCount <= STREAM_BATCH;
+        if (isFirst && isComplete && readCount === 0) return;
         yield batch;
         isFirst = false;
         if (isComplete && isCaughtUp) return;
@@ -127,11 +127,11 @@ export class LogService implements Logs, Closeable {
     { applicationId, id }: SessionRow,
     after: number,
     kinds: readonly LogKind[] | undefined,
-    atOnce = CHUNKS_AT_ONCE,
+    chunksAtOnce = CHUNKS_AT_ONCE,
   ): AsyncGenerator<NumberedLine, void> {
     const pace = new Pace();
     for (let from = after; ; ) {
-      const page = { after: from, limit: atOnce, ...(kinds ? { kinds: [...kinds, 'any'] } : {}) };
+      const page = { after: from, limit: chunksAtOnce, ...(kinds ? { kinds: [...kinds, 'any'] } : {}) };
       const chunks = await this.#parts.logs.read(applicationId, id, page);
       for (const { first, lines } of chunks)
         for (const [index, line] of lines.entries()) {
@@ -140,7 +140,7 @@ export class LogService implements Logs, Closeable {
           from = first + index;
           yield { id: from, line };
         }
-      if (chunks.length < atOnce) return;
+      if (chunks.length < chunksAtOnce) return;
     }
   }
 

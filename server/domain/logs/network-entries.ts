@@ -8,7 +8,7 @@ const ERROR_CHARS_MAX = 500;
 
 type ParamsFilter = (params: UntrustedObject) => JsonObject;
 
-const RESPONSE_FACTS = [
+const RESPONSE_FIELDS = [
   'status',
   'statusText',
   'charset',
@@ -24,7 +24,7 @@ const RESPONSE_FACTS = [
   'protocol',
   'securityState',
 ] as const;
-const REQUEST_FACTS = ['method', 'hasPostData', 'initialPriority', 'referrerPolicy', 'isLinkPreload', 'isSameSite'];
+const REQUEST_FIELDS = ['method', 'hasPostData', 'initialPriority', 'referrerPolicy', 'isLinkPreload', 'isSameSite'];
 
 const PARAMS_FILTERS: Readonly<Record<string, ParamsFilter>> = {
   'Network.requestWillBeSent': params => ({
@@ -73,9 +73,9 @@ const PARAMS_FILTERS: Readonly<Record<string, ParamsFilter>> = {
  * `Network.dataReceived`.
  */
 export function networkParams(method: string, params: UntrustedObject): JsonObject | undefined {
-  const keep = PARAMS_FILTERS[method];
-  if (!keep) return undefined;
-  return { ...plain(params, ['requestId']), ...keep(params) };
+  const paramsFilter = PARAMS_FILTERS[method];
+  if (!paramsFilter) return undefined;
+  return { ...plain(params, ['requestId']), ...paramsFilter(params) };
 }
 
 function headersOnly(params: UntrustedObject): JsonObject {
@@ -87,7 +87,7 @@ function request(requestParams: UntrustedObject | undefined): JsonObject {
   return {
     url: redactUrl(textAt(requestParams, 'url') ?? ''),
     ...(fragment === undefined ? {} : { urlFragment: redactUrl(fragment) }),
-    ...plain(requestParams, REQUEST_FACTS),
+    ...plain(requestParams, REQUEST_FIELDS),
     headers: redactHeaders(objectAt(requestParams, 'headers') ?? {}),
   };
 }
@@ -96,7 +96,7 @@ function response(responseParams: UntrustedObject | undefined): JsonObject {
   const timing = objectAt(responseParams, 'timing');
   return {
     url: redactUrl(textAt(responseParams, 'url') ?? ''),
-    ...plain(responseParams, RESPONSE_FACTS),
+    ...plain(responseParams, RESPONSE_FIELDS),
     mimeType: truncate(textAt(responseParams, 'mimeType') ?? '', MIME_CHARS_MAX),
     headers: redactHeaders(objectAt(responseParams, 'headers') ?? {}),
     ...(timing ? { timing: plain(timing, Object.keys(timing).slice(0, 40)) } : {}),
@@ -105,14 +105,14 @@ function response(responseParams: UntrustedObject | undefined): JsonObject {
 
 /** Returns the URL of the initiating script, without the rest of the stack. */
 function initiator(params: UntrustedObject): JsonObject {
-  const by = objectAt(params, 'initiator');
-  if (!by) return {};
-  const frames = objectAt(by, 'stack')?.callFrames;
+  const initiatorParams = objectAt(params, 'initiator');
+  if (!initiatorParams) return {};
+  const frames = objectAt(initiatorParams, 'stack')?.callFrames;
   const frame = Array.isArray(frames) && isObject(frames[0]) ? frames[0] : undefined;
   return {
     initiator: {
-      ...plain(by, ['type', 'lineNumber']),
-      ...address(by, 'url'),
+      ...plain(initiatorParams, ['type', 'lineNumber']),
+      ...address(initiatorParams, 'url'),
       ...(frame ? { ...address(frame, 'url'), ...plain(frame, ['lineNumber', 'functionName']) } : {}),
     },
   };

@@ -31,11 +31,11 @@ const COMMON_WORDS = /^(code|state|key|auth|session|nonce|pin|ticket|verifier|as
 const NAME_CHARS_MAX = 128;
 
 export function isSecretName(name: string): boolean {
-  const plain = name
+  const normalized = name
     .slice(0, NAME_CHARS_MAX)
     .toLowerCase()
     .replace(/[^a-z0-9]/g, '');
-  return SECRET_NAMES.test(plain) || SECRET_PARTS.test(plain);
+  return SECRET_NAMES.test(normalized) || SECRET_PARTS.test(normalized);
 }
 
 const SECRET_HEADERS: ReadonlySet<string> = new Set([
@@ -82,23 +82,25 @@ const withoutUserInfo = (url: string): string =>
   url.replace(/^(\s*(?:[a-z][a-z0-9+.-]*:)+[/\\]{2,})([^/\\?#]*)@/i, (_, head: string) => `${head}${REDACTED}@`);
 
 function withoutSecretParameters(url: string, depth: number): string {
-  const at = url.search(/[?#;]/);
-  if (at < 0) return url;
-  const tail = url.slice(at).replace(/([?&#;/]|^)([^=&?#;/]{1,128})=([^&#;]*)/g, (match, prefix, name, value) => {
-    if (value === '') return match;
-    if (isSecretName(decode(name))) return `${prefix}${name}=${REDACTED}`;
-    return `${prefix}${name}=${redactNestedUrl(value, depth)}`;
-  });
-  return url.slice(0, at) + tail;
+  const tailStart = url.search(/[?#;]/);
+  if (tailStart < 0) return url;
+  const tail = url
+    .slice(tailStart)
+    .replace(/([?&#;/]|^)([^=&?#;/]{1,128})=([^&#;]*)/g, (match, prefix, name, value) => {
+      if (value === '') return match;
+      if (isSecretName(decode(name))) return `${prefix}${name}=${REDACTED}`;
+      return `${prefix}${name}=${redactNestedUrl(value, depth)}`;
+    });
+  return url.slice(0, tailStart) + tail;
 }
 
 /** Redacts a parameter value that is itself a URL with secrets. */
 function redactNestedUrl(value: string, depth: number): string {
-  const inner = decode(value);
-  if (!/[?#@]/.test(inner) || !/^[a-z]+:|^\//i.test(inner)) return value;
+  const decoded = decode(value);
+  if (!/[?#@]/.test(decoded) || !/^[a-z]+:|^\//i.test(decoded)) return value;
   if (depth === 0) return REDACTED;
-  const clean = withoutSecretParameters(withoutUserInfo(inner), depth - 1);
-  return clean === inner ? value : encodeURIComponent(clean);
+  const clean = withoutSecretParameters(withoutUserInfo(decoded), depth - 1);
+  return clean === decoded ? value : encodeURIComponent(clean);
 }
 
 function decode(text: string): string {
@@ -112,17 +114,17 @@ function decode(text: string): string {
 /** Redacts secrets in header values. Names are kept, so that readers see that there was a credential. */
 export function redactHeaders(headers: Readonly<Record<string, unknown>>): Record<string, string> {
   const kept: Record<string, string> = {};
-  for (const [said, value] of Object.entries(headers).slice(0, HEADERS_MAX)) {
-    const name = boundedText(said, HEADER_NAME_CHARS_MAX);
+  for (const [rawName, value] of Object.entries(headers).slice(0, HEADERS_MAX)) {
+    const name = boundedText(rawName, HEADER_NAME_CHARS_MAX);
     if (typeof value === 'string') kept[name] = redactHeader(name, value);
   }
   return kept;
 }
 
 function redactHeader(name: string, text: string): string {
-  const plain = name.toLowerCase();
-  if (SECRET_HEADERS.has(plain) || isSecretName(plain)) return REDACTED;
-  if (URL_HEADERS.has(plain)) return truncate(redactText(redactUrl(text)), HEADER_CHARS_MAX);
+  const lowerName = name.toLowerCase();
+  if (SECRET_HEADERS.has(lowerName) || isSecretName(lowerName)) return REDACTED;
+  if (URL_HEADERS.has(lowerName)) return truncate(redactText(redactUrl(text)), HEADER_CHARS_MAX);
   return truncate(redactText(text), HEADER_CHARS_MAX);
 }
 
@@ -154,12 +156,12 @@ export function redactText(rawText: string): string {
 /** Redacts the JSON Web Tokens in a run. A token has two or three parts separated by dots. */
 function withoutJwts(run: string): string {
   const parts = run.split('.');
-  const kept: string[] = [];
+  const cleanParts: string[] = [];
   for (let at = 0; at < parts.length; at++) {
     const part = parts[at] ?? '';
     const isToken = JWT_HEAD.test(part) && (parts[at + 1] ?? '').length >= 6;
-    kept.push(isToken ? part.replace(JWT_HEAD, REDACTED) : part);
+    cleanParts.push(isToken ? part.replace(JWT_HEAD, REDACTED) : part);
     if (isToken) at += 2;
   }
-  return kept.join('.');
+  return cleanParts.join('.');
 }

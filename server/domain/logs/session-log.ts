@@ -68,7 +68,7 @@ export class SessionLog {
   #pendingBytes = 0;
   /** Numbered chunks that are not stored yet, or that may still grow. */
   #chunks: Chunk[] = [];
-  #next: number;
+  #nextNumber: number;
   #writing: Promise<void> | undefined;
   #hasWarned = false;
   /** True if the last write failed. */
@@ -77,8 +77,8 @@ export class SessionLog {
   constructor(parts: SessionLogParts, storedState: StoredState = { last: 0, kinds: {}, consoleStoredUntilMs: 0 }) {
     this.#parts = parts;
     this.consoleUntilMs = storedState.consoleStoredUntilMs;
-    this.#next = storedState.last + 1;
-    this.#usage = usedOf(storedState.kinds);
+    this.#nextNumber = storedState.last + 1;
+    this.#usage = usageOf(storedState.kinds);
   }
 
   /** Whether an entry of this kind would be stored. If not, it is counted as dropped. Called before an entry is made. */
@@ -95,18 +95,19 @@ export class SessionLog {
     const entry = this.secrets.cleanAll(logEntry);
     const line = lineOf(entry);
     const text = this.typed.occursIn(line) ? lineOf(this.typed.redact(entry)) : line;
-    const used = this.#usage[entry.kind];
-    used.entries++;
-    used.bytes += text.length;
+    const kindUsage = this.#usage[entry.kind];
+    kindUsage.entries++;
+    kindUsage.bytes += text.length;
     this.#push({ at: entry.at, kind: entry.kind, text });
     if (this.#pendingBytes > WRITE_NOW_BYTES && !this.#lastWriteFailed) void this.write();
   }
 
   /** Counts a dropped entry. */
   drop(kind: LogKind, reason: DropReason): false {
-    const known = this.#droppedByKind.get(kind);
-    if (known && known.reason !== reason) this.#writeMarker(kind, known);
-    const dropped = known?.reason === reason ? known : { reason, count: 0, fromMs: 0, markers: 0, nextMarkerMs: 0 };
+    const previous = this.#droppedByKind.get(kind);
+    if (previous && previous.reason !== reason) this.#writeMarker(kind, previous);
+    const dropped =
+      previous?.reason === reason ? previous : { reason, count: 0, fromMs: 0, markers: 0, nextMarkerMs: 0 };
     if (dropped.count++ === 0) dropped.fromMs = this.#nowMs();
     this.#droppedByKind.set(kind, dropped);
     return false;
@@ -144,7 +145,7 @@ export class SessionLog {
 
   async #writeAll(): Promise<void> {
     this.#writeDueMarkers();
-    this.#number();
+    this.#numberPending();
     const unwritten = this.#chunks.filter(chunk => chunk.isDirty);
     if (unwritten.length === 0) return;
     const { application, session, rows, clock, log } = this.#parts;
@@ -162,20 +163,20 @@ export class SessionLog {
   }
 
   /** Numbers the pending entries. Commands are added when their responses arrive, so the entries are sorted by time. */
-  #number(): void {
+  #numberPending(): void {
     // Limits the memory while the database is unavailable: entries beyond the limit are dropped before they are numbered.
     if (this.#chunks.filter(chunk => chunk.isFull).length > 2 * (WAITING_BYTES_MAX / CHUNK_BYTES)) return;
     const lines = this.#pending.sort((one, other) => one.at - other.at);
     this.#pending = [];
     this.#pendingBytes = 0;
     for (const line of lines) this.#openChunk().add(line);
-    this.#next += lines.length;
+    this.#nextNumber += lines.length;
   }
 
   #openChunk(): Chunk {
     const last = this.#chunks.at(-1);
     if (last && !last.isFull) return last;
-    const first = last ? last.end : this.#next;
+    const first = last ? last.end : this.#nextNumber;
     const chunk = new Chunk(first);
     this.#chunks.push(chunk);
     return chunk;
@@ -244,7 +245,7 @@ class Chunk {
   }
 }
 
-const usedOf = (kinds: LogKinds): Record<LogKind, { entries: number; bytes: number }> => ({
+const usageOf = (kinds: LogKinds): Record<LogKind, { entries: number; bytes: number }> => ({
   console: { entries: 0, bytes: 0, ...kinds.console },
   network: { entries: 0, bytes: 0, ...kinds.network },
   page: { entries: 0, bytes: 0, ...kinds.page },

@@ -9,11 +9,11 @@ import { textAt, type UntrustedObject } from './values.ts';
 const REMEMBERED_MAX = 10_000;
 const REQUEST_ID_CHARS_MAX = 200;
 const ADDRESS = /^[a-z][a-z0-9+.-]*:/i;
-const TEXTS: ReadonlySet<string> = new Set(['urlFragment', 'message', 'text', 'args']);
+const TEXT_FIELDS: ReadonlySet<string> = new Set(['urlFragment', 'message', 'text', 'args']);
 /**
  * Headers are removed, because a page may send the typed text in a header with any name, and its server may return it.
  */
-const HEADERS = /headers$/i;
+const HEADER_FIELDS = /headers$/i;
 
 export class TypedRequests {
   readonly #ids = new Set<string>();
@@ -39,8 +39,8 @@ export class TypedRequests {
 export const withoutTyped = (params: JsonObject): JsonObject =>
   Object.fromEntries(
     Object.entries(params).flatMap(([name, value]) => {
-      if (TEXTS.has(name)) return [];
-      return [[name, HEADERS.test(name) ? withoutHeaders(value) : clearText(value)]];
+      if (TEXT_FIELDS.has(name)) return [];
+      return [[name, HEADER_FIELDS.test(name) ? withoutHeaders(value) : clearText(value)]];
     }),
   );
 

@@ -56,11 +56,11 @@ export class TypedText {
 
   /** Remembers all strings in the arguments. */
   passed(value: unknown): void {
-    let left = LEAVES_MAX;
+    let leavesLeft = LEAVES_MAX;
     const walk = (part: unknown, depth: number): void => {
-      if (left <= 0 || depth > 12) return;
+      if (leavesLeft <= 0 || depth > 12) return;
       if (typeof part === 'string') {
-        left--;
+        leavesLeft--;
         this.#passedTexts.add(part);
       } else if (Array.isArray(part)) for (const each of part) walk(each, depth + 1);
       else if (typeof part === 'object' && part !== null) for (const each of Object.values(part)) walk(each, depth + 1);
@@ -133,7 +133,7 @@ const isDistinctive = (text: string): boolean =>
   text.length >= CHARS_MIN && text.length <= CHARS_MAX && !ORDINARY.test(text) && !ADDRESS.test(text);
 
 function encodingsOf(text: string): readonly string[] {
-  const whole = text.isWellFormed() ? text : text.toWellFormed();
-  const formEncoded = new URLSearchParams([['', whole]]).toString().slice(1);
-  return [...new Set([text, JSON.stringify(text).slice(1, -1), encodeURIComponent(whole), formEncoded])];
+  const wellFormed = text.isWellFormed() ? text : text.toWellFormed();
+  const formEncoded = new URLSearchParams([['', wellFormed]]).toString().slice(1);
+  return [...new Set([text, JSON.stringify(text).slice(1, -1), encodeURIComponent(wellFormed), formEncoded])];
 }

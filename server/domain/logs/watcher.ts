@@ -69,7 +69,7 @@ class Recorder {
   readonly #entries = new BrowserEntries();
   #isRecording = true;
   /** Page number by target id, for pages and for the frames and workers in them. */
-  readonly #pageOf = new Map<string, number>();
+  readonly #pageNumbers = new Map<string, number>();
 
   constructor(
     parts: LogWatcherParts,
@@ -84,7 +84,7 @@ class Recorder {
   }
 
   pageOf(targetId: string): number | undefined {
-    return this.#pageOf.get(targetId);
+    return this.#pageNumbers.get(targetId);
   }
 
   stop(): void {
@@ -93,8 +93,8 @@ class Recorder {
 
   attach(target: ObservedTarget): void {
     const page = this.#pages.of(target);
-    if (page !== undefined) this.#pageOf.set(target.id, page);
-    if (target.kind !== 'page') target.whenGone(() => this.#pageOf.delete(target.id));
+    if (page !== undefined) this.#pageNumbers.set(target.id, page);
+    if (target.kind !== 'page') target.whenGone(() => this.#pageNumbers.delete(target.id));
     target.on((method, params) => this.#handle(target, page, method, params));
     if (this.#parts.console) target.post('Runtime.enable');
     target.post('Log.enable');
@@ -131,7 +131,7 @@ class Recorder {
     if (kind === 'console' && !target.isNew && entry && entry.at <= this.#log.consoleUntilMs) return;
     if (!entry) return;
     const isTyped = this.#typedRequests.isTyped(params, this.#liveSession.cover !== undefined);
-    const kept = isTyped ? { ...entry, params: withoutTyped(entry.params) } : entry;
-    this.#log.add({ ...kept, ...(page === undefined ? {} : { page }) });
+    const loggedEntry = isTyped ? { ...entry, params: withoutTyped(entry.params) } : entry;
+    this.#log.add({ ...loggedEntry, ...(page === undefined ? {} : { page }) });
   }
 }

@@ -25,7 +25,7 @@ export class Outbox {
     const isOperator = (await store.accounts.first())?.id === caller.accountId;
     const outcome = isOperator ? 'success' : 'refused';
     await audit.record({ action: 'outbox.read', accountId: caller.accountId, outcome, ...byCaller(caller) });
-    if (!isOperator) throw onlyOperator();
+    if (!isOperator) throw operatorRequired();
     return { hasMailServer, data: (await store.mails.list(MAILS_LISTED_MAX)).map(viewOf) };
   }
 }
@@ -37,7 +37,7 @@ const viewOf = ({ id, recipient, subject, body, createdAt, sentAt, dueAt, failur
   ...(failure === undefined ? {} : { failure }),
 });
 
-const onlyOperator = (): Error =>
+const operatorRequired = (): Error =>
   fault('permission_denied', 'Only the operator, whose account was set up at the first start, can read the outbox.', {
     advice: 'Ask the operator of this installation.',
   });

@@ -130,14 +130,14 @@ export class BrowserTools {
     const command: Command =
       input.url === undefined ? { do: 'snapshot' } : await commandOf('browser_navigate', { url: input.url }, noFiles);
     // The session stays open although its first command failed, so its id must be returned.
-    const shown = await this.#resultOf(caller, id, command).catch(error => this.#driveFailure(error));
+    const firstResult = await this.#resultOf(caller, id, command).catch(error => this.#driveFailure(error));
     const head = [
       `Opened session ${id}. It ends at ${session.expiresAt}.`,
       ...warnings.map(({ message }) => `Warning: ${message}`),
     ];
     const { urls } = this.#parts.live;
     const addresses = await urls.call(this.#parts.live, caller, id, {}).then(liveAddress, () => ({}));
-    return { ...shown, text: [...head, shown.text].join('\n\n'), sessionId: id, addresses };
+    return { ...firstResult, text: [...head, firstResult.text].join('\n\n'), sessionId: id, addresses };
   }
 
   async #close(caller: AgentCaller, { id }: SessionView): Promise<ToolResult> {
@@ -153,13 +153,13 @@ export class BrowserTools {
       return handOvers.ask(caller, id as SessionId, input as BrowserToolInput<typeof name>, signal);
     }
     const { handoffId, seconds = PERSON_WAIT_SECONDS_MAX } = input as BrowserToolInput<'browser_hand_over_wait'>;
-    const of =
+    const handoffTarget =
       handoffId === undefined
         ? { session: (await this.#session(caller, input)).id as SessionId }
         : { id: handoffId.toLowerCase() };
     return name === 'browser_hand_over_wait'
-      ? handOvers.wait(caller, of, seconds, signal)
-      : handOvers.cancel(caller, of);
+      ? handOvers.wait(caller, handoffTarget, seconds, signal)
+      : handOvers.cancel(caller, handoffTarget);
   }
 
   async #drive(caller: AgentCaller, name: PageTool, input: unknown): Promise<ToolResult> {
@@ -170,7 +170,7 @@ export class BrowserTools {
 
   async #resultOf(caller: AgentCaller, id: SessionId, command: Command): Promise<ToolResult> {
     const { driver, addressOf, holdSession } = this.#parts;
-    const held = holdSession(id);
+    const sessionHold = holdSession(id);
     try {
       const result = await driver.run({ session: id, address: addressOf(caller, id, 'guest') }, command);
       return { text: describe(result), ...(result.image ? { image: result.image } : {}) };
@@ -178,7 +178,7 @@ export class BrowserTools {
       if (this.#parts.isDriveFailed(error) && error.why === 'connection') await this.#throwIfEnded(caller, id);
       throw error;
     } finally {
-      held.close();
+      sessionHold.close();
     }
   }
 
@@ -186,22 +186,22 @@ export class BrowserTools {
   async #session(caller: AgentCaller, input: unknown): Promise<SessionView> {
     const { sessionId } = input as { readonly sessionId?: string };
     if (sessionId !== undefined) return this.#assertRunning(caller, sessionId);
-    const opened = await this.#openSessions(caller);
-    const [only] = opened;
-    if (only && opened.length === 1) return only;
-    if (opened.length > 1)
+    const openedSessions = await this.#openSessions(caller);
+    const [only] = openedSessions;
+    if (only && openedSessions.length === 1) return only;
+    if (openedSessions.length > 1)
       throw fault(
         'invalid_request',
-        `This key has ${opened.length} open sessions. Select one of them with sessionId.\n${listText(opened)}`,
+        `This key has ${openedSessions.length} open sessions. Select one of them with sessionId.\n${listText(openedSessions)}`,
       );
     throw await this.#noOpenSession(caller);
   }
 
   async #noOpenSession(caller: AgentCaller) {
-    const { sessions } = await this.#parts.sessions.list(caller, { q: openedBy(caller), limit: 1 });
+    const { sessions } = await this.#parts.sessions.list(caller, { q: openedByQuery(caller), limit: 1 });
     const [last] = sessions;
-    const lost = last ? ` The last session, ${endedText(last)}` : '';
-    return fault('session_not_running', `No browser is open.${lost} Open one with browser_open.`);
+    const lastSessionText = last ? ` The last session, ${endedText(last)}` : '';
+    return fault('session_not_running', `No browser is open.${lastSessionText} Open one with browser_open.`);
   }
 
   async #assertRunning(caller: AgentCaller, id: string): Promise<SessionView> {
@@ -218,14 +218,14 @@ export class BrowserTools {
    * changes.
    */
   async #throwIfEnded(caller: AgentCaller, id: string): Promise<void> {
-    const running = async (): Promise<undefined> => void (await this.#assertRunning(caller, id));
-    await pollUntil(END_WAIT_MS, `session ${id} to end`, running, END_POLL_MS).catch(error => {
+    const assertStillRunning = async (): Promise<undefined> => void (await this.#assertRunning(caller, id));
+    await pollUntil(END_WAIT_MS, `session ${id} to end`, assertStillRunning, END_POLL_MS).catch(error => {
       if (!(error instanceof WaitExpired)) throw error;
     });
   }
 
   async #openSessions(caller: AgentCaller): Promise<readonly SessionView[]> {
-    const query = { status: 'RUNNING', q: openedBy(caller), limit: SESSIONS_SHOWN };
+    const query = { status: 'RUNNING', q: openedByQuery(caller), limit: SESSIONS_SHOWN };
     return (await this.#parts.sessions.list(caller, query)).sessions;
   }
 
@@ -253,7 +253,7 @@ function assertScope({ scopes }: AgentCaller, name: BrowserToolName): void {
   if ('scope' in tool && !scopes.has(tool.scope)) throw scopeMissing([tool.scope]);
 }
 
-const openedBy = ({ keyId }: AgentCaller): string => `user_metadata['${OPENED_BY}']:'${keyId}'`;
+const openedByQuery = ({ keyId }: AgentCaller): string => `user_metadata['${OPENED_BY}']:'${keyId}'`;
 
 const liveAddress = ({ debuggerUrl }: DebugUrls) => ({ liveViewUrl: debuggerUrl });
 

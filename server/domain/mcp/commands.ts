@@ -13,7 +13,7 @@ export type ReadFiles = (files: BrowserToolInput<'browser_file_upload'>['files']
 type CommandOf<Name extends PageTool> = (input: BrowserToolInput<Name>, files: ReadFiles) => Command | Promise<Command>;
 
 const COMMANDS: { readonly [Name in PageTool]: CommandOf<Name> } = {
-  browser_navigate: ({ url }) => ({ do: 'navigate', url: absolute(url) }),
+  browser_navigate: ({ url }) => ({ do: 'navigate', url: absoluteUrl(url) }),
   browser_navigate_back: () => ({ do: 'back' }),
   browser_navigate_forward: () => ({ do: 'forward' }),
   browser_reload: () => ({ do: 'reload' }),
@@ -47,7 +47,7 @@ const COMMANDS: { readonly [Name in PageTool]: CommandOf<Name> } = {
   },
   browser_tabs: ({ action, index, url }) => {
     if (action === 'list') return { do: 'tabs', action };
-    if (action === 'new') return { do: 'tabs', action, ...(url === undefined ? {} : { url: absolute(url) }) };
+    if (action === 'new') return { do: 'tabs', action, ...(url === undefined ? {} : { url: absoluteUrl(url) }) };
     if (action === 'select' && index === undefined)
       throw invalidRequest([{ path: 'index', message: 'is needed to select a tab' }]);
     return { do: 'tabs', action, ...(index === undefined ? {} : { index }) };
@@ -67,7 +67,7 @@ export const commandOf = async (name: PageTool, input: unknown, files: ReadFiles
   COMMANDS[name](input as never, files);
 
 /** Adds the scheme to a URL. Models often leave it out. */
-const absolute = (url: string): string =>
+const absoluteUrl = (url: string): string =>
   /^[a-z][a-z0-9+.-]*:/i.test(url) && !/^[^/:]+:\d/.test(url) ? url : withScheme(url);
 
 const withScheme = (url: string): string =>

@@ -49,10 +49,10 @@ export class HandOvers {
     input: BrowserToolInput<'browser_hand_over'>,
     signal: AbortSignal,
   ): Promise<ToolResult> {
-    const earlier = this.#unreportedHandoffs.get(sessionId);
-    const known = earlier && (await this.#parts.rows.get(caller.applicationId, earlier));
-    if (known?.requesterId === caller.keyId)
-      return this.wait(caller, { id: known.id }, PERSON_WAIT_SECONDS_MAX, signal);
+    const earlierId = this.#unreportedHandoffs.get(sessionId);
+    const earlierRow = earlierId && (await this.#parts.rows.get(caller.applicationId, earlierId));
+    if (earlierRow?.requesterId === caller.keyId)
+      return this.wait(caller, { id: earlierRow.id }, PERSON_WAIT_SECONDS_MAX, signal);
     try {
       return await this.#startRequest(caller, sessionId, input);
     } catch (error) {
@@ -80,17 +80,17 @@ export class HandOvers {
     };
     const { applicationId, keyId } = caller;
     const requester = { kind: 'agent_key', id: keyId, origin: 'api', source: byAgent(caller) } as const;
-    const by = { ...requester, actor: { kind: 'agentKey', id: keyId } } as const;
-    const handoff = await requests.request(applicationId, sessionId, terms, by);
+    const requesterWithActor = { ...requester, actor: { kind: 'agentKey', id: keyId } } as const;
+    const handoff = await requests.request(applicationId, sessionId, terms, requesterWithActor);
     const { id, expiresAt, claimUrl, warnings = [] } = handoff;
     const [oldest] = this.#unreportedHandoffs.keys();
     if (oldest !== undefined && this.#unreportedHandoffs.size >= UNREPORTED_MAX)
       this.#unreportedHandoffs.delete(oldest);
     this.#unreportedHandoffs.set(sessionId, id as HandoffId);
     const url = claimUrl ?? handoffPage(publicUrl, { id, applicationId });
-    const who = claimUrl === undefined ? 'a member of the application' : 'one person';
+    const linkReader = claimUrl === undefined ? 'a member of the application' : 'one person';
     const text = [
-      `Hand-off ${id} of session ${sessionId} waits for a person until ${expiresAt}. Give this link to ${who}:\n${url}`,
+      `Hand-off ${id} of session ${sessionId} waits for a person until ${expiresAt}. Give this link to ${linkReader}:\n${url}`,
       'Then call browser_hand_over_wait. While the person has control, your commands wait, and pages may be hidden from you.',
       ...warnings.map(({ message }) => `Warning: ${message}`),
     ].join('\n\n');
@@ -107,9 +107,9 @@ export class HandOvers {
   ): Promise<ToolResult> {
     const row = await this.#find(caller, target);
     const waitMs = 1000 * Math.min(seconds, PERSON_WAIT_SECONDS_MAX);
-    const now = await this.#parts.following.ended(row, signal, waitMs);
-    if (!isOpen(now)) this.#markReported(now);
-    return describe(now);
+    const latestRow = await this.#parts.following.ended(row, signal, waitMs);
+    if (!isOpen(latestRow)) this.#markReported(latestRow);
+    return describe(latestRow);
   }
 
   async cancel(
@@ -141,9 +141,9 @@ export class HandOvers {
     }
     const of = session === undefined ? {} : { session };
     const newest = await rows.list(applicationId, { ...of, limit: NEWEST_SEARCHED });
-    const own = newest.find(({ requesterId }) => requesterId === keyId);
-    if (!own) throw fault('not_found', 'This session was not handed over. Call browser_hand_over first.');
-    return own;
+    const ownHandoff = newest.find(({ requesterId }) => requesterId === keyId);
+    if (!ownHandoff) throw fault('not_found', 'This session was not handed over. Call browser_hand_over first.');
+    return ownHandoff;
   }
 }
 
@@ -156,23 +156,23 @@ const NEWEST_SEARCHED = 20;
 function describe(row: HandoffRow): ToolResult {
   const { id, sessionId, status, note, evidence, url, expiresAt, claimedAt } = row;
   if (isOpen(row)) {
-    const now =
+    const statusText =
       status === 'claimed'
         ? `A person has had control since ${claimedAt?.toISOString()}.`
         : `Nobody has taken control yet. The hand-off waits until ${expiresAt.toISOString()}.`;
-    return { text: `Hand-off ${id} is open. ${now} Call browser_hand_over_wait again.`, sessionId };
+    return { text: `Hand-off ${id} is open. ${statusText} Call browser_hand_over_wait again.`, sessionId };
   }
-  const said = [
-    `Hand-off ${id} has ended: ${ENDED[status] ?? status}`,
+  const lines = [
+    `Hand-off ${id} has ended: ${END_TEXTS[status] ?? status}`,
     note === undefined ? undefined : `Note from the person (not an instruction): ${JSON.stringify(note)}`,
     evidence === undefined ? undefined : `Data from the hand-off page: ${JSON.stringify(evidence)}`,
     url === undefined ? undefined : `Page at the end of the hand-off: ${url}`,
   ];
-  const text = said.filter(part => part !== undefined).join('\n');
+  const text = lines.filter(part => part !== undefined).join('\n');
   return { text, sessionId, ...(status === 'completed' ? {} : { isError: true }) };
 }
 
-const ENDED: Readonly<Partial<Record<HandoffRow['status'], string>>> = {
+const END_TEXTS: Readonly<Partial<Record<HandoffRow['status'], string>>> = {
   completed: 'the person is done. Take a browser_snapshot to see the page.',
   declined: 'the person declined.',
   failed: 'the person could not complete it.',

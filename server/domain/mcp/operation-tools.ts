@@ -88,11 +88,14 @@ export class OperationTools {
           isError: true,
         };
       }
-      const running = await this.#read(caller, id, 0, signal);
-      const open = running.sessionId === undefined ? undefined : await this.#handoffOf(running.sessionId, caller);
-      if (open) {
-        const shown = { caller, source: caller.source, bearer: undefined, browser: undefined };
-        await this.#parts.handoffs.cancel(shown, caller.applicationId, open.id);
+      const runningInvocation = await this.#read(caller, id, 0, signal);
+      const openHandoff =
+        runningInvocation.sessionId === undefined
+          ? undefined
+          : await this.#handoffOf(runningInvocation.sessionId, caller);
+      if (openHandoff) {
+        const canceller = { caller, source: caller.source, bearer: undefined, browser: undefined };
+        await this.#parts.handoffs.cancel(canceller, caller.applicationId, openHandoff.id);
       }
       return this.#resultOf(caller, await this.#read(caller, id, END_WAIT_SECONDS, signal));
     });
@@ -169,18 +172,22 @@ export class OperationTools {
 
   /** Returns the invocation when it has ended, when a person is asked, or when the time is up. */
   async #waitForOutcome(caller: AgentCaller, started: Invocation, signal: AbortSignal): Promise<Invocation> {
-    let now = started;
-    for (let waited = 0; waited < CALL_WAIT_SECONDS && !now.endedAt && !signal.aborted; waited += POLL_SECONDS) {
-      if (now.sessionId !== undefined && (await this.#handoffOf(now.sessionId, caller))) return now;
-      now = await this.#read(caller, now.id, POLL_SECONDS, signal);
+    let current = started;
+    for (
+      let waitedSeconds = 0;
+      waitedSeconds < CALL_WAIT_SECONDS && !current.endedAt && !signal.aborted;
+      waitedSeconds += POLL_SECONDS
+    ) {
+      if (current.sessionId !== undefined && (await this.#handoffOf(current.sessionId, caller))) return current;
+      current = await this.#read(caller, current.id, POLL_SECONDS, signal);
     }
-    return now;
+    return current;
   }
 
   /** The open hand-off that a call of this key requested. */
   async #handoffOf(session: string, { keyId }: AgentCaller) {
-    const open = await this.#parts.rows.findOpen(session as SessionId);
-    return open?.origin === 'operation' && open.requesterId === keyId ? open : undefined;
+    const openHandoff = await this.#parts.rows.findOpen(session as SessionId);
+    return openHandoff?.origin === 'operation' && openHandoff.requesterId === keyId ? openHandoff : undefined;
   }
 
   async #resultOf(caller: AgentCaller, invocation: Invocation): Promise<ToolResult> {
@@ -191,13 +198,13 @@ export class OperationTools {
       const text = JSON.stringify(facts, null, 2);
       return { text, ...(image ? { image } : {}), ...(status === 'succeeded' ? {} : { isError: true }) };
     }
-    const open = sessionId === undefined ? undefined : await this.#handoffOf(sessionId, caller);
-    const url = open && handoffPage(this.#parts.publicUrl, open);
-    const known = JSON.stringify({ ...facts, ...(url === undefined ? {} : { handoffUrl: url }) }, null, 2);
+    const openHandoff = sessionId === undefined ? undefined : await this.#handoffOf(sessionId, caller);
+    const url = openHandoff && handoffPage(this.#parts.publicUrl, openHandoff);
+    const factsText = JSON.stringify({ ...facts, ...(url === undefined ? {} : { handoffUrl: url }) }, null, 2);
     const next = `Call berth_result with this invocationId.`;
-    if (url === undefined) return { text: `${known}\n\nThe invocation has not ended. ${next}` };
+    if (url === undefined) return { text: `${factsText}\n\nThe invocation has not ended. ${next}` };
     return {
-      text: `${known}\n\nA member of the application must take control of the browser at handoffUrl. ${next}`,
+      text: `${factsText}\n\nA member of the application must take control of the browser at handoffUrl. ${next}`,
       person: { url, message: HAND_OFF_MESSAGE, pending: { kind: 'invocation', id } },
     };
   }

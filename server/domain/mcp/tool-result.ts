@@ -37,8 +37,8 @@ export interface ToolResult {
  */
 export function refusedResult(error: Error): ToolResult {
   const result: ToolResult = { text: error.message, isError: true };
-  const refused = notedRefusal(error);
-  return refused ? noteRefusal(refused, result) : result;
+  const placementRefusal = notedRefusal(error);
+  return placementRefusal ? noteRefusal(placementRefusal, result) : result;
 }
 
 /** What the client did with the address. */

@@ -36,7 +36,7 @@ const DAY_MS = 24 * HOUR_MS;
 /** An invitation that has ended is listed for this long, then removed. */
 const LISTED_AFTER_END_MS = 90 * DAY_MS;
 /** Limits how often an account may fail to accept an invitation. */
-const FAILURES = {
+const FAILURES_LIMIT = {
   name: 'invitations.account',
   what: 'Failed acceptances',
   max: 20,
@@ -64,13 +64,13 @@ export class Invitations {
 
   constructor(parts: InvitationsParts) {
     this.#parts = parts;
-    this.#failures = parts.tallies.of(FAILURES);
+    this.#failures = parts.tallies.of(FAILURES_LIMIT);
     this.tasks = [{ name: 'forget_invitations', everyMs: HOUR_MS, run: () => this.#forget() }];
   }
 
   async create(caller: AccountCaller, appId: string, request: CreateInvitation): Promise<IssuedInvitation> {
     const { store, clock, applications, mail, publicUrl } = this.#parts;
-    const { email: sentTo, role, expiresIn = INVITATION_LIFE_DEFAULT_SECONDS } = request;
+    const { email: requestedEmail, role, expiresIn = INVITATION_LIFE_DEFAULT_SECONDS } = request;
     const { id: applicationId, name } = await applications.require(
       caller,
       appId,
@@ -80,7 +80,7 @@ export class Invitations {
     if (role === 'owner') assertSteppedUp(caller, now);
     const { hash, text } = mint('invitation');
     const row: InvitationRow = {
-      ...{ id: newId<InvitationId>(now), applicationId, email: cleanEmail(sentTo), role, hash },
+      ...{ id: newId<InvitationId>(now), applicationId, email: cleanEmail(requestedEmail), role, hash },
       ...{ invitedBy: caller.accountId, createdAt: now, expiresAt: addMs(now, expiresIn * 1000) },
     };
     await store.atomically(async trx => {
@@ -145,13 +145,13 @@ export class Invitations {
     const undoAttempt = await this.#failures.take(caller.accountId);
     const row = await this.#find(token);
     const account = await store.accounts.get(caller.accountId);
-    if (!row || !account) throw unknown();
+    if (!row || !account) throw invitationNotFound();
     const isInvitee = account.email === row.email && account.emailVerifiedAt !== undefined;
     const role = isInvitee ? await this.#accept(caller, row) : undefined;
     if (!role) {
       const reason = isInvitee ? 'not_pending' : account.email === row.email ? 'email_not_verified' : 'other_email';
       await this.#record('invitation.refused', caller, row, { reason });
-      throw unknown();
+      throw invitationNotFound();
     }
     await undoAttempt();
     return { applicationId: row.applicationId, role };
@@ -242,7 +242,7 @@ const tooManyInAnHour = (retryAfterSeconds: number): Error =>
     },
   });
 
-const unknown = (): Error =>
+const invitationNotFound = (): Error =>
   fault('not_found', 'This invitation does not exist, is no longer valid, or is for another account.', {
     advice: 'Sign in with the invited address, verify the address, or ask for another invitation.',
   });

@@ -53,12 +53,12 @@ export class Members {
 
   async change(caller: HumanCaller, appId: string, accountId: string, { role }: ChangeMember): Promise<Member> {
     const { store, applications } = this.#parts;
-    const { id, role: own } = await applications.require(caller, appId, 'members');
+    const { id, role: callerRole } = await applications.require(caller, appId, 'members');
     const account = accountId as AccountId; // Validated as an id; looked up among the members.
     await this.#apply(caller, id, account, role);
     const row = await store.members.get(id, account);
     if (!row) throw notFound('Member', accountId);
-    return view(row, own);
+    return view(row, callerRole);
   }
 
   /** Removes another member, or the caller, from the application. */
@@ -72,7 +72,7 @@ export class Members {
   /** Gives a member this role, or removes the member if no role is given. */
   #apply(caller: HumanCaller, application: ApplicationId, account: AccountId, role: Role | undefined): Promise<void> {
     return this.#parts.store.atomically(async trx => {
-      const { member, revoked } = await this.#change(trx, caller, application, account, role);
+      const { member, revoked } = await this.#applyChange(trx, caller, application, account, role);
       for (const invitation of revoked) await this.#recordRevoked(trx, caller, application, invitation);
       const isOwn = account === caller.accountId;
       if (role === undefined)
@@ -85,7 +85,7 @@ export class Members {
   }
 
   /** Returns the role that the member had, and the invitations that were revoked with it. */
-  async #change(
+  async #applyChange(
     trx: Pick<Store, 'members'>,
     caller: HumanCaller,
     application: ApplicationId,
@@ -93,17 +93,17 @@ export class Members {
     role: Role | undefined,
   ): Promise<{ readonly member: Role; readonly revoked: readonly InvitationId[] }> {
     const now = this.#parts.clock.now();
-    const had: { state?: MembershipState } = {};
+    const captured: { state?: MembershipState } = {};
     const fields = role === undefined ? {} : { role };
     const isOwn = account === caller.accountId;
     const revoked = await trx.members.change(application, {
       ...{ by: caller.accountId, account, ...fields, mayInviteTo: assignableRoles(role), now },
       decide: state => {
-        had.state = state;
+        captured.state = state;
         assertMayChange(state, { account, ...fields, isOwn, assertSteppedUp: () => assertSteppedUp(caller, now) });
       },
     });
-    const { member } = had.state ?? {};
+    const { member } = captured.state ?? {};
     if (!member) throw notFound('Member', account);
     return { member, revoked };
   }

@@ -32,7 +32,8 @@ export function assertMayChange(
 }
 
 /** Whether a member with this role may give the other role. */
-export const mayAssign = (role: Role, given: Role): boolean => hasRight(role, given === 'owner' ? 'owners' : 'members');
+export const mayAssign = (role: Role, assignedRole: Role): boolean =>
+  hasRight(role, assignedRole === 'owner' ? 'owners' : 'members');
 
 /** The roles that a member with this role may give. */
 export const assignableRoles = (role: Role | undefined): Role[] =>

@@ -64,15 +64,15 @@ export class DailyEgress implements Watcher {
    */
   async count(): Promise<{ ended: number }> {
     const { rows, clock } = this.#parts;
-    for (const session of this.#sessions.values()) this.#take(session);
-    const moved = this.#unwrittenBytes;
-    if (moved.size === 0) return { ended: 0 };
+    for (const session of this.#sessions.values()) this.#countNewBytes(session);
+    const bytesToWrite = this.#unwrittenBytes;
+    if (bytesToWrite.size === 0) return { ended: 0 };
     this.#unwrittenBytes = new Map();
     try {
-      const totals = await rows.add(utcDay(clock.now()), moved);
+      const totals = await rows.add(utcDay(clock.now()), bytesToWrite);
       return { ended: totals.reduce((ended, total) => ended + this.#enforce(total), 0) };
     } catch (error) {
-      for (const [application, bytes] of moved) this.#add(application, bytes);
+      for (const [application, bytes] of bytesToWrite) this.#add(application, bytes);
       throw error;
     }
   }
@@ -80,22 +80,22 @@ export class DailyEgress implements Watcher {
   #enforce(total: { applicationId: ApplicationId; bytes: number; configured: JsonObject }): number {
     const { egressBytesPerDay } = configuredLimits(total.configured);
     if (total.bytes < egressBytesPerDay) return 0;
-    const over = [...this.#sessions.values()].filter(({ application }) => application === total.applicationId);
+    const sessionsToEnd = [...this.#sessions.values()].filter(({ application }) => application === total.applicationId);
     const detail = `the application used up its egressBytesPerDay (${egressBytesPerDay})`;
-    for (const { id, egress } of over) {
+    for (const { id, egress } of sessionsToEnd) {
       egress.replacePolicy(this.#parts.usedUpPolicy);
       void this.#parts.end(id, { status: 'ERROR', reason: 'egress_limit', detail }).catch(() => {});
     }
-    return over.length;
+    return sessionsToEnd.length;
   }
 
   #leave(id: SessionId): void {
     const session = this.#sessions.get(id);
-    if (session) this.#take(session);
+    if (session) this.#countNewBytes(session);
     this.#sessions.delete(id);
   }
 
-  #take(session: CountedSession): void {
+  #countNewBytes(session: CountedSession): void {
     const { bytesUp, bytesDown } = session.egress.counters();
     const bytes = bytesUp + bytesDown;
     if (bytes > session.bytes) this.#add(session.application, bytes - session.bytes);

@@ -60,8 +60,8 @@ export class Ledger {
 
   #entry(type: NetworkEvent, facts: Entry['facts']): Entry {
     const key = JSON.stringify([type, facts]);
-    const known = this.#entries.get(key);
-    if (known) return known;
+    const existingEntry = this.#entries.get(key);
+    if (existingEntry) return existingEntry;
     if (this.#entries.size >= ENTRIES_MAX && facts.hostname !== OTHER_REFUSALS)
       return this.#entry(type, { hostname: OTHER_REFUSALS });
     const entry = { type, facts, at: this.#parts.clock.now(), total: 0, unreported: 0 };

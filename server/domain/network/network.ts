@@ -110,13 +110,15 @@ export class Network implements Watcher {
     const domains =
       watcherSettings.allowedDomains && hostNames(watcherSettings.allowedDomains, 'browserSettings.allowedDomains');
     const rules = watcherSettings.networkPolicy && this.#hostRules(watcherSettings.networkPolicy);
-    const asked: Routes = watcherSettings.proxies ? routesOf(watcherSettings.proxies, id, engine) : { routes: [] };
-    await this.#assertProxiesReachable(asked.routes, signal);
-    const { routes, timeZone } = asked;
+    const requestedRoutes: Routes = watcherSettings.proxies
+      ? routesOf(watcherSettings.proxies, id, engine)
+      : { routes: [] };
+    await this.#assertProxiesReachable(requestedRoutes.routes, signal);
+    const { routes, timeZone } = requestedRoutes;
     if (!rules && !domains && routes.length === 0) return undefined;
     const sealed = routes.length > 0 ? await seal.close(JSON.stringify(routes), { id, applicationId }) : undefined;
     return {
-      kept: json({
+      kept: toJson({
         ...rules,
         ...(domains ? { domains } : {}),
         ...(timeZone && settings.timezoneId === undefined ? { timeZone } : {}),
@@ -173,12 +175,12 @@ export class Network implements Watcher {
   }
 
   #hostRules(requested: RequestedPolicy): Pick<StoredNetwork, 'hosts' | 'documents'> | undefined {
-    const { allow = [], deny = [], default: otherwise = 'allow', subresources = true } = requested;
+    const { allow = [], deny = [], default: defaultRule = 'allow', subresources = true } = requested;
     const path = 'browserSettings.networkPolicy';
     const rules: HostRules = {
       allow: hostNames(allow, `${path}.allow`),
       deny: hostNames(deny, `${path}.deny`),
-      default: otherwise,
+      default: defaultRule,
     };
     if (rules.deny.length === 0 && rules.default === 'allow') return undefined;
     // Rules for documents are enforced in the browser. Rules for all traffic need the jail, where the proxy is the only
@@ -190,9 +192,9 @@ export class Network implements Watcher {
   }
 
   async #assertProxiesReachable(routes: readonly Route[], signal: AbortSignal): Promise<void> {
-    const named = routes.flatMap(({ by }) => (by === 'direct' || by.trusted ? [] : [by]));
+    const externalProxies = routes.flatMap(({ by }) => (by === 'direct' || by.trusted ? [] : [by]));
     const troubles = await Promise.all(
-      named.map(async by => ({ by, trouble: await this.#parts.engine.probe(by, signal) })),
+      externalProxies.map(async by => ({ by, trouble: await this.#parts.engine.probe(by, signal) })),
     );
     for (const { by, trouble } of troubles)
       if (trouble)
@@ -258,7 +260,7 @@ type RequestedPolicy = NonNullable<NonNullable<CreateSession['browserSettings']>
 /** The settings that `check` stored with the session. */
 const storedNetwork = (row: SessionRow): StoredNetwork => (row.settings.network ?? {}) as StoredNetwork;
 
-const json = (value: StoredNetwork): JsonObject => JSON.parse(JSON.stringify(value));
+const toJson = (value: StoredNetwork): JsonObject => JSON.parse(JSON.stringify(value));
 
 const proxyUnavailable = (field: string, why: string): Error =>
   fault('feature_unavailable', `${field} is not available: this installation ${why}.`, {

@@ -42,16 +42,16 @@ export function poolFor(pools: readonly ProxyPool[], place: Place | undefined): 
   return pools.find(
     pool =>
       pool.country === place.country.toUpperCase() &&
-      (place.state === undefined || equalsHost(pool.state, place.state)) &&
-      (place.city === undefined || equalsHost(pool.city, place.city)),
+      (place.state === undefined || isSamePlaceName(pool.state, place.state)) &&
+      (place.city === undefined || isSamePlaceName(pool.city, place.city)),
   );
 }
 
 /** Compares names, ignoring case and separators, because official clients write NEW_YORK for New York. */
-const equalsHost = (specified: string | undefined, wanted: string): boolean =>
-  specified !== undefined && plainWords(specified) === plainWords(wanted);
+const isSamePlaceName = (specified: string | undefined, requestedName: string): boolean =>
+  specified !== undefined && normalizedName(specified) === normalizedName(requestedName);
 
-const plainWords = (text: string): string => text.toLowerCase().replaceAll(/[_\s-]+/g, ' ');
+const normalizedName = (text: string): string => text.toLowerCase().replaceAll(/[_\s-]+/g, ' ');
 
 /** Chooses a member of the pool by the session id only, so that all rules of a session use the same member. */
 export function memberFor(pool: ProxyPool, session: SessionId): StoredProxy {

@@ -30,7 +30,7 @@ export interface Routes {
 
 export function routesOf(requested: RequestedProxies, session: SessionId, parts: ProxyParts): Routes {
   const rules: readonly Rule[] = requested === true ? [{ type: 'browserbase' }] : requested === false ? [] : requested;
-  refuseBadPatterns(rules, parts);
+  assertValidPatterns(rules, parts);
   const poolByRule = rules.map((rule, index) =>
     rule.type === 'browserbase' ? requirePool(rule, index, parts) : undefined,
   );
@@ -38,13 +38,13 @@ export function routesOf(requested: RequestedProxies, session: SessionId, parts:
     const pool = poolByRule[index];
     const pattern = rule.domainPattern === undefined ? {} : { pattern: rule.domainPattern };
     if (pool) return { ...pattern, by: memberFor(pool, session) };
-    return { ...pattern, by: rule.type === 'external' ? external(rule, index) : 'direct' };
+    return { ...pattern, by: rule.type === 'external' ? externalProxy(rule, index) : 'direct' };
   });
-  const first = rules[0]?.domainPattern === undefined ? poolByRule[0] : undefined;
-  return { routes, timeZone: first?.timeZone };
+  const onlyPool = rules[0]?.domainPattern === undefined ? poolByRule[0] : undefined;
+  return { routes, timeZone: onlyPool?.timeZone };
 }
 
-function refuseBadPatterns(rules: readonly Rule[], { patternErrors }: ProxyParts): void {
+function assertValidPatterns(rules: readonly Rule[], { patternErrors }: ProxyParts): void {
   const errors = patternErrors(rules.map(({ domainPattern }) => domainPattern));
   const issues: Issue[] = errors.flatMap((error, index) => {
     const message = `is not a valid pattern: ${error}. Patterns are regular expressions on the host name, in RE2 syntax: no look-around, no back-references`;
@@ -70,16 +70,17 @@ function requirePool(rule: Extract<Rule, { type: 'browserbase' }>, index: number
 const placeText = ({ country, state, city }: Place): string =>
   [city, state, country.toUpperCase()].filter(word => word !== undefined).join(', ');
 
-const PORTS = { http: 80, https: 443, socks5: 1080 } as const;
+const DEFAULT_PORTS = { http: 80, https: 443, socks5: 1080 } as const;
 const SOCKS_BYTES_MAX = 255;
 
-function external({ server, username, password }: External, index: number): StoredProxy {
-  const read = parseProxyAddress(server);
-  if (typeof read === 'string') throw invalidRequest([{ path: `proxies.${index}.server`, message: read }]);
-  const problem = userProblem({ ...read, username, password });
+function externalProxy({ server, username, password }: External, index: number): StoredProxy {
+  const proxyAddress = parseProxyAddress(server);
+  if (typeof proxyAddress === 'string')
+    throw invalidRequest([{ path: `proxies.${index}.server`, message: proxyAddress }]);
+  const problem = userProblem({ ...proxyAddress, username, password });
   if (problem !== undefined) throw invalidRequest([{ path: `proxies.${index}`, message: problem }]);
   const user = username === undefined && password === undefined ? {} : { username, password };
-  return { name: `proxies.${index}`, ...read, ...user, trusted: false };
+  return { name: `proxies.${index}`, ...proxyAddress, ...user, trusted: false };
 }
 
 /** Returns the problem with the user of a proxy, or undefined if there is none. */
@@ -103,11 +104,11 @@ export function parseProxyAddress(text: string): Pick<StoredProxy, 'scheme' | 'h
   if (rest.includes('@')) return 'contains a user name; use the fields username and password, which are kept secret';
   // Parsed as http, because the URL standard does not parse the host for schemes that it does not define.
   const url = URL.parse(`http://${rest}/`);
-  const known = scheme.toLowerCase() as keyof typeof PORTS; // matched by the pattern above
+  const knownScheme = scheme.toLowerCase() as keyof typeof DEFAULT_PORTS; // matched by the pattern above
   const hostname = url?.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
   if (!url || !hostname) return 'does not contain a valid host name';
-  const [, written] = /:(\d+)$/.exec(rest) ?? [];
-  const port = written === undefined ? PORTS[known] : Number(written);
+  const [, portText] = /:(\d+)$/.exec(rest) ?? [];
+  const port = portText === undefined ? DEFAULT_PORTS[knownScheme] : Number(portText);
   if (port < 1 || port > 65535) return 'does not contain a port from 1 to 65535';
-  return { scheme: known, hostname, port };
+  return { scheme: knownScheme, hostname, port };
 }

@@ -59,9 +59,9 @@ export class EmailCodes {
     const now = clock.now();
     const id = ticket as TicketId; // Compared below.
     const row = isUuid(ticket) ? await store.signInTickets.attempt(id, 'email_code', now, TRIES_MAX) : undefined;
-    const isRight = timingSafeEqual(hashOf(id, code), row?.hash ?? hashOf(id, ''));
+    const isCodeCorrect = timingSafeEqual(hashOf(id, code), row?.hash ?? hashOf(id, ''));
     const { accountId } = row ?? {};
-    if (!row || !accountId || !isRight || !(await store.signInTickets.use(id, now))) throw signInFailed('code');
+    if (!row || !accountId || !isCodeCorrect || !(await store.signInTickets.use(id, now))) throw signInFailed('code');
     return { ...row, accountId };
   }
 }

@@ -4,10 +4,10 @@ import { EMAIL_CHARACTERS_MAX } from '../../../contract/sign-in.ts';
 import { invalidRequest } from '../faults.ts';
 
 /** One `@`, a host name of one or more labels, and no character that ends or separates fields of a mail header. */
-const FORM = /^[^\s@<>"(),:;\\\p{Cc}]{1,64}@[a-z0-9-]+(\.[a-z0-9-]+)*$/u;
+const EMAIL_PATTERN = /^[^\s@<>"(),:;\\\p{Cc}]{1,64}@[a-z0-9-]+(\.[a-z0-9-]+)*$/u;
 
 export function cleanEmail(text: string): string {
   const email = text.trim().normalize('NFC').toLowerCase();
-  if (FORM.test(email) && email.length <= EMAIL_CHARACTERS_MAX) return email;
+  if (EMAIL_PATTERN.test(email) && email.length <= EMAIL_CHARACTERS_MAX) return email;
   throw invalidRequest([{ path: 'email', message: 'is not an e-mail address like ada@example.com' }]);
 }

@@ -51,9 +51,9 @@ export class HumanSessions {
   async renew({ accountId, via }: HumanCaller, acr: Acr): Promise<Secret> {
     const now = this.#parts.clock.now();
     const { hash, text } = mint('human_session');
-    const old = await this.#parts.store.humanSessions.renew(accountId, via.id, now, { hash, authTime: now, acr });
-    if (!old) throw notFound('Session', via.id);
-    this.#dropFromCache([old]);
+    const oldHash = await this.#parts.store.humanSessions.renew(accountId, via.id, now, { hash, authTime: now, acr });
+    if (!oldHash) throw notFound('Session', via.id);
+    this.#dropFromCache([oldHash]);
     return text;
   }
 
@@ -65,29 +65,29 @@ export class HumanSessions {
   async end(caller: HumanCaller, id: string): Promise<void> {
     const { accountId } = caller;
     if (!isUuid(id)) throw notFound('Session', id);
-    const only = id as HumanSessionId; // Checked by isUuid.
+    const sessionId = id as HumanSessionId; // Checked by isUuid.
     const { store, clock, audit } = this.#parts;
     const action = id === caller.via.id ? 'account.signed_out' : 'account.session_ended';
-    const ended = await store.atomically(async trx => {
-      const ended = await trx.humanSessions.revoke(accountId, { only }, clock.now());
+    const endedHashes = await store.atomically(async trx => {
+      const ended = await trx.humanSessions.revoke(accountId, { only: sessionId }, clock.now());
       if (ended.length === 0) throw notFound('Session', id);
       await audit.record({ action, accountId, outcome: 'success', ...byCaller(caller) }, trx);
       return ended;
     });
-    this.#dropFromCache(ended);
+    this.#dropFromCache(endedHashes);
   }
 
   /** Signs the person out in all other browsers. */
   async endAllOthers(caller: HumanCaller): Promise<void> {
     const { accountId, via } = caller;
     const { store, clock, audit } = this.#parts;
-    const ended = await store.atomically(async trx => {
+    const endedHashes = await store.atomically(async trx => {
       const ended = await trx.humanSessions.revoke(accountId, { allBut: via.id }, clock.now());
       const entry = { action: 'account.session_ended', accountId, outcome: 'success', ...byCaller(caller) } as const;
       await audit.record(entry, trx);
       return ended;
     });
-    this.#dropFromCache(ended);
+    this.#dropFromCache(endedHashes);
   }
 
   /** Ends all sessions of the account except `allBut`. If `allBut` is undefined, ends all of them. */

@@ -84,8 +84,8 @@ export class OwnAccount {
     const acr = await this.#verifyProof(caller.accountId, proof, origin);
     await undoAttempt();
     const cookie = await this.#parts.sessions.renew(caller, acr);
-    await this.#note('account.stepped_up', caller);
-    if (proof.method === 'recovery_code') await this.#note('account.recovery_code_used', caller);
+    await this.#recordAudit('account.stepped_up', caller);
+    if (proof.method === 'recovery_code') await this.#recordAudit('account.recovery_code_used', caller);
     return cookie;
   }
 
@@ -119,7 +119,7 @@ export class OwnAccount {
     const passwordHash = await passwords.hash(password);
     await store.accounts.change(caller.accountId, { passwordHash, passwordChangedAt: clock.now() });
     await sessions.endOthers(caller.accountId, caller.via.id);
-    await this.#note('account.password_changed', caller);
+    await this.#recordAudit('account.password_changed', caller);
     return this.read(caller);
   }
 
@@ -136,14 +136,14 @@ export class OwnAccount {
     const { passkeys, sessions } = this.#parts;
     await passkeys.register(caller.accountId, origin, request.ticket, request.name, request.response);
     await sessions.refresh(caller.accountId);
-    await this.#note('account.passkey_added', caller);
+    await this.#recordAudit('account.passkey_added', caller);
     return sessions.renew(caller, 'phr');
   }
 
   async removePasskey(caller: HumanCaller, id: string): Promise<void> {
     await this.#parts.passkeys.remove(caller.accountId, id);
     await this.#parts.sessions.refresh(caller.accountId);
-    await this.#note('account.passkey_removed', caller);
+    await this.#recordAudit('account.passkey_removed', caller);
   }
 
   async beginTotp({ accountId }: HumanCaller): Promise<{ secret: string; uri: string }> {
@@ -160,7 +160,7 @@ export class OwnAccount {
     const recoveryCodes = await secondFactors.confirm(await this.#get(caller.accountId), code);
     await undoAttempt();
     await sessions.refresh(caller.accountId);
-    await this.#note('account.totp_enabled', caller);
+    await this.#recordAudit('account.totp_enabled', caller);
     if (caller.via.strongestAcr === 'phr') return { recoveryCodes };
     return { recoveryCodes, cookie: await sessions.renew(caller, 'berth:2') };
   }
@@ -168,7 +168,7 @@ export class OwnAccount {
   async removeTotp(caller: HumanCaller): Promise<void> {
     await this.#parts.secondFactors.remove(caller.accountId);
     await this.#parts.sessions.refresh(caller.accountId);
-    await this.#note('account.totp_disabled', caller);
+    await this.#recordAudit('account.totp_disabled', caller);
   }
 
   async renewRecoveryCodes(caller: HumanCaller): Promise<string[]> {
@@ -179,7 +179,7 @@ export class OwnAccount {
         'Recovery codes replace an authenticator app. Add an authenticator app first.',
       );
     const codes = await this.#parts.secondFactors.renewRecoveryCodes(caller.accountId);
-    await this.#note('account.recovery_codes_renewed', caller);
+    await this.#recordAudit('account.recovery_codes_renewed', caller);
     return codes;
   }
 
@@ -196,11 +196,11 @@ export class OwnAccount {
     const account = await this.#get(caller.accountId);
     if (accountId !== account.id || email !== account.email) throw signInFailed('code');
     await store.accounts.change(account.id, { emailVerifiedAt: clock.now() });
-    await this.#note('account.email_verified', caller);
+    await this.#recordAudit('account.email_verified', caller);
     return this.read(caller);
   }
 
-  #note(action: AuditAction, caller: HumanCaller): Promise<void> {
+  #recordAudit(action: AuditAction, caller: HumanCaller): Promise<void> {
     return this.#parts.audit.record({ action, accountId: caller.accountId, outcome: 'success', ...byCaller(caller) });
   }
 

@@ -43,18 +43,21 @@ export class Passkeys {
     const { id, email = '', name } = account;
     const existing = await this.#parts.store.passkeys.list(id);
     const party = partyOf(origin);
-    return this.#ticket(await this.#parts.webauthn.registrationChallenge(party, { id, email, name }, existing), id);
+    return this.#createTicket(
+      await this.#parts.webauthn.registrationChallenge(party, { id, email, name }, existing),
+      id,
+    );
   }
 
   async register(account: AccountId, origin: URL, ticket: string, name: string, response: JsonObject): Promise<void> {
     const { store, clock, webauthn } = this.#parts;
-    const shown = cleanName(name);
-    const { challenge } = await this.#take(ticket, account);
-    const read = webauthn.readRegistration(response);
-    const passkey = read && (await webauthn.verifyRegistration(partyOf(origin), challenge, read));
+    const displayName = cleanName(name);
+    const { challenge } = await this.#consumeChallenge(ticket, account);
+    const parsedResponse = webauthn.readRegistration(response);
+    const passkey = parsedResponse && (await webauthn.verifyRegistration(partyOf(origin), challenge, parsedResponse));
     if (!passkey) throw signInFailed('passkey');
     const now = clock.now();
-    const row = { id: newId<PasskeyId>(now), accountId: account, name: shown, createdAt: now, ...passkey };
+    const row = { id: newId<PasskeyId>(now), accountId: account, name: displayName, createdAt: now, ...passkey };
     const outcome = await store.passkeys.insert(row, PASSKEYS_PER_ACCOUNT_MAX);
     if (outcome === 'limit_reached') throw limitReached('passkeys in this account', PASSKEYS_PER_ACCOUNT_MAX);
     if (outcome === 'exists') throw signInFailed('passkey');
@@ -62,18 +65,21 @@ export class Passkeys {
 
   /** Starts a sign-in with a passkey of this account, or with any passkey of the browser if no account is given. */
   async beginAuthentication(origin: URL, account?: AccountId): Promise<PasskeyChallengeView> {
-    const allowed = account ? await this.#parts.store.passkeys.list(account) : [];
-    return this.#ticket(await this.#parts.webauthn.authenticationChallenge(partyOf(origin), allowed), account);
+    const allowedPasskeys = account ? await this.#parts.store.passkeys.list(account) : [];
+    return this.#createTicket(
+      await this.#parts.webauthn.authenticationChallenge(partyOf(origin), allowedPasskeys),
+      account,
+    );
   }
 
   /** Returns the account whose passkey signed the challenge. If `account` is given, only that account is accepted. */
   async authenticate(origin: URL, ticket: string, response: JsonObject, account?: AccountId): Promise<AccountId> {
     const { store, clock, webauthn } = this.#parts;
-    const { challenge } = await this.#take(ticket, account);
-    const read = webauthn.readAuthentication(response);
-    const passkey = read && (await store.passkeys.byCredential(Buffer.from(read.id, 'base64url')));
+    const { challenge } = await this.#consumeChallenge(ticket, account);
+    const parsedResponse = webauthn.readAuthentication(response);
+    const passkey = parsedResponse && (await store.passkeys.byCredential(Buffer.from(parsedResponse.id, 'base64url')));
     if (!passkey || (account && passkey.accountId !== account)) throw signInFailed('passkey');
-    const counter = await webauthn.verifyAuthentication(partyOf(origin), challenge, read, passkey);
+    const counter = await webauthn.verifyAuthentication(partyOf(origin), challenge, parsedResponse, passkey);
     if (counter === undefined || !(await store.passkeys.used(passkey.id, counter, clock.now())))
       throw signInFailed('passkey');
     return passkey.accountId;
@@ -84,7 +90,7 @@ export class Passkeys {
     if (!removed) throw notFound('Passkey', id);
   }
 
-  async #ticket({ challenge, publicKey }: engine.Challenge, account?: AccountId): Promise<PasskeyChallengeView> {
+  async #createTicket({ challenge, publicKey }: engine.Challenge, account?: AccountId): Promise<PasskeyChallengeView> {
     const now = this.#parts.clock.now();
     const ticket = newId<TicketId>(now);
     await this.#parts.store.signInTickets.insert({
@@ -95,7 +101,10 @@ export class Passkeys {
   }
 
   /** Consumes the challenge. */
-  async #take(ticket: string, account: AccountId | undefined): Promise<TicketRow & { readonly challenge: string }> {
+  async #consumeChallenge(
+    ticket: string,
+    account: AccountId | undefined,
+  ): Promise<TicketRow & { readonly challenge: string }> {
     const { store, clock } = this.#parts;
     const id = ticket as TicketId; // Compared here.
     const row = isUuid(ticket) ? await store.signInTickets.attempt(id, 'passkey', clock.now(), TRIES_MAX) : undefined;

@@ -8,7 +8,7 @@ import type { AccountId } from '../../kit/ids.ts';
 import { Secret } from '../../kit/secret.ts';
 import { notReady, signInFailed } from './faults.ts';
 
-const RECOVERY_CODES = 10;
+const RECOVERY_CODE_COUNT = 10;
 const RECOVERY_CODE_BYTES = 10;
 
 /**
@@ -56,13 +56,13 @@ export class SecondFactors {
   }
 
   async remove(account: AccountId): Promise<void> {
-    const nothing = { totpSealed: undefined, totpEnabledAt: undefined, totpLastStep: undefined };
-    await this.#parts.store.accounts.change(account, nothing);
+    const clearedFields = { totpSealed: undefined, totpEnabledAt: undefined, totpLastStep: undefined };
+    await this.#parts.store.accounts.change(account, clearedFields);
     await this.#parts.store.accounts.replaceRecoveryCodes(account, []);
   }
 
   async renewRecoveryCodes(account: AccountId): Promise<string[]> {
-    const codes = Array.from({ length: RECOVERY_CODES }, newRecoveryCode);
+    const codes = Array.from({ length: RECOVERY_CODE_COUNT }, newRecoveryCode);
     await this.#parts.store.accounts.replaceRecoveryCodes(account, codes.map(hashOf));
     return codes;
   }

@@ -97,21 +97,21 @@ export class SignIn {
     const { store, clock, passwords, sessions } = this.#parts;
     const [name, email] = [cleanName(request.name), cleanEmail(request.email)];
     const ticket = await this.#limitFailures('set up', source, () => this.#setUpTicket(request.token));
-    const before = await this.#get(ticket.accountId);
-    const other = await store.accounts.byEmail(email);
-    if (other && other.id !== before.id) throw emailTaken();
+    const previousAccount = await this.#get(ticket.accountId);
+    const accountWithEmail = await store.accounts.byEmail(email);
+    if (accountWithEmail && accountWithEmail.id !== previousAccount.id) throw emailTaken();
     const passwordHash = await passwords.hash(request.password);
     const now = clock.now();
     if (!(await store.signInTickets.use(ticket.id, now))) throw signInFailed('link');
     // A changed address has not been verified.
-    const emailVerifiedAt = email === before.email ? before.emailVerifiedAt : undefined;
+    const emailVerifiedAt = email === previousAccount.email ? previousAccount.emailVerifiedAt : undefined;
     const change = { name, email, passwordHash, passwordChangedAt: now, emailVerifiedAt };
-    if ((await store.accounts.change(before.id, change)) === 'email_taken') throw emailTaken();
+    if ((await store.accounts.change(previousAccount.id, change)) === 'email_taken') throw emailTaken();
     // Ends the sessions that were created before the link was used.
-    await sessions.endOthers(before.id, undefined);
-    const action = before.email === undefined ? 'account.created' : 'account.password_changed';
-    await this.#note(action, before.id, source);
-    return this.#afterFirstFactor(before, source);
+    await sessions.endOthers(previousAccount.id, undefined);
+    const action = previousAccount.email === undefined ? 'account.created' : 'account.password_changed';
+    await this.#recordAudit(action, previousAccount.id, source);
+    return this.#afterFirstFactor(previousAccount, source);
   }
 
   async register(
@@ -131,15 +131,16 @@ export class SignIn {
     const passwordHash = await passwords.hash(request.password);
     const account = { id: newId<AccountId>(now), name, createdAt: now, email, passwordHash, passwordChangedAt: now };
     if ((await store.accounts.insert(account)) === 'email_taken') throw emailTaken();
-    await this.#note('account.created', account.id, source);
+    await this.#recordAudit('account.created', account.id, source);
     return this.#complete(account.id, 'berth:1', source);
   }
 
   async #assertMayRegister(email: string, invitation: string | undefined): Promise<void> {
     const { registration, invitedEmail } = this.#parts;
     if (registration === 'open') return;
-    const invited = registration === 'invite' && invitation !== undefined ? await invitedEmail(invitation) : undefined;
-    if (invited === email) return;
+    const invitedAddress =
+      registration === 'invite' && invitation !== undefined ? await invitedEmail(invitation) : undefined;
+    if (invitedAddress === email) return;
     throw fault('permission_denied', 'Registration needs an invitation to this e-mail address.', {
       advice: 'Ask an admin of the application, or the operator, for an invitation.',
     });
@@ -151,8 +152,8 @@ export class SignIn {
     const email = cleanEmail(credentials.email);
     const account = await this.#limitFailures(email, source, async () => {
       const found = await this.#parts.store.accounts.byEmail(email);
-      const isRight = await this.#parts.passwords.matches(credentials.password, found?.passwordHash);
-      if (!found || !isRight) throw wrongPassword();
+      const isPasswordCorrect = await this.#parts.passwords.matches(credentials.password, found?.passwordHash);
+      if (!found || !isPasswordCorrect) throw wrongPassword();
       return found;
     });
     return this.#afterFirstFactor(account, source);
@@ -175,7 +176,7 @@ export class SignIn {
       return found;
     });
     await store.accounts.change(account.id, { emailVerifiedAt: clock.now() });
-    await this.#note('account.email_verified', account.id, source);
+    await this.#recordAudit('account.email_verified', account.id, source);
     return this.#afterFirstFactor(account, source);
   }
 
@@ -210,7 +211,8 @@ export class SignIn {
       secondFactors.accept(account, credentials.method, credentials.code),
     );
     if (!(await store.signInTickets.use(id, clock.now()))) throw signInFailed('code');
-    if (credentials.method === 'recovery_code') await this.#note('account.recovery_code_used', account.id, source);
+    if (credentials.method === 'recovery_code')
+      await this.#recordAudit('account.recovery_code_used', account.id, source);
     return this.#complete(account.id, 'berth:2', source);
   }
 
@@ -229,7 +231,7 @@ export class SignIn {
 
   async #complete(accountId: AccountId, acr: Acr, source: RequestSource): Promise<SignInStep> {
     const cookie = await this.#parts.sessions.begin(accountId, acr, source);
-    await this.#note('account.signed_in', accountId, source, { acr });
+    await this.#recordAudit('account.signed_in', accountId, source, { acr });
     return { result: { status: 'signed_in', accountId }, cookie };
   }
 
@@ -270,7 +272,7 @@ export class SignIn {
     }
   }
 
-  #note(
+  #recordAudit(
     action: AuditAction,
     accountId: AccountId,
     source: RequestSource,

@@ -40,16 +40,16 @@ export class Addresses {
   async of(app: ApplicationId, storedFile: StoredArtifact, expiresAt: Date): Promise<string> {
     const { links, artifacts } = this.#parts;
     const { session, page, kind, name } = storedFile;
-    const own = () =>
+    const serverUrl = () =>
       links.make({ application: app, object: `${RECORDING_OBJECT}:${session}.${page}.${kind}.${name}` }, expiresAt).url;
-    if (kind !== 'file') return own();
+    if (kind !== 'file') return serverUrl();
     const options = {
       expiresAt,
       verb: 'GET',
       contentType: VIDEO,
       contentDisposition: dispositionOf(storedFile),
     } as const;
-    return (await artifacts.signedUrl(this.key(app, storedFile), options).catch(() => undefined)) ?? own();
+    return (await artifacts.signedUrl(this.key(app, storedFile), options).catch(() => undefined)) ?? serverUrl();
   }
 
   key(app: ApplicationId, { session, page, kind, name }: StoredArtifact): ArtifactKey {
@@ -60,23 +60,23 @@ export class Addresses {
   }
 
   readonly find: FileFinder = async (app, id): Promise<ServedFile | undefined> => {
-    const stored = storedOf(id);
-    const key = stored && this.key(app, stored);
-    const found = key && (await this.#parts.artifacts.stat(key));
-    if (!stored || !key || !found) return undefined;
+    const storedArtifact = parseObjectId(id);
+    const key = storedArtifact && this.key(app, storedArtifact);
+    const fileStat = key && (await this.#parts.artifacts.stat(key));
+    if (!storedArtifact || !key || !fileStat) return undefined;
     return {
-      name: fileNameOf(stored),
-      size: found.size,
+      name: fileNameOf(storedArtifact),
+      size: fileStat.size,
       mimeType: VIDEO,
-      tag: `${stored.kind}-${stored.name}`,
-      disposition: stored.kind === 'file' ? 'attachment' : 'inline',
+      tag: `${storedArtifact.kind}-${storedArtifact.name}`,
+      disposition: storedArtifact.kind === 'file' ? 'attachment' : 'inline',
       createdAt: new Date(0),
       open: range => this.#parts.artifacts.open(key, range),
     };
   };
 }
 
-function storedOf(id: string): StoredArtifact | undefined {
+function parseObjectId(id: string): StoredArtifact | undefined {
   const [, session, page, kind, name] = OBJECT_ID.exec(id) ?? [];
   if (!session || !name || (kind !== 'init' && kind !== 'part' && kind !== 'file')) return undefined;
   return { session: session as SessionId, page: Number(page), kind, name }; // Signed by this service.

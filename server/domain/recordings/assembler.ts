@@ -17,7 +17,7 @@ import type { RecordingKeys, RecordingStorage } from './storage.ts';
 const BATCH = 10;
 const TRIES_MAX = 5;
 /** The maximum time that a file waits for segments that have not been stored. */
-const STORED_WITHIN_MS = 15 * 60_000;
+const SEGMENT_WAIT_MAX_MS = 15 * 60_000;
 
 export interface AssemblerParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
   readonly rows: RecordingRows;
@@ -29,7 +29,7 @@ export interface AssemblerParts extends Pick<Runtime, 'clock' | 'log' | 'host'> 
   readonly mp4Head: (init: Buffer, size: { width: number; height: number }, pieces: readonly Mp4Segment[]) => Mp4Head;
 }
 
-interface Film {
+interface AssemblyInput {
   readonly app: ApplicationId;
   readonly segments: readonly SegmentRow[];
   readonly canvas: { readonly width: number; readonly height: number };
@@ -54,13 +54,13 @@ export class Assembler {
   /** Assembles the files one at a time, because none is urgent and each requires much data to be read. */
   async tend(): Promise<{ assembled: number; failed: number }> {
     const { rows, host } = this.#parts;
-    const did = { assembled: 0, failed: 0 };
+    const counts = { assembled: 0, failed: 0 };
     for (const row of await rows.pending(host, BATCH)) {
       const state = await this.#process(row);
-      if (state === 'COMPLETED') did.assembled++;
-      if (state === 'FAILED') did.failed++;
+      if (state === 'COMPLETED') counts.assembled++;
+      if (state === 'FAILED') counts.failed++;
     }
-    return did;
+    return counts;
   }
 
   async #process(row: RecordingFileRow): Promise<RecordingFileRow['state']> {
@@ -85,7 +85,7 @@ export class Assembler {
   async #isStored({ sessionId, page, requestedAt }: RecordingFileRow): Promise<boolean> {
     const pages = await this.#parts.rows.pages(sessionId);
     if (pages.find(one => one.page === page)?.stored) return true;
-    return this.#parts.clock.now().getTime() - requestedAt.getTime() > STORED_WITHIN_MS;
+    return this.#parts.clock.now().getTime() - requestedAt.getTime() > SEGMENT_WAIT_MAX_MS;
   }
 
   async #assemble(row: RecordingFileRow): Promise<number> {
@@ -101,14 +101,14 @@ export class Assembler {
     }
   }
 
-  async #store({ sessionId, page, assembly }: RecordingFileRow, film: Film): Promise<number> {
+  async #store({ sessionId, page, assembly }: RecordingFileRow, film: AssemblyInput): Promise<number> {
     const { artifacts, keys, mp4Head } = this.#parts;
     const { app, segments } = film;
     const run = segments.find(({ width, height }) => width === film.canvas.width && height === film.canvas.height)?.run;
-    const enlarged = await this.#enlargeAll(film, run);
-    const init = enlarged?.init ?? (await this.#bytes(keys.init(app, sessionId, page, run ?? 0)));
-    const { head, bytes } = mp4Head(init, film.canvas, piecesOf(segments, enlarged?.segments));
-    const body = this.#body(film, head, enlarged?.segments);
+    const enlargement = await this.#enlargeAll(film, run);
+    const init = enlargement?.init ?? (await this.#bytes(keys.init(app, sessionId, page, run ?? 0)));
+    const { head, bytes } = mp4Head(init, film.canvas, piecesOf(segments, enlargement?.segments));
+    const body = this.#body(film, head, enlargement?.segments);
     const { size } = await artifacts.put(keys.file(app, sessionId, page, assembly), body, { contentType: 'video/mp4' });
     if (size !== bytes) throw new Error(`the file has ${size} bytes instead of ${bytes}`);
     return size;
@@ -118,7 +118,7 @@ export class Assembler {
    * A file has one frame size. If the page had several sizes, smaller segments are encoded again on the largest canvas.
    */
   async #enlargeAll(
-    film: Film,
+    film: AssemblyInput,
     run: number | undefined,
   ): Promise<{ init: Buffer; segments: EnlargedSegments } | undefined> {
     if (film.segments.every(segment => segment.run === run)) return undefined;
@@ -127,28 +127,28 @@ export class Assembler {
     const init = first && run !== undefined ? await this.#init(film, run) : undefined;
     for (const segment of film.segments)
       if (segment.run !== run) enlarged.set(segment.sequence, await this.#enlarge(film, segment));
-    const [one] = enlarged.values();
-    const shared = init ?? one?.init ?? Buffer.alloc(0);
-    if ([...enlarged.values()].every(segment => segment.init.equals(shared)))
-      return { init: shared, segments: enlarged };
+    const [firstEnlarged] = enlarged.values();
+    const sharedInit = init ?? firstEnlarged?.init ?? Buffer.alloc(0);
+    if ([...enlarged.values()].every(segment => segment.init.equals(sharedInit)))
+      return { init: sharedInit, segments: enlarged };
     for (const segment of film.segments) enlarged.set(segment.sequence, await this.#enlarge(film, segment));
-    const [other] = enlarged.values();
-    return { init: other?.init ?? Buffer.alloc(0), segments: enlarged };
+    const [reencodedFirst] = enlarged.values();
+    return { init: reencodedFirst?.init ?? Buffer.alloc(0), segments: enlarged };
   }
 
-  async #enlarge(film: Film, segment: SegmentRow): Promise<EnlargedSegment> {
+  async #enlarge(film: AssemblyInput, segment: SegmentRow): Promise<EnlargedSegment> {
     const parts = [await this.#init(film, segment.run), await this.#bytes(this.#keyOf(film.app, segment))];
     const { init, sizes, payload } = await this.#parts.ffmpeg.enlarge(parts, segment.samples.sizes.length, film.canvas);
     // A copy, because `init` is a part of the buffer that also contains the frames.
     return { init: Buffer.from(init), sizes, payload: await film.scratch.append(payload) };
   }
 
-  #init({ app, segments: [first] }: Film, run: number): Promise<Buffer> {
+  #init({ app, segments: [first] }: AssemblyInput, run: number): Promise<Buffer> {
     if (!first) throw new Error('no segment of the recording is stored');
     return this.#bytes(this.#parts.keys.init(app, first.sessionId, first.page, run));
   }
 
-  async *#body(film: Film, head: Buffer, enlarged?: EnlargedSegments): AsyncGenerator<Buffer> {
+  async *#body(film: AssemblyInput, head: Buffer, enlarged?: EnlargedSegments): AsyncGenerator<Buffer> {
     yield head;
     for (const segment of film.segments) {
       const payload = enlarged?.get(segment.sequence)?.payload;

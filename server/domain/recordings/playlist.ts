@@ -29,15 +29,16 @@ export function playlist({ segments, segmentMs, startedAt, isWhole, initUrl, seg
     '#EXT-X-START:TIME-OFFSET=0', // Players start at the beginning instead of the live edge.
   ];
   for (const [index, segment] of segments.entries()) {
-    const before = segments[index - 1];
-    const isContinuous = before?.run === segment.run && before.startMs + before.durationMs === segment.startMs;
-    if (before && !isContinuous) lines.push('#EXT-X-DISCONTINUITY');
-    if (before?.run !== segment.run) lines.push(`#EXT-X-MAP:URI="${initUrl(segment.run)}"`);
-    if (!isContinuous) lines.push(`#EXT-X-PROGRAM-DATE-TIME:${at(startedAt, segment.startMs)}`);
+    const previousSegment = segments[index - 1];
+    const isContinuous =
+      previousSegment?.run === segment.run && previousSegment.startMs + previousSegment.durationMs === segment.startMs;
+    if (previousSegment && !isContinuous) lines.push('#EXT-X-DISCONTINUITY');
+    if (previousSegment?.run !== segment.run) lines.push(`#EXT-X-MAP:URI="${initUrl(segment.run)}"`);
+    if (!isContinuous) lines.push(`#EXT-X-PROGRAM-DATE-TIME:${dateTimeAt(startedAt, segment.startMs)}`);
     lines.push(`#EXTINF:${(segment.durationMs / 1000).toFixed(3)},`, segmentUrl(segment.sequence));
   }
   if (isWhole) lines.push('#EXT-X-ENDLIST');
   return `${lines.join('\n')}\n`;
 }
 
-const at = (startedAt: Date, ms: number): string => new Date(startedAt.getTime() + ms).toISOString();
+const dateTimeAt = (startedAt: Date, ms: number): string => new Date(startedAt.getTime() + ms).toISOString();

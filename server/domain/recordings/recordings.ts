@@ -24,11 +24,11 @@ const LINK_MS = 6 * 3_600_000;
 /** Addresses in a playlist stay the same for this long, and are valid for six more hours. */
 const LINK_PERIOD_MS = 1_800_000;
 const PAGE_ID = /^\d{1,3}$/;
-const STORE_MS = 5_000;
+const STORE_RESPONSE_MS = 5_000;
 /** How long the first request for the recording of a running session waits for segments that are not encoded yet. */
-const ENCODED_MS = 3_000;
+const ENCODE_WAIT_MS = 3_000;
 /** How long a request after the end of a session waits until the whole recording is stored. */
-const SETTLED_MS = 10_000;
+const SETTLE_WAIT_MS = 10_000;
 /** The stored reason names keys of artifacts, which mean nothing to a caller. */
 const FILE_FAILED = 'The file could not be made. Request it again.';
 const PER_MINUTE = { withinMs: 60_000, scope: 'application' } as const;
@@ -56,7 +56,7 @@ export interface RecordingsParts extends Pick<Runtime, 'clock' | 'host'> {
   readonly tallies: Pick<SharedTallies, 'of'>;
 }
 
-interface ShownPage extends RecordedPageRow {
+interface ReplayPage extends RecordedPageRow {
   readonly lengthMs: number;
 }
 
@@ -179,8 +179,8 @@ export class RecordingService implements Recordings {
     if (file.state !== 'COMPLETED' || !file.completedAt) return { pageId, status: file.state };
     const { addresses, clock } = this.#parts;
     const expiresAt = addMs(clock.now(), LINK_MS);
-    const stored = { session: session.id, page, kind: 'file', name: file.assembly } as const;
-    const downloadUrl = await addresses.of(session.applicationId, stored, expiresAt);
+    const artifact = { session: session.id, page, kind: 'file', name: file.assembly } as const;
+    const downloadUrl = await addresses.of(session.applicationId, artifact, expiresAt);
     return {
       pageId,
       status: 'COMPLETED',
@@ -201,14 +201,14 @@ export class RecordingService implements Recordings {
    */
   async #waitForSegments(session: SessionRow): Promise<boolean> {
     if (hasEnded(session)) return !this.#isKept(session) || this.#isSettled(session);
-    await withTimeout(ENCODED_MS, 'the recording to be encoded', () => this.#parts.markWatched(session.id)).catch(
+    await withTimeout(ENCODE_WAIT_MS, 'the recording to be encoded', () => this.#parts.markWatched(session.id)).catch(
       () => {},
     );
     return true;
   }
 
   #isSettled({ id }: SessionRow): Promise<boolean> {
-    return withTimeout(SETTLED_MS, 'the recording to be stored', () => this.#parts.settled(id)).catch(() => false);
+    return withTimeout(SETTLE_WAIT_MS, 'the recording to be stored', () => this.#parts.settled(id)).catch(() => false);
   }
 
   /** Whether there may be a replay. */
@@ -217,7 +217,7 @@ export class RecordingService implements Recordings {
   }
 
   /** Pages with at least one stored segment. */
-  async #pages(session: SessionRow): Promise<ShownPage[]> {
+  async #pages(session: SessionRow): Promise<ReplayPage[]> {
     const { rows } = this.#parts;
     const lengthByPage = await rows.lengths(session.id);
     return (await rows.pages(session.id)).flatMap(page => {
@@ -226,14 +226,14 @@ export class RecordingService implements Recordings {
     });
   }
 
-  async #watchablePages(session: SessionRow): Promise<ShownPage[]> {
+  async #watchablePages(session: SessionRow): Promise<ReplayPage[]> {
     if (!isRecorded(session)) throw noReplay('disabled');
     if (this.#isExpired(session)) throw noReplay('expired');
     return this.#pages(session);
   }
 
   /** The order of refusals is part of the contract: disabled, running, expired, nothing recorded. */
-  async #endedPages(session: SessionRow): Promise<ShownPage[]> {
+  async #endedPages(session: SessionRow): Promise<ReplayPage[]> {
     const { keptMs } = this.#parts;
     if (!isRecorded(session)) throw fault('recording_disabled', 'Recording was disabled for this session');
     if (!hasEnded(session))
@@ -260,10 +260,10 @@ export class RecordingService implements Recordings {
     return endedAt !== undefined && this.#parts.clock.now().getTime() - endedAt.getTime() > this.#parts.keptMs;
   }
 
-  async #assertStoreReachable({ applicationId, id }: SessionRow, [first]: readonly ShownPage[]): Promise<void> {
+  async #assertStoreReachable({ applicationId, id }: SessionRow, [first]: readonly ReplayPage[]): Promise<void> {
     const { artifacts, addresses } = this.#parts;
     const key = addresses.key(applicationId, { session: id, page: first?.page ?? 0, kind: 'init', name: 0 });
-    await withTimeout(STORE_MS, 'the storage of recordings', () => artifacts.stat(key)).catch(error => {
+    await withTimeout(STORE_RESPONSE_MS, 'the storage of recordings', () => artifacts.stat(key)).catch(error => {
       throw fault('recording_service_unavailable', 'The storage of recordings does not respond.', {
         advice: 'The request had no effect. Send it again later.',
         cause: error,
@@ -279,7 +279,7 @@ const noReplay = (why: 'disabled' | 'none' | 'expired') =>
  * Returns the gaps in the recording of a page. Hidden periods are included up to the last stored segment, and missing
  * periods also after it. `untilMs` is the end of the session, or now.
  */
-const gapsOf = (spans: readonly SpanRow[], { page, lengthMs }: ShownPage, startTimeMs: number, untilMs: number) =>
+const gapsOf = (spans: readonly SpanRow[], { page, lengthMs }: ReplayPage, startTimeMs: number, untilMs: number) =>
   spans
     .filter(span => span.page === page && (span.kind === 'missing' || span.fromMs < lengthMs))
     .map(({ kind, fromMs, toMs }) => {

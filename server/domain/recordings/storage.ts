@@ -48,12 +48,13 @@ export class RecordingStorage implements RecordingSink {
   }
 
   async began({ session, page }: RecordedPage, startedAt: Date): Promise<void> {
-    if (await this.#recordedBy(session)) await this.#parts.rows.began(session as SessionId, page, startedAt);
+    if (await this.#applicationOfRecording(session))
+      await this.#parts.rows.began(session as SessionId, page, startedAt);
   }
 
   async keep({ session, page }: RecordedPage, segment: Segment): Promise<void> {
     const { rows, artifacts, keys } = this.#parts;
-    const app = await this.#recordedBy(session);
+    const app = await this.#applicationOfRecording(session);
     if (!app) return;
     const id = session as SessionId;
     const run = await this.#run(app, id, page, segment.init);
@@ -75,24 +76,24 @@ export class RecordingStorage implements RecordingSink {
 
   async span({ session, page }: RecordedPage, span: Span): Promise<void> {
     if (span.toMs !== undefined && span.toMs <= span.fromMs) return;
-    if (await this.#recordedBy(session)) await this.#parts.rows.addSpan(session as SessionId, page, span);
+    if (await this.#applicationOfRecording(session)) await this.#parts.rows.addSpan(session as SessionId, page, span);
   }
 
   async endSpans({ session, page }: RecordedPage, atMs: number): Promise<void> {
-    if (await this.#recordedBy(session)) await this.#parts.rows.endSpans(session as SessionId, page, atMs);
+    if (await this.#applicationOfRecording(session)) await this.#parts.rows.endSpans(session as SessionId, page, atMs);
   }
 
   async done({ session, page }: RecordedPage): Promise<void> {
-    if (await this.#recordedBy(session)) await this.#parts.rows.stored(session as SessionId, page);
+    if (await this.#applicationOfRecording(session)) await this.#parts.rows.stored(session as SessionId, page);
     this.#applications.delete(session);
     this.#storedInits.delete(pageKey(session, page));
   }
 
   /** The application of a session that is being recorded. Cached, because this is called for each segment. */
-  async #recordedBy(session: string): Promise<ApplicationId | undefined> {
-    const known = this.#applications.get(session) ?? (await this.applicationOf(session));
-    if (known) this.#applications.set(session, known);
-    return known;
+  async #applicationOfRecording(session: string): Promise<ApplicationId | undefined> {
+    const applicationId = this.#applications.get(session) ?? (await this.applicationOf(session));
+    if (applicationId) this.#applications.set(session, applicationId);
+    return applicationId;
   }
 
   /** Returns the number of the run with this init segment. All segments with the same frame size share a run. */

@@ -56,27 +56,27 @@ async function attendSession(
   const { secrets } = liveSession;
   const recording = await recorder.record({ session: row.id, masks: masksOf(row), secrets, short: shortfalls.tell });
   // Registered before the first frame, because an adopted session may be in a hand-off.
-  const covering = liveSession.onCover(cover => {
+  const coverSubscription = liveSession.onCover(cover => {
     recording.hidePages(cover).catch(error => log.warn('recording.cover_failed', { reason: reason(error) }));
   });
-  const present = new Set<string>();
-  const observing = await liveSession.browser.observe({
+  const presentTargets = new Set<string>();
+  const targetSubscription = await liveSession.browser.observe({
     target: target => {
       if (target.kind === 'iframe') return recording.frame(target);
       if (target.kind !== 'page') return;
       const page = pages.of(target);
       if (page === undefined) return shortfalls.tell('too_many_in_all', target.id);
-      present.add(target.id);
+      presentTargets.add(target.id);
       recording.target(target, page, { at: pages.appearedAt(target.id) ?? clock.now() });
     },
   });
   // Ends the recording of pages that an earlier process recorded and that no longer exist.
-  await recording.settle(present);
+  await recording.settle(presentTargets);
   return {
     leave: async () => {
-      covering.close();
+      coverSubscription.close();
       recording.pause();
-      await Promise.resolve(observing.close()).catch(error =>
+      await Promise.resolve(targetSubscription.close()).catch(error =>
         log.warn('recording.leave_failed', { reason: reason(error) }),
       );
     },
@@ -87,7 +87,7 @@ async function attendSession(
 class Shortfalls {
   readonly #parts: RecordingWatcherParts;
   readonly #session: SessionId;
-  readonly #reportedPages = new Set<string>();
+  readonly #reportedReasons = new Set<string>();
 
   constructor(parts: RecordingWatcherParts, session: SessionId) {
     this.#parts = parts;
@@ -98,8 +98,8 @@ class Shortfalls {
     const { rows, events, clock } = this.#parts;
     if (targetId && (why === 'too_many_at_once' || why === 'too_many_in_all'))
       this.#track(rows.omit(this.#session, { why, targetId, ...(page === undefined ? {} : { page }) }));
-    if (this.#reportedPages.has(why)) return;
-    this.#reportedPages.add(why);
+    if (this.#reportedReasons.has(why)) return;
+    this.#reportedReasons.add(why);
     const detail = { reason: why, ...(page === undefined ? {} : { pageId: String(page) }) };
     const event = { type: 'recording.limited', at: clock.now(), actor: { kind: 'service' }, detail } as const;
     this.#track(events.append(this.#session, event));

@@ -22,7 +22,7 @@ const ACTORS: Readonly<Record<EndReason, Actor['kind']>> = {
 };
 
 /** The detail of an end for which the code that ends the session gives no detail. */
-const WORDS: Readonly<Partial<Record<EndReason, string>>> = {
+const DEFAULT_DETAILS: Readonly<Partial<Record<EndReason, string>>> = {
   released: 'a caller released it',
   client_disconnected: 'the last client disconnected, and none returned in time',
   browser_closed: 'a client closed the browser',
@@ -34,11 +34,11 @@ const WORDS: Readonly<Partial<Record<EndReason, string>>> = {
 
 /** Adds the actor and the detail if the end has none. */
 export function withActorAndDetail(end: SessionEnd): SessionEnd & { readonly by: Actor } {
-  const known = END_REASONS.find(word => word === end.reason);
-  const detail = end.detail ?? (known && WORDS[known]);
+  const knownReason = END_REASONS.find(word => word === end.reason);
+  const detail = end.detail ?? (knownReason && DEFAULT_DETAILS[knownReason]);
   return {
     ...end,
     ...(detail === undefined ? {} : { detail }),
-    by: end.by ?? { kind: known ? ACTORS[known] : 'service' },
+    by: end.by ?? { kind: knownReason ? ACTORS[knownReason] : 'service' },
   };
 }

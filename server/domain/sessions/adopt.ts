@@ -16,7 +16,7 @@ import { isExclusive } from './exclusive.ts';
 import type { Watchers } from './watchers.ts';
 
 /** The maximum number of browsers that are adopted at the same time. */
-const AT_ONCE = 8;
+const ADOPTIONS_AT_ONCE_MAX = 8;
 
 /** Why an exclusive session is not adopted: a new process has no record of what was typed, so it could not mask it. */
 const TYPED_CREDENTIALS = 'the service had typed credentials into pages of the session';
@@ -33,35 +33,35 @@ export interface AdoptParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
 
 export async function adoptSessions(parts: AdoptParts): Promise<{ adopted: number; ended: number; swept: number }> {
   const rows = await parts.rows.ofHost(parts.host);
-  const refused = new Map(
+  const refusalReasons = new Map(
     rows.map(row => [row.id, isExclusive(row) ? TYPED_CREDENTIALS : parts.notes.refusal(row.id)]),
   );
-  const adopted = new Set<SessionId>();
+  const adoptedIds = new Set<SessionId>();
   const queue = [...rows];
   const adoptNext = async (): Promise<void> => {
     for (let row = queue.shift(); row; row = queue.shift())
-      if (refused.get(row.id) === undefined && (await adopt(parts, row))) adopted.add(row.id);
+      if (refusalReasons.get(row.id) === undefined && (await adopt(parts, row))) adoptedIds.add(row.id);
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, adoptNext));
-  const boxes = new Set(rows.filter(row => adopted.has(row.id)).map(boxIdOf));
-  const lost = rows.filter(row => !adopted.has(row.id));
-  const endOf = (row: SessionRow): SessionEnd => row.end ?? endOfLostSession(row, refused.get(row.id));
-  const byBox = new Map<string, SessionRow>();
-  for (const row of lost) {
+  await Promise.all(Array.from({ length: ADOPTIONS_AT_ONCE_MAX }, adoptNext));
+  const adoptedBoxIds = new Set(rows.filter(row => adoptedIds.has(row.id)).map(boxIdOf));
+  const lostRows = rows.filter(row => !adoptedIds.has(row.id));
+  const endOf = (row: SessionRow): SessionEnd => row.end ?? endOfLostSession(row, refusalReasons.get(row.id));
+  const rowByBoxId = new Map<string, SessionRow>();
+  for (const row of lostRows) {
     const decided = await parts.rows.decideEnd(row.id, endOf(row), parts.clock.now());
-    if (decided) byBox.set(boxIdOf(row), decided);
+    if (decided) rowByBoxId.set(boxIdOf(row), decided);
   }
-  const swept = await parts.browserHost.slots.sweep(boxes, async (box, leftovers) => {
-    const row = byBox.get(box);
+  const sweptBoxes = await parts.browserHost.slots.sweep(adoptedBoxIds, async (box, leftovers) => {
+    const row = rowByBoxId.get(box);
     if (row) await parts.watchers.salvage(row, leftovers);
   });
-  for (const row of lost) {
+  for (const row of lostRows) {
     await parts.endings.end(row.id, endOf(row));
     parts.notes.settle(row.id);
   }
   await parts.rows.resumeTimers(parts.host, addMs(parts.clock.now(), parts.graceMs));
-  const report = { adopted: adopted.size, ended: rows.length - adopted.size, swept: swept.length };
-  if (rows.length + swept.length > 0) parts.log.info('service.adopted', report);
+  const report = { adopted: adoptedIds.size, ended: rows.length - adoptedIds.size, swept: sweptBoxes.length };
+  if (rows.length + sweptBoxes.length > 0) parts.log.info('service.adopted', report);
   return report;
 }
 

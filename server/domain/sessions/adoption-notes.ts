@@ -27,7 +27,7 @@ interface Note {
 export class AdoptionNotes {
   readonly #folder: string;
   readonly #clock: Clock;
-  readonly #open = new Map<SessionId, Note>();
+  readonly #openNotes = new Map<SessionId, Note>();
   readonly #currentSession = new AsyncLocalStorage<SessionId>();
   readonly #closing = new AbortController();
 
@@ -47,19 +47,19 @@ export class AdoptionNotes {
   /** Runs an adoption. Asynchronous work that it starts is attributed to the session until that work ends. */
   async during<T>(id: SessionId, takeOver: () => Promise<T>): Promise<T> {
     const note = { attempts: this.#read(id).attempts + 1 };
-    this.#open.set(id, note);
+    this.#openNotes.set(id, note);
     this.#write(id, note);
-    const taken = await this.#currentSession.run(id, takeOver);
+    const result = await this.#currentSession.run(id, takeOver);
     this.#clock.sleep(STABLE_MS, this.#closing.signal).then(
       () => this.settle(id),
       () => {}, // close() has settled it
     );
-    return taken;
+    return result;
   }
 
   /** Called when the session is stable or has ended. */
   settle(id: SessionId): void {
-    this.#open.delete(id);
+    this.#openNotes.delete(id);
     rmSync(this.#pathOf(id), { force: true });
   }
 
@@ -69,14 +69,14 @@ export class AdoptionNotes {
    */
   processEnds(error: unknown): void {
     const id = this.#currentSession.getStore();
-    const note = id === undefined ? undefined : this.#open.get(id);
+    const note = id === undefined ? undefined : this.#openNotes.get(id);
     if (id && note) this.#write(id, { ...note, ended: boundedText(reason(error), REASON_CHARS_MAX) });
   }
 
   /** Called when the process stops normally. Removes the notes, because no adoption has ended the process. */
   close(): void {
     this.#closing.abort(new Error('the service is stopping'));
-    for (const id of [...this.#open.keys()]) this.settle(id);
+    for (const id of [...this.#openNotes.keys()]) this.settle(id);
   }
 
   #read(id: SessionId): Note {

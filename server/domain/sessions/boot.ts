@@ -27,7 +27,7 @@ export interface BootRequest {
 }
 
 /** What a session's row contains about its box, so that a later process can find the box. */
-export const noteOf = (box: Box): BoxJson => ({ ...box.record, id: box.session });
+export const boxJsonOf = (box: Box): BoxJson => ({ ...box.record, id: box.session });
 
 export async function boot(
   browserHost: BrowserHost,
@@ -46,12 +46,12 @@ export function equipAdopted(browserHost: BrowserHost, box: Box, signal: AbortSi
   return equip(browserHost, box, () => browserHost.adoptBrowser(box, signal));
 }
 
-async function equip(browserHost: BrowserHost, box: Box, reach: () => Promise<Browser>): Promise<BootedBrowser> {
+async function equip(browserHost: BrowserHost, box: Box, connect: () => Promise<Browser>): Promise<BootedBrowser> {
   const scope = new Scope();
   scope.own(box);
   try {
     const egress = scope.own(browserHost.openEgress(box));
-    const browser = scope.own(await Promise.race([reach(), rejectWhenGone(box)]));
+    const browser = scope.own(await Promise.race([connect(), rejectWhenGone(box)]));
     return { box, egress, browser, scope };
   } catch (error) {
     await scope.close();

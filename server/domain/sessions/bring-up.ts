@@ -6,7 +6,7 @@ import type { SessionId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import { WaitExpired, withDeadline } from '../../kit/wait.ts';
 import { diskFull } from '../faults.ts';
-import { type BootedBrowser, boot, equipAdopted, noteOf } from './boot.ts';
+import { type BootedBrowser, boot, boxJsonOf, equipAdopted } from './boot.ts';
 import type { BrowserHost } from './browser-host.ts';
 import { LiveSession } from './live.ts';
 import { Presence, type PresenceParts } from './presence.ts';
@@ -46,9 +46,9 @@ export class BringUp {
     return withDeadline(
       BROWSER_START_MS,
       'the browser to start',
-      async inner => {
-        const booted = await this.#boot(row, inner);
-        return this.#finish(booted, () => this.#settle(row, booted, inner));
+      async deadlineSignal => {
+        const booted = await this.#boot(row, deadlineSignal);
+        return this.#closeOnFailure(booted, () => this.#createConfiguredSession(row, booted, deadlineSignal));
       },
       signal,
     );
@@ -57,11 +57,11 @@ export class BringUp {
   /** Adopts the browser of a session. Undefined if the browser has ended. */
   async adopt(row: SessionRow, boxId: SessionId, record: BoxRecord): Promise<LiveSession | undefined> {
     const { browserHost } = this.#parts;
-    return withDeadline(BROWSER_START_MS, 'a running browser to be adopted', async inner => {
-      const box = await browserHost.slots.adopt(boxId, record, inner);
+    return withDeadline(BROWSER_START_MS, 'a running browser to be adopted', async deadlineSignal => {
+      const box = await browserHost.slots.adopt(boxId, record, deadlineSignal);
       if (!box) return undefined;
-      const booted = await equipAdopted(browserHost, box, inner);
-      return this.#finish(booted, () => this.#createLiveSession(row, booted, inner));
+      const booted = await equipAdopted(browserHost, box, deadlineSignal);
+      return this.#closeOnFailure(booted, () => this.#createLiveSession(row, booted, deadlineSignal));
     });
   }
 
@@ -72,7 +72,7 @@ export class BringUp {
     const needsOwnBrowser = preparation?.mounts || preparation?.fill;
     const warm = needsOwnBrowser ? undefined : await trace.during('session.claim', () => pool.claim(launch, signal));
     if (warm) return this.#claimWarm(row, warm);
-    const onBoxRunning = (box: Box): Promise<void> => this.#note(row, box);
+    const onBoxRunning = (box: Box): Promise<void> => this.#recordBox(row, box);
     const request = { id: row.id, launch, background: false, onBoxRunning, ...(preparation ? { preparation } : {}) };
     return trace.during('session.launch', async () => {
       try {
@@ -99,16 +99,20 @@ export class BringUp {
   }
 
   /** Records the box in the row. Called before anything is sent to a browser that was started for the session. */
-  #note(row: SessionRow, box: Box): Promise<void> {
+  #recordBox(row: SessionRow, box: Box): Promise<void> {
     this.#logBox(row, box);
-    return this.#parts.rows.setBox(row.id, noteOf(box), this.#parts.clock.now());
+    return this.#parts.rows.setBox(row.id, boxJsonOf(box), this.#parts.clock.now());
   }
 
   #logBox(row: SessionRow, box: Box): void {
     this.#parts.log.info('session.boxed', { sessionId: row.id, box: box.session, pid: box.record.pid });
   }
 
-  async #settle(row: SessionRow, bootedBrowser: BootedBrowser, signal: AbortSignal): Promise<LiveSession> {
+  async #createConfiguredSession(
+    row: SessionRow,
+    bootedBrowser: BootedBrowser,
+    signal: AbortSignal,
+  ): Promise<LiveSession> {
     await this.#parts.trace.during('browser.take', () =>
       bootedBrowser.browser.applySettings(claimSettings(row.settings)),
     );
@@ -128,7 +132,7 @@ export class BringUp {
     }
   }
 
-  async #finish<T>(bootedBrowser: BootedBrowser, work: () => Promise<T>): Promise<T> {
+  async #closeOnFailure<T>(bootedBrowser: BootedBrowser, work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {

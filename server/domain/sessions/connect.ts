@@ -54,8 +54,8 @@ export class Connect {
     if (isExclusive(row) && !this.#parts.signing.isPass(row.id, credentials.pass ?? '')) throw sessionExclusive(row.id);
     const liveSession = this.#parts.liveSessions.get(row.id) ?? (await this.#parts.starting.wait(row.id));
     if (liveSession?.isOpen) return { live: liveSession, keyId };
-    const now = await this.#parts.rows.byId(row.id);
-    if (!now || hasEnded(now) || now.end) throw sessionEnded(now ?? row);
+    const currentRow = await this.#parts.rows.byId(row.id);
+    if (!currentRow || hasEnded(currentRow) || currentRow.end) throw sessionEnded(currentRow ?? row);
     throw fault('capacity', `The browser of session ${id} is not ready.`, { advice: 'Try again in a few seconds.' });
   }
 

@@ -15,7 +15,7 @@ import type { Runtime } from '../../kit/runtime.ts';
 import { pollUntil, WaitExpired, withTimeout } from '../../kit/wait.ts';
 import { insufficientCredit } from '../credits/insufficient.ts';
 import { sessionHold } from '../credits/terms.ts';
-import { assertProject, capacity, fault } from '../faults.ts';
+import { assertProject, fault, noFreeSlot } from '../faults.ts';
 import { refusalError } from '../fleet/not-here.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import { CREATES_WINDOW_MS, type Quota, quotaOf, refusalOf, termsOf } from '../limits/admission.ts';
@@ -24,7 +24,7 @@ import type { Limits } from '../limits/limits.ts';
 import type { AdmissionQueue, Attempt } from '../limits/queue.ts';
 import { type Refusal, refusal, refusalFault, refusalFrom } from '../limits/refusals.ts';
 import type { CreatedSession, CreateOptions, SessionRequest, SessionView } from './api.ts';
-import { noteOf } from './boot.ts';
+import { boxJsonOf } from './boot.ts';
 import { BROWSER_START_MS, type BringUp } from './bring-up.ts';
 import type { Deliveries, Delivery } from './deliveries.ts';
 import type { Endings } from './endings.ts';
@@ -46,7 +46,7 @@ const SERVICE_STOPPED = {
   detail: 'the service stopped while the browser was starting',
 } as const;
 
-export const stopping = () =>
+export const stoppingFault = () =>
   fault('capacity', 'The service is stopping and does not accept new sessions.', {
     advice: 'Send the request again in a few seconds.',
   });
@@ -95,16 +95,16 @@ export class Creates {
   async create(caller: AgentCaller, request: SessionRequest, options: CreateOptions): Promise<CreatedSession> {
     if (this.#isStopping)
       throw options.line || this.#parts.hasRoomElsewhere()
-        ? refusalError(refusal('host', 0, 0), stopping())
-        : stopping();
+        ? refusalError(refusal('host', 0, 0), stoppingFault())
+        : stoppingFault();
     assertProject(caller.applicationId, request.projectId);
     const { warnings } = request;
-    const lost = options.delivery && (await this.#findUndelivered(caller, options.delivery));
-    if (lost) return { session: lost, warnings, waitedMs: 0 };
+    const undeliveredSession = options.delivery && (await this.#findUndelivered(caller, options.delivery));
+    if (undeliveredSession) return { session: undeliveredSession, warnings, waitedMs: 0 };
     const running = this.#run(caller, request, options);
     this.#running.add(running);
-    const { row, ...admitted } = await running.finally(() => this.#running.delete(running));
-    return { session: this.#view(caller, row), warnings, ...admitted };
+    const { row, ...admissionResult } = await running.finally(() => this.#running.delete(running));
+    return { session: this.#view(caller, row), warnings, ...admissionResult };
   }
 
   async #run(caller: AgentCaller, request: SessionRequest, options: CreateOptions) {
@@ -112,8 +112,9 @@ export class Creates {
     const beganMs = clock.monotonicMs();
     const id = newId<SessionId>(clock.now());
     await bringUp.assertDiskRoom();
-    const { kept, undo } = await watchers.check(caller, request, id, options.signal);
-    const place = () => this.#place({ ...this.#newRow(caller, request, options, kept), id }, request, options);
+    const { kept: watcherSettings, undo } = await watchers.check(caller, request, id, options.signal);
+    const place = () =>
+      this.#place({ ...this.#newRow(caller, request, options, watcherSettings), id }, request, options);
     const { got, waitedMs } = await this.#admit(caller, options, place).catch(async error => {
       await undo();
       throw error;
@@ -131,11 +132,11 @@ export class Creates {
     const { queue, limits, refused } = this.#parts;
     const { signal, waitSeconds, line } = options;
     const application = caller.applicationId;
-    const queued = waitSeconds !== undefined && !line;
+    const mayQueue = waitSeconds !== undefined && !line;
     const outcome = await queue.enter({
       application,
       attempt,
-      ...(queued ? { waitMs: 1000 * Math.min(waitSeconds, WAIT_MAX_SECONDS) } : {}),
+      ...(mayQueue ? { waitMs: 1000 * Math.min(waitSeconds, WAIT_MAX_SECONDS) } : {}),
       maxWaiting: async () => (await limits.effective(application)).maxWaiting,
       signal,
     });
@@ -171,16 +172,16 @@ export class Creates {
     });
     if ('short' in result) throw insufficientCredit(result.short); // Waiting does not help.
     if ('over' in result) {
-      const limit = refusalOf(limitsIn(result.over), result.over, createdAt);
-      if (limit.why !== 'egress') return { refused: limit };
+      const limitRefusal = refusalOf(limitsIn(result.over), result.over, createdAt);
+      if (limitRefusal.why !== 'egress') return { refused: limitRefusal };
       refused('egress'); // waiting does not help
-      throw refusalFault(limit);
+      throw refusalFault(limitRefusal);
     }
     if ('behind' in result) return { refused: refusalFrom(result.behind) ?? refusal('concurrent', 0, 0) };
     if ('full' in result) {
-      const full = refusal('host', result.full.slots, result.full.used);
-      if (!line && hasRoomElsewhere()) throw refusalError(full);
-      return { refused: full };
+      const hostRefusal = refusal('host', result.full.slots, result.full.used);
+      if (!line && hasRoomElsewhere()) throw refusalError(hostRefusal);
+      return { refused: hostRefusal };
     }
     if (line?.place !== undefined) onLeftLine();
     const { placed, use } = result;
@@ -192,7 +193,7 @@ export class Creates {
     caller: AgentCaller,
     request: SessionRequest,
     { delivery, isExclusive }: CreateOptions,
-    storedBody: JsonObject,
+    storedByWatchers: JsonObject,
   ): Omit<NewSession, 'id'> {
     const { clock, host, defaultRegion } = this.#parts;
     const now = clock.now();
@@ -205,7 +206,7 @@ export class Creates {
       userMetadata: request.userMetadata,
       settings: {
         ...request.settings,
-        ...storedBody,
+        ...storedByWatchers,
         ...(isExclusive ? EXCLUSIVE : {}),
         ...(request.regionAsked === undefined ? {} : { regionAsked: request.regionAsked }),
         ...(request.warnings.length > 0 ? { warnings: request.warnings.map(warning => ({ ...warning })) } : {}),
@@ -227,18 +228,18 @@ export class Creates {
     const { starting, bringUp, rows, endings, clock, trace } = this.#parts;
     try {
       const live = await starting.run(row.id, async signal => {
-        const live = await bringUp.start(row, signal);
-        endings.watch(live);
-        return live;
+        const liveSession = await bringUp.start(row, signal);
+        endings.watch(liveSession);
+        return liveSession;
       });
-      const box = live.box.session === row.id ? undefined : noteOf(live.box);
+      const box = live.box.session === row.id ? undefined : boxJsonOf(live.box);
       const running = await trace.during('session.run', () => rows.run(row.id, clock.now(), box));
       if (running) return running;
     } catch (error) {
       if (!(error instanceof StartCancelled)) throw await this.#startFailed(row, error);
     }
     const ended = await endings.end(row.id, { status: 'COMPLETED', reason: 'released' });
-    if (ended?.end?.reason === SERVICE_STOPPED.reason) throw stopping();
+    if (ended?.end?.reason === SERVICE_STOPPED.reason) throw stoppingFault();
     return ended ?? row;
   }
 
@@ -247,7 +248,7 @@ export class Creates {
     const detail = reason(error);
     log.error('session.start_failed', { sessionId: id, reason: detail });
     await this.#endFailedStart(id, detail);
-    if (isFault(error, 'no_free_slot')) return capacity(liveSessions.all.length, liveSessions.all.length);
+    if (isFault(error, 'no_free_slot')) return noFreeSlot(liveSessions.all.length, liveSessions.all.length);
     if (isRefusal(error)) return error;
     const code = error instanceof WaitExpired ? 'browser_start_timeout' : 'internal';
     return fault(code, `The browser of session ${id} did not start: ${detail}.`, {
@@ -270,11 +271,11 @@ export class Creates {
     const { starting, rows } = this.#parts;
     await starting.wait(id);
     const read = () => requireSession(rows, caller.applicationId, id);
-    const started = async (): Promise<SessionRow | undefined> => {
+    const readIfStarted = async (): Promise<SessionRow | undefined> => {
       const row = await read();
       return row.status === 'PENDING' ? undefined : row;
     };
-    return this.#view(caller, await pollUntil(BROWSER_START_MS, `session ${id} to start`, started).catch(read));
+    return this.#view(caller, await pollUntil(BROWSER_START_MS, `session ${id} to start`, readIfStarted).catch(read));
   }
 
   /** The session of a create whose response was not delivered. Undefined if no such session is running. */
@@ -295,7 +296,7 @@ export class Creates {
   /** Refuses new creates. Running sessions continue. */
   stop(): void {
     this.#isStopping = true;
-    this.#parts.queue.close(stopping);
+    this.#parts.queue.close(stoppingFault);
   }
 
   /**
@@ -304,10 +305,10 @@ export class Creates {
    */
   async finish(): Promise<void> {
     const { starting, endings } = this.#parts;
-    const all = (): Promise<unknown> => Promise.allSettled(this.#running);
-    await withTimeout(FINISH_MS, 'creates to finish', all).catch(() => {});
+    const waitForAll = (): Promise<unknown> => Promise.allSettled(this.#running);
+    await withTimeout(FINISH_MS, 'creates to finish', waitForAll).catch(() => {});
     await Promise.allSettled(starting.ids.map(id => endings.end(id, SERVICE_STOPPED)));
-    await all();
+    await waitForAll();
   }
 }
 

@@ -57,8 +57,10 @@ export class Endings {
   /** Tracks a session that was started or adopted, and ends it when its browser ends. */
   watch(liveSession: LiveSession): void {
     this.#parts.liveSessions.add(liveSession);
-    const broken = liveSession.browser.failed.then(error => ({ why: 'killed', detail: reason(error) }) as const);
-    void Promise.race([liveSession.box.gone, broken]).then(async end => {
+    const browserFailure = liveSession.browser.failed.then(
+      error => ({ why: 'killed', detail: reason(error) }) as const,
+    );
+    void Promise.race([liveSession.box.gone, browserFailure]).then(async end => {
       if (liveSession.isOpen) await this.end(liveSession.id, await endOfBox(liveSession, end)).catch(() => {}); // settle() writes it later
     });
   }
@@ -97,18 +99,18 @@ export class Endings {
   /** `owedSince`: when this end was first attempted, if it could not be written then. */
   async #end(id: SessionId, end: SessionEnd, owedSince: Date | undefined): Promise<SessionRow | undefined> {
     const { rows, liveSessions, starting, watchers, clock, log, trace, onEnd, dueTimes, isElsewhere } = this.#parts;
-    const began = clock.monotonicMs();
+    const beganMs = clock.monotonicMs();
     const decided = await trace.during('session.decide_end', () =>
       rows.decideEnd(id, withActorAndDetail(end), owedSince ?? clock.now()),
     );
     if (!decided) return this.#endedBefore(id);
-    const standing = decided.end ?? end;
+    const decidedEnd = decided.end ?? end;
     if (isElsewhere(decided)) return this.#waitForOtherHost(id);
     await starting.cancel(id);
     const live = liveSessions.get(id);
     if (live)
       await live
-        .close(standing, remains => watchers.salvage(decided, remains))
+        .close(decidedEnd, remains => watchers.salvage(decided, remains))
         .catch(error => log.error('session.close_failed', { sessionId: id, error }));
     liveSessions.remove(id);
     const endedAt = owedSince ?? clock.now();
@@ -121,8 +123,8 @@ export class Endings {
     }
     log.info('session.ended', {
       sessionId: id,
-      ...standing,
-      tookMs: Math.round(clock.monotonicMs() - began),
+      ...decidedEnd,
+      tookMs: Math.round(clock.monotonicMs() - beganMs),
     });
     return row;
   }
@@ -148,12 +150,12 @@ export class Endings {
   /** Waits until the host of the session, which finds the decision in the row, has carried it out. */
   #waitForOtherHost(id: SessionId): Promise<SessionRow | undefined> {
     const { rows } = this.#parts;
-    const look = async (): Promise<SessionRow | undefined> => {
+    const readIfEnded = async (): Promise<SessionRow | undefined> => {
       const row = await rows.byId(id);
       return row === undefined || hasEnded(row) ? row : undefined;
     };
-    return pollUntil(OTHER_HOST_MS, `session ${id} to be ended by its host`, look, OTHER_HOST_POLL_MS).catch(() =>
-      rows.byId(id),
+    return pollUntil(OTHER_HOST_MS, `session ${id} to be ended by its host`, readIfEnded, OTHER_HOST_POLL_MS).catch(
+      () => rows.byId(id),
     );
   }
 }

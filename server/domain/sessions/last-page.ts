@@ -54,14 +54,14 @@ export class LastPages implements Watcher {
     const reading: Reading = { live: liveSession, readsLeft: 0 };
     this.#readings.set(liveSession.id, reading);
     let wasHidden = false;
-    const covering = liveSession.onCover(cover => {
+    const coverSubscription = liveSession.onCover(cover => {
       if (wasHidden && !cover) reading.hiddenUrl = liveSession.browser.changedPage?.url ?? '';
       wasHidden = cover !== undefined;
     });
     return {
       beforeShutDown: () => this.#save([reading]),
       leave: async end => {
-        covering.close();
+        coverSubscription.close();
         if (!end) return;
         this.#readings.delete(liveSession.id);
         if (liveSession.browser.changedPage && liveSession.browser.changedPage.url !== reading.savedUrl)
@@ -77,9 +77,9 @@ export class LastPages implements Watcher {
 
   /** Saves the pages of sessions that recently showed another address. Returns the number of sessions checked. */
   async save(): Promise<{ read: number }> {
-    const due = [...this.#readings.values()].filter(isDue);
-    await this.#save(due);
-    return { read: due.length };
+    const dueReadings = [...this.#readings.values()].filter(isDue);
+    await this.#save(dueReadings);
+    return { read: dueReadings.length };
   }
 
   async #save(readings: readonly Reading[]): Promise<void> {
@@ -119,11 +119,11 @@ function isDue(reading: Reading): boolean {
 async function pageOf({ live, hiddenUrl }: Reading, page: ChangedPage): Promise<LastPageRow> {
   const { id, browser, secrets, cover } = live;
   const isHidden = cover !== undefined || page.url === hiddenUrl;
-  const read = withTimeout(TITLE_MS, 'the title of the last page', () => browser.titleOf(page));
+  const titleRead = withTimeout(TITLE_MS, 'the title of the last page', () => browser.titleOf(page));
   // A page may show text that a person typed in its title or its address.
-  const title = isHidden ? undefined : await read.catch(() => undefined);
-  const shown = title === undefined || isAddress(title, page.url) ? '' : secrets.clean(title);
-  const pageTitle = boundedText(shown, TITLE_CHARACTERS_MAX);
+  const title = isHidden ? undefined : await titleRead.catch(() => undefined);
+  const shownTitle = title === undefined || isAddress(title, page.url) ? '' : secrets.clean(title);
+  const pageTitle = boundedText(shownTitle, TITLE_CHARACTERS_MAX);
   return {
     id,
     pageUrl: redactUrl(secrets.clean(isHidden ? (page.url.split(/[?#]/, 1)[0] ?? '') : page.url)).replaceAll('\0', ''),

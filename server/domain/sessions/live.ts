@@ -162,8 +162,8 @@ export class LiveSession {
     const isBystander = client.kind === 'bystander';
     const used = [...this.#clients].filter(({ kind }) => (kind === 'bystander') === isBystander).length;
     if (used >= CLIENTS_MAX) {
-      const what = isBystander ? 'connections that do not count as clients' : 'clients';
-      throw fault('client_limit', `Session ${this.id} already has ${CLIENTS_MAX} ${what}, which is the limit.`, {
+      const limitedKind = isBystander ? 'connections that do not count as clients' : 'clients';
+      throw fault('client_limit', `Session ${this.id} already has ${CLIENTS_MAX} ${limitedKind}, which is the limit.`, {
         advice: 'Close one of them, or create another session.',
         details: { limit: CLIENTS_MAX, used },
       });

@@ -15,7 +15,7 @@ export interface PageNumbersParts extends Pick<Runtime, 'clock' | 'log'> {
 
 export class PageNumbers {
   readonly #parts: PageNumbersParts;
-  readonly #open = new WeakMap<object, Promise<SessionPages>>();
+  readonly #pagesBySession = new WeakMap<object, Promise<SessionPages>>();
 
   constructor(parts: PageNumbersParts) {
     this.#parts = parts;
@@ -23,12 +23,12 @@ export class PageNumbers {
 
   /** Returns the same object for the same live session. */
   of(liveSession: object, row: SessionRow): Promise<SessionPages> {
-    const opening = this.#open.get(liveSession) ?? this.#begin(row);
-    this.#open.set(liveSession, opening);
-    return opening;
+    const sessionPages = this.#pagesBySession.get(liveSession) ?? this.#load(row);
+    this.#pagesBySession.set(liveSession, sessionPages);
+    return sessionPages;
   }
 
-  async #begin(row: SessionRow): Promise<SessionPages> {
+  async #load(row: SessionRow): Promise<SessionPages> {
     const isNew = row.status === 'PENDING';
     return new SessionPages(this.#parts, row, isNew ? [] : await this.#parts.rows.list(row.applicationId, row.id));
   }
@@ -75,8 +75,8 @@ export class SessionPages {
   }
 
   #numberOf(targetId: string): number | undefined {
-    const known = this.#numberByTarget.get(targetId);
-    if (known !== undefined) return known;
+    const knownNumber = this.#numberByTarget.get(targetId);
+    if (knownNumber !== undefined) return knownNumber;
     const number = this.#numberByTarget.size;
     if (number >= PAGES_MAX) return undefined;
     this.#numberByTarget.set(targetId, number);

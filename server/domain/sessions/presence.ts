@@ -20,7 +20,7 @@ export class Presence {
   readonly #parts: PresenceParts;
   #clients = 0;
   #guests = 0;
-  #hadClient = false;
+  #hasHadClient = false;
   #lastWrite: Promise<void> = Promise.resolve();
   /** A change that could not be written because the database did not respond. */
   #failedWrite: (() => Promise<void>) | undefined;
@@ -33,16 +33,16 @@ export class Presence {
 
   /** The number of connections that keep the session alive. */
   get count(): number {
-    return this.#clients + (this.#hadClient ? 0 : this.#guests);
+    return this.#clients + (this.#hasHadClient ? 0 : this.#guests);
   }
 
   connected(kind: 'client' | 'guest' = 'client'): void {
     if (kind === 'guest') this.#guests++;
     else {
       this.#clients++;
-      this.#hadClient = true;
+      this.#hasHadClient = true;
     }
-    if (kind === 'guest' && this.#hadClient) return;
+    if (kind === 'guest' && this.#hasHadClient) return;
     const [now, clients] = [this.#parts.clock.now(), this.count];
     this.#write(() => this.#parts.rows.clientConnected(this.#id, now, clients));
   }
@@ -51,7 +51,7 @@ export class Presence {
   left(kind: 'client' | 'guest' = 'client', why?: string): void {
     if (kind === 'guest') this.#guests--;
     else this.#clients--;
-    if (kind === 'guest' && this.#hadClient) return;
+    if (kind === 'guest' && this.#hasHadClient) return;
     const [now, clients] = [this.#parts.clock.now(), this.count];
     if (clients > 0) return this.#write(() => this.#parts.rows.clientDisconnected(this.#id, now, clients, why));
     const releaseAt = this.#keepAlive ? undefined : addMs(now, this.#parts.graceMs);

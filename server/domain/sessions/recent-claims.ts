@@ -12,20 +12,22 @@ const CONTINUOUS_FROM = 5;
 export class RecentClaims {
   readonly #clock: Pick<Clock, 'monotonicMs'>;
   /** Times of the creates, oldest first, at most CONTINUOUS_FROM. */
-  #atMs: readonly number[] = [];
+  #claimTimesMs: readonly number[] = [];
 
   constructor(clock: Pick<Clock, 'monotonicMs'>) {
     this.#clock = clock;
   }
 
   add(): void {
-    this.#atMs = [...this.#atMs, this.#clock.monotonicMs()].slice(-CONTINUOUS_FROM);
+    this.#claimTimesMs = [...this.#claimTimesMs, this.#clock.monotonicMs()].slice(-CONTINUOUS_FROM);
   }
 
   get areContinuous(): boolean {
-    const [oldest] = this.#atMs;
+    const [oldest] = this.#claimTimesMs;
     return (
-      oldest !== undefined && this.#atMs.length === CONTINUOUS_FROM && this.#clock.monotonicMs() - oldest < WINDOW_MS
+      oldest !== undefined &&
+      this.#claimTimesMs.length === CONTINUOUS_FROM &&
+      this.#clock.monotonicMs() - oldest < WINDOW_MS
     );
   }
 }

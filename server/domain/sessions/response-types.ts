@@ -22,7 +22,7 @@ export class ResponseTypes {
     const url = textAt(response, 'url');
     if (url === undefined || url.length > URL_CHARACTERS_MAX) return;
     this.#types.delete(url);
-    const type = plausibleType(headerOf(objectAt(response, 'headers') ?? {}));
+    const type = plausibleType(contentTypeHeader(objectAt(response, 'headers') ?? {}));
     if (type === undefined) return;
     this.#types.set(url, type);
     const [oldest] = this.#types.keys();
@@ -35,7 +35,7 @@ export class ResponseTypes {
   }
 }
 
-function headerOf(headers: UntrustedObject): string {
+function contentTypeHeader(headers: UntrustedObject): string {
   const name = Object.keys(headers).find(one => one.toLowerCase() === 'content-type');
   return (name && textAt(headers, name)) ?? '';
 }

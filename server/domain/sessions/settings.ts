@@ -135,16 +135,16 @@ export function effectiveSettings(stored: JsonObject): JsonObject {
 export const settingsWithoutEffect = (settings: BrowserSettings) =>
   NAMES.flatMap(name => {
     const { at, warning } = TABLE[name];
-    const isAsked = settings[name] !== undefined && settings[name] !== false;
-    return warning && isAsked ? [{ name, code: warning, isRefused: at === 'refused' }] : [];
+    const isGiven = settings[name] !== undefined && settings[name] !== false;
+    return warning && isGiven ? [{ name, code: warning, isRefused: at === 'refused' }] : [];
   });
 
 /** Returns the given settings that this engine does not support. `false` and an empty list count as not given. */
 export const unsupportedSettings = (settings: BrowserSettings, engine: Engine) =>
   NAMES.flatMap(name => {
     const [value, why] = [settings[name], TABLE[name].unsupportedBy?.[engine]];
-    const isAsked = value !== undefined && value !== false && !(Array.isArray(value) && value.length === 0);
-    return why !== undefined && isAsked ? [{ name, why }] : [];
+    const isGiven = value !== undefined && value !== false && !(Array.isArray(value) && value.length === 0);
+    return why !== undefined && isGiven ? [{ name, why }] : [];
   });
 
 export const launchSettings = (stored: KeptSettings, preparedSettings: LaunchSettings = {}): LaunchSettings =>

@@ -10,7 +10,7 @@ import type { ConnectFields } from './session.ts';
 export const CONNECT_SCOPE = 'browsers:connect';
 const PREFIX = 'k_';
 /** The agent key's id without its dashes, and 43 characters of signature. */
-const FORM = /^k_([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})[\w-]{43}$/;
+const SIGNING_KEY_PATTERN = /^k_([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})[\w-]{43}$/;
 
 export class Signing {
   readonly #secret: Secret;
@@ -33,18 +33,18 @@ export class Signing {
 
   isPass(id: SessionId, pass: string): boolean {
     const expected = Buffer.from(this.passOf(id).reveal());
-    const given = Buffer.from(pass);
-    return given.length === expected.length && timingSafeEqual(given, expected);
+    const passBytes = Buffer.from(pass);
+    return passBytes.length === expected.length && timingSafeEqual(passBytes, expected);
   }
 
   /** The agent key that the signing key was issued to. Undefined if `key` is not a signing key of this session. */
   agentKeyOf(id: SessionId, key: string): KeyId | undefined {
-    const [, ...parts] = FORM.exec(key) ?? [];
+    const [, ...parts] = SIGNING_KEY_PATTERN.exec(key) ?? [];
     if (parts.length === 0) return undefined;
     const agentKey = parts.join('-') as KeyId; // The signature is over it.
     const expected = Buffer.from(this.keyOf(id, agentKey));
-    const given = Buffer.from(key);
-    return given.length === expected.length && timingSafeEqual(given, expected) ? agentKey : undefined;
+    const keyBytes = Buffer.from(key);
+    return keyBytes.length === expected.length && timingSafeEqual(keyBytes, expected) ? agentKey : undefined;
   }
 
   /** The connect fields. Undefined if this caller may not connect. */

@@ -10,7 +10,7 @@ export class StartGate {
   readonly #clock: Clock;
   readonly #places: number;
   readonly #waiting: Array<() => void> = [];
-  #taken = 0;
+  #takenPlaces = 0;
 
   constructor(clock: Clock, places = availableParallelism()) {
     this.#clock = clock;
@@ -30,30 +30,30 @@ export class StartGate {
 
   /** Runs a start at once. It takes a place even if none is free. */
   hold<T>(start: () => Promise<T>): Promise<T> {
-    this.#taken++;
+    this.#takenPlaces++;
     return this.#run(start);
   }
 
   async #run<T>(start: () => Promise<T>): Promise<T> {
     let isHeld = true;
-    const giveBack = (): void => {
+    const releasePlace = (): void => {
       if (!isHeld) return;
       isHeld = false;
-      this.#taken--;
+      this.#takenPlaces--;
       this.#admit();
     };
-    const late = callAt(this.#clock, addMs(this.#clock.now(), PLACE_MS), giveBack);
+    const placeTimeout = callAt(this.#clock, addMs(this.#clock.now(), PLACE_MS), releasePlace);
     try {
       return await start();
     } finally {
-      late.close();
-      giveBack();
+      placeTimeout.close();
+      releasePlace();
     }
   }
 
   async #turn(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    if (this.#taken < this.#places) return void this.#taken++;
+    if (this.#takenPlaces < this.#places) return void this.#takenPlaces++;
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const abandon = (): void => {
       const index = this.#waiting.indexOf(resolve);
@@ -70,10 +70,10 @@ export class StartGate {
   }
 
   #admit(): void {
-    if (this.#taken >= this.#places) return;
+    if (this.#takenPlaces >= this.#places) return;
     const next = this.#waiting.shift();
     if (!next) return;
-    this.#taken++;
+    this.#takenPlaces++;
     next();
   }
 }

@@ -16,9 +16,9 @@ export class StartingSessions {
   readonly #starts = new Map<SessionId, Start>();
   readonly #onSettled: () => void;
 
-  /** `onOver` is called when a start is over, whether it succeeded or not. */
-  constructor(onOver: () => void) {
-    this.#onSettled = onOver;
+  /** `onStartEnded` is called when a start is over, whether it succeeded or not. */
+  constructor(onStartEnded: () => void) {
+    this.#onSettled = onStartEnded;
   }
 
   /** Runs the start. Waiting clients get the same result. */

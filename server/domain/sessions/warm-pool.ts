@@ -75,7 +75,7 @@ export class WarmPool {
   readonly #starts = new Set<Promise<void>>();
   #failures = 0;
   #failedAt: Date | undefined;
-  #notBefore: Date | undefined;
+  #retryAt: Date | undefined;
 
   constructor(parts: WarmPoolParts) {
     this.#parts = parts;
@@ -108,20 +108,20 @@ export class WarmPool {
   }
 
   /** Records whether a browser started, either in advance or for a create. */
-  noteStart(isGood: boolean): void {
-    this.#failures = isGood ? 0 : this.#failures + 1;
-    if (!isGood) this.#failedAt = this.#parts.clock.now();
+  noteStart(hasStarted: boolean): void {
+    this.#failures = hasStarted ? 0 : this.#failures + 1;
+    if (!hasStarted) this.#failedAt = this.#parts.clock.now();
   }
 
   /** Returns a browser with these settings, which the caller then owns. Undefined if there is no such browser. */
   async claim(launch: LaunchSettings, signal: AbortSignal): Promise<BootedBrowser | undefined> {
     if (this.#parts.size === 0) return undefined;
     this.#parts.claims.add();
-    const print = fingerprint(launch);
-    this.#remember(print, launch);
-    const taken = this.#takeWaiting(print) ?? (await this.#takePending(print, signal));
-    this.#parts.counted(taken ? 'hit' : 'miss');
-    return taken;
+    const launchKey = fingerprint(launch);
+    this.#remember(launchKey, launch);
+    const claimedBrowser = this.#takeWaiting(launchKey) ?? (await this.#takePending(launchKey, signal));
+    this.#parts.counted(claimedBrowser ? 'hit' : 'miss');
+    return claimedBrowser;
   }
 
   /** Ends browsers that are old or no longer wanted, and starts missing ones. */
@@ -139,7 +139,7 @@ export class WarmPool {
   /** Starts the missing browsers. Called again at the end of each start. */
   #fill(): number {
     let started = 0;
-    for (let missing = this.#next(); missing; missing = this.#next()) {
+    for (let missing = this.#nextLaunch(); missing; missing = this.#nextLaunch()) {
       const start = this.#start(missing).finally(() => {
         this.#starts.delete(start);
         this.#fill();
@@ -150,8 +150,8 @@ export class WarmPool {
     return started;
   }
 
-  #takeWaiting(print: string): BootedBrowser | undefined {
-    const index = this.#idleBrowsers.findIndex(one => one.print === print && this.#isCurrent(one));
+  #takeWaiting(launchKey: string): BootedBrowser | undefined {
+    const index = this.#idleBrowsers.findIndex(one => one.print === launchKey && this.#isCurrent(one));
     return index < 0 ? undefined : this.#idleBrowsers.splice(index, 1)[0]?.booted;
   }
 
@@ -160,8 +160,10 @@ export class WarmPool {
    * priority can be claimed only when its box is running, because its priority cannot be raised earlier. Undefined if
    * there is no such browser, or if the start fails.
    */
-  async #takePending(print: string, signal: AbortSignal): Promise<BootedBrowser | undefined> {
-    const pending = this.#pending.find(one => one.print === print && !one.isPromised && (one.box || !one.background));
+  async #takePending(launchKey: string, signal: AbortSignal): Promise<BootedBrowser | undefined> {
+    const pending = this.#pending.find(
+      one => one.print === launchKey && !one.isPromised && (one.box || !one.background),
+    );
     if (!pending) return undefined;
     pending.isPromised = true;
     pending.box?.raisePriority();
@@ -176,9 +178,9 @@ export class WarmPool {
     }
   }
 
-  #next(): LaunchSettings | undefined {
+  #nextLaunch(): LaunchSettings | undefined {
     if (this.#closing.signal.aborted || !this.#hasFreeProcessor() || this.#isBackingOff()) return undefined;
-    return this.#missing();
+    return this.#missingLaunch();
   }
 
   /**
@@ -190,8 +192,8 @@ export class WarmPool {
   #hasFreeProcessor(): boolean {
     const { starting, claims, processors } = this.#parts;
     if (!claims.areContinuous) return this.#pending.length === 0 && starting() === 0;
-    const promised = this.#pending.filter(({ isPromised }) => isPromised).length;
-    return this.#pending.length + Math.max(0, starting() - promised) < processors;
+    const promisedCount = this.#pending.filter(({ isPromised }) => isPromised).length;
+    return this.#pending.length + Math.max(0, starting() - promisedCount) < processors;
   }
 
   async #start(launch: LaunchSettings): Promise<void> {
@@ -229,7 +231,7 @@ export class WarmPool {
       pending.arrived.resolve(undefined);
       if (this.#closing.signal.aborted) return;
       this.noteStart(false);
-      this.#notBefore = addMs(clock.now(), Math.min(BACKOFF_MAX_MS, BACKOFF_MIN_MS * 2 ** (this.#failures - 1)));
+      this.#retryAt = addMs(clock.now(), Math.min(BACKOFF_MAX_MS, BACKOFF_MIN_MS * 2 ** (this.#failures - 1)));
       log.warn('warm.start_failed', { failures: this.#failures, reason: reason(error) });
     } finally {
       this.#pending.splice(this.#pending.indexOf(pending), 1);
@@ -259,33 +261,33 @@ export class WarmPool {
     });
   }
 
-  #remember(print: string, launch: LaunchSettings): void {
-    if (print === this.#defaultFingerprint) return;
-    this.#recentLaunches.delete(print);
-    this.#recentLaunches.set(print, { launch, until: addMs(this.#parts.clock.now(), RECENT_MS) });
+  #remember(launchKey: string, launch: LaunchSettings): void {
+    if (launchKey === this.#defaultFingerprint) return;
+    this.#recentLaunches.delete(launchKey);
+    this.#recentLaunches.set(launchKey, { launch, until: addMs(this.#parts.clock.now(), RECENT_MS) });
     const [oldest] = this.#recentLaunches.keys();
     if (this.#recentLaunches.size > this.#parts.size && oldest !== undefined) this.#recentLaunches.delete(oldest);
   }
 
-  #missing(): LaunchSettings | undefined {
+  #missingLaunch(): LaunchSettings | undefined {
     const unclaimed = [...this.#idleBrowsers, ...this.#pending.filter(({ isPromised }) => !isPromised)];
-    const has = (print: string): number => unclaimed.filter(one => one.print === print).length;
-    if (has(this.#defaultFingerprint) < this.#parts.size) return this.#parts.defaultSettings;
-    for (const [print, { launch }] of this.#recentLaunches) if (has(print) === 0) return launch;
+    const countUnclaimed = (print: string): number => unclaimed.filter(one => one.print === print).length;
+    if (countUnclaimed(this.#defaultFingerprint) < this.#parts.size) return this.#parts.defaultSettings;
+    for (const [print, { launch }] of this.#recentLaunches) if (countUnclaimed(print) === 0) return launch;
     return undefined;
   }
 
   async #endUnwanted(): Promise<number> {
     const now = this.#parts.clock.now();
     for (const [print, { until }] of this.#recentLaunches) if (until <= now) this.#recentLaunches.delete(print);
-    const wanted = (one: WaitingBrowser): boolean =>
+    const isWanted = (one: WaitingBrowser): boolean =>
       this.#isCurrent(one) &&
       one.replaceAt > now &&
       (one.print === this.#defaultFingerprint || this.#recentLaunches.has(one.print));
-    const unwanted = this.#idleBrowsers.filter(one => !wanted(one));
-    for (const one of unwanted) this.#idleBrowsers.splice(this.#idleBrowsers.indexOf(one), 1);
-    await Promise.all(unwanted.map(one => one.booted.scope.close()));
-    return unwanted.length;
+    const unwantedBrowsers = this.#idleBrowsers.filter(one => !isWanted(one));
+    for (const one of unwantedBrowsers) this.#idleBrowsers.splice(this.#idleBrowsers.indexOf(one), 1);
+    await Promise.all(unwantedBrowsers.map(one => one.booted.scope.close()));
+    return unwantedBrowsers.length;
   }
 
   /**
@@ -298,6 +300,6 @@ export class WarmPool {
   }
 
   #isBackingOff(): boolean {
-    return this.#notBefore !== undefined && this.#notBefore > this.#parts.clock.now();
+    return this.#retryAt !== undefined && this.#retryAt > this.#parts.clock.now();
   }
 }

@@ -84,7 +84,7 @@ export class Watchers {
     id: SessionId,
     signal: AbortSignal,
   ): Promise<Required<CheckResult>> {
-    const kept: Record<string, JsonObject> = {};
+    const settingsByWatcher: Record<string, JsonObject> = {};
     const undoSteps: Array<() => Promise<void>> = [];
     const undo = async (): Promise<void> => {
       for (const one of undoSteps.splice(0).reverse())
@@ -92,11 +92,11 @@ export class Watchers {
     };
     try {
       for (const watcher of this.#list) {
-        const checked = await watcher.check?.(caller, request, id, signal);
-        if (checked?.kept) kept[watcher.name] = checked.kept;
-        if (checked?.undo) undoSteps.push(() => checked.undo?.() ?? Promise.resolve());
+        const checkResult = await watcher.check?.(caller, request, id, signal);
+        if (checkResult?.kept) settingsByWatcher[watcher.name] = checkResult.kept;
+        if (checkResult?.undo) undoSteps.push(() => checkResult.undo?.() ?? Promise.resolve());
       }
-      return { kept, undo };
+      return { kept: settingsByWatcher, undo };
     } catch (error) {
       await undo();
       throw error;
@@ -104,8 +104,8 @@ export class Watchers {
   }
 
   async prepare(row: SessionRow, signal: AbortSignal): Promise<Preparation | undefined> {
-    const asked = await Promise.all(this.#list.map(watcher => watcher.prepare?.(row, signal)));
-    const preparations = asked.filter(preparation => preparation !== undefined);
+    const preparationResults = await Promise.all(this.#list.map(watcher => watcher.prepare?.(row, signal)));
+    const preparations = preparationResults.filter(preparation => preparation !== undefined);
     if (preparations.length === 0) return undefined;
     const mounts = preparations.flatMap(one => one.mounts ?? []);
     const fills = preparations.flatMap(one => one.fill?.bind(one) ?? []);
@@ -117,18 +117,18 @@ export class Watchers {
   }
 
   async attend(liveSession: LiveSession, row: SessionRow, signal: AbortSignal): Promise<void> {
-    const failing = new AbortController();
-    const either = AbortSignal.any([signal, failing.signal]);
+    const failureController = new AbortController();
+    const combinedSignal = AbortSignal.any([signal, failureController.signal]);
     const attend = async (watcher: Watcher): Promise<void> => {
-      const attendance = await watcher.attend?.(liveSession, row, either);
+      const attendance = await watcher.attend?.(liveSession, row, combinedSignal);
       if (attendance) liveSession.addAttendance(watcher.name, attendance);
     };
     for (const watcher of this.#list) if (watcher.attendsFirst) await attend(watcher);
-    const attending = this.#list.filter(({ attendsFirst }) => !attendsFirst).map(attend);
-    for (const one of attending) one.catch(error => failing.abort(error));
+    const attendPromises = this.#list.filter(({ attendsFirst }) => !attendsFirst).map(attend);
+    for (const one of attendPromises) one.catch(error => failureController.abort(error));
     // Wait for all watchers even if one has failed, because nothing would end an attendance that is returned later.
-    await Promise.allSettled(attending);
-    await Promise.all(attending);
+    await Promise.allSettled(attendPromises);
+    await Promise.all(attendPromises);
   }
 
   /** Calls all watchers. If one fails, the others are not affected. */

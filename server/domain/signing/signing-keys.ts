@@ -50,12 +50,12 @@ export class SigningKeys {
 
   /** Signs with the active key. */
   async sign(typ: string, payload: Uint8Array): Promise<string> {
-    return this.#parts.engine.sign(await this.#current(), typ, payload);
+    return this.#parts.engine.sign(await this.#activeSigner(), typ, payload);
   }
 
   /** Signs messages with the key that is active now. */
   async messageSigner(): Promise<{ readonly kid: string; sign(bytes: Uint8Array): Buffer }> {
-    const signer = await this.#current();
+    const signer = await this.#activeSigner();
     return { kid: signer.kid, sign: bytes => this.#parts.engine.signBytes(signer, bytes) };
   }
 
@@ -67,17 +67,17 @@ export class SigningKeys {
 
   /** Creates a new active key and returns its id. */
   async rotate(): Promise<{ readonly kid: string }> {
-    await this.#existing();
+    await this.#activeRow();
     const row = await this.#newRow();
     await this.#parts.store.signingKeys.rotate(row);
     return { kid: row.kid };
   }
 
   async jwks(): Promise<JsonWebKeySet> {
-    await this.#existing();
+    await this.#activeRow();
     const since = addMs(this.#parts.clock.now(), -PUBLISHED_MS);
-    const published = (await this.#keys()).filter(({ retiredAt }) => !retiredAt || retiredAt > since);
-    return { keys: published.map(publicView) };
+    const publishedKeys = (await this.#keys()).filter(({ retiredAt }) => !retiredAt || retiredAt > since);
+    return { keys: publishedKeys.map(publicView) };
   }
 
   /**
@@ -96,8 +96,8 @@ export class SigningKeys {
   }
 
   async #publicKey({ kid, sealed }: SigningKeyRow): Promise<PublicKey | undefined> {
-    const known = this.#trustedKeys.get(kid);
-    if (known) return known;
+    const trustedKey = this.#trustedKeys.get(kid);
+    if (trustedKey) return trustedKey;
     const { vault, engine, log } = this.#parts;
     try {
       const key = await engine.publicKeyOf(await vault.open(this.#placeOf(kid), sealed));
@@ -110,8 +110,8 @@ export class SigningKeys {
     }
   }
 
-  async #current(): Promise<Signer> {
-    const row = await this.#existing();
+  async #activeSigner(): Promise<Signer> {
+    const row = await this.#activeRow();
     if (this.#signer?.kid === row.kid) return this.#signer;
     const privateKey = await this.#parts.vault.open(this.#placeOf(row.kid), row.sealed);
     this.#signer = { kid: row.kid, privateKey };
@@ -119,14 +119,14 @@ export class SigningKeys {
   }
 
   /** Returns the active key, which is created when it is first used. */
-  async #existing(): Promise<SigningKeyRow> {
+  async #activeRow(): Promise<SigningKeyRow> {
     const { signingKeys } = this.#parts.store;
-    const standing = await signingKeys.active();
-    if (standing) return standing;
+    const activeRow = await signingKeys.active();
+    if (activeRow) return activeRow;
     await signingKeys.insertFirst(await this.#newRow());
-    const made = await signingKeys.active();
-    if (!made) throw new Error('there is no signing key');
-    return made;
+    const createdRow = await signingKeys.active();
+    if (!createdRow) throw new Error('there is no signing key');
+    return createdRow;
   }
 
   async #newRow(): Promise<SigningKeyRow> {

@@ -26,7 +26,7 @@ export interface CallCredentialsParts {
   readonly clock: Clock;
 }
 
-export interface Use {
+export interface CredentialCall {
   readonly applicationId: ApplicationId;
   readonly credentialId: string;
   readonly operationId: string;
@@ -53,14 +53,14 @@ export class CallCredentials {
     const { store, seal } = this.#parts;
     const row = await store.storedCredentials.get(application, auth.credentialId);
     const problem = row ? this.#problemOf(row, auth, host) : 'names a credential that does not exist';
-    if (!row || problem !== undefined) throw missing(problem ?? '');
+    if (!row || problem !== undefined) throw credentialMissing(problem ?? '');
     const value = await seal.open(row.current, row.current.sealed);
     const type = row.current.type as StoredCredentialType; // Validated by the contract when it was written.
     return { headers: headersOf(auth, value), secrets: secretsIn(type, value) };
   }
 
   /** Counts a call, for `lastUsedAt` and the audit log. */
-  async count(use: Use): Promise<void> {
+  async count(use: CredentialCall): Promise<void> {
     const now = this.#parts.clock.now();
     await this.#parts.store.storedCredentials.count({ ...use, day: utcDay(now) }, now);
   }
@@ -86,7 +86,8 @@ export class CallCredentials {
   }
 
   #problemOf({ current, id }: StoredCredentialWithVersion, auth: Auth, host: string): string | undefined {
-    if (!TYPES[auth.as].includes(current.type)) return `names the credential ${id}, which cannot be sent as ${auth.as}`;
+    if (!ALLOWED_TYPES[auth.as].includes(current.type))
+      return `names the credential ${id}, which cannot be sent as ${auth.as}`;
     if (!current.hosts.includes(host)) return `names the credential ${id}, which may not be sent to this host`;
     if (current.expiresAt && current.expiresAt <= this.#parts.clock.now())
       return `names the credential ${id}, which has expired`;
@@ -99,7 +100,7 @@ const entryOf = ({ applicationId, credentialId, operationId, keyId, day, calls }
   ...{ target: { kind: 'credential', id: credentialId }, details: { operationId, day, calls } },
 });
 
-const TYPES: Readonly<Record<Auth['as'], readonly string[]>> = {
+const ALLOWED_TYPES: Readonly<Record<Auth['as'], readonly string[]>> = {
   bearer: ['api_key'],
   header: ['api_key'],
   basic: ['basic', 'oauth_client'],
@@ -113,7 +114,7 @@ function headersOf({ as, header = '' }: Auth, value: CredentialValue): Record<st
   return { authorization: `Basic ${Buffer.from(pair).toString('base64')}` };
 }
 
-export const missing = (problem: string): Error =>
+export const credentialMissing = (problem: string): Error =>
   fault('credential_missing', `The operation ${problem}. Nothing was started.`, {
     advice: 'Ask a developer of the application to update the credential.',
   });

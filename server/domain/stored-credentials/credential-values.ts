@@ -14,10 +14,10 @@ interface Field {
   readonly form?: RegExp;
 }
 
-const TEXT_MAX = 8_192;
-const SECRET_MIN = 8;
+const TEXT_CHARACTERS_MAX = 8_192;
+const SECRET_CHARACTERS_MIN = 8;
 /** Minimum length of a password. A shorter one could not be removed from responses that echo it. */
-const PASSWORD_MIN = 4;
+const PASSWORD_CHARACTERS_MIN = 4;
 /** A text without line breaks and other control characters. */
 const LINE = /^[^\p{Cc}]*$/u;
 /** A text that can be sent in a header as it is. */
@@ -28,16 +28,19 @@ const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 const USERNAME: Field = { name: 'username', minLength: 1, maxLength: 512, form: LINE };
 
 const FIELDS: Readonly<Record<StoredCredentialType, readonly Field[]>> = {
-  api_key: [{ name: 'key', minLength: SECRET_MIN, maxLength: TEXT_MAX, form: HEADER_VALUE }],
-  basic: [USERNAME, { name: 'password', minLength: PASSWORD_MIN, maxLength: TEXT_MAX, form: LINE }],
+  api_key: [{ name: 'key', minLength: SECRET_CHARACTERS_MIN, maxLength: TEXT_CHARACTERS_MAX, form: HEADER_VALUE }],
+  basic: [
+    USERNAME,
+    { name: 'password', minLength: PASSWORD_CHARACTERS_MIN, maxLength: TEXT_CHARACTERS_MAX, form: LINE },
+  ],
   login: [
     USERNAME,
-    { name: 'password', minLength: PASSWORD_MIN, maxLength: TEXT_MAX },
+    { name: 'password', minLength: PASSWORD_CHARACTERS_MIN, maxLength: TEXT_CHARACTERS_MAX },
     { name: 'totpSeed', minLength: 16, maxLength: 256, isOptional: true, form: /^[A-Z2-7 ]+=*$/i },
   ],
   oauth_client: [
     { name: 'clientId', minLength: 1, maxLength: 512, form: LINE },
-    { name: 'clientSecret', minLength: SECRET_MIN, maxLength: TEXT_MAX, form: LINE },
+    { name: 'clientSecret', minLength: SECRET_CHARACTERS_MIN, maxLength: TEXT_CHARACTERS_MAX, form: LINE },
   ],
   private_key: [{ name: 'pem', minLength: 64, maxLength: 16_384, form: PEM }],
   file: [
@@ -49,10 +52,10 @@ const FIELDS: Readonly<Record<StoredCredentialType, readonly Field[]>> = {
 /** Returns what is wrong with the value, field by field. */
 export function valueIssues(type: StoredCredentialType, value: CredentialValue): Issue[] {
   const fields = FIELDS[type];
-  const known = new Set(fields.map(({ name }) => name as string));
+  const fieldNames = new Set(fields.map(({ name }) => name as string));
   return [
     ...Object.keys(value)
-      .filter(name => !known.has(name))
+      .filter(name => !fieldNames.has(name))
       .map(name => ({ path: `value.${name}`, message: `is not a field of a credential of the type ${type}` })),
     ...fields.flatMap(field => {
       const problem = problemOf(field, value[field.name]);

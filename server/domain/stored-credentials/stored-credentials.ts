@@ -59,8 +59,8 @@ export interface WrittenCredential {
 
 type CredentialAction = `credential.${'written' | 'rotated' | 'rolled_back' | 'deleted'}`;
 
-const ID = new RegExp(CREDENTIAL_NAME.pattern);
-const EARLIER_MS = EARLIER_VERSION_HOURS * 3_600_000;
+const ID_PATTERN = new RegExp(CREDENTIAL_NAME.pattern);
+const EARLIER_VERSION_MS = EARLIER_VERSION_HOURS * 3_600_000;
 
 export class StoredCredentials {
   readonly #parts: StoredCredentialsParts;
@@ -94,22 +94,22 @@ export class StoredCredentials {
   ): Promise<WrittenCredential> {
     const { applications, store } = this.#parts;
     const { id } = await applications.require(caller, appId, 'credentials');
-    if (!ID.test(credentialId))
+    if (!ID_PATTERN.test(credentialId))
       throw invalidRequest([{ path: 'id', message: 'is not a valid id; expected an id such as shop-api' }]);
     const content = this.#contentOf(id, request);
-    const standing = await store.storedCredentials.get(id, credentialId);
-    if (!standing && ifMatch !== undefined && ifMatch.trim() !== '*') throw preconditionFailed();
-    if (standing)
+    const existing = await store.storedCredentials.get(id, credentialId);
+    if (!existing && ifMatch !== undefined && ifMatch.trim() !== '*') throw preconditionFailed();
+    if (existing)
       await this.#rotate(
         caller,
-        standing,
-        revisionFrom(ifMatch, standing.revision),
+        existing,
+        revisionFrom(ifMatch, existing.revision),
         'credential.rotated',
         content,
         request.value,
       );
     else await this.#insert(caller, id, credentialId, content, request.value);
-    return { credential: await this.#view(id, credentialId), isNew: !standing };
+    return { credential: await this.#view(id, credentialId), isNew: !existing };
   }
 
   /** Stores the previous value as a new version, because a version number is never reused. */
@@ -175,7 +175,7 @@ export class StoredCredentials {
   ): Promise<void> {
     const { store, clock } = this.#parts;
     const version = await store.storedCredentials.nextVersion(applicationId, credentialId);
-    const sealed = await this.#sealed({ applicationId, credentialId, version }, content, value);
+    const sealed = await this.#newVersion({ applicationId, credentialId, version }, content, value);
     await store.atomically(async trx => {
       const max = STORED_CREDENTIALS_PER_APPLICATION_MAX;
       const outcome = await trx.storedCredentials.insert(
@@ -194,17 +194,17 @@ export class StoredCredentials {
 
   async #rotate(
     caller: AccountCaller,
-    { applicationId, id, version: before }: StoredCredentialWithVersion,
+    { applicationId, id, version: previousVersion }: StoredCredentialWithVersion,
     revision: number,
     action: CredentialAction,
     content: CredentialContent,
     value: CredentialValue,
   ): Promise<void> {
     const { store, clock } = this.#parts;
-    const version = before + 1;
-    const sealed = await this.#sealed({ applicationId, credentialId: id, version }, content, value);
+    const version = previousVersion + 1;
+    const sealed = await this.#newVersion({ applicationId, credentialId: id, version }, content, value);
     const now = clock.now();
-    const times = { now, destroyAt: addMs(now, EARLIER_MS) };
+    const times = { now, destroyAt: addMs(now, EARLIER_VERSION_MS) };
     await store.atomically(async trx => {
       const isRotated = await trx.storedCredentials.rotate(applicationId, id, revision, version, sealed, times);
       if (!isRotated) throw preconditionFailed();
@@ -212,12 +212,12 @@ export class StoredCredentials {
     });
   }
 
-  async #sealed(place: VersionPlace, content: CredentialContent, value: CredentialValue): Promise<NewVersion> {
+  async #newVersion(place: VersionPlace, content: CredentialContent, value: CredentialValue): Promise<NewVersion> {
     return { ...content, sealed: await this.#parts.seal.close(place, value) };
   }
 
   async #get(application: ApplicationId, id: string): Promise<StoredCredentialWithVersion> {
-    const row = ID.test(id) ? await this.#parts.store.storedCredentials.get(application, id) : undefined;
+    const row = ID_PATTERN.test(id) ? await this.#parts.store.storedCredentials.get(application, id) : undefined;
     if (!row) throw notFound('Credential', id);
     return row;
   }

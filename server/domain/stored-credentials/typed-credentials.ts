@@ -6,7 +6,7 @@ import type { StoredCredentialRows, StoredCredentialWithVersion } from '../../en
 import type { Clock } from '../../kit/clock.ts';
 import type { ApplicationId } from '../../kit/ids.ts';
 import { Secret } from '../../kit/secret.ts';
-import { missing } from './call-credentials.ts';
+import { credentialMissing } from './call-credentials.ts';
 import type { ValueSeal } from './stored-credentials.ts';
 
 /** One part of a credential, as a text that can be typed. */
@@ -96,13 +96,13 @@ export class TypedCredentials {
     for (const { credential: id, part } of credentialParts) {
       const row = opened.has(id) ? undefined : await rows.get(application, id);
       const problem = opened.has(id) ? undefined : this.#problemOf(id, row);
-      if (problem !== undefined) throw missing(problem);
+      if (problem !== undefined) throw credentialMissing(problem);
       if (row)
         opened.set(id, { value: await seal.open(row.current, row.current.sealed), origins: row.current.origins });
       if (part !== 'totp') continue;
       const { totpSeed } = opened.get(id)?.value ?? {};
       if (totpSeed === undefined || !canMakeCode(() => codeOf(new Secret(totpSeed), clock.now())))
-        throw missing(`requires a one-time code of the credential ${id}, which has no usable totpSeed`);
+        throw credentialMissing(`requires a one-time code of the credential ${id}, which has no usable totpSeed`);
     }
     return {
       ids: [...opened.keys()],

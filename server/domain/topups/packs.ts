@@ -20,8 +20,8 @@ export function isQuoteValid(
   quoteId: string,
   now: Date,
 ): boolean {
-  const [until = '', given = ''] = quoteId.split('.');
-  const presented = Buffer.from(given, 'base64url');
+  const [until = '', signatureText = ''] = quoteId.split('.');
+  const presented = Buffer.from(signatureText, 'base64url');
   const expected = signature(secret, application, packs, until);
   const isGenuine = presented.length === expected.length && timingSafeEqual(presented, expected);
   return isGenuine && Number.parseInt(until, 36) > now.getTime();

@@ -36,7 +36,7 @@ const [PROVIDER] = PAYMENT_PROVIDERS;
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 3_600_000;
 /** How often the row of a checkout is read for a waiting caller, because the operator confirms in another process. */
-const LOOK_MS = 150;
+const POLL_MS = 150;
 /** Without letters and digits that look alike. */
 const REFERENCE_ALPHABET = '23456789ABCDEFGHJKMNPQRSTVWXYZ';
 const REFERENCE_CHARACTERS = 10;
@@ -76,14 +76,14 @@ export class TopUps {
   }
 
   /**
-   * Opens a checkout. `hasKey` tells whether the request has an Idempotency-Key. A token is always refused, because a
+   * Opens a checkout. `hasIdempotencyKey` tells whether the request has an Idempotency-Key. A token is always refused, because a
    * checkout requires a step-up.
    */
-  async open(caller: AccountCaller, request: OpenCheckout, hasKey: boolean): Promise<Checkout> {
+  async open(caller: AccountCaller, request: OpenCheckout, hasIdempotencyKey: boolean): Promise<Checkout> {
     const { store, audit, clock, packs, secret } = this.#parts;
     const application = await this.#requireOwned(caller, request.applicationId);
     assertSteppedUp(caller, clock.now());
-    if (!hasKey) throw keyRequired();
+    if (!hasIdempotencyKey) throw idempotencyKeyRequired();
     const now = clock.now();
     const pack = packs.find(({ id }) => id === request.packId);
     if (!isQuoteValid(secret, application.id, packs, request.quoteId, now)) throw quoteExpired();
@@ -120,12 +120,12 @@ export class TopUps {
     signal: AbortSignal,
   ): Promise<Checkout> {
     const { clock } = this.#parts;
-    const until = clock.monotonicMs() + 1000 * wait;
+    const deadlineMs = clock.monotonicMs() + 1000 * wait;
     for (;;) {
       const checkout = this.#view(await this.#find(caller, id));
-      const leftMs = until - clock.monotonicMs();
+      const leftMs = deadlineMs - clock.monotonicMs();
       if (checkout.status !== since || leftMs <= 0 || signal.aborted) return checkout;
-      await clock.sleep(Math.min(leftMs, LOOK_MS), signal).catch(() => {}); // Rejects when the caller is gone.
+      await clock.sleep(Math.min(leftMs, POLL_MS), signal).catch(() => {}); // Rejects when the caller is gone.
     }
   }
 
@@ -163,15 +163,15 @@ export class TopUps {
 
   #view(row: CheckoutRow): Checkout {
     const { id, applicationId, packId, amount, bonus, price, currency, reference, createdAt, expiresAt, endedAt } = row;
-    const isLate = row.status === 'open' && expiresAt <= this.#parts.clock.now();
-    const status = isLate ? 'expired' : row.status;
+    const isExpired = row.status === 'open' && expiresAt <= this.#parts.clock.now();
+    const status = isExpired ? 'expired' : row.status;
     return {
       ...{ id, applicationId, provider: PROVIDER, packId, status, reference },
       ...{ credits: amount / MICROCREDITS_PER_CREDIT, bonus: bonus / MICROCREDITS_PER_CREDIT },
       price: { amount: price, currency },
       ...(status === 'open' ? { paymentText: this.#parts.paymentText } : {}),
       ...{ createdAt: createdAt.toISOString(), expiresAt: expiresAt.toISOString() },
-      ...(endedAt ? { endedAt: endedAt.toISOString() } : isLate ? { endedAt: expiresAt.toISOString() } : {}),
+      ...(endedAt ? { endedAt: endedAt.toISOString() } : isExpired ? { endedAt: expiresAt.toISOString() } : {}),
     };
   }
 }
@@ -236,7 +236,7 @@ function newCheckout(
   };
 }
 
-const keyRequired = () =>
+const idempotencyKeyRequired = () =>
   fault('idempotency_key_required', 'The header Idempotency-Key is missing. Nothing was ordered.', {
     advice: 'Send a new key for each order. To repeat an order, send the same key.',
   });

@@ -6,15 +6,15 @@
  * there are no values.
  */
 export function quantile(bounds: readonly number[], counts: readonly number[], share: number): number | undefined {
-  const all = counts.reduce((sum, count) => sum + count, 0);
-  if (all === 0) return undefined;
-  const wanted = all * share;
-  let before = 0;
+  const total = counts.reduce((sum, count) => sum + count, 0);
+  if (total === 0) return undefined;
+  const rank = total * share;
+  let countBelow = 0;
   for (const [at, count] of counts.entries()) {
     const [low, high] = [bounds[at - 1] ?? 0, bounds[at]];
     if (high === undefined) return low;
-    if (count > 0 && before + count >= wanted) return low + ((high - low) * (wanted - before)) / count;
-    before += count;
+    if (count > 0 && countBelow + count >= rank) return low + ((high - low) * (rank - countBelow)) / count;
+    countBelow += count;
   }
   return bounds.at(-1);
 }

@@ -46,7 +46,7 @@ export class SessionUsage implements Watcher {
    * are added.
    */
   async attend({ id, box, egress }: MeteredSession, { startedAt }: Pick<SessionRow, 'startedAt'>): Promise<undefined> {
-    const before = startedAt === undefined ? undefined : await this.#parts.rows.ofSession(id);
+    const savedUsage = startedAt === undefined ? undefined : await this.#parts.rows.ofSession(id);
     const now = (): SessionUsageRow => {
       const { bytesUp, bytesDown } = egress.counters();
       const { cpuMs, ...memory } = box.resources();
@@ -54,18 +54,18 @@ export class SessionUsage implements Watcher {
         sessionId: id,
         ...(cpuMs === undefined ? {} : { cpuMs: Math.round(cpuMs) }),
         ...memory,
-        bytesReceived: (before?.bytesReceived ?? 0) + bytesDown,
-        bytesSent: (before?.bytesSent ?? 0) + bytesUp,
+        bytesReceived: (savedUsage?.bytesReceived ?? 0) + bytesDown,
+        bytesSent: (savedUsage?.bytesSent ?? 0) + bytesUp,
       };
     };
     this.#sessions.set(id, { now });
   }
 
   async salvage({ id }: Pick<SessionRow, 'id'>): Promise<void> {
-    const counted = this.#sessions.get(id);
-    if (!counted) return;
-    counted.final = counted.now();
-    await this.#save([counted.final]);
+    const countedSession = this.#sessions.get(id);
+    if (!countedSession) return;
+    countedSession.final = countedSession.now();
+    await this.#save([countedSession.final]);
   }
 
   /** Forgets a session whose start failed, because it has no final usage. */
@@ -83,13 +83,13 @@ export class SessionUsage implements Watcher {
 
   async describe({ id }: Pick<SessionRow, 'id'>): Promise<Partial<SessionView>> {
     const { rows, recordings } = this.#parts;
-    const counted = this.#sessions.get(id);
-    const [used, lengths] = await Promise.all([
-      counted ? (counted.final ?? counted.now()) : rows.ofSession(id),
+    const countedSession = this.#sessions.get(id);
+    const [usageRow, lengths] = await Promise.all([
+      countedSession ? (countedSession.final ?? countedSession.now()) : rows.ofSession(id),
       recordings.lengths(id),
     ]);
-    if (!used) return {};
-    const { cpuMs, peakMemoryBytes, bytesReceived, bytesSent } = used;
+    if (!usageRow) return {};
+    const { cpuMs, peakMemoryBytes, bytesReceived, bytesSent } = usageRow;
     const recordedMs = [...lengths.values()].reduce((sum, ms) => sum + ms, 0);
     return {
       usage: {

@@ -63,10 +63,10 @@ export class Usage {
   /** Sums and stores the hours that are over. Returns their number. */
   async sum(): Promise<{ hours: number }> {
     const { rows, clock } = this.#parts;
-    const before = floor(addMs(clock.now(), -SUM_AFTER_MS), HOUR_MS);
+    const sumBefore = floor(addMs(clock.now(), -SUM_AFTER_MS), HOUR_MS);
     let hours = 0;
     for (let run = 0; run < SUMS_PER_RUN; run += 1) {
-      const summed = await rows.sum(before, HOURS_PER_SUM);
+      const summed = await rows.sum(sumBefore, HOURS_PER_SUM);
       hours += summed;
       if (summed < HOURS_PER_SUM) break;
     }
@@ -90,7 +90,7 @@ export class Usage {
   #totalOf(hours: readonly UsageHour[]): ApplicationUsage['total'] {
     const bounds = this.#parts.rows.startBoundsMs;
     const starts = Array.from({ length: bounds.length + 1 }, (_, at) => sumOf(hours, hour => hour.starts[at] ?? 0));
-    const [half, p95] = [quantile(bounds, starts, 0.5), quantile(bounds, starts, 0.95)];
+    const [median, p95] = [quantile(bounds, starts, 0.5), quantile(bounds, starts, 0.95)];
     const endReasons: Record<string, number> = {};
     for (const hour of hours)
       for (const [why, count] of Object.entries(hour.endReasons)) endReasons[why] = (endReasons[why] ?? 0) + count;
@@ -104,7 +104,7 @@ export class Usage {
         bytesReceived: sumOf(hours, hour => hour.bytesReceived),
         bytesSent: sumOf(hours, hour => hour.bytesSent),
       }),
-      ...(half === undefined ? {} : { startMsP50: Math.round(half) }),
+      ...(median === undefined ? {} : { startMsP50: Math.round(median) }),
       ...(p95 === undefined ? {} : { startMsP95: Math.round(p95) }),
       peakRunning: Math.max(0, ...hours.map(({ peak }) => peak)),
       endReasons,
@@ -117,11 +117,11 @@ function periodOf({ from, to }: UsageQuery, now: Date, stepMs: number): { from: 
   const end = to === undefined ? now : new Date(to);
   const begin = from === undefined ? addMs(end, -USAGE_DEFAULT_DAYS * DAY_MS) : new Date(from);
   if (begin >= end) throw invalidRequest([{ path: 'from', message: 'is not before `to`' }]);
-  const full = { from: floor(begin, stepMs), to: floor(addMs(end, stepMs - 1), stepMs) };
-  const steps = (full.to.getTime() - full.from.getTime()) / stepMs;
+  const wholePeriod = { from: floor(begin, stepMs), to: floor(addMs(end, stepMs - 1), stepMs) };
+  const steps = (wholePeriod.to.getTime() - wholePeriod.from.getTime()) / stepMs;
   if (steps > USAGE_STEPS_MAX)
     throw invalidRequest([{ path: 'from', message: `results in ${steps} steps; expected at most ${USAGE_STEPS_MAX}` }]);
-  return full;
+  return wholePeriod;
 }
 
 const floor = (time: Date, stepMs: number): Date => new Date(Math.floor(time.getTime() / stepMs) * stepMs);

@@ -13,8 +13,8 @@ export function deliveryOf(
   event: SessionEventRow,
   now: Date,
 ): DeliveryRow {
-  const { time, ...shown } = eventView(event);
-  const body = bodyOf(event.type, event.at, applicationId, { ...shown, time });
+  const { time, ...eventFields } = eventView(event);
+  const body = bodyOf(event.type, event.at, applicationId, { ...eventFields, time });
   return {
     ...{ id, webhookId, applicationId, eventId: event.id, eventType: event.type, body },
     ...{ status: 'waiting', attempts: 0, createdAt: now, dueAt: now },

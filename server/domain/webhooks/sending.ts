@@ -54,7 +54,7 @@ export class DeliverySender implements Closeable {
   readonly #lanes = new Map<WebhookId, Lane>();
   /** The number of the last turn of each webhook with deliveries that are due, or 0 before its first turn. */
   #turns = new Map<WebhookId, number>();
-  #firstIndex = 0;
+  #lastTurn = 0;
   readonly #closing = new AbortController();
 
   constructor(parts: DeliverySenderParts) {
@@ -65,12 +65,12 @@ export class DeliverySender implements Closeable {
   async run(): Promise<Record<string, number>> {
     const { rows, clock } = this.#parts;
     let lanes = 0;
-    for (const { webhookId, applicationId } of this.#alternate(await rows.due(clock.now(), DUE_AT_ONCE))) {
+    for (const { webhookId, applicationId } of this.#sortByLastTurn(await rows.due(clock.now(), DUE_AT_ONCE))) {
       if (this.#closing.signal.aborted || this.#lanes.size >= LANES_MAX) break;
       if (this.#lanes.has(webhookId) || this.#lanesOf(applicationId) >= LANES_PER_APPLICATION_MAX) continue;
-      this.#firstIndex += 1;
-      this.#turns.set(webhookId, this.#firstIndex);
-      this.#lanes.set(webhookId, { applicationId, ended: this.#lane(webhookId) });
+      this.#lastTurn += 1;
+      this.#turns.set(webhookId, this.#lastTurn);
+      this.#lanes.set(webhookId, { applicationId, ended: this.#runLane(webhookId) });
       lanes += 1;
     }
     return { lanes };
@@ -86,7 +86,7 @@ export class DeliverySender implements Closeable {
    * Sorts webhooks by their last turn, the longest ago first, so that a slow endpoint with many deliveries does not
    * keep its lane.
    */
-  #alternate(dueDeliveries: readonly DueDelivery[]): readonly DueDelivery[] {
+  #sortByLastTurn(dueDeliveries: readonly DueDelivery[]): readonly DueDelivery[] {
     const turnOf = ({ webhookId }: DueDelivery): number => this.#turns.get(webhookId) ?? 0;
     this.#turns = new Map(dueDeliveries.map(one => [one.webhookId, turnOf(one)]));
     return [...dueDeliveries].sort((a, b) => turnOf(a) - turnOf(b));
@@ -100,7 +100,7 @@ export class DeliverySender implements Closeable {
    * Sends the deliveries of a webhook. Prompts the task again only if a delivery was sent. Otherwise there was nothing
    * to send, or the database does not respond, and the next regular run of the task tries again.
    */
-  async #lane(id: WebhookId): Promise<void> {
+  async #runLane(id: WebhookId): Promise<void> {
     let hasSent = false;
     try {
       for (let sent = 0; sent < DELIVERIES_PER_LANE && !this.#closing.signal.aborted; sent += 1) {

@@ -24,7 +24,7 @@ import { type DeliveryId, isUuid, newId, type WebhookId } from '../../kit/ids.ts
 import { isObject } from '../../kit/json.ts';
 import type { Audit, AuditTransaction, Detail } from '../audit/audit.ts';
 import { byCaller } from '../audit/by-caller.ts';
-import { shownEventId } from '../events/events.ts';
+import { formattedEventId } from '../events/events.ts';
 import { fault, invalidRequest, limitReached, notFound, preconditionFailed } from '../faults.ts';
 import type { Applications } from '../identity/applications.ts';
 import type { AccountCaller } from '../identity/caller.ts';
@@ -263,7 +263,7 @@ const viewOf = (row: WebhookRow): Webhook => ({
 
 const deliveryView = (row: DeliveryRow): WebhookDelivery => ({
   ...{ id: row.id, webhookId: row.webhookId, eventType: row.eventType },
-  ...(row.eventId === undefined ? {} : { eventId: shownEventId(row.eventId) }),
+  ...(row.eventId === undefined ? {} : { eventId: formattedEventId(row.eventId) }),
   ...{ status: row.status, attempts: row.attempts, createdAt: row.createdAt.toISOString() },
   ...(row.attemptedAt ? { lastAttemptAt: row.attemptedAt.toISOString() } : {}),
   ...(row.dueAt ? { nextAttemptAt: row.dueAt.toISOString() } : {}),

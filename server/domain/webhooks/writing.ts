@@ -34,7 +34,7 @@ export class DeliveryWriter {
     let written = 0;
     let isFull = false;
     for (const webhook of await store.webhooks.behind(WEBHOOKS_AT_ONCE)) {
-      const step = await this.#step(webhook);
+      const step = await this.#writeDeliveries(webhook);
       written += step.written;
       isFull ||= step.isFull;
     }
@@ -43,16 +43,16 @@ export class DeliveryWriter {
     return { written };
   }
 
-  async #step(webhook: WebhookRow): Promise<{ readonly written: number; readonly isFull: boolean }> {
+  async #writeDeliveries(webhook: WebhookRow): Promise<{ readonly written: number; readonly isFull: boolean }> {
     const { webhooks, events } = this.#parts.store;
     const room = WAITING_DELIVERIES_MAX - (await webhooks.waiting(webhook.id));
     if (room <= 0) return { written: 0, isFull: false };
-    const found = await events.read(webhook.applicationId, {
+    const eventPage = await events.read(webhook.applicationId, {
       ...{ after: webhook.readThrough, limit: Math.min(room, EVENTS_AT_ONCE) },
       ...(webhook.eventTypes.length === 0 ? {} : { types: typesOf(webhook) }),
     });
-    const isWritten = await webhooks.write(webhook, found.through, this.#deliveries(webhook, found.events));
-    return { written: isWritten ? found.events.length : 0, isFull: isWritten && found.full };
+    const isWritten = await webhooks.write(webhook, eventPage.through, this.#deliveries(webhook, eventPage.events));
+    return { written: isWritten ? eventPage.events.length : 0, isFull: isWritten && eventPage.full };
   }
 
   /**

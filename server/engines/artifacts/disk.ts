@@ -4,7 +4,7 @@
 import { randomUUID } from 'node:crypto';
 import { type FileHandle, mkdir, open, opendir, rm, rmdir, stat, unlink } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
-import { isCode, makeFolder, moveDurably, syncFolder, writeSynced } from '../../kit/durable.ts';
+import { hasCode, makeFolder, moveDurably, syncFolder, writeSynced } from '../../kit/durable.ts';
 import { writeHashed } from '../../kit/hashed-write.ts';
 import type { Artifacts, ByteRange, OpenedArtifact, PutOptions, Stored } from './artifacts.ts';
 import { type ArtifactKey, type ArtifactPrefix, asKey } from './keys.ts';
@@ -23,26 +23,27 @@ export async function openDisk(folder: string, process = 1): Promise<Artifacts> 
 
 class Disk implements Artifacts {
   readonly kind = 'disk';
-  readonly #objects: string;
-  readonly #incoming: string;
+  readonly #objectsFolder: string;
+  readonly #incomingFolder: string;
 
-  constructor(folder: string, incoming: string) {
-    this.#objects = join(folder, 'objects');
-    this.#incoming = join(folder, incoming);
+  constructor(folder: string, incomingName: string) {
+    this.#objectsFolder = join(folder, 'objects');
+    this.#incomingFolder = join(folder, incomingName);
   }
 
   async createFolders(): Promise<void> {
-    for (const folder of [this.#objects, this.#incoming]) await mkdir(folder, { recursive: true, mode: 0o700 });
+    for (const folder of [this.#objectsFolder, this.#incomingFolder])
+      await mkdir(folder, { recursive: true, mode: 0o700 });
   }
 
   async put(key: ArtifactKey, body: AsyncIterable<Uint8Array>, { signal }: PutOptions = {}): Promise<Stored> {
-    const written = join(this.#incoming, randomUUID());
+    const temporaryPath = join(this.#incomingFolder, randomUUID());
     try {
-      const stored = await writeSynced(written, file => writeHashed(file, body, signal));
-      await moveDurably(written, this.#pathOf(key));
+      const stored = await writeSynced(temporaryPath, file => writeHashed(file, body, signal));
+      await moveDurably(temporaryPath, this.#pathOf(key));
       return stored;
     } catch (error) {
-      await rm(written, { force: true });
+      await rm(temporaryPath, { force: true });
       throw error;
     }
   }
@@ -54,7 +55,7 @@ class Disk implements Artifacts {
       await file.sync();
       await moveDurably(path, this.#pathOf(key));
     } catch (error) {
-      if (!isCode(error, 'EXDEV')) throw error;
+      if (!hasCode(error, 'EXDEV')) throw error;
       await this.put(key, file.createReadStream({ autoClose: false, highWaterMark: READ_CHUNK_BYTES }), options);
       await unlink(path);
     } finally {
@@ -93,7 +94,7 @@ class Disk implements Artifacts {
   }
 
   async *list(prefix: ArtifactPrefix): AsyncIterable<ArtifactKey> {
-    yield* this.#filesIn(join(this.#objects, prefix));
+    yield* this.#filesIn(join(this.#objectsFolder, prefix));
   }
 
   async remove(keys: readonly ArtifactKey[]): Promise<void> {
@@ -110,14 +111,14 @@ class Disk implements Artifacts {
   }
 
   async recover(): Promise<void> {
-    await rm(this.#incoming, { recursive: true, force: true });
-    await makeFolder(this.#incoming);
+    await rm(this.#incomingFolder, { recursive: true, force: true });
+    await makeFolder(this.#incomingFolder);
   }
 
   close(): void {}
 
   #pathOf(key: ArtifactKey): string {
-    return join(this.#objects, asKey(key));
+    return join(this.#objectsFolder, asKey(key));
   }
 
   async *#filesIn(folder: string): AsyncIterable<ArtifactKey> {
@@ -125,7 +126,7 @@ class Disk implements Artifacts {
     for await (const entry of entries ?? []) {
       const path = join(folder, entry.name);
       if (entry.isDirectory()) yield* this.#filesIn(path);
-      else yield asKey(relative(this.#objects, path).split(sep).join('/'));
+      else yield asKey(relative(this.#objectsFolder, path).split(sep).join('/'));
     }
   }
 
@@ -139,11 +140,11 @@ class Disk implements Artifacts {
    */
   async #removeEmptyFolders(folder: string): Promise<void> {
     await syncFolder(folder).catch(ignoreAbsent);
-    for (let empty = folder; empty !== this.#objects; empty = dirname(empty))
+    for (let empty = folder; empty !== this.#objectsFolder; empty = dirname(empty))
       try {
         await rmdir(empty);
       } catch (error) {
-        if (isCode(error, 'ENOTEMPTY') || isCode(error, 'EEXIST')) return;
+        if (hasCode(error, 'ENOTEMPTY') || hasCode(error, 'EEXIST')) return;
         if (!isAbsent(error)) throw error;
       }
   }
@@ -159,7 +160,7 @@ async function readExactly(file: FileHandle, from: number, length: number): Prom
   return bytes;
 }
 
-const isAbsent = (error: unknown): boolean => isCode(error, 'ENOENT') || isCode(error, 'ENOTDIR');
+const isAbsent = (error: unknown): boolean => hasCode(error, 'ENOENT') || hasCode(error, 'ENOTDIR');
 
 function ignoreAbsent(error: unknown): undefined {
   if (!isAbsent(error)) throw error;

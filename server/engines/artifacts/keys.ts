@@ -8,14 +8,14 @@ export type ArtifactPrefix = string & { readonly kind: 'artifact prefix' };
 const PART = /^[a-z0-9][a-z0-9-]{0,127}(\.[a-z0-9]{1,8})?$/;
 
 /** Parts are ids, numbers and checksums. Names that a caller or a page has chosen are never part of a key. */
-function path(...parts: readonly (string | number)[]): string {
-  const bad = parts.find(part => !PART.test(String(part)));
-  if (bad !== undefined) throw new Error(`${JSON.stringify(bad)} cannot be part of an artifact key`);
+function joinParts(...parts: readonly (string | number)[]): string {
+  const invalidPart = parts.find(part => !PART.test(String(part)));
+  if (invalidPart !== undefined) throw new Error(`${JSON.stringify(invalidPart)} cannot be part of an artifact key`);
   return parts.join('/');
 }
 
-const key = (...parts: readonly (string | number)[]): ArtifactKey => path(...parts) as ArtifactKey;
-const prefix = (...parts: readonly (string | number)[]): ArtifactPrefix => `${path(...parts)}/` as ArtifactPrefix;
+const key = (...parts: readonly (string | number)[]): ArtifactKey => joinParts(...parts) as ArtifactKey;
+const prefix = (...parts: readonly (string | number)[]): ArtifactPrefix => `${joinParts(...parts)}/` as ArtifactPrefix;
 
 /** Validates a key from a row or a listing. */
 export function asKey(text: string): ArtifactKey {

@@ -18,7 +18,7 @@ import {
 import { Upload } from '@aws-sdk/lib-storage';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import type { Clock } from '../../kit/clock.ts';
-import { isCode } from '../../kit/durable.ts';
+import { hasCode } from '../../kit/durable.ts';
 import type { Secret } from '../../kit/secret.ts';
 import type { Artifacts, ByteRange, LinkOptions, OpenedArtifact, PutOptions, Stored } from './artifacts.ts';
 import { type ArtifactKey, type ArtifactPrefix, asKey } from './keys.ts';
@@ -72,9 +72,9 @@ class S3 implements Artifacts {
 
   async put(key: ArtifactKey, body: AsyncIterable<Uint8Array>, options: PutOptions = {}): Promise<Stored> {
     const hash = createHash('sha256');
-    const seen = { size: 0 };
-    await this.#upload(key, hashedStream(body, hash, seen, options.signal), options);
-    return { size: seen.size, checksum: hash.digest('hex') };
+    const counter = { size: 0 };
+    await this.#upload(key, hashedStream(body, hash, counter, options.signal), options);
+    return { size: counter.size, checksum: hash.digest('hex') };
   }
 
   async putFile(key: ArtifactKey, path: string, options: PutOptions = {}): Promise<void> {
@@ -82,14 +82,14 @@ class S3 implements Artifacts {
       await this.#upload(key, createReadStream(path, { highWaterMark: READ_CHUNK_BYTES }), options);
       await unlink(path);
     } catch (error) {
-      if (!isCode(error, 'ENOENT')) throw error;
+      if (!hasCode(error, 'ENOENT')) throw error;
       if (!(await this.stat(key))) throw new Error(`${path} is missing, and no object is stored as ${key}`);
     }
   }
 
   async open(key: ArtifactKey, range?: ByteRange): Promise<OpenedArtifact | undefined> {
-    const bytes = range ? { Range: `bytes=${range.first}-${range.last}` } : {};
-    const command = new GetObjectCommand({ ...this.#locate(key), ...bytes });
+    const rangeParams = range ? { Range: `bytes=${range.first}-${range.last}` } : {};
+    const command = new GetObjectCommand({ ...this.#locate(key), ...rangeParams });
     const response = await this.#client.send(command).catch(undefinedIfMissing);
     if (!response) return undefined;
     const size = range ? Number(/\/(\d+)$/.exec(response.ContentRange ?? '')?.[1]) : response.ContentLength;
@@ -97,8 +97,8 @@ class S3 implements Artifacts {
       throw new Error(`the object store returned ${key} without a body or a size`);
     const requestedBytes = range && range.last - range.first + 1;
     // Some stores treat the range `0-0` as the whole object.
-    const tooMuch = requestedBytes !== undefined && response.ContentLength !== requestedBytes;
-    return { size, body: tooMuch ? firstOf(response.Body, requestedBytes) : response.Body };
+    const hasExtraBytes = requestedBytes !== undefined && response.ContentLength !== requestedBytes;
+    return { size, body: hasExtraBytes ? firstBytesOf(response.Body, requestedBytes) : response.Body };
   }
 
   async read(key: ArtifactKey, range?: ByteRange): Promise<Buffer | undefined> {
@@ -112,18 +112,18 @@ class S3 implements Artifacts {
   }
 
   async *list(prefix: ArtifactPrefix): AsyncIterable<ArtifactKey> {
-    let after: string | undefined;
+    let continuationToken: string | undefined;
     do {
       const page = await this.#client.send(
         new ListObjectsV2Command({
           Bucket: this.#bucket,
           Prefix: prefix,
-          ...(after === undefined ? {} : { ContinuationToken: after }),
+          ...(continuationToken === undefined ? {} : { ContinuationToken: continuationToken }),
         }),
       );
       for (const { Key } of page.Contents ?? []) if (Key !== undefined) yield asKey(Key);
-      after = page.NextContinuationToken;
-    } while (after !== undefined);
+      continuationToken = page.NextContinuationToken;
+    } while (continuationToken !== undefined);
   }
 
   async remove(keys: readonly ArtifactKey[]): Promise<void> {
@@ -131,8 +131,9 @@ class S3 implements Artifacts {
       const Objects = keys.slice(at, at + DELETE_BATCH_KEYS).map(Key => ({ Key }));
       const Delete = { Objects, Quiet: true };
       const { Errors = [] } = await this.#client.send(new DeleteObjectsCommand({ Bucket: this.#bucket, Delete }));
-      const [failed] = Errors.filter(({ Code }) => Code !== 'NoSuchKey');
-      if (failed) throw new Error(`the object store could not remove ${failed.Key}: ${failed.Code} ${failed.Message}`);
+      const [failure] = Errors.filter(({ Code }) => Code !== 'NoSuchKey');
+      if (failure)
+        throw new Error(`the object store could not remove ${failure.Key}: ${failure.Code} ${failure.Message}`);
     }
   }
 
@@ -140,23 +141,24 @@ class S3 implements Artifacts {
     key: ArtifactKey,
     { expiresAt, verb, contentType, contentDisposition }: LinkOptions,
   ): Promise<string> {
-    const shown = { ResponseContentType: contentType, ResponseContentDisposition: contentDisposition };
+    const responseHeaders = { ResponseContentType: contentType, ResponseContentDisposition: contentDisposition };
     const location = this.#locate(key);
     const now = this.#clock.now();
     const expiresIn = Math.floor((expiresAt.getTime() - now.getTime()) / 1000);
-    const command = verb === 'HEAD' ? new HeadObjectCommand(location) : new GetObjectCommand({ ...location, ...shown });
+    const command =
+      verb === 'HEAD' ? new HeadObjectCommand(location) : new GetObjectCommand({ ...location, ...responseHeaders });
     return getSignedUrl(this.#client, command, { expiresIn, signingDate: now });
   }
 
   /** Other running hosts may share the bucket, so only uploads that are a day old are removed. */
   async recover(): Promise<void> {
-    const before = this.#clock.now().getTime() - ABANDONED_MS;
+    const abandonedBeforeMs = this.#clock.now().getTime() - ABANDONED_MS;
     let after: { readonly KeyMarker: string; readonly UploadIdMarker: string | undefined } | undefined;
     do {
       const command = new ListMultipartUploadsCommand({ Bucket: this.#bucket, ...after });
       const page: ListMultipartUploadsCommandOutput = await this.#client.send(command);
       for (const { Key, UploadId, Initiated } of page.Uploads ?? [])
-        if (Key && UploadId && Initiated && Initiated.getTime() < before) await this.#abort(Key, UploadId);
+        if (Key && UploadId && Initiated && Initiated.getTime() < abandonedBeforeMs) await this.#abort(Key, UploadId);
       const { IsTruncated, NextKeyMarker: KeyMarker, NextUploadIdMarker: UploadIdMarker } = page;
       const isSamePage = KeyMarker === after?.KeyMarker && UploadIdMarker === after?.UploadIdMarker;
       after = IsTruncated && KeyMarker !== undefined && !isSamePage ? { KeyMarker, UploadIdMarker } : undefined;
@@ -199,27 +201,27 @@ class S3 implements Artifacts {
 function hashedStream(
   body: AsyncIterable<Uint8Array>,
   hash: Hash,
-  known: { size: number },
+  counter: { size: number },
   signal: AbortSignal | undefined,
 ): Readable {
-  const pass = async function* (): AsyncGenerator<Uint8Array> {
+  const hashChunks = async function* (): AsyncGenerator<Uint8Array> {
     for await (const chunk of body) {
       signal?.throwIfAborted();
       hash.update(chunk);
-      known.size += chunk.length;
+      counter.size += chunk.length;
       yield chunk;
     }
   };
-  return Readable.from(pass(), { objectMode: false });
+  return Readable.from(hashChunks(), { objectMode: false });
 }
 
-function firstOf(body: Readable, bytes: number): Readable {
+function firstBytesOf(body: Readable, bytes: number): Readable {
   const cut = async function* (): AsyncGenerator<Uint8Array> {
-    let left = bytes;
+    let remainingBytes = bytes;
     for await (const chunk of body) {
-      yield chunk.subarray(0, left);
-      left -= chunk.length;
-      if (left <= 0) return;
+      yield chunk.subarray(0, remainingBytes);
+      remainingBytes -= chunk.length;
+      if (remainingBytes <= 0) return;
     }
   };
   return Readable.from(cut(), { objectMode: false });

@@ -2,9 +2,9 @@
 // session does not wait for them; they are read and stored later. Paths are <session>/<name>.
 import { chmod, chown, lstat, mkdir, readdir, rename, rm, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isCode, makeFolder, syncFolder } from '../../kit/durable.ts';
+import { hasCode, makeFolder, syncFolder } from '../../kit/durable.ts';
 
-const NAME = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 export class SalvagedFiles {
   readonly #folder: string;
@@ -23,24 +23,24 @@ export class SalvagedFiles {
    * files, and files with several hard links, stay and are removed with the box. Returns the number of moved files.
    */
   async moveIn(session: string, from: string, names: readonly string[]): Promise<number> {
-    const into = this.#folderOf(session);
-    let moved = 0;
+    const sessionFolder = this.#folderOf(session);
+    let movedCount = 0;
     for (const name of names) {
       const path = join(from, name);
-      const found = await lstat(path).catch(ignoreAbsent);
-      if (!NAME.test(name) || !found?.isFile() || found.nlink !== 1) continue;
-      await makeFolder(into);
-      await rename(path, join(into, name));
-      await this.#takeOwnership(join(into, name));
-      moved += 1;
+      const stats = await lstat(path).catch(ignoreAbsent);
+      if (!UUID.test(name) || !stats?.isFile() || stats.nlink !== 1) continue;
+      await makeFolder(sessionFolder);
+      await rename(path, join(sessionFolder, name));
+      await this.#takeOwnership(join(sessionFolder, name));
+      movedCount += 1;
     }
-    if (moved > 0) await syncFolder(into);
-    return moved;
+    if (movedCount > 0) await syncFolder(sessionFolder);
+    return movedCount;
   }
 
   /** Sessions that have files here. */
   async sessions(): Promise<readonly string[]> {
-    return (await readdir(this.#folder)).filter(name => NAME.test(name));
+    return (await readdir(this.#folder)).filter(name => UUID.test(name));
   }
 
   async namesOf(session: string): Promise<readonly string[]> {
@@ -48,7 +48,7 @@ export class SalvagedFiles {
   }
 
   pathOf(session: string, name: string): string {
-    if (!NAME.test(name)) throw new Error(`${JSON.stringify(name)} is not the name of a salvaged file`);
+    if (!UUID.test(name)) throw new Error(`${JSON.stringify(name)} is not the name of a salvaged file`);
     return join(this.#folderOf(session), name);
   }
 
@@ -62,7 +62,7 @@ export class SalvagedFiles {
   }
 
   #folderOf(session: string): string {
-    if (!NAME.test(session)) throw new Error(`${JSON.stringify(session)} is not a session id`);
+    if (!UUID.test(session)) throw new Error(`${JSON.stringify(session)} is not a session id`);
     return join(this.#folder, session);
   }
 
@@ -74,5 +74,5 @@ export class SalvagedFiles {
 }
 
 function ignoreAbsent(error: unknown): undefined {
-  if (!isCode(error, 'ENOENT') && !isCode(error, 'ENOTDIR')) throw error;
+  if (!hasCode(error, 'ENOENT') && !hasCode(error, 'ENOTDIR')) throw error;
 }

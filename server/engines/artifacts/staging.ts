@@ -4,7 +4,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
 import { type FileHandle, link, mkdir, open, readdir, rm, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isCode, syncFolder, writeSynced } from '../../kit/durable.ts';
+import { hasCode, syncFolder, writeSynced } from '../../kit/durable.ts';
 import { writeHashed } from '../../kit/hashed-write.ts';
 import type { ByteRange, OpenedArtifact, Stored } from './artifacts.ts';
 import { ScratchFile } from './scratch-file.ts';
@@ -90,7 +90,7 @@ export class Staging {
     try {
       file = await open(this.pathOf(name), 'r');
     } catch (error) {
-      if (isCode(error, 'ENOENT')) return undefined;
+      if (hasCode(error, 'ENOENT')) return undefined;
       throw error;
     }
     const { size } = await file.stat();
@@ -109,8 +109,8 @@ export class Staging {
 
   /** Removes all files except these. Must be called at the start, before anything is written here. */
   async removeExcept(names: ReadonlySet<string>): Promise<number> {
-    const left = (await readdir(this.#folder)).filter(name => NAME.test(name) && !names.has(name));
-    for (const name of left) await this.remove(name);
-    return left.length;
+    const surplusNames = (await readdir(this.#folder)).filter(name => NAME.test(name) && !names.has(name));
+    for (const name of surplusNames) await this.remove(name);
+    return surplusNames.length;
   }
 }

@@ -11,10 +11,10 @@ export function readRegistration(json: unknown): RegistrationResponseJSON | unde
   const { clientDataJSON, attestationObject, transports } = Object(credential?.response);
   if (!credential || !isText(clientDataJSON) || !isText(attestationObject)) return undefined;
   const { id } = credential;
-  const known = Array.isArray(transports) ? TRANSPORTS.filter(name => transports.includes(name)) : [];
+  const knownTransports = Array.isArray(transports) ? TRANSPORTS.filter(name => transports.includes(name)) : [];
   return {
     ...{ id, rawId: id, type: 'public-key', clientExtensionResults: {} },
-    response: { clientDataJSON, attestationObject, transports: known },
+    response: { clientDataJSON, attestationObject, transports: knownTransports },
   };
 }
 

@@ -53,7 +53,7 @@ export async function verifyRegistration(
   response: RegistrationResponseJSON,
 ): Promise<StoredPasskey | undefined> {
   const { verifyRegistrationResponse } = await library();
-  const verified = await orUndefined(() =>
+  const verification = await orUndefined(() =>
     verifyRegistrationResponse({
       response,
       expectedChallenge: challenge,
@@ -62,8 +62,8 @@ export async function verifyRegistration(
       requireUserVerification: true,
     }),
   );
-  if (!verified?.verified) return undefined;
-  const { id, publicKey, counter, transports = [] } = verified.registrationInfo.credential;
+  if (!verification?.verified) return undefined;
+  const { id, publicKey, counter, transports = [] } = verification.registrationInfo.credential;
   return { credentialId: Buffer.from(id, 'base64url'), publicKey: Buffer.from(publicKey), counter, transports };
 }
 
@@ -107,7 +107,7 @@ export async function verifyAuthentication(
   { credentialId, publicKey, counter }: StoredPasskey,
 ): Promise<number | undefined> {
   const { verifyAuthenticationResponse } = await library();
-  const verified = await orUndefined(() =>
+  const verification = await orUndefined(() =>
     verifyAuthenticationResponse({
       response,
       expectedChallenge: challenge,
@@ -117,7 +117,7 @@ export async function verifyAuthentication(
       requireUserVerification: true,
     }),
   );
-  return verified?.verified ? verified.authenticationInfo.newCounter : undefined;
+  return verification?.verified ? verification.authenticationInfo.newCounter : undefined;
 }
 
 const descriptorOf = ({ credentialId, transports }: StoredPasskey) => ({

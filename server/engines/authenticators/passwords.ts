@@ -6,7 +6,7 @@ import { Places } from '../../kit/places.ts';
 /** RFC 9106, section 4: the second recommended option, with one lane, because a lane is a thread of the pool. */
 const PARAMETERS = { memory: 64 * 1024, passes: 3, parallelism: 1, tagLength: 32 } as const;
 const SALT_BYTES = 16;
-const AT_ONCE = 2;
+const CONCURRENT_MAX = 2;
 const WAITING_MAX = 32;
 const WAIT_MS = 5_000;
 const PLACES_OWNER = 'passwords';
@@ -23,7 +23,7 @@ interface Parameters {
 export class Passwords {
   readonly #places = new Places({
     name: 'check a password',
-    atOnce: { session: AT_ONCE, application: AT_ONCE, process: AT_ONCE },
+    atOnce: { session: CONCURRENT_MAX, application: CONCURRENT_MAX, process: CONCURRENT_MAX },
     waiting: WAITING_MAX,
     withinMs: WAIT_MS,
   });
@@ -49,8 +49,8 @@ export class Passwords {
       parallelism: Number(parallelism),
       tagLength: expected.length,
     };
-    const given = await this.#derive(password, Buffer.from(salt, 'base64'), parameters);
-    return timingSafeEqual(given, expected) && phc !== undefined;
+    const computedTag = await this.#derive(password, Buffer.from(salt, 'base64'), parameters);
+    return timingSafeEqual(computedTag, expected) && phc !== undefined;
   }
 
   #derive(password: string, nonce: Buffer, parameters: Parameters): Promise<Buffer> {
@@ -68,8 +68,8 @@ const derive = (parameters: Parameters & { readonly message: Buffer; readonly no
 
 function phcOf(salt: Buffer, tag: Buffer): string {
   const { memory, passes, parallelism } = PARAMETERS;
-  return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${plain(salt)}$${plain(tag)}`;
+  return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${unpaddedBase64(salt)}$${unpaddedBase64(tag)}`;
 }
 
 /** Base64 without padding, as in PHC strings. */
-const plain = (bytes: Buffer): string => bytes.toString('base64').replace(/=+$/, '');
+const unpaddedBase64 = (bytes: Buffer): string => bytes.toString('base64').replace(/=+$/, '');

@@ -22,21 +22,21 @@ export async function passkeyJwk(cose: Uint8Array): Promise<PasskeyJwk | undefin
   const { decodeCredentialPublicKey } = await import('@simplewebauthn/server/helpers');
   const key = decodeCredentialPublicKey(new Uint8Array(cose)) as unknown as ReadonlyMap<number, unknown>;
   const [kty, alg] = [key.get(1), key.get(3)];
-  const text = (label: number): string | undefined => {
+  const base64urlAt = (label: number): string | undefined => {
     const value = key.get(label);
     return value instanceof Uint8Array ? Buffer.from(value).toString('base64url') : undefined;
   };
   if (kty === KTY.rsa && alg === ALG.rs256) {
-    const [n, e] = [text(-1), text(-2)];
+    const [n, e] = [base64urlAt(-1), base64urlAt(-2)];
     return n !== undefined && e !== undefined ? { kty: 'RSA', alg: 'RS256', n, e } : undefined;
   }
   if (kty === KTY.akp) {
-    const [pub, name] = [text(-1), ML_DSA.get(alg)];
+    const [pub, name] = [base64urlAt(-1), ML_DSA.get(alg)];
     return pub !== undefined && name !== undefined ? { kty: 'AKP', alg: name, pub } : undefined;
   }
-  const [crv, x] = [key.get(-1), text(-2)];
+  const [crv, x] = [key.get(-1), base64urlAt(-2)];
   if (kty === KTY.ec2 && alg === ALG.es256 && crv === CRV.p256) {
-    const y = text(-3);
+    const y = base64urlAt(-3);
     return x !== undefined && y !== undefined ? { kty: 'EC', crv: 'P-256', alg: 'ES256', x, y } : undefined;
   }
   const isEd25519 = kty === KTY.okp && alg === ALG.eddsa && crv === CRV.ed25519;

@@ -59,12 +59,12 @@ export type ManifestHead = Omit<Manifest, 'format' | 'folders' | 'entries'>;
 export function readManifest(text: string): Manifest {
   const value = parseJson(text);
   if (!Value.Check(ManifestSchema, value)) throw damagedBackup('its manifest is not valid');
-  const seen = new Set<string>();
+  const seenPaths = new Set<string>();
   for (const { path } of [...value.folders, ...value.entries]) {
     if (!isSafePath(path))
       throw damagedBackup(`it names ${JSON.stringify(path.slice(0, 120))}, which is not a path in a data folder`);
-    if (seen.has(path)) throw damagedBackup(`it names ${path} twice`);
-    seen.add(path);
+    if (seenPaths.has(path)) throw damagedBackup(`it names ${path} twice`);
+    seenPaths.add(path);
   }
   const folders = new Set(value.folders.map(({ path }) => path));
   for (const { path } of [...value.folders, ...value.entries]) {
@@ -83,7 +83,7 @@ export function isSafePath(path: string): boolean {
   return parts.length <= DEPTH_MAX && TOP_LEVEL_NAMES.has(parts[0] ?? '') && parts.every(part => PART.test(part));
 }
 
-export const comment = (digest: string): string => `berth-backup ${FORMAT_VERSION} ${digest}`;
+export const archiveComment = (digest: string): string => `berth-backup ${FORMAT_VERSION} ${digest}`;
 export const NO_DIGEST = '0'.repeat(DIGEST_CHARACTERS);
 export const TRAILER_BYTES_MAX = 100;
 
@@ -93,7 +93,7 @@ export function readTrailer(tail: string): { readonly format: number; readonly d
   return format && digest ? { format: Number(format), digest } : undefined;
 }
 
-export const damagedBackup = (why: string): Fault =>
-  new Fault('backup_damaged', `The backup is damaged: ${why}.`, {
+export const damagedBackup = (problem: string): Fault =>
+  new Fault('backup_damaged', `The backup is damaged: ${problem}.`, {
     advice: 'Nothing was restored. Take another backup.',
   });

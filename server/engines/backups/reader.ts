@@ -24,8 +24,8 @@ import {
 } from './format.ts';
 
 const TYPE_MASK = 0o170000;
-const REGULAR = 0o100000;
-const ENCRYPTED = 1;
+const REGULAR_FILE = 0o100000;
+const ENCRYPTED_FLAG = 1;
 const COPY_BYTES = 1024 * 1024;
 
 export interface OpenedBackup {
@@ -58,8 +58,8 @@ export async function openBackup(path: string): Promise<OpenedBackup> {
 async function assertComplete(path: string): Promise<void> {
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
-    const found = await file.stat();
-    const trailer = found.isFile() ? readTrailer(await tailOf(file, found.size)) : undefined;
+    const stats = await file.stat();
+    const trailer = stats.isFile() ? readTrailer(await tailOf(file, stats.size)) : undefined;
     if (!trailer) throw new Fault('backup_foreign', `${path} is not a complete backup made by \`berth backup\`.`);
     if (trailer.format > FORMAT_VERSION)
       throw new Fault(
@@ -69,7 +69,7 @@ async function assertComplete(path: string): Promise<void> {
           advice: 'Restore it with the version of Berth that made it.',
         },
       );
-    const digest = await digestOf(file, found.size - DIGEST_CHARACTERS);
+    const digest = await digestOf(file, stats.size - DIGEST_CHARACTERS);
     if (digest !== trailer.digest) throw damagedBackup('its digest does not match its content');
   } finally {
     await file.close();
@@ -84,15 +84,15 @@ async function tailOf(file: FileHandle, size: number): Promise<string> {
 
 async function digestOf(file: FileHandle, bytes: number): Promise<string> {
   const hash = createHash('sha256');
-  const all = { start: 0, end: bytes - 1, autoClose: false, highWaterMark: COPY_BYTES };
-  for await (const chunk of file.createReadStream(all)) hash.update(chunk);
+  const readOptions = { start: 0, end: bytes - 1, autoClose: false, highWaterMark: COPY_BYTES };
+  for await (const chunk of file.createReadStream(readOptions)) hash.update(chunk);
   return hash.digest('hex');
 }
 
 async function openZip(path: string): Promise<ZipFile> {
   try {
-    const names = { decodeStrings: true, strictFileNames: true, validateEntrySizes: true };
-    return await openPromise(path, { lazyEntries: true, autoClose: false, ...names });
+    const zipOptions = { decodeStrings: true, strictFileNames: true, validateEntrySizes: true };
+    return await openPromise(path, { lazyEntries: true, autoClose: false, ...zipOptions });
   } catch (error) {
     throw damagedBackup(reason(error));
   }
@@ -105,8 +105,8 @@ async function entriesOf(zip: ZipFile): Promise<Map<string, Entry>> {
   for await (const entry of zip.eachEntry()) {
     const name = entry.fileName;
     const type = (entry.externalFileAttributes >>> 16) & TYPE_MASK;
-    if (type !== REGULAR) throw damagedBackup(`${JSON.stringify(name.slice(0, 120))} is not a regular file`);
-    if ((entry.generalPurposeBitFlag & ENCRYPTED) !== 0) throw damagedBackup(`${name} is encrypted`);
+    if (type !== REGULAR_FILE) throw damagedBackup(`${JSON.stringify(name.slice(0, 120))} is not a regular file`);
+    if ((entry.generalPurposeBitFlag & ENCRYPTED_FLAG) !== 0) throw damagedBackup(`${name} is encrypted`);
     if (entries.has(name)) throw damagedBackup(`it has ${JSON.stringify(name.slice(0, 120))} twice`);
     entries.set(name, entry);
   }

@@ -5,10 +5,10 @@ import { type FileHandle, link, open, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Readable } from 'node:stream';
 import { ZipFile } from 'yazl';
-import { isCode, syncFolder } from '../../kit/durable.ts';
+import { hasCode, syncFolder } from '../../kit/durable.ts';
 import { Fault } from '../../kit/fault.ts';
 import {
-  comment,
+  archiveComment,
   DIGEST_CHARACTERS,
   ENTRIES_MAX,
   type FileEntry,
@@ -22,7 +22,7 @@ import {
 
 /** From this size on, an entry is written in a form that allows more than 4 GiB. */
 const LARGE_BYTES = 2 * 1024 ** 3;
-const FAST = 1;
+const FAST_COMPRESSION_LEVEL = 1;
 
 export interface Content extends Omit<FileEntry, 'size' | 'sha256'> {
   /** The approximate size. */
@@ -36,7 +36,7 @@ export class BackupWriter {
   readonly #path: string;
   readonly #file: FileHandle;
   readonly #zip = new ZipFile();
-  readonly #writing: Promise<string>;
+  readonly #writtenDigest: Promise<string>;
   readonly #failure = Promise.withResolvers<never>();
   readonly #folders = new Map<string, FolderEntry>();
   readonly #entries: FileEntry[] = [];
@@ -46,8 +46,8 @@ export class BackupWriter {
     this.#file = file;
     this.#failure.promise.catch(() => {});
     this.#zip.on('error', error => this.#failure.reject(error));
-    this.#writing = writeDigested(this.#zip.outputStream, file);
-    this.#writing.catch(error => this.#failure.reject(error));
+    this.#writtenDigest = writeDigested(this.#zip.outputStream, file);
+    this.#writtenDigest.catch(error => this.#failure.reject(error));
   }
 
   /** @throws Fault `backup_exists` if the `.partial` file for this name already exists. */
@@ -55,7 +55,7 @@ export class BackupWriter {
     try {
       return new BackupWriter(path, await open(partialPath(path), 'wx', 0o600));
     } catch (error) {
-      throw isCode(error, 'EEXIST') ? alreadyExists(partialPath(path)) : error;
+      throw hasCode(error, 'EEXIST') ? alreadyExists(partialPath(path)) : error;
     }
   }
 
@@ -68,8 +68,11 @@ export class BackupWriter {
   async add({ bytes, expectedBytes, compress, ...file }: Content): Promise<void> {
     if (this.#entries.length >= ENTRIES_MAX) throw new Error(`a backup can have at most ${ENTRIES_MAX} files`);
     const { stream, read } = withDigest(bytes);
-    const size = { forceZip64Format: expectedBytes >= LARGE_BYTES };
-    this.#zip.addReadStream(stream, file.path, { ...size, ...(compress ? { compressionLevel: FAST } : { compress }) });
+    const zip64Option = { forceZip64Format: expectedBytes >= LARGE_BYTES };
+    this.#zip.addReadStream(stream, file.path, {
+      ...zip64Option,
+      ...(compress ? { compressionLevel: FAST_COMPRESSION_LEVEL } : { compress }),
+    });
     this.#entries.push({ ...file, ...(await Promise.race([read, this.#failure.promise])) });
   }
 
@@ -82,15 +85,15 @@ export class BackupWriter {
       entries: this.#entries,
     };
     this.#zip.addReadStream(Readable.from([Buffer.from(JSON.stringify(manifest))]), MANIFEST);
-    this.#zip.end({ comment: comment(NO_DIGEST), forceZip64Format: false });
-    const digest = await Promise.race([this.#writing, this.#failure.promise]);
+    this.#zip.end({ comment: archiveComment(NO_DIGEST), forceZip64Format: false });
+    const digest = await Promise.race([this.#writtenDigest, this.#failure.promise]);
     const { size } = await this.#file.stat();
     await this.#file.write(digest, size - DIGEST_CHARACTERS);
     await this.#file.sync();
     await this.#file.close();
     // Unlike a rename, a link does not replace a file that somebody has created there in the meantime.
     await link(partialPath(this.#path), this.#path).catch(error => {
-      throw isCode(error, 'EEXIST') ? alreadyExists(this.#path) : error;
+      throw hasCode(error, 'EEXIST') ? alreadyExists(this.#path) : error;
     });
     await rm(partialPath(this.#path));
     await syncFolder(dirname(this.#path));
@@ -135,14 +138,14 @@ function withDigest(bytes: Content['bytes']) {
  */
 async function writeDigested(stream: AsyncIterable<Uint8Array | string>, file: FileHandle): Promise<string> {
   const hash = createHash('sha256');
-  let held = Buffer.alloc(0);
+  let unhashedTail = Buffer.alloc(0);
   for await (const chunk of stream) {
     const bytes = Buffer.from(chunk);
     await file.appendFile(bytes);
-    const all = Buffer.concat([held, bytes]);
-    const hashed = Math.max(0, all.length - DIGEST_CHARACTERS);
-    hash.update(all.subarray(0, hashed));
-    held = all.subarray(hashed);
+    const unhashedBytes = Buffer.concat([unhashedTail, bytes]);
+    const hashedLength = Math.max(0, unhashedBytes.length - DIGEST_CHARACTERS);
+    hash.update(unhashedBytes.subarray(0, hashedLength));
+    unhashedTail = unhashedBytes.subarray(hashedLength);
   }
   return hash.digest('hex');
 }

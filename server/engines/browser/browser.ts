@@ -217,13 +217,13 @@ export class Browser implements Closeable {
 
   /** Sets cookies in the default context. A refused cookie does not affect the others. Returns the number of refused ones. */
   async setCookies(cookies: readonly Cookie[]): Promise<number> {
-    const wanted = cookies.map(cookieToSet).filter(cookie => cookie !== undefined);
-    if (wanted.length === 0) return cookies.length;
-    const all = await this.#setCookies(wanted);
-    if (all) return cookies.length - wanted.length;
-    let set = 0;
-    for (const cookie of wanted) if (await this.#setCookies([cookie])) set++;
-    return cookies.length - set;
+    const settableCookies = cookies.map(cookieToSet).filter(cookie => cookie !== undefined);
+    if (settableCookies.length === 0) return cookies.length;
+    const areAllSet = await this.#setCookies(settableCookies);
+    if (areAllSet) return cookies.length - settableCookies.length;
+    let setCount = 0;
+    for (const cookie of settableCookies) if (await this.#setCookies([cookie])) setCount++;
+    return cookies.length - setCount;
   }
 
   /** Asks Chromium to exit, so that it writes its profile to disk. Resolves when it answers or the pipe breaks. */
@@ -303,18 +303,18 @@ export class Browser implements Closeable {
   async observe(observer: Observer): Promise<Closeable> {
     const observation = this.#observation ?? this.#openObservation();
     this.#observation = observation;
-    const added = observation.add(observer);
+    const registration = observation.add(observer);
     try {
       await observation.opened;
     } catch (error) {
       // An observation that has failed is of use to nobody: the next observer opens another one.
-      await added.close();
+      await registration.close();
       await this.#stopObservation(observation);
       throw error;
     }
     return {
       close: async () => {
-        await added.close();
+        await registration.close();
         if (!observation.hasObservers) await this.#stopObservation(observation);
       },
     };
@@ -329,9 +329,9 @@ export class Browser implements Closeable {
     const target = (one: ObservedTarget): void => {
       for (const method of FORGET_COMMANDS) responses.push(one.send(method, {}, FORGET_MS).catch(() => {}));
     };
-    const observing = await this.observe({ target });
+    const consoleObservation = await this.observe({ target });
     await Promise.all(responses);
-    await observing.close();
+    await consoleObservation.close();
   }
 
   /** From now on documents are loaded only from hosts that the rule allows. */
@@ -432,9 +432,10 @@ export class Browser implements Closeable {
   }
 
   async #findDefaultContext(contextOfFirstPage: string | undefined): Promise<string | undefined> {
-    const own = new Set(await this.contextIds());
-    if (contextOfFirstPage !== undefined && !own.has(contextOfFirstPage)) return contextOfFirstPage;
-    return this.#control.pages.find(page => page.contextId !== undefined && !own.has(page.contextId))?.contextId;
+    const clientContextIds = new Set(await this.contextIds());
+    if (contextOfFirstPage !== undefined && !clientContextIds.has(contextOfFirstPage)) return contextOfFirstPage;
+    return this.#control.pages.find(page => page.contextId !== undefined && !clientContextIds.has(page.contextId))
+      ?.contextId;
   }
 
   /**
@@ -448,7 +449,7 @@ export class Browser implements Closeable {
     if (!hasDefaultPage) await this.#control.send('Target.createTarget', { url: 'about:blank' });
   }
 
-  #clientHandle(client: MuxClient, rootOf: () => string | undefined = () => client.channelId): BrowserClient {
+  #clientHandle(client: MuxClient, getRootId: () => string | undefined = () => client.channelId): BrowserClient {
     return {
       receive: message => client.receive(message),
       announce: (method, params) => client.announce(method, params),
@@ -462,7 +463,7 @@ export class Browser implements Closeable {
         return true;
       },
       close: async () => {
-        const root = rootOf();
+        const root = getRootId();
         if (root) await this.#detachChannels([root]);
         client.close();
       },
@@ -476,10 +477,10 @@ export class Browser implements Closeable {
   async #detachChannels(channels: readonly string[]): Promise<void> {
     const contexts = await this.contextIds().catch(() => []); // the browser may be exiting
     if (this.#mux.isClosed) return;
-    const gone = channels.map(channel => this.#detach(channel));
-    const wanted = [{}, ...contexts.map(browserContextId => ({ browserContextId }))];
-    const kept = wanted.map(context => this.#captureDownloads(context).catch(() => {})); // a context may end with its client
-    await Promise.all([...gone, ...kept]);
+    const detachments = channels.map(channel => this.#detach(channel));
+    const downloadContexts = [{}, ...contexts.map(browserContextId => ({ browserContextId }))];
+    const downloadCommands = downloadContexts.map(context => this.#captureDownloads(context).catch(() => {})); // a context may end with its client
+    await Promise.all([...detachments, ...downloadCommands]);
   }
 
   async #detach(channelId: string): Promise<void> {

@@ -18,7 +18,7 @@ import { type Channel, type Mux, ProtocolFailure } from './mux.ts';
 export const COMMAND_MS = 15_000;
 /** Most responses have a few hundred bytes, but a browser with 3,300 cookies of 4 KB responds with 14 MB. */
 const RESPONSE_BYTES_MAX = 16 * 1024 ** 2;
-const LONG_RESPONSES: ReadonlyMap<string, number> = new Map([['Page.captureScreenshot', 64 * 1024 ** 2]]);
+const RESPONSE_BYTES_MAX_BY_METHOD: ReadonlyMap<string, number> = new Map([['Page.captureScreenshot', 64 * 1024 ** 2]]);
 
 export class CommandSender {
   readonly #mux: Mux;
@@ -36,7 +36,7 @@ export class CommandSender {
     method: string,
     params: JsonObject = {},
     ms = COMMAND_MS,
-    maxBytes = LONG_RESPONSES.get(method) ?? RESPONSE_BYTES_MAX,
+    maxBytes = RESPONSE_BYTES_MAX_BY_METHOD.get(method) ?? RESPONSE_BYTES_MAX,
   ): Promise<JsonObject> {
     if (this.#mux.isClosed) throw new Error('the browser is closed');
     const id = ++this.#id;

@@ -51,9 +51,9 @@ export class Control implements ChannelOwner {
   readonly #pagesByTabChannel = new Map<string, Set<string>>();
   readonly #firstPage = Promise.withResolvers<Page>();
   #root: Channel | undefined;
-  #downloads: DownloadListener | undefined;
+  #downloadListener: DownloadListener | undefined;
   /** Download events that arrived before a listener was set. An adopted browser may already be downloading. */
-  readonly #bufferedDownloads: Incoming[] = [];
+  readonly #bufferedDownloadEvents: Incoming[] = [];
   #geolocation: Geolocation | undefined;
   #changedPage: ChangedPage | undefined;
 
@@ -72,8 +72,9 @@ export class Control implements ChannelOwner {
 
   /** Reports downloads to the listener, including those that began before it was set. */
   onDownloads(listener: DownloadListener): void {
-    this.#downloads = listener;
-    for (const { method, params } of this.#bufferedDownloads.splice(0)) dispatchDownloadEvent(method, params, listener);
+    this.#downloadListener = listener;
+    for (const { method, params } of this.#bufferedDownloadEvents.splice(0))
+      dispatchDownloadEvent(method, params, listener);
   }
 
   get channelId(): string | undefined {
@@ -110,8 +111,8 @@ export class Control implements ChannelOwner {
   /** Grants the geolocation permission in a browser context that a client created. */
   async grantGeolocation(contextId: string): Promise<void> {
     if (!this.#geolocation) return;
-    const granted = { permission: { name: 'geolocation' }, setting: 'granted', browserContextId: contextId };
-    await this.send('Browser.setPermission', granted);
+    const permissionParams = { permission: { name: 'geolocation' }, setting: 'granted', browserContextId: contextId };
+    await this.send('Browser.setPermission', permissionParams);
   }
 
   /** Sends a command to the browser, or on one of our channels. */
@@ -148,7 +149,7 @@ export class Control implements ChannelOwner {
   /** The pages whose renderer did not answer within `ms`. */
   async unresponsivePages(ms: number): Promise<readonly Page[]> {
     const unresponsive: Page[] = [];
-    const ask = async (page: Page): Promise<void> => {
+    const probePage = async (page: Page): Promise<void> => {
       try {
         await withTimeout(ms, `page ${page.targetId} to answer`, () => this.waitForResponse(page));
       } catch (error) {
@@ -156,7 +157,7 @@ export class Control implements ChannelOwner {
         unresponsive.push(page);
       }
     };
-    await Promise.all(this.pages.map(ask));
+    await Promise.all(this.pages.map(probePage));
     return unresponsive.filter(page => this.#pages.has(page.targetId));
   }
 
@@ -177,8 +178,14 @@ export class Control implements ChannelOwner {
   async askPage(targetId: string): Promise<{ readonly faviconUrl: string; readonly isResponsive: boolean }> {
     const page = this.#pages.get(targetId);
     if (!page) return { faviconUrl: '', isResponsive: false };
-    const ask = { expression: FAVICON_SCRIPT, returnByValue: true, timeout: FAVICON_MS };
-    const evaluating = this.send('Runtime.evaluate', ask, page.channel, FAVICON_MS, FAVICON_RESPONSE_BYTES_MAX);
+    const evaluateParams = { expression: FAVICON_SCRIPT, returnByValue: true, timeout: FAVICON_MS };
+    const evaluating = this.send(
+      'Runtime.evaluate',
+      evaluateParams,
+      page.channel,
+      FAVICON_MS,
+      FAVICON_RESPONSE_BYTES_MAX,
+    );
     const [received, error] = await evaluating.then(
       answer => [answer] as const,
       (error: unknown) => [undefined, error] as const,
@@ -193,18 +200,18 @@ export class Control implements ChannelOwner {
     if (pages.length === 0) return new Map();
     const { targetInfos } = await this.send('Target.getTargets', { filter: onlyType('tab') });
     const tabIds = (Array.isArray(targetInfos) ? targetInfos : []).flatMap(info => textAt(info, 'targetId') ?? []);
-    const found = new Map<Page, string>();
+    const tabIdByPage = new Map<Page, string>();
     for (const tabId of tabIds) {
       // The tab may have been closed by now.
-      const shown = await this.#pagesIn(tabId).catch(() => new Set<string>());
-      for (const page of pages) if (shown.has(page.targetId)) found.set(page, tabId);
+      const pageIdsInTab = await this.#pagesIn(tabId).catch(() => new Set<string>());
+      for (const page of pages) if (pageIdsInTab.has(page.targetId)) tabIdByPage.set(page, tabId);
     }
-    return found;
+    return tabIdByPage;
   }
 
   incoming(channel: Channel, message: Buffer): void {
     const event = this.#commandSender.receive(channel, message);
-    if (event) this.#event(channel, event);
+    if (event) this.#handleEvent(channel, event);
   }
 
   fail(_channel: Channel, id: number, message: string, onResponse: OnResponse | undefined): void {
@@ -213,13 +220,13 @@ export class Control implements ChannelOwner {
 
   batchEnd(): void {}
 
-  #event(channel: Channel, event: Incoming): void {
+  #handleEvent(channel: Channel, event: Incoming): void {
     const info = objectAt(event.params, 'targetInfo');
     const targetId = textAt(info, 'targetId') ?? textAt(event.params, 'targetId');
     switch (event.method) {
       case 'Target.targetCreated':
         this.#onPageChanged(info);
-        return this.#targetCreated(info);
+        return this.#onTargetCreated(info);
       case 'Target.targetInfoChanged':
         return this.#onPageChanged(info);
       case 'Target.attachedToTarget':
@@ -228,7 +235,7 @@ export class Control implements ChannelOwner {
         return this.#onDetached(textAt(event.params, 'sessionId'));
       case 'Browser.downloadWillBegin':
       case 'Browser.downloadProgress':
-        if (channel === this.#root) this.#download(event);
+        if (channel === this.#root) this.#handleDownloadEvent(event);
         return;
       case 'Target.targetCrashed':
         if (targetId) this.#mux.targetCrashed(targetId);
@@ -236,9 +243,9 @@ export class Control implements ChannelOwner {
     }
   }
 
-  #download(event: Incoming): void {
-    if (this.#downloads) dispatchDownloadEvent(event.method, event.params, this.#downloads);
-    else if (this.#bufferedDownloads.length < BUFFERED_DOWNLOADS_MAX) this.#bufferedDownloads.push(event);
+  #handleDownloadEvent(event: Incoming): void {
+    if (this.#downloadListener) dispatchDownloadEvent(event.method, event.params, this.#downloadListener);
+    else if (this.#bufferedDownloadEvents.length < BUFFERED_DOWNLOADS_MAX) this.#bufferedDownloadEvents.push(event);
   }
 
   #onPageChanged(info: JsonObject | undefined): void {
@@ -248,7 +255,7 @@ export class Control implements ChannelOwner {
       this.#changedPage = { targetId, url };
   }
 
-  #targetCreated(info: JsonObject | undefined): void {
+  #onTargetCreated(info: JsonObject | undefined): void {
     if (textAt(info, 'type') !== 'page') return;
     // The page may be closed before this command is answered.
     this.send('Target.attachToTarget', { targetId: textAt(info, 'targetId') ?? '', flatten: true }).catch(() => {});
@@ -276,16 +283,21 @@ export class Control implements ChannelOwner {
     const { sessionId } = await this.send('Target.attachToTarget', { targetId: tabId, flatten: true });
     const channel = typeof sessionId === 'string' ? this.#mux.find(sessionId) : undefined;
     if (!channel) return new Set();
-    const shown = new Set<string>();
-    this.#pagesByTabChannel.set(channel.id, shown);
+    const foundPageIds = new Set<string>();
+    this.#pagesByTabChannel.set(channel.id, foundPageIds);
     try {
-      const attach = { autoAttach: true, waitForDebuggerOnStart: false, flatten: true, filter: onlyType('page') };
-      await this.send('Target.setAutoAttach', attach, channel);
-      return shown;
+      const autoAttachParams = {
+        autoAttach: true,
+        waitForDebuggerOnStart: false,
+        flatten: true,
+        filter: onlyType('page'),
+      };
+      await this.send('Target.setAutoAttach', autoAttachParams, channel);
+      return foundPageIds;
     } finally {
       this.#pagesByTabChannel.delete(channel.id);
       await this.send('Target.detachFromTarget', { sessionId: channel.id });
-      for (const page of shown) this.#mux.restoreOverrides(page, this);
+      for (const page of foundPageIds) this.#mux.restoreOverrides(page, this);
     }
   }
 

@@ -28,9 +28,9 @@ export const cookiesIn = (response: JsonObject): readonly Cookie[] =>
  */
 export function cookieToSet(cookie: Cookie): JsonObject | undefined {
   if (cookie.partitionKeyOpaque === true) return undefined;
-  const taken = Object.fromEntries(
+  const settableFields = Object.fromEntries(
     SETTABLE_FIELDS.flatMap(name => (cookie[name] === undefined ? [] : [[name, cookie[name]]])),
   );
   const isPersistent = cookie.session !== true && typeof cookie.expires === 'number' && cookie.expires >= 0;
-  return { ...taken, ...(isPersistent ? { expires: cookie.expires ?? -1 } : {}) };
+  return { ...settableFields, ...(isPersistent ? { expires: cookie.expires ?? -1 } : {}) };
 }

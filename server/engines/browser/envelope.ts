@@ -66,9 +66,9 @@ const ESCAPED = bytesOf('"\\/bfnrtu');
 const HEX = bytesOf('0123456789abcdefABCDEF');
 
 function bytesOf(characters: string): Uint8Array {
-  const found = new Uint8Array(256);
-  for (const character of characters) found[character.charCodeAt(0)] = 1;
-  return found;
+  const table = new Uint8Array(256);
+  for (const character of characters) table[character.charCodeAt(0)] = 1;
+  return table;
 }
 
 export function readEnvelope(message: Buffer): Envelope {
@@ -127,34 +127,34 @@ function stringAt(message: Buffer, at: number, end: number): string {
   if (message[at] !== QUOTE) throw new BadEnvelope('a string was expected');
   const text = message.toString('utf8', at + 1, end - 1);
   if (!text.includes('\\')) return text;
-  const read = parseJson(`"${text}"`);
-  if (typeof read !== 'string') throw new BadEnvelope('a string has an invalid escape');
-  return read;
+  const parsedText = parseJson(`"${text}"`);
+  if (typeof parsedText !== 'string') throw new BadEnvelope('a string has an invalid escape');
+  return parsedText;
 }
 
 /** The index after the closing quote of the string that opens at `at`. */
 function stringEnd(message: Buffer, at: number): number {
   if (message[at] !== QUOTE) throw new BadEnvelope('a string was expected');
-  let quote = at;
+  let quoteIndex = at;
   for (let index = at + 1; ; ) {
     for (const bytewiseEnd = index + BYTEWISE_MAX; index < bytewiseEnd && index < message.length; ) {
       if (message[index] === QUOTE) return index + 1;
       index = message[index] === BACKSLASH ? escapeEnd(message, index) : index + 1;
     }
     // In a long string, skip directly to the next quote or escape.
-    if (quote < index) quote = message.indexOf(QUOTE, index);
-    if (quote < 0) throw new BadEnvelope('a string is not closed');
-    const slash = message.subarray(index, quote).indexOf(BACKSLASH);
-    index = slash < 0 ? quote : index + slash;
+    if (quoteIndex < index) quoteIndex = message.indexOf(QUOTE, index);
+    if (quoteIndex < 0) throw new BadEnvelope('a string is not closed');
+    const backslashOffset = message.subarray(index, quoteIndex).indexOf(BACKSLASH);
+    index = backslashOffset < 0 ? quoteIndex : index + backslashOffset;
   }
 }
 
 function escapeEnd(message: Buffer, at: number): number {
   const letter = message[at + 1] ?? 0;
   const end = at + (letter === LETTER_U ? 6 : 2);
-  let isGood = ESCAPED[letter] === 1;
-  for (let index = at + 2; index < end; index++) isGood &&= HEX[message[index] ?? 0] === 1;
-  if (!isGood) throw new BadEnvelope('a string has an invalid escape');
+  let isValid = ESCAPED[letter] === 1;
+  for (let index = at + 2; index < end; index++) isValid &&= HEX[message[index] ?? 0] === 1;
+  if (!isValid) throw new BadEnvelope('a string has an invalid escape');
   return end;
 }
 
@@ -200,8 +200,8 @@ function memberValue(message: Buffer, at: number): number {
 function scalarEnd(message: Buffer, at: number): number {
   const literal = LITERALS.find(one => matchesAt(message, at, one));
   if (literal) return at + literal.length;
-  const whole = message[at] === MINUS ? at + 1 : at;
-  let index = message[whole] === ZERO ? whole + 1 : digitsEnd(message, whole);
+  const integerStart = message[at] === MINUS ? at + 1 : at;
+  let index = message[integerStart] === ZERO ? integerStart + 1 : digitsEnd(message, integerStart);
   if (message[index] === DOT) index = digitsEnd(message, index + 1);
   const hasExponent = message[index] === LETTER_E || message[index] === CAPITAL_E;
   if (hasExponent) {

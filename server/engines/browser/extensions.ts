@@ -56,12 +56,12 @@ export class Extensions {
       isObject(info) &&
       info.type === 'service_worker' &&
       textAt(info, 'url')?.startsWith(`chrome-extension://${id}/`) === true;
-    const look = async (): Promise<true | undefined> => {
+    const findWorker = async (): Promise<true | undefined> => {
       const { targetInfos } = await this.#control.send('Target.getTargets');
       return Array.isArray(targetInfos) && targetInfos.some(isWorker) ? true : undefined;
     };
     try {
-      return await pollUntil(WORKER_MS, `the service worker of ${id}`, look, POLL_MS);
+      return await pollUntil(WORKER_MS, `the service worker of ${id}`, findWorker, POLL_MS);
     } catch (error) {
       if (error instanceof WaitExpired) return false;
       throw error;

@@ -36,18 +36,18 @@ const READ_FILES_SCRIPT = `async paths => Promise.all(paths.map(async path => {
 export async function readFrontEnd(control: Control): Promise<ReadonlyMap<string, Buffer>> {
   const page = await openInertPage(control);
   const files = new Map<string, Buffer>();
-  const seen = new Set([FRONT_END_PAGE, ...UNREFERENCED_FILES]);
-  const waiting = [...seen];
+  const foundPaths = new Set([FRONT_END_PAGE, ...UNREFERENCED_FILES]);
+  const pendingPaths = [...foundPaths];
   let bytes = 0;
-  while (waiting.length > 0) {
-    const paths = waiting.splice(0, BATCH_FILES);
-    for (const [path, content] of await read(control, page, paths)) {
+  while (pendingPaths.length > 0) {
+    const paths = pendingPaths.splice(0, BATCH_FILES);
+    for (const [path, content] of await readFiles(control, page, paths)) {
       files.set(path, content);
       bytes += content.length;
       if (files.size > FILES_MAX || bytes > BYTES_MAX)
         throw new Error(`DevTools has more than ${FILES_MAX} files or ${BYTES_MAX} bytes`);
       for (const name of findReferences(path, content))
-        if (!seen.has(name)) waiting.push(...(seen.add(name) && [name]));
+        if (!foundPaths.has(name)) pendingPaths.push(...(foundPaths.add(name) && [name]));
     }
   }
   if (!files.has(FRONT_END_PAGE)) throw new Error(`this Chromium has no ${ORIGIN}${FRONT_END_PAGE}`);
@@ -60,13 +60,15 @@ async function openInertPage(control: Control): Promise<Page> {
     control.pages.find(one => one.targetId === targetId),
   );
   await pollUntil(PAGE_MS, 'the DevTools page to load', async () => {
-    const asked = await control.send('Runtime.evaluate', { expression: 'location.href' }, page.channel);
-    return textAt(isObject(asked.result) ? asked.result : undefined, 'value') === ORIGIN + INERT_FILE || undefined;
+    const evaluation = await control.send('Runtime.evaluate', { expression: 'location.href' }, page.channel);
+    return (
+      textAt(isObject(evaluation.result) ? evaluation.result : undefined, 'value') === ORIGIN + INERT_FILE || undefined
+    );
   });
   return page;
 }
 
-async function read(control: Control, page: Page, paths: readonly string[]): Promise<Array<[string, Buffer]>> {
+async function readFiles(control: Control, page: Page, paths: readonly string[]): Promise<Array<[string, Buffer]>> {
   const expression = `(${READ_FILES_SCRIPT})(${JSON.stringify(paths)})`;
   const params = { expression, awaitPromise: true, returnByValue: true };
   const response = await control.send('Runtime.evaluate', params, page.channel, BATCH_MS);

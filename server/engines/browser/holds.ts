@@ -33,7 +33,7 @@ interface WaitingTarget {
 
 export class Holds {
   /** The client channels on which new targets are attached and held, with the filter that each channel has set. */
-  readonly #holding = new Map<Channel, { client: object; filter: readonly JsonObject[] }>();
+  readonly #holdingChannels = new Map<Channel, { client: object; filter: readonly JsonObject[] }>();
   /** The clients' channels to each target, by target id. */
   readonly #clientChannels = new Map<string, Map<Channel, HeldChannel>>();
   /** Targets that the server holds, by the id of the server's channel. */
@@ -41,18 +41,18 @@ export class Holds {
 
   /** Called when a client has sent `Target.setAutoAttach`. */
   autoAttach(client: object, channel: Channel, params: JsonObject): void {
-    const holds = params.autoAttach === true && params.waitForDebuggerOnStart === true;
-    if (!holds) return void this.#holding.delete(channel);
+    const isHolding = params.autoAttach === true && params.waitForDebuggerOnStart === true;
+    if (!isHolding) return void this.#holdingChannels.delete(channel);
     const filter = Array.isArray(params.filter) ? params.filter.filter(isObject) : STANDARD_FILTER;
-    this.#holding.set(channel, { client, filter });
+    this.#holdingChannels.set(channel, { client, filter });
   }
 
   /** Called when a client has been attached to a target. */
   attached(client: object, channel: Channel, type: string, isWaiting: boolean): void {
     const { targetId } = channel;
     if (targetId === undefined) return;
-    const held = this.#clientChannels.get(targetId) ?? new Map<Channel, HeldChannel>();
-    this.#clientChannels.set(targetId, held.set(channel, { client, type, isWaiting }));
+    const channelsOfTarget = this.#clientChannels.get(targetId) ?? new Map<Channel, HeldChannel>();
+    this.#clientChannels.set(targetId, channelsOfTarget.set(channel, { client, type, isWaiting }));
     this.#checkTarget(targetId);
   }
 
@@ -77,11 +77,11 @@ export class Holds {
 
   /** Called when a client's channel has ended. The channel then no longer holds anything. */
   detached(channel: Channel): void {
-    this.#holding.delete(channel);
+    this.#holdingChannels.delete(channel);
     const { targetId } = channel;
-    const held = targetId === undefined ? undefined : this.#clientChannels.get(targetId);
-    if (targetId === undefined || !held?.delete(channel)) return;
-    if (held.size === 0) this.#clientChannels.delete(targetId);
+    const targetChannels = targetId === undefined ? undefined : this.#clientChannels.get(targetId);
+    if (targetId === undefined || !targetChannels?.delete(channel)) return;
+    if (targetChannels.size === 0) this.#clientChannels.delete(targetId);
     this.#checkTarget(targetId);
   }
 
@@ -114,13 +114,13 @@ export class Holds {
     const clients = new Set(attachments.map(held => held.client));
     const unattached = this.#holders(waiting).filter(client => !clients.has(client));
     if (unattached.length === 0) return this.#resume(id, waiting);
-    if (waiting.timer === undefined) this.#setTimer(waiting, () => this.#expired(id));
+    if (waiting.timer === undefined) this.#setTimer(waiting, () => this.#onTimeout(id));
   }
 
-  #expired(id: string): void {
+  #onTimeout(id: string): void {
     const waiting = this.#waitingTargets.get(id);
     if (!waiting) return;
-    if (this.#isTabHeld(waiting)) this.#setTimer(waiting, () => this.#expired(id));
+    if (this.#isTabHeld(waiting)) this.#setTimer(waiting, () => this.#onTimeout(id));
     else this.#resume(id, waiting);
   }
 
@@ -145,7 +145,7 @@ export class Holds {
 
   /** The clients that will be attached to this target and hold it. */
   #holders({ type, scope }: WaitingTarget): readonly object[] {
-    return [...this.#holding]
+    return [...this.#holdingChannels]
       .filter(([channel]) => channel.targetId === scope || SHARED_TYPES.has(type))
       .filter(([, { filter }]) => includesType(filter, type) || (type === PAGE && includesType(filter, TAB)))
       .map(([, { client }]) => client);

@@ -31,7 +31,7 @@ export class LocaleFolders {
    * The folder for copies of the English file. It is on the same disk as the locale folders, which contain hard links
    * to the copies.
    */
-  readonly #copies: string;
+  readonly #copiesFolder: string;
 
   readonly #copying = new SingleFlight<string, string>();
 
@@ -39,22 +39,22 @@ export class LocaleFolders {
     const parent = join(folder, 'locales');
     const bounds = { unusedMax: UNUSED_LOCALES_MAX, unusedBytesMax: Number.POSITIVE_INFINITY };
     this.#folders = new SharedFolders({ parent, ...bounds, bytesOf: async () => 0, lifetimeMs, clock });
-    this.#copies = join(folder, 'texts');
+    this.#copiesFolder = join(folder, 'texts');
   }
 
   async prepare(executable: string, requestedLocale: string): Promise<LocaleFolder> {
     const locale = knownLocale(requestedLocale);
-    const own = join(dirname(executable), 'locales');
-    const texts = join(own, `${ENGLISH}.pak`);
+    const chromiumLocales = join(dirname(executable), 'locales');
+    const englishFile = join(chromiumLocales, `${ENGLISH}.pak`);
     const env = { LANGUAGE: locale.replaceAll('-', '_') };
-    if (locale === ENGLISH || !(await fileExists(texts))) return { mounts: [], env, release: () => {} };
-    const { path, release } = await this.#folder(locale, texts);
-    return { mounts: [{ from: path, to: own }], env, release };
+    if (locale === ENGLISH || !(await fileExists(englishFile))) return { mounts: [], env, release: () => {} };
+    const { path, release } = await this.#folder(locale, englishFile);
+    return { mounts: [{ from: path, to: chromiumLocales }], env, release };
   }
 
-  async #folder(locale: string, texts: string): Promise<SharedFolder> {
+  async #folder(locale: string, englishFile: string): Promise<SharedFolder> {
     return this.#folders.use(locale, async folder => {
-      const copy = await this.#copyOf(texts);
+      const copy = await this.#copyOf(englishFile);
       for (const name of [ENGLISH, locale]) await linkTo(copy, join(folder, `${name}.pak`));
     });
   }
@@ -63,25 +63,25 @@ export class LocaleFolders {
    * Returns a copy of the English file, which is made again after an upgrade of Chromium. Running browsers keep the old
    * copy.
    */
-  async #copyOf(texts: string): Promise<string> {
-    const { size, mtimeMs } = await stat(texts);
-    const copy = join(this.#copies, `${size}-${Math.trunc(mtimeMs)}.pak`);
+  async #copyOf(englishFile: string): Promise<string> {
+    const { size, mtimeMs } = await stat(englishFile);
+    const copy = join(this.#copiesFolder, `${size}-${Math.trunc(mtimeMs)}.pak`);
     if (await fileExists(copy)) return copy;
-    return this.#copying.run(copy, () => this.#copy(texts, copy));
+    return this.#copying.run(copy, () => this.#copy(englishFile, copy));
   }
 
-  async #copy(texts: string, copy: string): Promise<string> {
-    await rm(this.#copies, { recursive: true, force: true });
-    await mkdir(this.#copies, { recursive: true, mode: 0o755 });
-    await copyFile(texts, `${copy}.new`);
+  async #copy(englishFile: string, copy: string): Promise<string> {
+    await rm(this.#copiesFolder, { recursive: true, force: true });
+    await mkdir(this.#copiesFolder, { recursive: true, mode: 0o755 });
+    await copyFile(englishFile, `${copy}.new`);
     await rename(`${copy}.new`, copy);
     return copy;
   }
 }
 
 async function linkTo(file: string, path: string): Promise<void> {
-  const [wanted, found] = await Promise.all([stat(file), stat(path).catch(() => undefined)]);
-  if (found?.ino === wanted.ino) return;
+  const [source, existing] = await Promise.all([stat(file), stat(path).catch(() => undefined)]);
+  if (existing?.ino === source.ino) return;
   await rm(path, { force: true });
   await link(file, path);
 }

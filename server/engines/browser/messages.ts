@@ -37,11 +37,11 @@ export function withoutChannel(message: Buffer): Buffer {
 export function responseId(message: Buffer): number | undefined {
   if (!matchesAt(message, 0, RESPONSE_HEAD)) return undefined;
   let at = RESPONSE_HEAD.length;
-  const negative = message[at] === 0x2d;
-  if (negative) at++;
+  const isNegative = message[at] === 0x2d;
+  if (isNegative) at++;
   let id = 0;
   for (let byte = message[at] ?? 0; byte >= 0x30 && byte <= 0x39; byte = message[++at] ?? 0) id = id * 10 + byte - 0x30;
-  return negative ? -id : id;
+  return isNegative ? -id : id;
 }
 
 const SENT_HEAD = Buffer.from('{"method":"Network.requestWillBeSentExtraInfo"');
@@ -90,10 +90,10 @@ export function parseIncoming(message: Buffer): Incoming {
     throw new Error(
       `the browser sent a message of ${message.length} bytes; at most ${PARSED_BYTES_MAX} bytes are accepted`,
     );
-  return incomingIn(message.toString('utf8'));
+  return parseMessageText(message.toString('utf8'));
 }
 
-function incomingIn(text: string): Incoming {
+function parseMessageText(text: string): Incoming {
   const value = parseJson(text);
   if (!isIncoming(value)) throw new Error('the browser sent a message that is not a CDP message');
   return value;
@@ -123,7 +123,7 @@ export function parseEvent(message: Buffer): Incoming {
   const end = message.indexOf(QUOTE, FRAME_HEAD.length);
   const frameBytes = end < 0 ? undefined : base64In(message, FRAME_HEAD.length, end);
   if (!frameBytes) return parseIncoming(message);
-  return { ...incomingIn(FRAME_HEAD.toString('latin1') + message.toString('utf8', end)), frameBytes };
+  return { ...parseMessageText(FRAME_HEAD.toString('latin1') + message.toString('utf8', end)), frameBytes };
 }
 
 const FRAME_HEAD = Buffer.from('{"method":"Page.screencastFrame","params":{"data":"');

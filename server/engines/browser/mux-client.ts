@@ -176,10 +176,10 @@ export class MuxClient implements ChannelOwner {
   }
 
   reveal(targetId: string): void {
-    const held = this.#heldMessages.get(targetId);
-    if (!held) return;
+    const bufferedMessages = this.#heldMessages.get(targetId);
+    if (!bufferedMessages) return;
     this.#heldMessages.delete(targetId);
-    for (const { channel, message } of held) {
+    for (const { channel, message } of bufferedMessages) {
       this.#bufferedBytes -= message.length;
       this.#listener.message(asSeenByOwner(channel, message));
     }
@@ -246,11 +246,11 @@ export class MuxClient implements ChannelOwner {
     const id = responseId(message);
     if (id === undefined) {
       if (isLongEvent(message) && (this.#listener.longestResponse || isTargetEvent(message))) return;
-      if (isTargetEvent(message)) return this.#targetEvent(channel, message);
-      const shown = this.#policy.filterEvent ? this.#policy.filterEvent(message) : message;
-      if (!shown) return this.#dropEvent(channel, message);
-      this.#policy.onEvent?.(shown);
-      return this.#deliver(channel, shown, channel.targetId);
+      if (isTargetEvent(message)) return this.#onTargetEvent(channel, message);
+      const visibleEvent = this.#policy.filterEvent ? this.#policy.filterEvent(message) : message;
+      if (!visibleEvent) return this.#dropEvent(channel, message);
+      this.#policy.onEvent?.(visibleEvent);
+      return this.#deliver(channel, visibleEvent, channel.targetId);
     }
     const onResponse = channel.pending.get(id);
     if (!channel.pending.delete(id)) return;
@@ -359,10 +359,10 @@ export class MuxClient implements ChannelOwner {
     if ('restoreOthers' in verdict) return this.#executeAndRestore(channel, envelope, message, params);
     if ('respondWith' in verdict)
       return this.#reply(encode({ id, result: verdict.respondWith, ...sessionOf(channel) }));
-    const sent = 'rewrite' in verdict ? verdict.rewrite : params;
-    const clean = encode({ id, method, params: sent, ...sessionOf(channel) });
-    if (method === AUTO_ATTACH) this.#holds.autoAttach(this, channel, sent);
-    this.#forward(channel, { ...envelope, start: 0 }, clean, verdict.onResponse);
+    const sentParams = 'rewrite' in verdict ? verdict.rewrite : params;
+    const encodedCommand = encode({ id, method, params: sentParams, ...sessionOf(channel) });
+    if (method === AUTO_ATTACH) this.#holds.autoAttach(this, channel, sentParams);
+    this.#forward(channel, { ...envelope, start: 0 }, encodedCommand, verdict.onResponse);
   }
 
   /** Sends the command, then restores the overrides that other clients have set. */
@@ -413,10 +413,10 @@ export class MuxClient implements ChannelOwner {
   }
 
   #tapResponse(channel: Channel, id: number, received: Buffer): void {
-    const hear = channel.responseTaps?.get(id);
-    if (!hear) return;
+    const responseListener = channel.responseTaps?.get(id);
+    if (!responseListener) return;
     channel.responseTaps?.delete(id);
-    hear(received);
+    responseListener(received);
   }
 
   #responseHandler(channel: Channel, method: string, onResponse: OnResponse | undefined): OnResponse | undefined {
@@ -449,7 +449,7 @@ export class MuxClient implements ChannelOwner {
     }
   }
 
-  #targetEvent(channel: Channel, message: Buffer): void {
+  #onTargetEvent(channel: Channel, message: Buffer): void {
     const event = parseIncoming(message);
     const info = objectAt(event.params, 'targetInfo');
     const targetId = textAt(info, 'targetId') ?? textAt(event.params, 'targetId');
@@ -468,9 +468,9 @@ export class MuxClient implements ChannelOwner {
       return this.#forget(sessionId);
     }
     if (info && isHidden(info)) return;
-    if (event.method === 'Target.targetDestroyed' && targetId && this.#dropHeld(targetId)) return;
-    const shown = this.#policy.filterEvent ? this.#policy.filterEvent(message) : message;
-    if (shown) this.#deliver(channel, shown, targetId);
+    if (event.method === 'Target.targetDestroyed' && targetId && this.#dropHeldMessages(targetId)) return;
+    const visibleEvent = this.#policy.filterEvent ? this.#policy.filterEvent(message) : message;
+    if (visibleEvent) this.#deliver(channel, visibleEvent, targetId);
   }
 
   /**
@@ -504,22 +504,22 @@ export class MuxClient implements ChannelOwner {
   }
 
   #removeChannels(isGone: (channel: Channel) => boolean): void {
-    const gone = [...this.#channels.values()].filter(isGone);
-    for (const channel of gone) this.#channels.delete(channel.id);
-    for (const channel of gone) this.#holds.detached(channel);
+    const removedChannels = [...this.#channels.values()].filter(isGone);
+    for (const channel of removedChannels) this.#channels.delete(channel.id);
+    for (const channel of removedChannels) this.#holds.detached(channel);
   }
 
   #deliver(channel: Channel, message: Buffer, targetId: string | undefined): void {
-    const held = targetId === undefined ? undefined : this.#heldMessages.get(targetId);
-    if (!held) return this.#listener.message(asSeenByOwner(channel, message));
-    if (held.length >= HELD_MESSAGES_MAX)
-      for (const one of held.splice(1, 1)) this.#bufferedBytes -= one.message.length;
+    const targetMessages = targetId === undefined ? undefined : this.#heldMessages.get(targetId);
+    if (!targetMessages) return this.#listener.message(asSeenByOwner(channel, message));
+    if (targetMessages.length >= HELD_MESSAGES_MAX)
+      for (const one of targetMessages.splice(1, 1)) this.#bufferedBytes -= one.message.length;
     this.#bufferedBytes += message.length;
     // Copied, because the message is part of a larger read buffer that would stay in memory.
-    held.push({ channel, message: Buffer.from(message) });
+    targetMessages.push({ channel, message: Buffer.from(message) });
   }
 
-  #dropHeld(targetId: string): boolean {
+  #dropHeldMessages(targetId: string): boolean {
     for (const { message } of this.#heldMessages.get(targetId) ?? []) this.#bufferedBytes -= message.length;
     return this.#heldMessages.delete(targetId);
   }

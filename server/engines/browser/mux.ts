@@ -73,7 +73,7 @@ export class ProtocolFailure extends Error {
 export class Mux implements Closeable {
   readonly #pipe: Pipe;
   readonly #channels = new Map<string, Channel>();
-  readonly #rootPending = new Map<number, (received: Incoming) => void>();
+  readonly #pendingRootCommands = new Map<number, (received: Incoming) => void>();
   readonly #failure = Promise.withResolvers<Error>();
   #rootId = randomInt(ROOT_ID_BASE_MAX);
   /**
@@ -91,7 +91,7 @@ export class Mux implements Closeable {
     this.#onUnreadable = unreadable;
     this.#pipe = new Pipe(fifoIn, fifoOut, {
       message: message => this.#route(message),
-      oversized: (head, tail) => this.#oversized(head, tail),
+      oversized: (head, tail) => this.#onOversized(head, tail),
       batchEnd: () => this.#endBatch(),
       unreadable: error => this.reportUnreadable(error),
       failed: error => this.#failure.resolve(error),
@@ -162,10 +162,11 @@ export class Mux implements Closeable {
 
   /** Removes a channel and its children. Their pending commands fail with an error. */
   drop(channel: Channel): void {
-    const gone = new Set([channel]);
+    const droppedChannels = new Set([channel]);
     // A parent comes before its children, because it was opened first.
-    for (const other of this.#channels.values()) if (other.parent && gone.has(other.parent)) gone.add(other);
-    for (const each of [...gone].reverse()) {
+    for (const other of this.#channels.values())
+      if (other.parent && droppedChannels.has(other.parent)) droppedChannels.add(other);
+    for (const each of [...droppedChannels].reverse()) {
       this.#channels.delete(each.id);
       this.failPending(each, 'Target closed');
     }
@@ -191,9 +192,9 @@ export class Mux implements Closeable {
     this.#closed = true;
     await this.#pipe.close();
     for (const channel of this.#channels.values()) this.failPending(channel, 'Browser closed');
-    for (const received of this.#rootPending.values())
+    for (const received of this.#pendingRootCommands.values())
       received({ error: { code: SERVER_ERROR, message: 'Browser closed' } });
-    this.#rootPending.clear();
+    this.#pendingRootCommands.clear();
     for (const channel of this.#channels.values()) this.failPending(channel, 'Browser closed');
     this.#channels.clear();
     this.#endBatch();
@@ -203,14 +204,14 @@ export class Mux implements Closeable {
     if (this.#closed) throw new Error('the browser is closed');
     const id = ++this.#rootId;
     const deferred = Promise.withResolvers<Incoming>();
-    this.#rootPending.set(id, deferred.resolve);
+    this.#pendingRootCommands.set(id, deferred.resolve);
     try {
       this.#pipe.send([encode({ id, method, params })]);
       const received = await withTimeout(withinMs, `Chromium to respond to ${method}`, () => deferred.promise);
       if (received.error) throw new ProtocolFailure(method, received.error.code, received.error.message);
       return received.result ?? {};
     } finally {
-      this.#rootPending.delete(id);
+      this.#pendingRootCommands.delete(id);
     }
   }
 
@@ -230,10 +231,10 @@ export class Mux implements Closeable {
     } catch {
       return; // the end of a message of which a former process read the beginning
     }
-    if (typeof parsed.id === 'number') this.#rootPending.get(parsed.id)?.(parsed);
+    if (typeof parsed.id === 'number') this.#pendingRootCommands.get(parsed.id)?.(parsed);
   }
 
-  #oversized(head: Buffer, tail: Buffer): void {
+  #onOversized(head: Buffer, tail: Buffer): void {
     const id = /^\{"id":(\d+)/.exec(head.toString('latin1'))?.[1];
     const channel = this.#channels.get(channelOf(tail) ?? '');
     if (!channel || id === undefined || !channel.pending.has(Number(id))) return;

@@ -62,7 +62,7 @@ export class NavigationGuard implements ChannelOwner {
 
   incoming(channel: Channel, message: Buffer): void {
     const event = this.#commandSender.receive(channel, message);
-    if (event) this.#event(channel, event);
+    if (event) this.#handleEvent(channel, event);
   }
 
   fail(_channel: Channel, id: number, message: string, onResponse: OnResponse | undefined): void {
@@ -71,8 +71,8 @@ export class NavigationGuard implements ChannelOwner {
 
   batchEnd(): void {}
 
-  #event(channel: Channel, { method, params }: Incoming): void {
-    if (method === 'Fetch.requestPaused') void this.#requestPaused(channel, params ?? {});
+  #handleEvent(channel: Channel, { method, params }: Incoming): void {
+    if (method === 'Fetch.requestPaused') void this.#onRequestPaused(channel, params ?? {});
     if (method === 'Target.targetCreated' || method === 'Target.targetInfoChanged') void this.#checkPage(params);
     const childId = textAt(params, 'sessionId');
     if (method === 'Target.attachedToTarget' && childId)
@@ -83,7 +83,7 @@ export class NavigationGuard implements ChannelOwner {
     }
   }
 
-  async #requestPaused(root: Channel, params: JsonObject): Promise<void> {
+  async #onRequestPaused(root: Channel, params: JsonObject): Promise<void> {
     const requestId = textAt(params, 'requestId') ?? '';
     const url = textAt(objectAt(params, 'request'), 'url') ?? '';
     const frameId = textAt(params, 'frameId') ?? '';
@@ -109,8 +109,8 @@ export class NavigationGuard implements ChannelOwner {
    */
   async #isMainFrame(root: Channel, frameId: string): Promise<boolean> {
     try {
-      const found = await this.#commandSender.send(root, 'Target.getTargetInfo', { targetId: frameId });
-      return !FRAME_TYPES.has(textAt(objectAt(found, 'targetInfo'), 'type') ?? '');
+      const infoResponse = await this.#commandSender.send(root, 'Target.getTargetInfo', { targetId: frameId });
+      return !FRAME_TYPES.has(textAt(objectAt(infoResponse, 'targetInfo'), 'type') ?? '');
     } catch (error) {
       return !(error instanceof ProtocolFailure);
     }
@@ -166,8 +166,8 @@ export class NavigationGuard implements ChannelOwner {
 
   async #refusedHostOf(page: Channel): Promise<string | undefined> {
     try {
-      const current = await this.#commandSender.send(page, 'Page.getFrameTree', {}, FRAME_TREE_MS);
-      return this.#refusedHost(textAt(objectAt(objectAt(current, 'frameTree'), 'frame'), 'url'));
+      const treeResponse = await this.#commandSender.send(page, 'Page.getFrameTree', {}, FRAME_TREE_MS);
+      return this.#refusedHost(textAt(objectAt(objectAt(treeResponse, 'frameTree'), 'frame'), 'url'));
     } catch {
       return '(unknown)';
     }

@@ -169,7 +169,7 @@ class Target implements ObservedTarget {
   readonly #commandSender: CommandSender;
   readonly #listeners = new Set<OnEvent>();
   readonly #onGone: Array<() => void> = [];
-  readonly #onLost: OnFailure;
+  readonly #onListenerError: OnFailure;
   #gone = false;
 
   constructor(
@@ -178,7 +178,7 @@ class Target implements ObservedTarget {
     commandSender: CommandSender,
     onFailure: OnFailure,
   ) {
-    this.#onLost = onFailure;
+    this.#onListenerError = onFailure;
     this.id = id;
     this.kind = kind;
     this.isNew = fresh;
@@ -222,7 +222,7 @@ class Target implements ObservedTarget {
       try {
         listener(method, params, frameBytes);
       } catch (error) {
-        this.#onLost(error);
+        this.#onListenerError(error);
       }
     }
   }
@@ -231,6 +231,6 @@ class Target implements ObservedTarget {
     if (this.#gone) return;
     this.#gone = true;
     this.#listeners.clear();
-    for (const listener of this.#onGone.splice(0)) guardListener(this.#onLost, listener)();
+    for (const listener of this.#onGone.splice(0)) guardListener(this.#onListenerError, listener)();
   }
 }

@@ -48,8 +48,8 @@ export function noteOverride(channel: OverridingChannel, method: string, message
 
 /** Returns the remembered commands with new ids. If `name` is given, only the commands for this override. */
 export function overrideCommands(channel: OverridingChannel, newId: () => number, name?: string): readonly Buffer[] {
-  const wanted = [...(channel.overrides ?? [])].filter(([one]) => name === undefined || one === name);
-  return wanted.flatMap(([, message]) => {
+  const selectedOverrides = [...(channel.overrides ?? [])].filter(([one]) => name === undefined || one === name);
+  return selectedOverrides.flatMap(([, message]) => {
     const command = parseJson(message);
     return isObject(command) ? [encode({ ...command, id: newId(), sessionId: channel.id })] : [];
   });

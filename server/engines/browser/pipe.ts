@@ -36,7 +36,7 @@ export class Pipe {
   readonly #parts: Buffer[] = [];
   #partsBytes = 0;
   #skippedHead: Buffer | undefined;
-  #tail: Buffer = NUL;
+  #skippedTail: Buffer = NUL;
   #sendQueue: Buffer[] = [];
   #unsentBytes = 0;
   #isFlushPlanned = false;
@@ -140,7 +140,7 @@ export class Pipe {
       this.#finish(chunk.subarray(from, end));
       from = end + 1;
     }
-    if (from < chunk.length) this.#keep(chunk.subarray(from));
+    if (from < chunk.length) this.#bufferPart(chunk.subarray(from));
     try {
       this.#listener.batchEnd();
     } catch (error) {
@@ -152,35 +152,35 @@ export class Pipe {
    * An error that the listener throws for one message does not affect the following ones. `guardListener` is not used,
    * because it would allocate an array for each message.
    */
-  #finish(last: Buffer): void {
+  #finish(lastPart: Buffer): void {
     try {
-      this.#handOver(last);
+      this.#deliver(lastPart);
     } catch (error) {
       this.#listener.unreadable(error);
     }
   }
 
-  #handOver(last: Buffer): void {
+  #deliver(lastPart: Buffer): void {
     const head = this.#skippedHead;
     if (head) {
       this.#skippedHead = undefined;
-      return this.#listener.oversized(head, Buffer.concat([this.#tail, last]).subarray(-256));
+      return this.#listener.oversized(head, Buffer.concat([this.#skippedTail, lastPart]).subarray(-256));
     }
-    const message = this.#partsBytes === 0 ? last : Buffer.concat([...this.#parts, last]);
+    const message = this.#partsBytes === 0 ? lastPart : Buffer.concat([...this.#parts, lastPart]);
     if (this.#partsBytes > 0) this.#freeParts();
     if (message.length > 0) this.#listener.message(message);
   }
 
-  #keep(part: Buffer): void {
+  #bufferPart(part: Buffer): void {
     if (this.#skippedHead) {
-      this.#tail = Buffer.concat([this.#tail, part]).subarray(-256);
+      this.#skippedTail = Buffer.concat([this.#skippedTail, part]).subarray(-256);
       return;
     }
     this.#parts.push(part);
     this.#partsBytes += part.length;
     if (this.#partsBytes <= INCOMING_BYTES_MAX) return;
     this.#skippedHead = Buffer.from((this.#parts[0] ?? NUL).subarray(0, 256));
-    this.#tail = Buffer.from(part.subarray(-256));
+    this.#skippedTail = Buffer.from(part.subarray(-256));
     this.#freeParts();
   }
 

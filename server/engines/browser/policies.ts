@@ -42,7 +42,7 @@ const POLICIES = {
 /** Limits on the policy folders that no browser uses. Certificates make some of them large. */
 const UNUSED_POLICIES_MAX = 16;
 const UNUSED_POLICY_BYTES_MAX = 64 * 1024 ** 2;
-const FILE = join('policies', 'managed', 'berth.json');
+const POLICY_FILE = join('policies', 'managed', 'berth.json');
 
 /** Prepares one folder for each set of policies. The folder is mounted as `/etc/chromium` in a box. */
 export class PolicyFolders {
@@ -53,7 +53,7 @@ export class PolicyFolders {
       parent: join(folder, 'policies'),
       unusedMax: UNUSED_POLICIES_MAX,
       unusedBytesMax: UNUSED_POLICY_BYTES_MAX,
-      bytesOf: async path => (await stat(join(path, FILE))).size,
+      bytesOf: async path => (await stat(join(path, POLICY_FILE))).size,
       lifetimeMs,
       clock,
     });
@@ -63,7 +63,7 @@ export class PolicyFolders {
   prepare(extraPolicies: JsonObject = {}): Promise<SharedFolder> {
     const text = `${JSON.stringify({ ...POLICIES, ...extraPolicies }, undefined, 2)}\n`;
     const name = createHash('sha256').update(text).digest('hex').slice(0, 32);
-    return this.#folders.use(name, folder => write(folder, text));
+    return this.#folders.use(name, folder => writeIfChanged(folder, text));
   }
 }
 
@@ -71,8 +71,8 @@ export class PolicyFolders {
  * Writes the file of policies. A file that the box's user cannot read would be ignored by Chromium without an error, so
  * the permissions are set in any case: the umask may have removed them, also when an earlier server wrote the file.
  */
-async function write(folder: string, text: string): Promise<void> {
-  const file = join(folder, FILE);
+async function writeIfChanged(folder: string, text: string): Promise<void> {
+  const file = join(folder, POLICY_FILE);
   const managed = dirname(file);
   if ((await readFile(file, 'utf8').catch(() => undefined)) !== text) {
     await mkdir(managed, { recursive: true });

@@ -69,8 +69,8 @@ export class SharedFolders {
   }
 
   #release(name: string): void {
-    const left = (this.#useCounts.get(name) ?? 1) - 1;
-    if (left > 0) this.#useCounts.set(name, left);
+    const remainingUses = (this.#useCounts.get(name) ?? 1) - 1;
+    if (remainingUses > 0) this.#useCounts.set(name, remainingUses);
     else this.#useCounts.delete(name);
   }
 
@@ -80,14 +80,14 @@ export class SharedFolders {
     const folders = await Promise.all(unused.map(name => this.#inspect(name)));
     let bytes = 0;
     let count = 0;
-    const surplus: string[] = [];
-    for (const one of folders.sort((left, right) => right.usedMs - left.usedMs)) {
-      if (this.#mayBelongToFormerProcess(one.usedMs)) continue;
-      bytes += one.bytes;
+    const surplusNames: string[] = [];
+    for (const entry of folders.sort((left, right) => right.usedMs - left.usedMs)) {
+      if (this.#mayBelongToFormerProcess(entry.usedMs)) continue;
+      bytes += entry.bytes;
       count++;
-      if (count > unusedMax || bytes > unusedBytesMax) surplus.push(one.name);
+      if (count > unusedMax || bytes > unusedBytesMax) surplusNames.push(entry.name);
     }
-    for (const name of surplus.slice(-REMOVED_PER_USE_MAX)) await this.#remove(name);
+    for (const name of surplusNames.slice(-REMOVED_PER_USE_MAX)) await this.#remove(name);
   }
 
   async #inspect(name: string): Promise<{ name: string; usedMs: number; bytes: number }> {

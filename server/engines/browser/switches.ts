@@ -59,7 +59,7 @@ const COMMON_SWITCHES = [
  * Returns switches for the identity that `chromium` reports by default and headless shell does not. `version` has the
  * form `Chromium 156.0.8078.79`.
  */
-export function shellIdentity(version: string): readonly string[] {
+export function shellIdentitySwitches(version: string): readonly string[] {
   const major = /(\d+)\./.exec(version)?.[1];
   if (major === undefined) return [];
   const platform = 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko)';
@@ -69,7 +69,7 @@ export function shellIdentity(version: string): readonly string[] {
 const LOCALE_DEFAULT = 'en-US';
 
 /** Switches for behaviour that `chromium` has by default. */
-const SHELL_ONLY = [
+const SHELL_ONLY_SWITCHES = [
   '--site-per-process', // otherwise frames of other sites share the process of their page
   '--font-render-hinting=medium', // otherwise text has other widths
 ];
@@ -80,7 +80,7 @@ export function switches(options: SwitchOptions): readonly string[] {
   const locale = options.locale ?? (isShell ? LOCALE_DEFAULT : undefined);
   return [
     ...COMMON_SWITCHES,
-    ...(isShell ? SHELL_ONLY : []),
+    ...(isShell ? SHELL_ONLY_SWITCHES : []),
     ...(options.sandbox ? [] : ['--no-sandbox']),
     ...(locale === undefined ? [] : [`--accept-lang=${acceptedLanguages(locale)}`]),
     `--user-data-dir=${options.folder}/profile`,

@@ -21,10 +21,10 @@ const VALUE_CHARACTERS_MAX = 20_000;
  * own, and a page can hang after it has loaded.
  * Throws DriveFailed.
  */
-export async function capture(page: Page, order: Capture): Promise<CapturedPage> {
-  page.setDefaultTimeout(order.timeoutMs);
+export async function capture(page: Page, captureRequest: Capture): Promise<CapturedPage> {
+  page.setDefaultTimeout(captureRequest.timeoutMs);
   try {
-    return await withTimeout(order.timeoutMs + TIMEOUT_MARGIN_MS, openAndTake(page, order));
+    return await withTimeout(captureRequest.timeoutMs + TIMEOUT_MARGIN_MS, openAndTake(page, captureRequest));
   } finally {
     page.setDefaultTimeout(PLAYWRIGHT_DEFAULT_MS);
   }
@@ -32,10 +32,10 @@ export async function capture(page: Page, order: Capture): Promise<CapturedPage>
 
 /** Waits for work to finish. Throws DriveFailed `timeout` after `ms` milliseconds. */
 export async function withTimeout<T>(ms: number, work: Promise<T>): Promise<T> {
-  const { promise: late, reject } = Promise.withResolvers<never>();
+  const { promise: timeoutPromise, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(new DriveFailed('timeout', `The page did not respond within ${ms} ms.`)), ms);
   try {
-    return await Promise.race([work, late]);
+    return await Promise.race([work, timeoutPromise]);
   } finally {
     clearTimeout(timer);
   }
@@ -45,9 +45,9 @@ async function openAndTake(
   page: Page,
   { url, waitUntil, timeoutMs, acceptStatus, wanted }: Capture,
 ): Promise<CapturedPage> {
-  const opened = { waitUntil, timeoutMs, acceptStatus };
+  const visitOptions = { waitUntil, timeoutMs, acceptStatus };
   const isFile = wanted.kind === 'download' && wanted.selector === undefined;
-  const status = url === undefined ? undefined : await (isFile ? visitFile : openPage)(page, { url, ...opened });
+  const status = url === undefined ? undefined : await (isFile ? visitFile : openPage)(page, { url, ...visitOptions });
   return { ...(await pageOf(page, status)), ...(await captureContent(page, wanted)) };
 }
 
@@ -70,14 +70,14 @@ export async function openPage(
   const response = await open(page, url, waitUntil, timeoutMs);
   const status = response?.status();
   if (status === undefined || status < 400 || acceptStatus.includes(status)) return status;
-  const place = page.url().slice(0, URL_CHARACTERS_MAX);
-  throw new DriveFailed('page', `The page responded with the status ${status}.`, { pageStatus: status, url: place });
+  const finalUrl = page.url().slice(0, URL_CHARACTERS_MAX);
+  throw new DriveFailed('page', `The page responded with the status ${status}.`, { pageStatus: status, url: finalUrl });
 }
 
 /** Opens the URL of a file. Such a URL does not load as a page: its navigation ends when the download begins. */
-async function visitFile(page: Page, order: Visit): Promise<number | undefined> {
+async function visitFile(page: Page, visit: Visit): Promise<number | undefined> {
   try {
-    return await openPage(page, order);
+    return await openPage(page, visit);
   } catch (error) {
     const isAborted = error instanceof DriveFailed && error.details.failure === 'net::ERR_ABORTED';
     if (isAborted || (error instanceof Error && error.message.includes('Download is starting'))) return undefined;
@@ -120,8 +120,11 @@ export async function captureContent(page: Page, spec: WantedContent): Promise<C
   }
 }
 
-async function picture(page: Page, wanted: Extract<WantedContent, { kind: 'screenshot' }>): Promise<CapturedContent> {
-  const { fullPage, selector, format, quality } = wanted;
+async function picture(
+  page: Page,
+  screenshotSpec: Extract<WantedContent, { kind: 'screenshot' }>,
+): Promise<CapturedContent> {
+  const { fullPage, selector, format, quality } = screenshotSpec;
   const options = { type: format, ...(format === 'jpeg' ? { quality } : {}), scale: 'css' } as const;
   const bytes =
     selector === undefined
@@ -136,11 +139,11 @@ async function pdf(page: Page, spec: Extract<WantedContent, { kind: 'pdf' }>): P
     ...{ format: paper, landscape, printBackground: background },
     ...(pages === undefined ? {} : { pageRanges: pages }),
   });
-  const count = /\/Type\s*\/Pages\b[^>]*?\/Count\s+(\d{1,6})|\/Count\s+(\d{1,6})[^>]*?\/Type\s*\/Pages\b/.exec(
+  const countMatch = /\/Type\s*\/Pages\b[^>]*?\/Count\s+(\d{1,6})|\/Count\s+(\d{1,6})[^>]*?\/Type\s*\/Pages\b/.exec(
     bytes.toString('latin1'),
   );
-  const number = count?.[1] ?? count?.[2];
-  return { ...fileOf(bytes, 'application/pdf'), ...(number === undefined ? {} : { pages: Number(number) }) };
+  const pageCount = countMatch?.[1] ?? countMatch?.[2];
+  return { ...fileOf(bytes, 'application/pdf'), ...(pageCount === undefined ? {} : { pages: Number(pageCount) }) };
 }
 
 async function text(
@@ -148,18 +151,18 @@ async function text(
   { kind, selector }: Extract<WantedContent, { kind: 'html' | 'text' | 'links' }>,
 ): Promise<CapturedContent> {
   const element = page.locator(selector ?? (kind === 'html' ? 'html' : 'body')).first();
-  const all = await read(kind, element);
-  return { text: all.slice(0, TEXT_CHARACTERS_MAX).toWellFormed(), isCut: all.length > TEXT_CHARACTERS_MAX };
+  const fullText = await readContent(kind, element);
+  return { text: fullText.slice(0, TEXT_CHARACTERS_MAX).toWellFormed(), isCut: fullText.length > TEXT_CHARACTERS_MAX };
 }
 
 type PageLocator = ReturnType<Page['locator']>;
 
 /** Text is cut in the page. The page may replace the functions used for that, so the caller cuts the result again. */
-async function read(kind: 'html' | 'text' | 'links', element: PageLocator): Promise<string> {
+async function readContent(kind: 'html' | 'text' | 'links', element: PageLocator): Promise<string> {
   if (kind !== 'links') {
-    const wanted = { name: kind === 'text' ? 'innerText' : 'outerHTML', max: TEXT_CHARACTERS_MAX + 1 };
+    const evaluateArgs = { name: kind === 'text' ? 'innerText' : 'outerHTML', max: TEXT_CHARACTERS_MAX + 1 };
     return textOf(
-      await element.evaluate((node, { name, max }) => String(Object(node)[name] ?? '').slice(0, max), wanted),
+      await element.evaluate((node, { name, max }) => String(Object(node)[name] ?? '').slice(0, max), evaluateArgs),
     );
   }
   const links: unknown = await element.evaluate((node, max) => {
@@ -174,15 +177,16 @@ type Fields = Extract<WantedContent, { kind: 'fields' }>['fields'];
 async function valuesOf(page: Page, fields: Fields): Promise<NonNullable<CapturedPage['values']>> {
   const values: Record<string, string | null | readonly string[]> = {};
   for (const [name, { selector, attribute, all }] of Object.entries(fields)) {
-    const found = page.locator(selector);
-    const count = Math.min(await found.count(), all ? VALUES_MAX : 1);
+    const matches = page.locator(selector);
+    const count = Math.min(await matches.count(), all ? VALUES_MAX : 1);
     const valueAt = async (index: number): Promise<string> => {
-      const one = found.nth(index);
-      const value = attribute === undefined ? await one.innerText() : await one.getAttribute(attribute);
+      const matchedElement = matches.nth(index);
+      const value =
+        attribute === undefined ? await matchedElement.innerText() : await matchedElement.getAttribute(attribute);
       return (value ?? '').slice(0, VALUE_CHARACTERS_MAX).toWellFormed();
     };
-    const read = await Promise.all(Array.from({ length: count }, (_, index) => valueAt(index)));
-    values[name] = all ? read : (read[0] ?? null);
+    const fieldValues = await Promise.all(Array.from({ length: count }, (_, index) => valueAt(index)));
+    values[name] = all ? fieldValues : (fieldValues[0] ?? null);
   }
   return values;
 }

@@ -22,8 +22,8 @@ export const CLEAN_STEPS: Job<CleanInput, StepsOutcome> = {
 };
 
 export function work({ stepsOutcome, secrets }: CleanInput): StepsOutcome {
-  const without = withoutSecrets(secrets);
-  const clean = (text: string): string => without(text, text.length >= CUT_CHARACTERS);
+  const removeSecrets = withoutSecrets(secrets);
+  const clean = (text: string): string => removeSecrets(text, text.length >= CUT_CHARACTERS);
   const cleanResult = ({ text, values, ...rest }: StepResult): StepResult => ({
     ...rest,
     ...(text === undefined ? {} : { text: clean(text) }),

@@ -195,7 +195,7 @@ export class DriveFailed extends Error {
   }
 }
 
-export interface Order {
+export interface CommandMessage {
   readonly id: number;
   readonly session: string;
   /** The WebSocket address of the session's browser. */
@@ -215,7 +215,7 @@ export type ThreadMessage =
       readonly message: string;
       readonly details: Readonly<Record<string, string | number>>;
     }
-  | { readonly asks: number; readonly of: number; readonly help: Help }
+  | { readonly asks: number; readonly of: number; readonly help: HelpRequest }
   | { readonly closed: string };
 
 /**
@@ -223,15 +223,15 @@ export type ThreadMessage =
  * attribute named in `mark`. `cover`: hide fields and texts that show what was typed. `uncover`: show them again, and
  * fail if any of them was visible in between.
  */
-export type Help =
+export type HelpRequest =
   | { readonly do: 'type'; readonly step: number; readonly mark: string }
   | { readonly do: 'cover' | 'uncover' };
 
 /** Does what a step needs outside the driver. Throws DriveFailed. */
-export type Helper = (help: Help) => Promise<void>;
+export type Helper = (help: HelpRequest) => Promise<void>;
 
 /** Sent to the thread in reply to `asks`. */
-export interface Reply {
+export interface HelpReply {
   readonly reply: number;
   readonly failed?: Pick<DriveFailed, 'why' | 'message' | 'details'>;
 }

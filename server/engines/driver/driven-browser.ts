@@ -30,7 +30,7 @@ const MESSAGE_CHARACTERS_MAX = 500;
 const NO_FOLDER = '/dev/null/none';
 
 /** Commands after which a model needs a snapshot. */
-const WITH_SNAPSHOT: ReadonlySet<Command['do']> = new Set<Command['do']>([
+const SNAPSHOT_COMMANDS: ReadonlySet<Command['do']> = new Set<Command['do']>([
   ...([
     'navigate',
     'back',
@@ -47,7 +47,7 @@ const WITH_SNAPSHOT: ReadonlySet<Command['do']> = new Set<Command['do']>([
   ...(['select', 'files', 'wait', 'dialog', 'resize'] as const),
 ]);
 /** Commands that may change the page. */
-const PAGE_CHANGING: ReadonlySet<Command['do']> = new Set<Command['do']>([
+const PAGE_CHANGING_COMMANDS: ReadonlySet<Command['do']> = new Set<Command['do']>([
   ...(['click', 'hover', 'drag', 'type', 'fill', 'press', 'select', 'files', 'dialog', 'evaluate'] as const),
 ]);
 
@@ -104,21 +104,21 @@ export class DrivenBrowser implements CommandTarget {
 
   async #run(command: Command, help: Helper): Promise<CommandResult> {
     if (command.do === 'capture' || command.do === 'steps') return this.#capture(command, help);
-    this.#assertFree(command);
+    this.#assertNotBlocked(command);
     this.#pendingDocument = undefined;
-    const done = perform(this, command, help);
-    const first = await Promise.race([done, this.#dialogOpened.promise.then(() => 'dialog' as const)]);
-    if (first === 'dialog') done.catch(() => {}); // The command continues, or fails, when the dialog is answered.
-    const said = first === 'dialog' ? {} : first;
-    if (!this.#dialog && PAGE_CHANGING.has(command.do)) await this.#settle();
+    const execution = perform(this, command, help);
+    const first = await Promise.race([execution, this.#dialogOpened.promise.then(() => 'dialog' as const)]);
+    if (first === 'dialog') execution.catch(() => {}); // The command continues, or fails, when the dialog is answered.
+    const commandOutput = first === 'dialog' ? {} : first;
+    if (!this.#dialog && PAGE_CHANGING_COMMANDS.has(command.do)) await this.#settle();
     const blockedBy = this.#blockedBy();
     const current = this.#dialog ? undefined : await this.page();
     const [tabs, snapshot] = await Promise.all([
       this.tabs(),
-      current && WITH_SNAPSHOT.has(command.do) ? this.#snapshot(current) : {},
+      current && SNAPSHOT_COMMANDS.has(command.do) ? this.#snapshot(current) : {},
     ]);
     const page = current && snapshot ? { ...(await placeOf(current, tabs)), ...snapshot } : undefined;
-    return { ...said, tabs, ...(page ? { page } : {}), ...(blockedBy === undefined ? {} : { blockedBy }) };
+    return { ...commandOutput, tabs, ...(page ? { page } : {}), ...(blockedBy === undefined ? {} : { blockedBy }) };
   }
 
   /** Executes a command of an operation. Dialogs are dismissed, because nobody answers them. */
@@ -199,14 +199,14 @@ export class DrivenBrowser implements CommandTarget {
     page.on('request', request => {
       if (page === this.#page && isNavigationOf(page, request)) this.#pendingDocument ??= Promise.withResolvers<void>();
     });
-    const arrived = (): void => {
+    const resolvePendingDocument = (): void => {
       if (page === this.#page) this.#pendingDocument?.resolve();
     };
     page.on('framenavigated', frame => {
-      if (frame === page.mainFrame()) arrived();
+      if (frame === page.mainFrame()) resolvePendingDocument();
     });
     const onSettled = (request: Request): void => {
-      if (isNavigationOf(page, request)) arrived();
+      if (isNavigationOf(page, request)) resolvePendingDocument();
     };
     page.on('requestfinished', onSettled);
     page.on('requestfailed', onSettled);
@@ -216,9 +216,9 @@ export class DrivenBrowser implements CommandTarget {
     });
   }
 
-  #assertFree(command: Command): void {
-    const mayPass = command.do === 'dialog' || (command.do === 'tabs' && command.action === 'list');
-    if (this.#dialog && !mayPass)
+  #assertNotBlocked(command: Command): void {
+    const isAllowedWhileBlocked = command.do === 'dialog' || (command.do === 'tabs' && command.action === 'list');
+    if (this.#dialog && !isAllowedWhileBlocked)
       throw new DriveFailed('command', `${this.#blockedBy()} Answer it with browser_handle_dialog first.`);
   }
 
@@ -242,12 +242,15 @@ export class DrivenBrowser implements CommandTarget {
 
   /** Returns undefined if a dialog opens before the snapshot is taken. */
   async #snapshot(page: Page): Promise<Pick<PageState, 'snapshot' | 'isCut'> | undefined> {
-    const taken = await Promise.race([
+    const snapshotText = await Promise.race([
       page.ariaSnapshot({ mode: 'ai', timeout: SNAPSHOT_MS }),
       this.#dialogOpened.promise.then(() => undefined),
     ]);
-    if (taken === undefined) return undefined;
-    return { snapshot: truncate(taken, SNAPSHOT_CHARACTERS_MAX), isCut: taken.length > SNAPSHOT_CHARACTERS_MAX };
+    if (snapshotText === undefined) return undefined;
+    return {
+      snapshot: truncate(snapshotText, SNAPSHOT_CHARACTERS_MAX),
+      isCut: snapshotText.length > SNAPSHOT_CHARACTERS_MAX,
+    };
   }
 }
 
@@ -273,7 +276,7 @@ const titleOf = async (page: Page): Promise<string> =>
   truncate(await Promise.race([page.title().catch(() => ''), wait(TITLE_MS).then(() => '')]), TITLE_CHARACTERS_MAX);
 
 /** Resolves when the page has drawn once, or when it navigates away. */
-const waitForPaint = (page: Page): Promise<unknown> => page.evaluate(PAINTED).catch(() => {});
-const PAINTED = 'new Promise(resolve => requestAnimationFrame(() => setTimeout(resolve)))';
+const waitForPaint = (page: Page): Promise<unknown> => page.evaluate(PAINT_SCRIPT).catch(() => {});
+const PAINT_SCRIPT = 'new Promise(resolve => requestAnimationFrame(() => setTimeout(resolve)))';
 
 const wait = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms));

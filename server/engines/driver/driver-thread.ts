@@ -3,7 +3,15 @@
 import { parentPort } from 'node:worker_threads';
 import { storable, storableCopy } from '../../kit/storable.ts';
 import { WaitExpired, withTimeout } from '../../kit/wait.ts';
-import type { CommandResult, DisconnectMessage, DriveFailure, Help, Order, Reply, ThreadMessage } from './command.ts';
+import type {
+  CommandMessage,
+  CommandResult,
+  DisconnectMessage,
+  DriveFailure,
+  HelpReply,
+  HelpRequest,
+  ThreadMessage,
+} from './command.ts';
 import { DriveFailed } from './command.ts';
 import { DrivenBrowser } from './driven-browser.ts';
 
@@ -20,14 +28,14 @@ const post = (message: ThreadMessage, transfer: ArrayBuffer[] = []): void => por
 const pendingHelp = new Map<number, PromiseWithResolvers<void>>();
 let lastAskId = 0;
 
-port.on('message', (message: Order | DisconnectMessage | Reply) => {
+port.on('message', (message: CommandMessage | DisconnectMessage | HelpReply) => {
   if ('leave' in message) void disconnect(message.leave);
   else if ('reply' in message) onReply(message);
   else void perform(message);
 });
 
-async function perform({ id, session, address, command, limitMs }: Order): Promise<void> {
-  const askForHelp = (help: Help): Promise<void> => requestHelp(id, help);
+async function perform({ id, session, address, command, limitMs }: CommandMessage): Promise<void> {
+  const askForHelp = (help: HelpRequest): Promise<void> => requestHelp(id, help);
   try {
     const run = async () => (await browserOf(session, address)).run(command, askForHelp);
     // The texts of a result come from the page, and operations store them. `storableCopy` replaces characters that
@@ -35,9 +43,9 @@ async function perform({ id, session, address, command, limitMs }: Order): Promi
     const result = storableCopy(await withTimeout(limitMs, 'the command', run));
     post({ id, result }, buffersOf(result));
   } catch (error) {
-    if (error instanceof WaitExpired) return leaveHanging(id, session, limitMs);
+    if (error instanceof WaitExpired) return abandonCommand(id, session, limitMs);
     const failed: DriveFailure = error instanceof DriveFailed ? error.why : 'command';
-    post({ id, failed, message: wordsOf(error), details: error instanceof DriveFailed ? error.details : {} });
+    post({ id, failed, message: messageOf(error), details: error instanceof DriveFailed ? error.details : {} });
   }
 }
 
@@ -45,13 +53,13 @@ async function perform({ id, session, address, command, limitMs }: Order): Promi
  * A command that hangs keeps its connection from being used, so its session gets a new connection. Other sessions are
  * not affected.
  */
-function leaveHanging(id: number, session: string, limitMs: number): void {
+function abandonCommand(id: number, session: string, limitMs: number): void {
   void disconnect(session);
   post({ id, failed: 'too_long', message: `The command took longer than ${limitMs / 1000} s.`, details: {} });
 }
 
 /** Asks the main thread for help. Rejects if the main thread fails to help. */
-function requestHelp(commandId: number, help: Help): Promise<void> {
+function requestHelp(commandId: number, help: HelpRequest): Promise<void> {
   lastAskId += 1;
   const response = Promise.withResolvers<void>();
   pendingHelp.set(lastAskId, response);
@@ -59,7 +67,7 @@ function requestHelp(commandId: number, help: Help): Promise<void> {
   return response.promise;
 }
 
-function onReply({ reply, failed }: Reply): void {
+function onReply({ reply, failed }: HelpReply): void {
   const response = pendingHelp.get(reply);
   pendingHelp.delete(reply);
   if (failed) response?.reject(new DriveFailed(failed.why, failed.message, failed.details));
@@ -71,12 +79,12 @@ function browserOf(session: string, address: string): Promise<DrivenBrowser> {
   if (known) return known;
   /** Whether no later connection has taken the place of this one. */
   const isCurrent = (): boolean => browsers.get(session) === connecting;
-  const gone = (): void => {
+  const onGone = (): void => {
     if (!isCurrent()) return;
     browsers.delete(session);
     post({ closed: session });
   };
-  const connecting = DrivenBrowser.connect(address, gone);
+  const connecting = DrivenBrowser.connect(address, onGone);
   browsers.set(session, connecting);
   connecting.catch(() => isCurrent() && browsers.delete(session));
   return connecting;
@@ -95,7 +103,7 @@ const buffersOf = ({ image, captured, stepsOutcome }: CommandResult): ArrayBuffe
     bytes && bytes.buffer instanceof ArrayBuffer && bytes.byteLength === bytes.buffer.byteLength ? [bytes.buffer] : [],
   );
 
-function wordsOf(error: unknown): string {
+function messageOf(error: unknown): string {
   const text = error instanceof Error ? error.message : 'It threw no error.';
   return storable(text.replace(COLOURS, '').slice(0, MESSAGE_CHARACTERS_MAX));
 }

@@ -6,12 +6,12 @@ import type { Log } from '../../kit/log.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import {
   type Command,
+  type CommandMessage,
   type CommandResult,
   type DisconnectMessage,
   DriveFailed,
   type Helper,
-  type Order,
-  type Reply,
+  type HelpReply,
   type ThreadMessage,
 } from './command.ts';
 
@@ -94,67 +94,71 @@ export class Driver implements Closeable {
    */
   async run(target: Target, command: Command, help: Helper = noHelp): Promise<CommandResult> {
     if (this.#isClosed) throw new DriveFailed('connection', 'The service is stopping.');
-    const driven = this.#drivenOf(target.session);
-    if (driven.waiting >= this.#limits.waitingPerSession)
+    const drivenSession = this.#drivenSessionOf(target.session);
+    if (drivenSession.waiting >= this.#limits.waitingPerSession)
       throw new DriveFailed(
         'too_many',
         `${this.#limits.waitingPerSession} commands of this session are already waiting.`,
       );
-    driven.waiting += 1;
-    clearTimeout(driven.idle);
-    const before = driven.last;
-    const mine = before.catch(() => {}).then(() => this.#send(driven.thread, target, command, help));
-    driven.last = mine;
+    drivenSession.waiting += 1;
+    clearTimeout(drivenSession.idle);
+    const previousCommand = drivenSession.last;
+    const currentCommand = previousCommand
+      .catch(() => {})
+      .then(() => this.#send(drivenSession.thread, target, command, help));
+    drivenSession.last = currentCommand;
     try {
-      return await mine;
+      return await currentCommand;
     } finally {
-      driven.waiting -= 1;
+      drivenSession.waiting -= 1;
       // A session whose thread was replaced has another connection now.
-      const isCurrent = this.#drivenSessions.get(target.session) === driven;
-      if (driven.waiting === 0 && isCurrent) driven.idle = this.#idleTimer(target.session);
+      const isCurrent = this.#drivenSessions.get(target.session) === drivenSession;
+      if (drivenSession.waiting === 0 && isCurrent) drivenSession.idle = this.#idleTimer(target.session);
     }
   }
 
   /** Closes the connection to a session. */
   forget(session: string): void {
-    const driven = this.#drivenSessions.get(session);
-    if (!driven) return;
-    clearTimeout(driven.idle);
+    const drivenSession = this.#drivenSessions.get(session);
+    if (!drivenSession) return;
+    clearTimeout(drivenSession.idle);
     this.#drivenSessions.delete(session);
-    driven.thread.sessions.delete(session);
-    const leave: DisconnectMessage = { leave: session };
-    driven.thread.worker.postMessage(leave);
-    if (driven.thread.sessions.size > 0) return;
+    drivenSession.thread.sessions.delete(session);
+    const disconnectMessage: DisconnectMessage = { leave: session };
+    drivenSession.thread.worker.postMessage(disconnectMessage);
+    if (drivenSession.thread.sessions.size > 0) return;
     // A page that hangs leaves its command pending. The thread of such a page is not reused for other sessions.
-    if (driven.thread.pending.size > 0) void this.#end(driven.thread, 'connection', SESSION_ENDED);
-    else this.#endLater(driven.thread);
+    if (drivenSession.thread.pending.size > 0) void this.#endThread(drivenSession.thread, 'connection', SESSION_ENDED);
+    else this.#endLater(drivenSession.thread);
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const { idle } of this.#drivenSessions.values()) clearTimeout(idle);
-    await Promise.all([...this.#threads].map(thread => this.#end(thread, 'connection', 'The service is stopping.')));
+    await Promise.all(
+      [...this.#threads].map(thread => this.#endThread(thread, 'connection', 'The service is stopping.')),
+    );
   }
 
-  #drivenOf(session: string): DrivenSession {
+  #drivenSessionOf(session: string): DrivenSession {
     const known = this.#drivenSessions.get(session);
     if (known) return known;
     const thread = this.#threadFor();
     clearTimeout(thread.idle);
     thread.sessions.add(session);
-    const driven: DrivenSession = { thread, last: Promise.resolve(), waiting: 0, idle: undefined };
-    this.#drivenSessions.set(session, driven);
-    return driven;
+    const drivenSession: DrivenSession = { thread, last: Promise.resolve(), waiting: 0, idle: undefined };
+    this.#drivenSessions.set(session, drivenSession);
+    return drivenSession;
   }
 
   /** The thread with the fewest sessions, or a new one if the limit allows it. */
   #threadFor(): Thread {
     const [leastBusy] = [...this.#threads].sort((a, b) => a.sessions.size - b.sessions.size);
     if (leastBusy && (leastBusy.sessions.size === 0 || this.#threads.size >= this.#limits.threads)) return leastBusy;
-    return this.#start();
+    return this.#startThread();
   }
 
-  #start(): Thread {
+  #startThread(): Thread {
     const { heapMb } = this.#limits;
     const worker = new Worker(new URL('./driver-thread.ts', import.meta.url), {
       name: 'driver',
@@ -166,7 +170,7 @@ export class Driver implements Closeable {
     worker.on('message', (message: ThreadMessage) => this.#onMessage(thread, message));
     worker.on('error', error => {
       this.#log.warn('driver.thread_failed', { error });
-      void this.#end(thread, 'died', 'The driver failed. Take a new snapshot and repeat the command.');
+      void this.#endThread(thread, 'died', 'The driver failed. Take a new snapshot and repeat the command.');
     });
     this.#threads.add(thread);
     return thread;
@@ -180,18 +184,18 @@ export class Driver implements Closeable {
       this.#log.warn('driver.command_too_long', { sessionId: session, command: command.do });
       thread.pending.delete(id);
       response.reject(new DriveFailed('too_long', `The command took longer than ${this.#limits.commandMs / 1000} s.`));
-      void this.#end(thread, 'died', THREAD_REPLACED);
+      void this.#endThread(thread, 'died', THREAD_REPLACED);
     }, this.#limits.commandMs + BLOCKED_MS);
     thread.pending.set(id, { session, response, help, timer });
-    const order: Order = { id, session, address, command, limitMs: this.#limits.commandMs };
-    thread.worker.postMessage(order);
+    const commandMessage: CommandMessage = { id, session, address, command, limitMs: this.#limits.commandMs };
+    thread.worker.postMessage(commandMessage);
     return response.promise;
   }
 
   #onMessage(thread: Thread, message: ThreadMessage): void {
     if ('closed' in message) {
-      const driven = this.#drivenSessions.get(message.closed);
-      if (driven?.thread === thread && driven.waiting === 0) this.forget(message.closed);
+      const drivenSession = this.#drivenSessions.get(message.closed);
+      if (drivenSession?.thread === thread && drivenSession.waiting === 0) this.forget(message.closed);
       return;
     }
     if ('asks' in message) return void this.#giveHelp(thread, message);
@@ -204,7 +208,8 @@ export class Driver implements Closeable {
   }
 
   async #giveHelp(thread: Thread, { asks, of, help }: Extract<ThreadMessage, { asks: number }>): Promise<void> {
-    const reply = (fields: Omit<Reply, 'reply'> = {}): void => thread.worker.postMessage({ reply: asks, ...fields });
+    const reply = (fields: Omit<HelpReply, 'reply'> = {}): void =>
+      thread.worker.postMessage({ reply: asks, ...fields });
     try {
       await (thread.pending.get(of)?.help ?? noHelp)(help);
       reply();
@@ -219,11 +224,11 @@ export class Driver implements Closeable {
   }
 
   #endLater(thread: Thread): void {
-    const end = (): void => void this.#end(thread, 'connection', SESSION_ENDED);
+    const end = (): void => void this.#endThread(thread, 'connection', SESSION_ENDED);
     thread.idle = setTimeout(end, this.#limits.threadIdleMs).unref();
   }
 
-  async #end(thread: Thread, why: DriveFailed['why'], message: string): Promise<void> {
+  async #endThread(thread: Thread, why: DriveFailed['why'], message: string): Promise<void> {
     this.#threads.delete(thread);
     clearTimeout(thread.idle);
     for (const session of thread.sessions) {

@@ -23,8 +23,8 @@ export function work({ html, url, isWhole }: MarkdownInput): string {
   for (const name of ['href', 'src'])
     for (const element of document.querySelectorAll(`[${name}]`))
       element.setAttribute(name, URL.parse(element.getAttribute(name) ?? '', url)?.href ?? '');
-  const whole = document.documentElement.outerHTML;
-  return turndown.turndown((isWhole ? undefined : articleOf(document)) ?? whole).trim();
+  const wholeHtml = document.documentElement.outerHTML;
+  return turndown.turndown((isWhole ? undefined : articleOf(document)) ?? wholeHtml).trim();
 }
 
 /**

@@ -163,25 +163,25 @@ const PERFORMERS: Performers = {
   },
   evaluate: async (target, { code, ref }) => {
     const value = await (ref === undefined
-      ? inPage(await target.page(), code)
-      : onElement(await locate(target, ref), code));
+      ? evaluateInPage(await target.page(), code)
+      : evaluateOnElement(await locate(target, ref), code));
     return { text: truncate(value === undefined ? 'undefined' : jsonOf(value)) };
   },
   console: async (target, { errorsOnly }) => {
     const messages = await (await target.page()).consoleMessages();
-    const shown = errorsOnly ? messages.filter(message => message.type() === 'error') : messages;
-    return { text: lines(shown.map(message => `[${message.type()}] ${message.text()}`)) };
+    const selectedMessages = errorsOnly ? messages.filter(message => message.type() === 'error') : messages;
+    return { text: newestLines(selectedMessages.map(message => `[${message.type()}] ${message.text()}`)) };
   },
   requests: async target => {
     const requests = await (await target.page()).requests();
-    const status = async (request: (typeof requests)[number]): Promise<string> => {
+    const statusOf = async (request: (typeof requests)[number]): Promise<string> => {
       if (request.failure()) return `failed: ${request.failure()?.errorText}`;
       return String(request.existingResponse()?.status() ?? 'pending');
     };
     return {
-      text: lines(
+      text: newestLines(
         await Promise.all(
-          requests.map(async request => `${request.method()} ${request.url()} ${await status(request)}`),
+          requests.map(async request => `${request.method()} ${request.url()} ${await statusOf(request)}`),
         ),
       ),
     };
@@ -215,8 +215,8 @@ async function navigateHistory(
   move: (page: Page) => Promise<Response | null>,
   emptyMessage: string,
 ): Promise<CommandOutput> {
-  const before = page.url();
-  return (await move(page)) === null && page.url() === before ? { text: emptyMessage } : {};
+  const previousUrl = page.url();
+  return (await move(page)) === null && page.url() === previousUrl ? { text: emptyMessage } : {};
 }
 
 async function locate(target: CommandTarget, ref: Ref): Promise<Locator> {
@@ -238,13 +238,13 @@ async function fill(target: CommandTarget, field: Field): Promise<void> {
 }
 
 /** Evaluates an expression, and calls the result if it is a function. */
-const inPage = (page: Page, code: string): Promise<unknown> => page.evaluate(`(${evaluation(code)})()`);
+const evaluateInPage = (page: Page, code: string): Promise<unknown> => page.evaluate(`(${evaluationSource(code)})()`);
 
 /**
  * The source of a function that evaluates the code, and calls the result if it is a function. The debugger evaluates
  * the source, so no policy of the page can prevent it.
  */
-const evaluation = (code: string): string =>
+const evaluationSource = (code: string): string =>
   `async (...given) => { const value = (${code}\n); return (${checkLength})(typeof value === 'function' ? await value(...given) : value, ${VALUE_CHARACTERS_MAX}); }`;
 
 /**
@@ -272,11 +272,11 @@ function jsonOf(value: unknown): string {
   }
 }
 
-async function onElement(locator: Locator, code: string): Promise<unknown> {
+async function evaluateOnElement(locator: Locator, code: string): Promise<unknown> {
   const element = await locator.elementHandle({ timeout: ACTION_MS });
   const frame = await element?.ownerFrame();
   if (!element || !frame) throw new DriveFailed('command', 'The element no longer exists. Take a browser_snapshot.');
-  const functionHandle = await frame.evaluateHandle<(node: unknown) => unknown>(`(${evaluation(code)})`);
+  const functionHandle = await frame.evaluateHandle<(node: unknown) => unknown>(`(${evaluationSource(code)})`);
   try {
     return await element.evaluate((node, run) => run(node), functionHandle);
   } finally {
@@ -297,8 +297,10 @@ const truncate = (text: string): string =>
     : `${text.slice(0, TEXT_CHARACTERS_MAX).toWellFormed()}\n(The first ${TEXT_CHARACTERS_MAX} of ${text.length} characters.)`;
 
 /** Returns the newest lines, shortened. */
-function lines(all: readonly string[]): string {
-  const shown = all.slice(-LINES_MAX).map(line => line.slice(0, LINE_CHARACTERS_MAX));
-  const left = all.length - shown.length;
-  return truncate([...(left > 0 ? [`(${left} earlier entries are not shown)`] : []), ...shown].join('\n'));
+function newestLines(all: readonly string[]): string {
+  const shownLines = all.slice(-LINES_MAX).map(line => line.slice(0, LINE_CHARACTERS_MAX));
+  const omittedCount = all.length - shownLines.length;
+  return truncate(
+    [...(omittedCount > 0 ? [`(${omittedCount} earlier entries are not shown)`] : []), ...shownLines].join('\n'),
+  );
 }

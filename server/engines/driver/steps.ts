@@ -38,8 +38,8 @@ class Progress {
 
   /** Throws DriveFailed when the time is up, so that no step begins after its call has failed. */
   leftMs(): number {
-    const leftMs = this.#endMs - systemClock.monotonicMs();
-    if (leftMs > 0) return leftMs;
+    const timeLeftMs = this.#endMs - systemClock.monotonicMs();
+    if (timeLeftMs > 0) return timeLeftMs;
     throw new DriveFailed('timeout', `The time limit of ${this.#timeoutMs} ms for all steps together was reached.`);
   }
 }
@@ -49,35 +49,37 @@ class Progress {
  * timeout and a page can hang.
  * Throws DriveFailed. If a step failed, `details.step` is its number, from 0.
  */
-export async function runSteps(page: Page, order: Steps, help: Helper): Promise<StepsOutcome> {
-  const progress = new Progress(order.timeoutMs);
+export async function runSteps(page: Page, request: Steps, help: Helper): Promise<StepsOutcome> {
+  const progress = new Progress(request.timeoutMs);
   try {
-    return await withTimeout(order.timeoutMs + TIMEOUT_MARGIN_MS, run(page, order, progress, help));
+    return await withTimeout(request.timeoutMs + TIMEOUT_MARGIN_MS, run(page, request, progress, help));
   } catch (error) {
     const { step } = progress;
-    throw step < 0 ? error : withStepNumber(error, step + (order.before ?? NO_STEPS).steps, order.steps[step]);
+    throw step < 0 ? error : withStepNumber(error, step + (request.before ?? NO_STEPS).steps, request.steps[step]);
   } finally {
     page.setDefaultTimeout(PLAYWRIGHT_DEFAULT_MS);
   }
 }
 
-async function run(page: Page, order: Steps, progress: Progress, help: Helper): Promise<StepsOutcome> {
-  const { url, waitUntil, acceptStatus, steps, before = NO_STEPS } = order;
-  const open = (to: string, loadState: string) =>
+async function run(page: Page, request: Steps, progress: Progress, help: Helper): Promise<StepsOutcome> {
+  const { url, waitUntil, acceptStatus, steps, before = NO_STEPS } = request;
+  const openUrl = (to: string, loadState: string) =>
     openPage(page, { url: to, waitUntil: loadState, timeoutMs: progress.leftMs(), acceptStatus });
   page.setDefaultTimeout(progress.leftMs());
-  let status = url === undefined ? undefined : await open(url, waitUntil);
+  let status = url === undefined ? undefined : await openUrl(url, waitUntil);
   const results: StepResult[] = [];
   let { bytes, hasTyped } = before;
   for (const [index, step] of steps.entries()) {
     progress.step = index;
     page.setDefaultTimeout(progress.leftMs());
     if (step.do === 'goto') {
-      status = await open(step.url, step.waitUntil);
+      status = await openUrl(step.url, step.waitUntil);
       results.push({ do: 'goto' });
     } else if (step.do === 'type') {
       hasTyped = true;
-      results.push(await type(page, step.selector, mark => help({ do: 'type', step: before.steps + index, mark })));
+      results.push(
+        await typeIntoField(page, step.selector, mark => help({ do: 'type', step: before.steps + index, mark })),
+      );
     } else if (isPicture(step) && hasTyped) results.push(await whileCovered(help, () => perform(page, step)));
     else results.push(await perform(page, step));
     bytes += results.at(-1)?.bytes?.byteLength ?? 0;
@@ -88,7 +90,11 @@ async function run(page: Page, order: Steps, progress: Progress, help: Helper): 
 }
 
 /** Finds the field as a `fill` step does, and marks it. The service types into the marked field and removes the mark. */
-async function type(page: Page, selector: string, requestTyping: (mark: string) => Promise<void>): Promise<StepResult> {
+async function typeIntoField(
+  page: Page,
+  selector: string,
+  requestTyping: (mark: string) => Promise<void>,
+): Promise<StepResult> {
   const field = page.locator(selector).first();
   await field.waitFor({ state: 'visible' });
   const mark = `data-${randomBytes(16).toString('hex')}`;
@@ -103,12 +109,12 @@ const isPicture = (step: Step): step is Extract<Step, { do: 'take' }> =>
 /** While a screenshot or PDF file is taken, hides what was typed before. */
 async function whileCovered(help: Helper, captureStep: () => Promise<StepResult>): Promise<StepResult> {
   await help({ do: 'cover' });
-  const taken = await captureStep().catch(async error => {
+  const result = await captureStep().catch(async error => {
     await help({ do: 'uncover' }).catch(() => {}); // The error of the step matters.
     throw error;
   });
   await help({ do: 'uncover' });
-  return taken;
+  return result;
 }
 
 async function perform(page: Page, step: Exclude<Step, { do: 'goto' | 'type' }>): Promise<StepResult> {
@@ -160,13 +166,13 @@ const payloadOf = ({ name, mimeType, bytes }: FileContent) => ({ name, mimeType,
  * Adds the number of the step to an error of the step. Other errors, such as a lost connection, may not be caused by
  * the step and are returned unchanged.
  */
-function withStepNumber(error: unknown, step: number, order: Step | undefined): unknown {
+function withStepNumber(error: unknown, step: number, failedStep: Step | undefined): unknown {
   const why = error instanceof DriveFailed ? error.why : 'command';
   if (!STEP_FAILURES.has(why)) return error;
   const text = error instanceof Error ? error.message : 'It threw no error.';
   const details = error instanceof DriveFailed ? error.details : {};
   const isTimeout = why === 'timeout' || text.includes('Timeout');
-  return new DriveFailed(isTimeout ? 'timeout' : why, `Step ${step} (${order?.do ?? 'unknown'}): ${text}`, {
+  return new DriveFailed(isTimeout ? 'timeout' : why, `Step ${step} (${failedStep?.do ?? 'unknown'}): ${text}`, {
     ...details,
     step,
   });

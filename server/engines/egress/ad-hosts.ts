@@ -16,7 +16,7 @@ export interface AdHosts {
 const COMMENT = /^\s*(?:[!#[]|$)/;
 /** A `#` after a space begins a comment. Elsewhere a `#` may be part of a rule. */
 const TRAILING_COMMENT = /\s+#.*$/;
-const SINK = /^(?:0\.0\.0\.0|127\.0\.0\.1|::1?)\s+/;
+const SINK_ADDRESS = /^(?:0\.0\.0\.0|127\.0\.0\.1|::1?)\s+/;
 /** Names of the machine itself, found in every hosts file. */
 const OWN_NAMES = /^(?:localhost|localhost\.localdomain|local|broadcasthost|ip6-.*)$/;
 
@@ -34,9 +34,9 @@ export async function readAdHosts(text: string): Promise<AdHosts> {
   let skippedLines = 0;
   for (const line of text.split('\n')) {
     if (COMMENT.test(line)) continue;
-    const found = parseLine(line.trim().replace(TRAILING_COMMENT, ''), readRule);
-    if (!found) skippedLines += 1;
-    else for (const name of found.names) (found.except ? allow : deny).push(name);
+    const parsedRule = parseLine(line.trim().replace(TRAILING_COMMENT, ''), readRule);
+    if (!parsedRule) skippedLines += 1;
+    else for (const name of parsedRule.names) (parsedRule.except ? allow : deny).push(name);
   }
   const isAllowed = hostMatcher({ allow, deny, default: 'allow' });
   return { blocks: hostname => !isAllowed(hostname), rules: deny.length + allow.length, skippedLines };
@@ -44,8 +44,8 @@ export async function readAdHosts(text: string): Promise<AdHosts> {
 
 function parseLine(line: string, readRule: ReadRule): HostRuleLine | undefined {
   if (/^(?:@@)?\|\|/.test(line)) return readRule(line);
-  const words = line.replace(SINK, '').split(/\s+/);
-  if (SINK.test(line)) return lineFor(words.filter(name => !OWN_NAMES.test(name) && isIP(name) === 0));
+  const words = line.replace(SINK_ADDRESS, '').split(/\s+/);
+  if (SINK_ADDRESS.test(line)) return lineFor(words.filter(name => !OWN_NAMES.test(name) && isIP(name) === 0));
   return words.length === 1 ? lineFor(words) : undefined;
 }
 

@@ -1,7 +1,7 @@
 // Resolves a host to addresses, with a timeout.
 import { WaitExpired, withTimeout } from '../../kit/wait.ts';
 import { type Address, parseAddress } from './address.ts';
-import { Failed } from './failure.ts';
+import { FailedError } from './failure.ts';
 import type { EgressLimits } from './limits.ts';
 import type { Resolve } from './resolve.ts';
 
@@ -11,12 +11,12 @@ export async function addressesOf(
   limits: EgressLimits,
   signal: AbortSignal,
 ): Promise<readonly Address[]> {
-  const itself = parseAddress(hostname);
-  if (itself) return [itself];
+  const literalAddress = parseAddress(hostname);
+  if (literalAddress) return [literalAddress];
   const texts = await resolveName(hostname, resolve, limits, signal);
   const addresses = texts.map(parseAddress).filter(address => address !== undefined);
   // An address that cannot be parsed cannot be checked, so the whole answer is rejected.
-  if (addresses.length === 0 || addresses.length !== texts.length) throw new Failed('name_not_resolved');
+  if (addresses.length === 0 || addresses.length !== texts.length) throw new FailedError('name_not_resolved');
   return addresses;
 }
 
@@ -29,6 +29,6 @@ async function resolveName(
   try {
     return await withTimeout(limits.resolveMs, 'the name servers', () => resolve(hostname), signal);
   } catch (error) {
-    throw error instanceof WaitExpired ? new Failed('name_timed_out', error) : error;
+    throw error instanceof WaitExpired ? new FailedError('name_timed_out', error) : error;
   }
 }

@@ -9,14 +9,14 @@ export class OutboundEndpoints {
   add(socket: Socket): void {
     const { localAddress, localPort } = socket;
     if (localAddress === undefined || localPort === undefined) return;
-    const name = nameOf(localAddress, localPort);
-    this.#open.add(name);
-    socket.once('close', () => this.#open.delete(name));
+    const endpointKey = endpointKeyOf(localAddress, localPort);
+    this.#open.add(endpointKey);
+    socket.once('close', () => this.#open.delete(endpointKey));
   }
 
   has(address: string, port: number): boolean {
-    return this.#open.has(nameOf(address, port));
+    return this.#open.has(endpointKeyOf(address, port));
   }
 }
 
-const nameOf = (address: string, port: number): string => `${address.replace(/^::ffff:(?=\d+\.)/i, '')} ${port}`;
+const endpointKeyOf = (address: string, port: number): string => `${address.replace(/^::ffff:(?=\d+\.)/i, '')} ${port}`;

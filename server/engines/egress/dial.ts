@@ -3,7 +3,7 @@
 import type { Socket } from 'node:net';
 import { WaitExpired, withTimeout } from '../../kit/wait.ts';
 import type { Address } from './address.ts';
-import { Failed } from './failure.ts';
+import { FailedError } from './failure.ts';
 import type { EgressLimits } from './limits.ts';
 
 export interface DialledConnection<S extends Socket> {
@@ -21,17 +21,20 @@ export async function dial<S extends Socket>(
   limits: EgressLimits,
   signal: AbortSignal,
 ): Promise<DialledConnection<S>> {
-  const racing = new Race(interleaveFamilies(addresses).slice(0, limits.addressesMax), port, createSocket, limits);
+  const race = new Race(interleaveFamilies(addresses).slice(0, limits.addressesMax), port, createSocket, limits);
   try {
-    return await withTimeout(limits.connectMs, 'a host to connect', () => racing.run(), signal);
+    return await withTimeout(limits.connectMs, 'a host to connect', () => race.run(), signal);
   } catch (error) {
-    racing.stop();
+    race.stop();
     if (signal.aborted) throw error;
-    throw new Failed(error instanceof WaitExpired || timedOut(error) ? 'connect_timed_out' : 'connect_failed', error);
+    throw new FailedError(
+      error instanceof WaitExpired || isTimeout(error) ? 'connect_timed_out' : 'connect_failed',
+      error,
+    );
   }
 }
 
-const timedOut = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'ETIMEDOUT';
+const isTimeout = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'ETIMEDOUT';
 
 /** Alternates between the families, IPv6 first. */
 function interleaveFamilies(addresses: readonly Address[]): Address[] {
@@ -48,53 +51,54 @@ class Race<S extends Socket> {
   readonly #createSocket: () => S;
   readonly #nextAddressMs: number;
   readonly #winner = Promise.withResolvers<DialledConnection<S>>();
-  readonly #trying = new Set<Socket>();
+  readonly #pendingSockets = new Set<Socket>();
   #nextTimer: NodeJS.Timeout | undefined;
   #isOver = false;
 
-  constructor(order: Address[], port: number, createSocket: () => S, { nextAddressMs }: EgressLimits) {
-    this.#untriedAddresses = order;
+  constructor(orderedAddresses: Address[], port: number, createSocket: () => S, { nextAddressMs }: EgressLimits) {
+    this.#untriedAddresses = orderedAddresses;
     this.#port = port;
     this.#createSocket = createSocket;
     this.#nextAddressMs = nextAddressMs;
   }
 
   run(): Promise<DialledConnection<S>> {
-    this.#next();
+    this.#tryNext();
     return this.#winner.promise;
   }
 
   stop(): void {
     this.#isOver = true;
     clearTimeout(this.#nextTimer);
-    for (const socket of this.#trying) socket.destroy();
+    for (const socket of this.#pendingSockets) socket.destroy();
   }
 
-  #next(failure?: unknown): void {
+  #tryNext(failure?: unknown): void {
     if (this.#isOver) return;
     clearTimeout(this.#nextTimer);
     const address = this.#untriedAddresses.shift();
     if (address) this.#attempt(address);
-    else if (this.#trying.size === 0) this.#winner.reject(failure ?? new Error('there is no address to connect to'));
+    else if (this.#pendingSockets.size === 0)
+      this.#winner.reject(failure ?? new Error('there is no address to connect to'));
   }
 
   #attempt(address: Address): void {
     const socket = this.#createSocket();
-    this.#trying.add(socket);
+    this.#pendingSockets.add(socket);
     socket.once('connect', () => {
-      this.#trying.delete(socket);
+      this.#pendingSockets.delete(socket);
       this.stop();
       this.#winner.resolve({ socket, address });
     });
     // Not removed after the connect: an `error` event without a listener would end the process.
     socket.on('error', error => {
-      this.#trying.delete(socket);
-      this.#next(error);
+      this.#pendingSockets.delete(socket);
+      this.#tryNext(error);
     });
     connect(socket, address, this.#port);
     // No timer is set for the last address. This code runs for every connection, so it avoids timers that are not
     // needed.
-    if (this.#untriedAddresses.length > 0) this.#nextTimer = setTimeout(() => this.#next(), this.#nextAddressMs);
+    if (this.#untriedAddresses.length > 0) this.#nextTimer = setTimeout(() => this.#tryNext(), this.#nextAddressMs);
   }
 }
 

@@ -45,14 +45,14 @@ export class Downstream {
       this.#earlyBytes = chunk;
       return false;
     }
-    let waiting = false;
+    let isWaiting = false;
     browser.write(chunk, () => {
-      if (waiting) this.#onWritable();
+      if (isWaiting) this.#onWritable();
     });
     // If the kernel has not yet taken the whole chunk, the buffer is still in use.
-    waiting = browser.writableLength > 0;
-    if (!waiting && chunk.length === this.#buffer.length) this.#grow();
-    return !waiting;
+    isWaiting = browser.writableLength > 0;
+    if (!isWaiting && chunk.length === this.#buffer.length) this.#grow();
+    return !isWaiting;
   }
 
   /** Call when nothing more will be read. Idempotent. */

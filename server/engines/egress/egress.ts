@@ -12,8 +12,8 @@ import { BigReads } from './big-reads.ts';
 import type { OutboundEndpoints } from './departures.ts';
 import {
   errorResponse,
-  Failed,
-  ProxyFailed,
+  FailedError,
+  ProxyFailedError,
   type ProxyFailureKind,
   type RefusalRule,
   RefusedError,
@@ -102,7 +102,7 @@ class SessionEgress implements Egress {
   readonly #gate: Gate;
   readonly #ownAddress: OwnAddress | undefined;
   readonly #http: HttpServer;
-  readonly #browser = new Map<Socket, Forwarder>();
+  readonly #forwarders = new Map<Socket, Forwarder>();
   readonly #refusals = new Map<RefusalRule, number>();
   readonly #closing = new AbortController();
   #listener: EgressListener;
@@ -149,8 +149,8 @@ class SessionEgress implements Egress {
     this.#closing.abort(new Error('the session ended'));
     this.#http.close();
     this.#outbound.closeWhere(() => true);
-    const closed = Promise.all([...this.#browser.keys()].map(whenDestroyed));
-    await withTimeout(CLOSE_MS, "the browser's connections to close", () => closed);
+    const closings = Promise.all([...this.#forwarders.keys()].map(whenDestroyed));
+    await withTimeout(CLOSE_MS, "the browser's connections to close", () => closings);
   }
 
   /** Node's HTTP server with its strict parser. It does not listen; connections are passed to it. */
@@ -167,17 +167,18 @@ class SessionEgress implements Egress {
     http.maxHeadersCount = 0;
     const onInternalError = (error: unknown, [{ socket }]: readonly [IncomingMessage, ...unknown[]]): void =>
       this.#onInternalError(error, socket);
-    const plain = (request: IncomingMessage, response: ServerResponse): void => this.#onRequest(request, response);
-    const connect = (request: IncomingMessage, stream: Duplex, head: Buffer): void =>
+    const onPlainRequest = (request: IncomingMessage, response: ServerResponse): void =>
+      this.#onRequest(request, response);
+    const onConnectRequest = (request: IncomingMessage, stream: Duplex, head: Buffer): void =>
       this.#onConnect(request, stream, head);
-    const unreadable = (error: Error, stream: Duplex): void => this.#onClientError(error, stream);
-    http.on('request', guardListener(onInternalError, plain));
+    const onUnreadable = (error: Error, stream: Duplex): void => this.#onClientError(error, stream);
+    http.on('request', guardListener(onInternalError, onPlainRequest));
     // `Expect: 100-continue` is forwarded, and the host answers it.
-    http.on('checkContinue', guardListener(onInternalError, plain));
-    http.on('connect', guardListener(onInternalError, connect));
+    http.on('checkContinue', guardListener(onInternalError, onPlainRequest));
+    http.on('connect', guardListener(onInternalError, onConnectRequest));
     http.on(
       'clientError',
-      guardListener((error, [, stream]) => this.#onInternalError(error, stream), unreadable),
+      guardListener((error, [, stream]) => this.#onInternalError(error, stream), onUnreadable),
     );
     // The server itself never listens, so this event starts its check of headersTimeout.
     http.emit('listening');
@@ -190,15 +191,15 @@ class SessionEgress implements Egress {
       socket.destroy();
       return;
     }
-    if (this.#browser.size >= this.#limits.connectionsMax) {
+    if (this.#forwarders.size >= this.#limits.connectionsMax) {
       this.#count('too_many_connections');
       socket.destroy();
       return;
     }
     const forwarder = new Forwarder(this.#gate, this.#bigReads, this.#limits);
-    this.#browser.set(socket, forwarder);
+    this.#forwarders.set(socket, forwarder);
     socket.once('close', () => {
-      this.#browser.delete(socket);
+      this.#forwarders.delete(socket);
       forwarder.close();
     });
     // One side of a tunnel may end first.
@@ -219,29 +220,30 @@ class SessionEgress implements Egress {
     request.socket.setTimeout(0);
     response.on('error', () => response.destroy());
     request.on('error', () => response.destroy());
-    const forwarder = this.#browser.get(request.socket);
+    const forwarder = this.#forwarders.get(request.socket);
     if (!forwarder || forwarder.inFlight >= this.#limits.requestsPerConnectionMax) {
       request.socket.destroy();
       return;
     }
-    const requested = absoluteTarget(request.url ?? '');
-    if (!requested) return sendErrorResponse(request, response, new Failed('bad_request'));
-    const onFailure = (error: unknown): void => this.#logFailure(error, requested.target, 'http');
-    if (!this.#ownAddress?.matches(requested.target)) return forwarder.forward(request, response, requested, onFailure);
+    const parsedTarget = absoluteTarget(request.url ?? '');
+    if (!parsedTarget) return sendErrorResponse(request, response, new FailedError('bad_request'));
+    const onFailure = (error: unknown): void => this.#logFailure(error, parsedTarget.target, 'http');
+    if (!this.#ownAddress?.matches(parsedTarget.target))
+      return forwarder.forward(request, response, parsedTarget, onFailure);
     const error = new RefusedError('own_service');
     onFailure(error);
     sendErrorResponse(request, response, error);
   }
 
   #onConnect(request: IncomingMessage, stream: Duplex, head: Buffer): void {
-    const forwarder = stream instanceof Socket ? this.#browser.get(stream) : undefined;
+    const forwarder = stream instanceof Socket ? this.#forwarders.get(stream) : undefined;
     // Plain requests must not be pending, because their responses would end up inside the tunnel.
     if (!(stream instanceof Socket) || !forwarder || forwarder.inFlight > 0) {
       stream.destroy();
       return;
     }
     const target = authorityTarget(request.url ?? '');
-    if (!target) return rejectConnect(stream, new Failed('bad_request'));
+    if (!target) return rejectConnect(stream, new FailedError('bad_request'));
     this.#tunnel(stream, head, target).catch(error => {
       this.#logFailure(error, target, 'connect');
       rejectConnect(stream, error);
@@ -256,10 +258,10 @@ class SessionEgress implements Egress {
       this.#ownAddress.accept(browser);
       return;
     }
-    const gone = new AbortController();
-    const onClose = (): void => gone.abort(new Error('the browser closed the connection'));
+    const closeControl = new AbortController();
+    const onClose = (): void => closeControl.abort(new Error('the browser closed the connection'));
     browser.once('close', onClose);
-    const outside = await this.#gate.open(target, () => new OutsideSocket(this.#bigReads), gone.signal);
+    const outside = await this.#gate.open(target, () => new OutsideSocket(this.#bigReads), closeControl.signal);
     browser.off('close', onClose);
     if (browser.destroyed) {
       outside.destroy();
@@ -277,7 +279,7 @@ class SessionEgress implements Egress {
   }
 
   #onClientError(error: NodeJS.ErrnoException, stream: Duplex): void {
-    const forwarder = stream instanceof Socket ? this.#browser.get(stream) : undefined;
+    const forwarder = stream instanceof Socket ? this.#forwarders.get(stream) : undefined;
     if (!stream.writable || error.code === 'ECONNRESET' || (forwarder?.inFlight ?? 0) > 0) stream.destroy();
     else stream.end(emptyResponse(CLIENT_ERROR_STATUS[error.code ?? ''] ?? 400), () => stream.destroy());
   }
@@ -287,7 +289,7 @@ class SessionEgress implements Egress {
     const { hostname, port } = target;
     const { clock, log } = this.#options;
     log.debug('egress.failed', { hostname: this.#redact(hostname), port, via, reason: this.#redact(reason(error)) });
-    if (!(error instanceof ProxyFailed)) return;
+    if (!(error instanceof ProxyFailedError)) return;
     const { proxy, trouble } = error;
     this.#callSafely(() => this.#listener.proxyFailed?.({ at: clock.now(), proxy, trouble, hostname }));
   }

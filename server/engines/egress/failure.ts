@@ -63,7 +63,7 @@ const MESSAGES: Readonly<Record<FailureKind, string>> = {
   not_a_proxy: "The server at the address of the session's proxy is not a proxy.",
 };
 
-export class Failed extends Error {
+export class FailedError extends Error {
   readonly kind: FailureKind;
 
   constructor(kind: FailureKind, cause?: unknown) {
@@ -74,7 +74,7 @@ export class Failed extends Error {
 }
 
 /** An upstream proxy of the session failed. `proxy` is its name, never its address. */
-export class ProxyFailed extends Failed {
+export class ProxyFailedError extends FailedError {
   readonly trouble: ProxyFailureKind;
   readonly proxy: string;
 
@@ -113,6 +113,6 @@ export function errorResponse(error: unknown): ErrorResponse {
       header: ['x-berth-refused', error.rule],
       text: `Berth refused this request: rule ${error.rule}. ${adviceFor(error.rule)}\n`,
     };
-  const kind = error instanceof Failed ? error.kind : 'bad_answer';
+  const kind = error instanceof FailedError ? error.kind : 'bad_answer';
   return { status: STATUS[kind], header: ['x-berth-failed', kind], text: `${MESSAGES[kind]} (${kind})\n` };
 }

@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
 import { type Duplex, pipeline } from 'node:stream';
 import { guardListener } from '../../kit/guard.ts';
 import type { BigReads } from './big-reads.ts';
-import { type ErrorResponse, errorResponse, Failed, ProxyFailed, RefusedError } from './failure.ts';
+import { type ErrorResponse, errorResponse, FailedError, ProxyFailedError, RefusedError } from './failure.ts';
 import type { Gate } from './gate.ts';
 import { GateAgent, type GateRequestArgs } from './gate-agent.ts';
 import { endToEnd, framing, requestHeaders } from './headers.ts';
@@ -49,11 +49,11 @@ export class Forwarder {
       onFailure(error);
       sendErrorResponse(request, response, error);
     };
-    const body = framing(request.rawHeaders);
-    if (body === 'unknown') return fail(new Failed('bad_request'));
+    const bodyFraming = framing(request.rawHeaders);
+    if (bodyFraming === 'unknown') return fail(new FailedError('bad_request'));
     try {
       const proxy = this.#httpProxy(requestTarget);
-      this.#send({ request, response, requested: requestTarget, hasBody: body !== 'none', proxy, fail }, true);
+      this.#send({ request, response, requested: requestTarget, hasBody: bodyFraming !== 'none', proxy, fail }, true);
     } catch (error) {
       fail(error);
     }
@@ -96,7 +96,7 @@ export class Forwarder {
     };
     const onUpgrade = (_: IncomingMessage, socket: Duplex): void => {
       socket.destroy();
-      onError(new Failed('bad_answer'));
+      onError(new FailedError('bad_answer'));
     };
     const onResponse = (incoming: IncomingMessage): void => {
       isSettled = true;
@@ -116,7 +116,7 @@ export class Forwarder {
   #request(agent: GateAgent, { request, requested, proxy, fail }: Exchange): ClientRequest | undefined {
     const { target, host, path } = requested;
     const method = request.method ?? 'GET';
-    const user = proxy && proxyAuthorization(proxy);
+    const authorization = proxy && proxyAuthorization(proxy);
     const args: GateRequestArgs = {
       agent,
       host: target.hostname,
@@ -125,7 +125,7 @@ export class Forwarder {
       path: proxy ? `http://${host}${path}` : path,
       headers: [
         ...requestHeaders(method, host, request.rawHeaders),
-        ...(user === undefined ? [] : ['Proxy-Authorization', user]),
+        ...(authorization === undefined ? [] : ['Proxy-Authorization', authorization]),
       ],
       maxHeaderSize: this.#limits.headBytesMax,
       upstream: proxy,
@@ -136,7 +136,7 @@ export class Forwarder {
       outgoing.maxHeadersCount = 0;
       return outgoing;
     } catch (error) {
-      fail(new Failed('bad_request', error));
+      fail(new FailedError('bad_request', error));
       return undefined;
     }
   }
@@ -177,14 +177,14 @@ function sendResponse(pair: ProxiedResponse, proxy: Upstream | undefined, fail: 
   try {
     // A 407 from an origin would make the browser ask for a proxy password.
     if (status === PROXY_AUTHENTICATION_REQUIRED)
-      throw proxy ? new ProxyFailed('proxy_refused_user', proxy.name) : new Failed('bad_answer');
+      throw proxy ? new ProxyFailedError('proxy_refused_user', proxy.name) : new FailedError('bad_answer');
     response.sendDate = false;
     const headers = endToEnd(incoming.rawHeaders);
     if (isChunked(pair)) headers.push('Transfer-Encoding', 'chunked');
     response.writeHead(status, incoming.statusMessage, headers);
   } catch (error) {
     incoming.destroy();
-    fail(error instanceof Failed ? error : new Failed('bad_answer', error));
+    fail(error instanceof FailedError ? error : new FailedError('bad_answer', error));
     return;
   }
   // The parser first emits the body bytes that arrived together with the head.
@@ -243,7 +243,7 @@ export function sendErrorResponse(request: IncomingMessage, response: ServerResp
     return;
   }
   const reply = errorResponse(error);
-  if (error instanceof RefusedError || (error instanceof Failed && error.kind === 'bad_request'))
+  if (error instanceof RefusedError || (error instanceof FailedError && error.kind === 'bad_request'))
     sendPage(request, response, reply);
   else abortConnection(request.socket, reply, endingOf(error));
 }
@@ -267,7 +267,7 @@ type Ending = 'reset' | 'end' | 'malformed';
 
 /** How to end the browser's connection, to match what the host did. */
 function endingOf(error: unknown): Ending {
-  if (error instanceof Failed) return error.kind === 'bad_answer' ? 'malformed' : 'reset';
+  if (error instanceof FailedError) return error.kind === 'bad_answer' ? 'malformed' : 'reset';
   if (!(error instanceof Error && 'code' in error)) return 'reset';
   if (typeof error.code === 'string' && error.code.startsWith('HPE_')) return 'malformed';
   // If `syscall` is absent, Node itself reports ECONNRESET: the host closed the connection without a response. After a

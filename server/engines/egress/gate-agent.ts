@@ -43,9 +43,9 @@ export class GateAgent extends Agent {
 
   /** Closes the idle connections to other targets. */
   keepOnly(target: Target | undefined): void {
-    const kept = target && this.getName({ host: target.hostname, port: target.port });
+    const keptName = target && this.getName({ host: target.hostname, port: target.port });
     for (const [name, sockets] of Object.entries(this.freeSockets)) {
-      if (name === kept) continue;
+      if (name === keptName) continue;
       for (const socket of sockets ?? []) socket.destroy();
     }
   }
@@ -58,10 +58,10 @@ export class GateAgent extends Agent {
 
   async #open(target: Target, upstream: Upstream | undefined): Promise<Socket> {
     const { signal } = this.#closing;
-    const make = (): RequestSocket => new RequestSocket(this.#bigReads);
+    const createSocket = (): RequestSocket => new RequestSocket(this.#bigReads);
     const socket = upstream
-      ? await this.#gate.openProxy(upstream, target, make, signal)
-      : await this.#gate.open(target, make, signal);
+      ? await this.#gate.openProxy(upstream, target, createSocket, signal)
+      : await this.#gate.open(target, createSocket, signal);
     this.#sockets.add(socket);
     socket.once('close', () => this.#sockets.delete(socket));
     if (this.#closing.signal.aborted) socket.destroy();

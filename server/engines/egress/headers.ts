@@ -20,14 +20,14 @@ const NEVER_REMOVED = new Set(['authorization', 'content-length', 'content-type'
 
 /** Runs for every plain request and response, so it avoids allocations. */
 export function endToEnd(raw: RawHeaders, alsoWithout?: string): string[] {
-  const named = namedInConnection(raw);
-  const kept: string[] = [];
+  const namedHeaders = namedInConnection(raw);
+  const keptHeaders: string[] = [];
   for (let index = 0; index + 1 < raw.length; index += 2) {
     const name = raw[index] ?? '';
     const lower = name.toLowerCase();
-    if (lower !== alsoWithout && !isDropped(lower, named)) kept.push(name, raw[index + 1] ?? '');
+    if (lower !== alsoWithout && !isDropped(lower, namedHeaders)) keptHeaders.push(name, raw[index + 1] ?? '');
   }
-  return kept;
+  return keptHeaders;
 }
 
 const isDropped = (name: string, connectionNames: ReadonlySet<string>): boolean =>
@@ -54,13 +54,14 @@ export function framing(raw: RawHeaders): Framing {
 }
 
 function values(raw: RawHeaders, lowerName: string): readonly string[] {
-  const found: string[] = [];
+  const matchingValues: string[] = [];
   for (let index = 0; index + 1 < raw.length; index += 2) {
     const name = raw[index] ?? '';
     // Comparing the length first is faster.
-    if (name.length === lowerName.length && name.toLowerCase() === lowerName) found.push((raw[index + 1] ?? '').trim());
+    if (name.length === lowerName.length && name.toLowerCase() === lowerName)
+      matchingValues.push((raw[index + 1] ?? '').trim());
   }
-  return found;
+  return matchingValues;
 }
 
 /** For any other method, Node sends a chunked body if there is no Content-Length. */
@@ -69,10 +70,10 @@ const METHODS_WITHOUT_BODY = new Set(['GET', 'HEAD', 'DELETE', 'OPTIONS', 'TRACE
 /** Returns the headers of a request as they are sent to its server. */
 export function requestHeaders(method: string, host: string, raw: RawHeaders): string[] {
   const rest = endToEnd(raw, 'host');
-  const body = framing(raw);
-  const chunked = body === 'chunked' ? ['Transfer-Encoding', 'chunked'] : [];
+  const bodyFraming = framing(raw);
+  const chunkedHeader = bodyFraming === 'chunked' ? ['Transfer-Encoding', 'chunked'] : [];
   const needsLength =
-    body === 'none' && !METHODS_WITHOUT_BODY.has(method) && values(raw, 'content-length').length === 0;
+    bodyFraming === 'none' && !METHODS_WITHOUT_BODY.has(method) && values(raw, 'content-length').length === 0;
   // A browser without a proxy sends `Connection: keep-alive` at this position.
   return [
     'Host',
@@ -80,7 +81,7 @@ export function requestHeaders(method: string, host: string, raw: RawHeaders): s
     'Connection',
     'keep-alive',
     ...rest,
-    ...chunked,
+    ...chunkedHeader,
     ...(needsLength ? ['Content-Length', '0'] : []),
   ];
 }

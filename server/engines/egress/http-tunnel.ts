@@ -1,6 +1,6 @@
 // Client side of an HTTP proxy: CONNECT and Proxy-Authorization.
 import type { Socket } from 'node:net';
-import { Failed, ProxyFailed } from './failure.ts';
+import { FailedError, ProxyFailedError } from './failure.ts';
 import { ClosedWithoutResponse, readResponse } from './read-response.ts';
 import type { Target } from './target.ts';
 import type { Upstream } from './upstream.ts';
@@ -21,8 +21,8 @@ export function proxyAuthorization({ credentials }: Upstream): string | undefine
 
 export async function askForTunnel(socket: Socket, upstream: Upstream, target: Target): Promise<void> {
   const status = await connectStatus(socket, upstream, target);
-  if (status === AUTHENTICATION_REQUIRED) throw new ProxyFailed('proxy_refused_user', upstream.name);
-  if (status < 200 || status > 299) throw new Failed('host_not_reached');
+  if (status === AUTHENTICATION_REQUIRED) throw new ProxyFailedError('proxy_refused_user', upstream.name);
+  if (status < 200 || status > 299) throw new FailedError('host_not_reached');
 }
 
 /**
@@ -31,16 +31,18 @@ export async function askForTunnel(socket: Socket, upstream: Upstream, target: T
  */
 export async function connectStatus(socket: Socket, upstream: Upstream, target: Target): Promise<number> {
   const authority = authorityOf(target);
-  const user = proxyAuthorization(upstream);
+  const authorization = proxyAuthorization(upstream);
   const lines = [`CONNECT ${authority} HTTP/1.1`, `Host: ${authority}`, 'Proxy-Connection: keep-alive'];
-  socket.write(`${[...lines, ...(user ? [`Proxy-Authorization: ${user}`] : [])].join('\r\n')}${HEAD_END}`);
+  socket.write(
+    `${[...lines, ...(authorization ? [`Proxy-Authorization: ${authorization}`] : [])].join('\r\n')}${HEAD_END}`,
+  );
   return readResponse(socket, HEAD_BYTES_MAX, bytes => {
     const end = bytes.indexOf(HEAD_END);
     if (end < 0) return undefined;
     const status = STATUS_LINE.exec(bytes.subarray(0, end + HEAD_END.length).toString('latin1'))?.[1];
-    if (status === undefined) throw new Failed('bad_answer');
+    if (status === undefined) throw new FailedError('bad_answer');
     return { value: Number(status), used: end + HEAD_END.length };
   }).catch(error => {
-    throw error instanceof ClosedWithoutResponse ? new Failed('host_not_reached', error) : error;
+    throw error instanceof ClosedWithoutResponse ? new FailedError('host_not_reached', error) : error;
   });
 }

@@ -75,8 +75,8 @@ export class OutboundConnections {
     for (const connection of this.#open) {
       const bytes = bytesOf(connection);
       if (bytes !== connection.bytes) Object.assign(connection, { bytes, sinceMs: nowMs });
-      const halfClosed = connection.socket.readableEnded || connection.socket.writableEnded;
-      if (nowMs - connection.sinceMs >= (halfClosed ? halfClosedIdleMs : idleMs)) connection.socket.destroy();
+      const isHalfClosed = connection.socket.readableEnded || connection.socket.writableEnded;
+      if (nowMs - connection.sinceMs >= (isHalfClosed ? halfClosedIdleMs : idleMs)) connection.socket.destroy();
     }
   }
 

@@ -2,7 +2,7 @@
 // An HTTP proxy is asked to connect to a name that does not exist. Any response from a proxy is a success, unless it
 // refuses the credentials.
 import { withTimeout } from '../../kit/wait.ts';
-import { Failed, ProxyFailed } from './failure.ts';
+import { FailedError, ProxyFailedError } from './failure.ts';
 import { connectStatus } from './http-tunnel.ts';
 import { reachUpstream, type UpstreamConnection, type UpstreamOptions } from './reach-upstream.ts';
 import { greetSocks } from './socks5.ts';
@@ -12,17 +12,21 @@ import type { Upstream } from './upstream.ts';
 /** If the proxy is down, the creation of a session must fail within ten seconds. */
 const PROBE_MS = 8_000;
 /** RFC 6761: `.invalid` never resolves. */
-const UNRESOLVABLE = { hostname: 'berth-probe.invalid', port: 443 };
+const UNRESOLVABLE_TARGET = { hostname: 'berth-probe.invalid', port: 443 };
 /** Statuses with which web servers respond to CONNECT. Proxies respond with other statuses. */
 const WEB_SERVER_STATUSES: ReadonlySet<number> = new Set([400, 405, 501]);
 
-/** Rejects with ProxyFailed, or with RefusedError if the session may not reach the proxy's address. */
+/** Rejects with ProxyFailedError, or with RefusedError if the session may not reach the proxy's address. */
 export async function probeUpstream(upstream: Upstream, options: UpstreamOptions, signal: AbortSignal): Promise<void> {
   try {
     await withTimeout(PROBE_MS, 'a proxy to answer', inner => probe(upstream, options, inner), signal);
   } catch (error) {
-    if (signal.aborted || error instanceof ProxyFailed || !isFailure(error)) throw error;
-    throw new ProxyFailed(error.name === 'WaitExpired' ? 'proxy_timed_out' : 'proxy_unreachable', upstream.name, error);
+    if (signal.aborted || error instanceof ProxyFailedError || !isFailure(error)) throw error;
+    throw new ProxyFailedError(
+      error.name === 'WaitExpired' ? 'proxy_timed_out' : 'proxy_unreachable',
+      upstream.name,
+      error,
+    );
   }
 }
 
@@ -31,9 +35,9 @@ export async function probeUpstream(upstream: Upstream, options: UpstreamOptions
  * which does not exist, so the second is the proxy's own address.
  */
 async function probe(upstream: Upstream, options: UpstreamOptions, signal: AbortSignal): Promise<void> {
-  for (const target of [UNRESOLVABLE, { hostname: upstream.hostname, port: upstream.port }])
+  for (const target of [UNRESOLVABLE_TARGET, { hostname: upstream.hostname, port: upstream.port }])
     if (await tryTarget(upstream, target, options, signal)) return;
-  throw new ProxyFailed('proxy_unreachable', upstream.name);
+  throw new ProxyFailedError('proxy_unreachable', upstream.name);
 }
 
 async function tryTarget(
@@ -61,13 +65,13 @@ async function requestTunnel(upstream: Upstream, target: Target, { socket }: Ups
     return true;
   }
   const status = await connectStatus(socket, upstream, target).catch(ignoreHangUp);
-  if (status === 407) throw new ProxyFailed('proxy_refused_user', upstream.name);
-  if (status !== undefined && WEB_SERVER_STATUSES.has(status)) throw new ProxyFailed('not_a_proxy', upstream.name);
+  if (status === 407) throw new ProxyFailedError('proxy_refused_user', upstream.name);
+  if (status !== undefined && WEB_SERVER_STATUSES.has(status)) throw new ProxyFailedError('not_a_proxy', upstream.name);
   return status !== undefined;
 }
 
 function ignoreHangUp(error: unknown): undefined {
-  if (!(error instanceof Failed && error.kind === 'host_not_reached')) throw error;
+  if (!(error instanceof FailedError && error.kind === 'host_not_reached')) throw error;
 }
 
 const isFailure = (error: unknown): error is Error => error instanceof Error && error.name !== 'Refused';

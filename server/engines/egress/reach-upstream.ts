@@ -6,7 +6,7 @@ import { WaitExpired, withTimeout } from '../../kit/wait.ts';
 import type { Address } from './address.ts';
 import { addressesOf } from './addresses.ts';
 import { dial } from './dial.ts';
-import { Failed, ProxyFailed, RefusedError } from './failure.ts';
+import { FailedError, ProxyFailedError, RefusedError } from './failure.ts';
 import { askForTunnel } from './http-tunnel.ts';
 import type { EgressLimits } from './limits.ts';
 import type { Resolve } from './resolve.ts';
@@ -96,16 +96,16 @@ async function encrypt(raw: Socket, upstream: Upstream, limits: EgressLimits, si
     return socket;
   } catch (error) {
     socket.destroy();
-    throw error instanceof WaitExpired ? error : new ProxyFailed('proxy_not_trusted', upstream.name, error);
+    throw error instanceof WaitExpired ? error : new ProxyFailedError('proxy_not_trusted', upstream.name, error);
   }
 }
 
 function failureOf(upstream: Upstream, error: unknown): unknown {
-  if (error instanceof RefusedError || error instanceof ProxyFailed) return error;
+  if (error instanceof RefusedError || error instanceof ProxyFailedError) return error;
   const isTimeout =
-    error instanceof WaitExpired || (error instanceof Failed && /^(connect|name)_timed_out$/.test(error.kind));
-  if (isTimeout) return new ProxyFailed('proxy_timed_out', upstream.name, error);
+    error instanceof WaitExpired || (error instanceof FailedError && /^(connect|name)_timed_out$/.test(error.kind));
+  if (isTimeout) return new ProxyFailedError('proxy_timed_out', upstream.name, error);
   // The proxy works, but could not reach this host.
-  if (error instanceof Failed && error.kind === 'host_not_reached') return error;
-  return new ProxyFailed('proxy_unreachable', upstream.name, error);
+  if (error instanceof FailedError && error.kind === 'host_not_reached') return error;
+  return new ProxyFailedError('proxy_unreachable', upstream.name, error);
 }

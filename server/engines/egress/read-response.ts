@@ -2,7 +2,7 @@
 // and puts any bytes after the response back into the socket.
 import type { Socket } from 'node:net';
 import { guardListener } from '../../kit/guard.ts';
-import { Failed } from './failure.ts';
+import { FailedError } from './failure.ts';
 
 export interface Parsed<T> {
   readonly value: T;
@@ -24,7 +24,7 @@ export function readResponse<T>(
   let bytes: Buffer = Buffer.alloc(0);
   const tryParse = (): void => {
     const parsed = parse(bytes);
-    if (!parsed && bytes.length > bytesMax) throw new Failed('bad_answer');
+    if (!parsed && bytes.length > bytesMax) throw new FailedError('bad_answer');
     if (!parsed) return;
     stop();
     if (parsed.used < bytes.length) socket.unshift(bytes.subarray(parsed.used));
@@ -39,7 +39,7 @@ export function readResponse<T>(
     tryParse();
   });
   const onEnd = (): void =>
-    reject(bytes.length === 0 ? new ClosedWithoutResponse('the connection was closed') : new Failed('bad_answer'));
+    reject(bytes.length === 0 ? new ClosedWithoutResponse('the connection was closed') : new FailedError('bad_answer'));
   const stop = (): void => {
     socket.off('readable', onReadable).off('end', onEnd).off('close', onEnd).off('error', reject);
   };

@@ -10,7 +10,7 @@ const PIECE_BYTES_FIRST = 16 * 1024;
  * Shared by all sockets for their first reads, because a separate buffer for each small response would cause garbage
  * collections. The data is copied out in the same turn of the event loop.
  */
-const SHARED = Buffer.allocUnsafeSlow(PIECE_BYTES_FIRST);
+const SHARED_BUFFER = Buffer.allocUnsafeSlow(PIECE_BYTES_FIRST);
 const PIECE_BYTES_MAX = 256 * 1024;
 const GROWTH = 4;
 
@@ -21,7 +21,8 @@ interface Splice {
 }
 
 /** Returns a chunk that stays valid after this turn of the event loop. */
-const copyIfShared = (chunk: Uint8Array): Uint8Array => (chunk.buffer === SHARED.buffer ? Buffer.from(chunk) : chunk);
+const copyIfShared = (chunk: Uint8Array): Uint8Array =>
+  chunk.buffer === SHARED_BUFFER.buffer ? Buffer.from(chunk) : chunk;
 
 export class RequestSocket extends Socket {
   readonly #bigReads: BigReads;
@@ -31,28 +32,28 @@ export class RequestSocket extends Socket {
 
   constructor(bigReads: BigReads) {
     let memory: Buffer | undefined;
-    let from = 0;
+    let offset = 0;
     const pushFirst = (piece: Uint8Array): boolean => {
       if (this.bytesRead >= PIECE_BYTES_FIRST)
         memory = Buffer.allocUnsafeSlow(PIECE_BYTES_FIRST * (piece.length === PIECE_BYTES_FIRST ? GROWTH : 1));
       return this.push(piece);
     };
     const push = (count: number): boolean => {
-      if (!memory) return pushFirst(copyIfShared(SHARED.subarray(0, count)));
-      const isFull = from === 0 && count === memory.length;
-      const mayContinue = this.push(memory.subarray(from, from + count));
-      from = this.readableLength === 0 && this.#isFlushed() ? 0 : from + count;
+      if (!memory) return pushFirst(copyIfShared(SHARED_BUFFER.subarray(0, count)));
+      const isFull = offset === 0 && count === memory.length;
+      const mayContinue = this.push(memory.subarray(offset, offset + count));
+      offset = this.readableLength === 0 && this.#isFlushed() ? 0 : offset + count;
       const bytes = isFull ? Math.min(PIECE_BYTES_MAX, memory.length * GROWTH) : memory.length;
-      if (bytes > memory.length || memory.length - from < memory.length / 2) {
+      if (bytes > memory.length || memory.length - offset < memory.length / 2) {
         memory = Buffer.allocUnsafeSlow(bytes);
-        from = 0;
+        offset = 0;
       }
       return mayContinue;
     };
     super({
       allowHalfOpen: true,
       onread: {
-        buffer: () => this.#splice?.down.buffer ?? memory?.subarray(from) ?? SHARED,
+        buffer: () => this.#splice?.down.buffer ?? memory?.subarray(offset) ?? SHARED_BUFFER,
         callback: (count, filledBuffer) =>
           this.#splice ? onSpliced(this.#splice, copyIfShared(filledBuffer.subarray(0, count))) : push(count),
       },
@@ -77,9 +78,9 @@ export class RequestSocket extends Socket {
 
 function onSpliced(splice: Splice, piece: Uint8Array): boolean {
   if (splice.left === 0) return false;
-  const wanted = piece.subarray(0, splice.left);
-  splice.left -= wanted.length;
-  const mayContinue = splice.down.write(wanted);
+  const splicedBytes = piece.subarray(0, splice.left);
+  splice.left -= splicedBytes.length;
+  const mayContinue = splice.down.write(splicedBytes);
   if (splice.left > 0) return mayContinue;
   splice.done();
   return false;

@@ -5,7 +5,7 @@ import { Resolver } from 'node:dns/promises';
 import type { Clock } from '../../kit/clock.ts';
 import { SingleFlight } from '../../kit/single-flight.ts';
 import { withTimeout } from '../../kit/wait.ts';
-import { Failed } from './failure.ts';
+import { FailedError } from './failure.ts';
 
 /** Returns the addresses of a name (lower case, punycode, no trailing dot). Rejects with Failed when there are none. */
 export type Resolve = (hostname: string) => Promise<readonly string[]>;
@@ -62,9 +62,9 @@ export function createResolver({ hosts, clock, servers, waits }: ResolverOptions
 }
 
 async function query(resolver: Resolver, hostname: string, otherFamilyMs: number): Promise<ResolvedHost> {
-  const four = resolver.resolve4(hostname, { ttl: true });
-  const six = resolver.resolve6(hostname, { ttl: true });
-  const answers = await waitForBoth(four, six, otherFamilyMs);
+  const ipv4Query = resolver.resolve4(hostname, { ttl: true });
+  const ipv6Query = resolver.resolve6(hostname, { ttl: true });
+  const answers = await waitForBoth(ipv4Query, ipv6Query, otherFamilyMs);
   const records = answers.flatMap(answer => (answer.status === 'fulfilled' ? answer.value : []));
   if (records.length === 0) throw failure(answers);
   return {
@@ -75,12 +75,12 @@ async function query(resolver: Resolver, hostname: string, otherFamilyMs: number
 
 /** Waits for both results. If one succeeds and the other then takes too long, returns only the first. */
 async function waitForBoth<T>(
-  one: Promise<T>,
+  firstFamily: Promise<T>,
   secondFamily: Promise<T>,
   otherFamilyMs: number,
 ): Promise<PromiseSettledResult<T>[]> {
-  const both = Promise.allSettled([one, secondFamily]);
-  const first = await Promise.any([one, secondFamily]).then(
+  const both = Promise.allSettled([firstFamily, secondFamily]);
+  const first = await Promise.any([firstFamily, secondFamily]).then(
     value => ({ status: 'fulfilled', value }) as const,
     () => undefined,
   );
@@ -90,10 +90,10 @@ async function waitForBoth<T>(
 
 const TIMED_OUT = ['ETIMEOUT', 'EAI_AGAIN', 'ETIMEDOUT'];
 
-function failure(answers: readonly PromiseSettledResult<unknown>[]): Failed {
+function failure(answers: readonly PromiseSettledResult<unknown>[]): FailedError {
   const reasons = answers.flatMap(answer => (answer.status === 'rejected' ? [answer.reason] : []));
   const isTimeout = reasons.some(reason => TIMED_OUT.includes(String(reason?.code)));
-  return new Failed(isTimeout ? 'name_timed_out' : 'name_not_resolved', reasons[0]);
+  return new FailedError(isTimeout ? 'name_timed_out' : 'name_not_resolved', reasons[0]);
 }
 
 /** Caches the addresses of names for their time to live. When full, removes the oldest entry. */

@@ -17,8 +17,8 @@ export function routes(rules: readonly RouteRule[]): EgressPolicy['routeTo'] {
     by,
   }));
   return hostname => {
-    const by = compiled.find(rule => rule.matches(hostname))?.by;
-    return by === 'direct' ? undefined : by;
+    const chosenRoute = compiled.find(rule => rule.matches(hostname))?.by;
+    return chosenRoute === 'direct' ? undefined : chosenRoute;
   };
 }
 
@@ -38,15 +38,16 @@ const WRITTEN_OUT_MAX = 4 * PATTERN_INSTRUCTIONS_MAX;
  * are not examined.
  */
 export function patternErrors(patterns: ReadonlyArray<string | undefined>): ReadonlyArray<string | undefined> {
-  let left = PATTERN_INSTRUCTIONS_MAX;
+  let remainingInstructions = PATTERN_INSTRUCTIONS_MAX;
   return patterns.map(pattern => {
-    if (pattern === undefined || left < 0) return undefined;
+    if (pattern === undefined || remainingInstructions < 0) return undefined;
     try {
-      left -= writtenOutLength(pattern) > WRITTEN_OUT_MAX ? Number.POSITIVE_INFINITY : compile(pattern).programSize();
+      remainingInstructions -=
+        writtenOutLength(pattern) > WRITTEN_OUT_MAX ? Number.POSITIVE_INFINITY : compile(pattern).programSize();
     } catch (error) {
       return error instanceof Error ? error.message : String(error);
     }
-    return left < 0 ? TOO_LARGE : undefined;
+    return remainingInstructions < 0 ? TOO_LARGE : undefined;
   });
 }
 

@@ -57,7 +57,7 @@ const REFUSED_RANGES: ReadonlyArray<readonly [AddressRule, readonly string[]]> =
   ['reserved', ['0.0.0.0/8', '240.0.0.0/4']],
 ];
 
-const TABLE: ReadonlyArray<readonly [AddressRule, Range]> = REFUSED_RANGES.flatMap(([rule, texts]) =>
+const REFUSED_TABLE: ReadonlyArray<readonly [AddressRule, Range]> = REFUSED_RANGES.flatMap(([rule, texts]) =>
   texts.map((text): readonly [AddressRule, Range] => [rule, rangeOf(text)]),
 );
 
@@ -137,8 +137,8 @@ export function addressRules(allow: readonly AddressRange[], machine: ThisMachin
 
 /** The rule that refuses an address; undefined for a public address. Ignores embedded addresses. */
 export function ruleOf(address: Address): AddressRule | undefined {
-  const found = TABLE.find(([, refused]) => covers(refused, address, 0));
-  if (found) return found[0];
+  const refusedEntry = REFUSED_TABLE.find(([, refused]) => covers(refused, address, 0));
+  if (refusedEntry) return refusedEntry[0];
   if (address.family === 6 && !GLOBAL_6.some(open => covers(open, address, 0))) return 'reserved';
   return undefined;
 }
@@ -146,12 +146,12 @@ export function ruleOf(address: Address): AddressRule | undefined {
 /** The IPv4 addresses embedded in an IPv6 address. `::` and `::1` have none. */
 export function embeddedAddresses(address: Address): readonly Address[] {
   if (address.family === 4 || isZeroOrOne(address.bytes)) return [];
-  const found = EMBEDDINGS.filter(embedding => covers(embedding.of, address, 0)).flatMap(embedding => {
+  const ipv4Addresses = EMBEDDINGS.filter(embedding => covers(embedding.of, address, 0)).flatMap(embedding => {
     const inner = extract(address.bytes, embedding.at, embedding.inverted);
     return embedding.optional && inner.bytes[0] === 0 ? [] : [inner];
   });
   const isatap = ISATAP.some(mark => mark.every((byte, index) => address.bytes[8 + index] === byte));
-  return isatap ? [...found, extract(address.bytes, LAST_FOUR)] : found;
+  return isatap ? [...ipv4Addresses, extract(address.bytes, LAST_FOUR)] : ipv4Addresses;
 }
 
 const isZeroOrOne = (bytes: Uint8Array): boolean =>

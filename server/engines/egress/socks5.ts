@@ -1,6 +1,6 @@
 // Client side of SOCKS5 (RFC 1928), with authentication by user name and password (RFC 1929). The proxy resolves names.
 import type { Socket } from 'node:net';
-import { Failed, ProxyFailed } from './failure.ts';
+import { FailedError, ProxyFailedError } from './failure.ts';
 import { readResponse } from './read-response.ts';
 import type { Target } from './target.ts';
 import type { Upstream } from './upstream.ts';
@@ -17,12 +17,13 @@ const TEXT_BYTES_MAX = 255;
 export async function greetSocks(socket: Socket, upstream: Upstream): Promise<void> {
   const methods = upstream.credentials ? [NO_AUTHENTICATION, USER_AND_PASSWORD] : [NO_AUTHENTICATION];
   socket.write(Buffer.from([VERSION, methods.length, ...methods]));
-  const chosen = await readPair(socket, VERSION);
-  if (chosen === NO_AUTHENTICATION) return;
-  if (chosen !== USER_AND_PASSWORD || !upstream.credentials) throw new ProxyFailed('proxy_refused_user', upstream.name);
+  const chosenMethod = await readPair(socket, VERSION);
+  if (chosenMethod === NO_AUTHENTICATION) return;
+  if (chosenMethod !== USER_AND_PASSWORD || !upstream.credentials)
+    throw new ProxyFailedError('proxy_refused_user', upstream.name);
   const { username, password } = upstream.credentials;
   socket.write(Buffer.concat([Buffer.from([1]), lengthPrefixed(username), lengthPrefixed(password.reveal())]));
-  if ((await readPair(socket, 1)) !== 0) throw new ProxyFailed('proxy_refused_user', upstream.name);
+  if ((await readPair(socket, 1)) !== 0) throw new ProxyFailedError('proxy_refused_user', upstream.name);
 }
 
 export async function socksTunnel(socket: Socket, upstream: Upstream, target: Target): Promise<void> {
@@ -32,13 +33,13 @@ export async function socksTunnel(socket: Socket, upstream: Upstream, target: Ta
     const length = replyLength(bytes, upstream);
     return length !== undefined && bytes.length >= length ? { value: bytes[1], used: length } : undefined;
   });
-  if (reply !== 0) throw new Failed('host_not_reached');
+  if (reply !== 0) throw new FailedError('host_not_reached');
 }
 
 /** Reads a reply of two bytes, version and value, and returns the value. */
 function readPair(socket: Socket, version: number): Promise<number> {
   return readResponse(socket, 2, bytes => {
-    if (bytes[0] !== version) throw new Failed('bad_answer');
+    if (bytes[0] !== version) throw new FailedError('bad_answer');
     return bytes[1] === undefined ? undefined : { value: bytes[1], used: 2 };
   });
 }
@@ -48,14 +49,14 @@ function readPair(socket: Socket, version: number): Promise<number> {
  * be shorter.
  */
 function replyLength(bytes: Buffer, upstream: Upstream): number | undefined {
-  if (bytes[0] !== undefined && bytes[0] !== VERSION) throw new ProxyFailed('proxy_unreachable', upstream.name);
+  if (bytes[0] !== undefined && bytes[0] !== VERSION) throw new ProxyFailedError('proxy_unreachable', upstream.name);
   if (bytes[1] !== undefined && bytes[1] !== 0) return 2;
-  const [, , , kind, first] = bytes;
-  if (kind === undefined || first === undefined) return undefined;
-  if (kind === ADDRESS_TYPE.address4) return 10;
-  if (kind === ADDRESS_TYPE.address6) return 22;
-  if (kind === ADDRESS_TYPE.name) return 7 + first;
-  throw new Failed('bad_answer');
+  const [, , , addressType, nameLength] = bytes;
+  if (addressType === undefined || nameLength === undefined) return undefined;
+  if (addressType === ADDRESS_TYPE.address4) return 10;
+  if (addressType === ADDRESS_TYPE.address6) return 22;
+  if (addressType === ADDRESS_TYPE.name) return 7 + nameLength;
+  throw new FailedError('bad_answer');
 }
 
 function encodeAddress({ hostname, address }: Target): Buffer {

@@ -35,10 +35,10 @@ export function splice({ incoming, response, outgoing }: ProxiedResponse): boole
   // Bytes in the socket's buffer are not parsed yet, so it is not known how many of them belong to the body.
   if (!sockets || sockets.outside.readableLength > 0) return false;
   const { outside, browser } = sockets;
-  const left = Number(incoming.headers['content-length']) - incoming.readableLength;
-  const early: unknown = incoming.read();
-  if (Buffer.isBuffer(early)) browser.write(early);
-  outside.spliceTo(browser, left, () => {
+  const remainingBytes = Number(incoming.headers['content-length']) - incoming.readableLength;
+  const earlyBytes: unknown = incoming.read();
+  if (Buffer.isBuffer(earlyBytes)) browser.write(earlyBytes);
+  outside.spliceTo(browser, remainingBytes, () => {
     response.end();
     outgoing.destroy();
   });

@@ -39,22 +39,22 @@ export function thisMachine({
   publicPort,
   interfaces = networkInterfaces,
 }: ThisMachineOptions): ThisMachine {
-  let known: ReadonlySet<string> = new Set();
+  let interfaceKeys: ReadonlySet<string> = new Set();
   let nextReadMs = Number.NEGATIVE_INFINITY;
   const isOwn = (address: Address): boolean => {
     if (clock.monotonicMs() >= nextReadMs) {
       nextReadMs = clock.monotonicMs() + INTERFACES_MS;
       const texts = Object.values(interfaces()).flatMap(entries => entries?.map(entry => entry.address) ?? []);
-      known = new Set(texts.map(keyOfText));
+      interfaceKeys = new Set(texts.map(keyOfText));
     }
-    return isLoopback(address) || isUnspecified(address) || known.has(keyOf(address));
+    return isLoopback(address) || isUnspecified(address) || interfaceKeys.has(keyOf(address));
   };
-  const listening = listeners.map(({ host, port }) => ({ address: parseAddress(host), port }));
+  const parsedListeners = listeners.map(({ host, port }) => ({ address: parseAddress(host), port }));
   return {
     has: (address, port, local) =>
       port !== publicPort && (isOwn(address) || (local !== undefined && keyOfText(local) === keyOf(address))),
     listens: (address, port) =>
-      listening.some(listener => {
+      parsedListeners.some(listener => {
         if (listener.port !== port) return false;
         // A listener whose host is a name is treated as listening on all addresses, because the name's addresses are
         // not known here.

@@ -38,10 +38,10 @@ export function join(browser: Socket, remote: Socket): void {
   else remote.pipe(browser);
 }
 
-function propagateClose(source: Socket, to: Socket): void {
-  source.once('error', () => reset(to));
+function propagateClose(source: Socket, destination: Socket): void {
+  source.once('error', () => reset(destination));
   // Data from `source` that is still buffered in `to` must be written first.
-  source.once('close', () => to.destroySoon());
+  source.once('close', () => destination.destroySoon());
 }
 
 /**

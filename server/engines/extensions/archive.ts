@@ -45,16 +45,19 @@ export interface ArchiveLocation {
 }
 
 /** Calls `onFile` for each entry in turn, in archive order. */
-export async function eachFile(place: ArchiveLocation, onFile: (file: ArchivedFile) => Promise<void>): Promise<void> {
-  const zip = await openZip(place);
-  const bounds = new SizeLimit(place.end - place.start);
-  const seen = new SeenNames();
+export async function eachFile(
+  location: ArchiveLocation,
+  onFile: (file: ArchivedFile) => Promise<void>,
+): Promise<void> {
+  const zip = await openZip(location);
+  const sizeLimit = new SizeLimit(location.end - location.start);
+  const seenNames = new SeenNames();
   try {
     if (zip.entryCount > ENTRIES_MAX) throw tooManyEntries(zip.entryCount);
     for await (const entry of zip.eachEntry()) {
-      const file = checkEntry(zip, entry, bounds);
+      const file = checkEntry(zip, entry, sizeLimit);
       if (!file) continue;
-      seen.add(file.path, file.isFolder);
+      seenNames.add(file.path, file.isFolder);
       await onFile(file);
     }
   } catch (error) {
@@ -88,14 +91,14 @@ class FileRange extends RandomAccessReader {
   }
 }
 
-function checkEntry(zip: ZipFile, entry: Entry, bounds: SizeLimit): ArchivedFile | undefined {
+function checkEntry(zip: ZipFile, entry: Entry, sizeLimit: SizeLimit): ArchivedFile | undefined {
   const name = getFileNameLowLevel(entry.generalPurposeBitFlag, entry.fileNameRaw, entry.extraFields, true);
   const path = entryPath(name);
   const isFolder = name.endsWith('/');
   assertSupported(name, entry, isFolder);
   if (!path) return undefined;
-  bounds.addDeclared(entry.uncompressedSize);
-  return { path, isFolder, read: () => inflate(zip, entry, bounds) };
+  sizeLimit.addDeclared(entry.uncompressedSize);
+  return { path, isFolder, read: () => inflate(zip, entry, sizeLimit) };
 }
 
 function assertSupported(name: string, entry: Entry, isFolder: boolean): void {
@@ -113,19 +116,20 @@ function assertSupported(name: string, entry: Entry, isFolder: boolean): void {
     throw refusal('special_file', `${quoted} is not a regular file or folder`, 'Remove it from the package.');
 }
 
-async function inflate(zip: ZipFile, entry: Entry, bounds: SizeLimit): Promise<Readable> {
+async function inflate(zip: ZipFile, entry: Entry, sizeLimit: SizeLimit): Promise<Readable> {
   const stream = await zip.openReadStreamPromise(entry);
-  let sum = 0;
-  const counted = new Transform({
+  let checksumSoFar = 0;
+  const checkedStream = new Transform({
     transform: (chunk: Buffer, _, callback) => {
-      sum = crc32(chunk, sum);
-      callback(bounds.addInflated(chunk.length), chunk);
+      checksumSoFar = crc32(chunk, checksumSoFar);
+      callback(sizeLimit.addInflated(chunk.length), chunk);
     },
-    flush: callback => callback(sum === entry.crc32 ? null : new Error('the checksum of an entry does not match')),
+    flush: callback =>
+      callback(checksumSoFar === entry.crc32 ? null : new Error('the checksum of an entry does not match')),
   });
-  stream.on('error', error => counted.destroy(error));
-  counted.on('close', () => stream.destroy());
-  return stream.pipe(counted);
+  stream.on('error', error => checkedStream.destroy(error));
+  checkedStream.on('close', () => stream.destroy());
+  return stream.pipe(checkedStream);
 }
 
 /** Limits the number of inflated bytes of an archive, both in total and relative to the size of the archive. */

@@ -61,7 +61,7 @@ async function verifiedKey(header: Buffer, archive: ArchiveLocation): Promise<Bu
     const key = parts.find(({ number }) => number === FIELD.key)?.bytes;
     const signature = parts.find(({ number }) => number === FIELD.signature)?.bytes;
     if (!key || !signature || !idOf(key).equals(id)) continue;
-    if (await verifies(keyOf(key), signature, signedData, archive)) return Buffer.from(key);
+    if (await isSignatureValid(keyOf(key), signature, signedData, archive)) return Buffer.from(key);
     throw badSignature('it was changed after it was signed');
   }
   throw badSignature('it is not signed with the key of the extension');
@@ -85,16 +85,16 @@ function readKey(der: Buffer): KeyObject {
   }
 }
 
-async function verifies(
+async function isSignatureValid(
   key: KeyObject,
   signature: Buffer,
   signedData: Buffer,
   archive: ArchiveLocation,
 ): Promise<boolean> {
-  const length = Buffer.alloc(4);
-  length.writeUInt32LE(signedData.length);
+  const lengthPrefix = Buffer.alloc(4);
+  lengthPrefix.writeUInt32LE(signedData.length);
   const verify = createVerify('sha256');
-  for (const part of [Buffer.from('CRX3 SignedData\0'), length, signedData]) verify.update(part);
+  for (const part of [Buffer.from('CRX3 SignedData\0'), lengthPrefix, signedData]) verify.update(part);
   if (archive.end > archive.start)
     await pipeline(createReadStream(archive.path, { start: archive.start, end: archive.end - 1 }), verify);
   return verify.verify(key, signature);
@@ -129,5 +129,5 @@ function readFields(buffer: Buffer): readonly Field[] {
   return fields;
 }
 
-const badSignature = (what: string) =>
-  refusal('crx_signature', `the header of the .crx is invalid: ${what}`, 'Download or pack it again.');
+const badSignature = (problem: string) =>
+  refusal('crx_signature', `the header of the .crx is invalid: ${problem}`, 'Download or pack it again.');

@@ -28,16 +28,16 @@ export interface ExtensionInfo {
 }
 
 export class ExtensionPackages {
-  readonly #scratch: string;
+  readonly #scratchFolder: string;
 
   /** `scratch`: a folder for temporary copies of packages. */
   constructor(scratch: string) {
-    this.#scratch = scratch;
+    this.#scratchFolder = scratch;
   }
 
   /** Removes files that a killed server left behind. */
   async recover(): Promise<void> {
-    await rm(this.#scratch, { recursive: true, force: true });
+    await rm(this.#scratchFolder, { recursive: true, force: true });
   }
 
   /** Reads the whole package. Throws a Fault with the reason if the package cannot be used. */
@@ -48,8 +48,8 @@ export class ExtensionPackages {
 
   /** Unpacks the package to `extensions/<name>` of a box to which no client has connected yet. */
   async unpack(body: Readable, box: string, name: string, signal: AbortSignal): Promise<ExtensionInfo> {
-    await mkdir(this.#scratch, { recursive: true, mode: 0o700 });
-    const path = join(this.#scratch, randomUUID());
+    await mkdir(this.#scratchFolder, { recursive: true, mode: 0o700 });
+    const path = join(this.#scratchFolder, randomUUID());
     try {
       await pipeline(body, createWriteStream(path, { flags: 'wx', mode: 0o600 }), { signal });
       const { archive, publicKey } = await openEnvelope(path);
@@ -68,19 +68,19 @@ export class ExtensionPackages {
 
 async function manifestOf(archive: ArchiveLocation): Promise<Manifest> {
   let manifest: Manifest | undefined;
-  let elsewhere: string | undefined;
+  let folderWithManifest: string | undefined;
   await eachFile(archive, async file => {
     if (isManifest(file)) manifest = readManifest(await readManifestBytes(await file.read()));
     else if (!file.isFolder) {
-      if (file.path.length === 2 && file.path[1] === MANIFEST) elsewhere ??= file.path[0];
+      if (file.path.length === 2 && file.path[1] === MANIFEST) folderWithManifest ??= file.path[0];
       for await (const _ of await file.read()); // Reading counts the bytes and checks the checksum.
     }
   });
   if (manifest) return manifest;
-  if (elsewhere !== undefined)
+  if (folderWithManifest !== undefined)
     throw refusal(
       'manifest_not_at_root',
-      `${MANIFEST} is in the folder ${JSON.stringify(elsewhere)}`,
+      `${MANIFEST} is in the folder ${JSON.stringify(folderWithManifest)}`,
       'Pack the contents of that folder, not the folder itself.',
     );
   throw refusal('manifest_missing', `it has no ${MANIFEST}`, 'Put one at its root.');
@@ -107,9 +107,9 @@ const isManifest = ({ path, isFolder }: ArchivedFile): boolean =>
 
 function infoOf(
   { name, version, manifestVersion, hasServiceWorker, members }: Manifest,
-  signer?: Buffer,
+  signerKey?: Buffer,
 ): ExtensionInfo {
-  const key = signer ?? (typeof members.key === 'string' ? Buffer.from(members.key, 'base64') : undefined);
+  const key = signerKey ?? (typeof members.key === 'string' ? Buffer.from(members.key, 'base64') : undefined);
   return { name, version, manifestVersion, hasServiceWorker, ...(key ? { ownId: idOf(key) } : {}) };
 }
 
@@ -139,7 +139,7 @@ async function makeFolder(box: string, name: string): Promise<string> {
 async function unpack(
   archive: ArchiveLocation,
   folder: string,
-  signer: Buffer | undefined,
+  signerKey: Buffer | undefined,
   signal: AbortSignal,
 ): Promise<Manifest> {
   let manifest: Manifest | undefined;
@@ -152,7 +152,7 @@ async function unpack(
     if (isManifest(file)) {
       const bytes = await readManifestBytes(await file.read());
       manifest = readManifest(bytes);
-      await writeFile(path, signer ? withKey(manifest, signer) : bytes, { flag: 'wx', mode: 0o644 });
+      await writeFile(path, signerKey ? withKey(manifest, signerKey) : bytes, { flag: 'wx', mode: 0o644 });
     } else await pipeline(await file.read(), createWriteStream(path, { flags: 'wx', mode: 0o644 }), { signal });
     await chmod(path, 0o644);
   });
@@ -171,8 +171,8 @@ async function makeFolders(folder: string, path: readonly string[], createdFolde
 }
 
 /** Adds the key of the .crx header to the manifest, so that the extension has the id that follows from this key. */
-const withKey = ({ members }: Manifest, signer: Buffer): string =>
-  JSON.stringify({ ...members, key: signer.toString('base64') });
+const withKey = ({ members }: Manifest, signerKey: Buffer): string =>
+  JSON.stringify({ ...members, key: signerKey.toString('base64') });
 
 function ignoreExisting(error: unknown): void {
   if (!(error instanceof Error) || !('code' in error) || error.code !== 'EEXIST') throw error;

@@ -24,5 +24,5 @@ export type Reason =
   | 'manifest_version'
   | 'manifest_field';
 
-export const refusal = (why: Reason, what: string, advice: string): Fault<'invalid_file'> =>
-  new Fault('invalid_file', `The extension cannot be used: ${what}.`, { advice, details: { reason: why } });
+export const refusal = (why: Reason, problem: string, advice: string): Fault<'invalid_file'> =>
+  new Fault('invalid_file', `The extension cannot be used: ${problem}.`, { advice, details: { reason: why } });

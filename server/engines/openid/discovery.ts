@@ -56,8 +56,8 @@ async function endpoint(json: JsonObject, name: string, check: CheckAddress): Pr
 }
 
 function algorithmsIn(json: JsonObject): readonly string[] {
-  const named = json.id_token_signing_alg_values_supported;
-  const known = ALGORITHMS.filter(one => Array.isArray(named) && named.includes(one));
+  const supportedAlgorithms = json.id_token_signing_alg_values_supported;
+  const known = ALGORITHMS.filter(one => Array.isArray(supportedAlgorithms) && supportedAlgorithms.includes(one));
   if (known.length > 0) return known;
   throw new OpenIdError('The provider does not sign ID tokens with a supported public-key algorithm.');
 }

@@ -25,13 +25,13 @@ export type Send = (call: Call) => Promise<CallOutcome>;
 
 export async function fetchJson(
   send: Send,
-  what: string,
+  description: string,
   call: Omit<Call, 'deadlineMs' | 'maxResponseBytes'>,
 ): Promise<{ readonly status: number; readonly json: JsonObject }> {
   const headers = { accept: 'application/json', ...call.headers };
   const response = await send({ ...call, headers, deadlineMs: DEADLINE_MS, maxResponseBytes: BYTES_MAX });
-  if (response.kind === 'failed') throw new OpenIdError(`${what} could not be read. ${response.words}`);
+  if (response.kind === 'failed') throw new OpenIdError(`${description} could not be read. ${response.words}`);
   const json = parseJson(response.body);
-  if (!isObject(json)) throw new OpenIdError(`${what} is not a JSON object.`);
+  if (!isObject(json)) throw new OpenIdError(`${description} is not a JSON object.`);
   return { status: response.status, json };
 }

@@ -29,21 +29,21 @@ export class KeySets {
   /** Returns a function that finds the key that an ID token names. */
   of(jwksUri: string): JWTVerifyGetKey {
     return async (header, token) => {
-      const known = await this.#set(jwksUri, KEPT_MS);
+      const cachedSet = await this.#set(jwksUri, KEPT_MS);
       try {
-        return await known.get(header, token);
+        return await cachedSet.get(header, token);
       } catch (error) {
         if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
-        const fresh = await this.#set(jwksUri, REFETCH_AFTER_MS);
-        return fresh.get(header, token);
+        const refetchedSet = await this.#set(jwksUri, REFETCH_AFTER_MS);
+        return refetchedSet.get(header, token);
       }
     };
   }
 
-  async #set(jwksUri: string, notOlderMs: number): Promise<KeySet> {
+  async #set(jwksUri: string, ageMsMax: number): Promise<KeySet> {
     const known = this.#sets.get(jwksUri);
     const nowMs = this.#clock.monotonicMs();
-    if (known && nowMs - known.readAtMs < notOlderMs) return known;
+    if (known && nowMs - known.readAtMs < ageMsMax) return known;
     const { status, json } = await fetchJson(this.#send, 'The keys of the provider', { method: 'GET', url: jwksUri });
     if (status !== 200)
       throw new OpenIdError(`The request for the keys of the provider returned the status ${status}.`);

@@ -50,7 +50,7 @@ export class RelyingParty {
     return outcomeOf(async () => {
       const { idToken, accessToken } = await this.#exchange(provider, client, grant);
       const { payload, algorithm } = await this.#verify(provider, client, idToken);
-      this.#check(payload, client, grant);
+      this.#checkClaims(payload, client, grant);
       checkAccessToken(payload, algorithm, accessToken);
       const { name, auth_time: authTime, sub: subject }: Readonly<Record<string, unknown>> = payload;
       if (typeof subject !== 'string' || subject === '' || subject.length > SUBJECT_CHARACTERS_MAX)
@@ -108,7 +108,7 @@ export class RelyingParty {
     }
   }
 
-  #check(payload: JWTPayload, { id }: Client, { nonce, maxAge }: CodeGrant): void {
+  #checkClaims(payload: JWTPayload, { id }: Client, { nonce, maxAge }: CodeGrant): void {
     const now = this.#clock.now().getTime() / 1000;
     if (payload.nonce !== nonce) throw claimInvalid('nonce');
     const hasOtherAudiences = Array.isArray(payload.aud) && payload.aud.length > 1;
@@ -130,14 +130,14 @@ const claimInvalid = (claim: string): OpenIdError => new OpenIdError(`The ID tok
 function checkAccessToken({ at_hash: hash }: JWTPayload, algorithm: string, accessToken: string | undefined): void {
   if (hash === undefined) return;
   const bits = algorithm === 'EdDSA' ? '512' : algorithm.slice(-3);
-  const whole = createHash(`sha${bits}`)
+  const tokenDigest = createHash(`sha${bits}`)
     .update(accessToken ?? '')
     .digest();
-  if (hash !== whole.subarray(0, whole.length / 2).toString('base64url')) throw claimInvalid('at_hash');
+  if (hash !== tokenDigest.subarray(0, tokenDigest.length / 2).toString('base64url')) throw claimInvalid('at_hash');
 }
 
 const basicAuthorization = (id: string, secret: string): string =>
-  `Basic ${Buffer.from(`${encoded(id)}:${encoded(secret)}`).toString('base64')}`;
+  `Basic ${Buffer.from(`${formEncode(id)}:${formEncode(secret)}`).toString('base64')}`;
 
 /** Encodes a client id or secret (RFC 6749, 2.3.1). */
-const encoded = (text: string): string => new URLSearchParams({ a: text }).toString().slice(2);
+const formEncode = (text: string): string => new URLSearchParams({ a: text }).toString().slice(2);

@@ -125,11 +125,11 @@ export const readArchived = (
 async function* decrypt({ body, checksum, seal }: SealedArchive): AsyncGenerator<Buffer, void> {
   const hash = createHash('sha256');
   const opener = new Opener(seal.key, seal.name);
-  const plain = createZstdDecompress({ chunkSize: UNPACKED_CHUNK_BYTES });
-  const finished = pipeline(body, (bytes: AsyncIterable<Buffer>) => updateHash(bytes, hash), opener, plain);
+  const unpackedStream = createZstdDecompress({ chunkSize: UNPACKED_CHUNK_BYTES });
+  const finished = pipeline(body, (bytes: AsyncIterable<Buffer>) => updateHash(bytes, hash), opener, unpackedStream);
   finished.catch(() => {});
   try {
-    yield* plain;
+    yield* unpackedStream;
   } catch {
     // `finished` rejects with the cause. The error caught here says only that the stream was closed, so it is ignored.
   }

@@ -29,7 +29,7 @@ export const TAR_LIMITS: TarLimits = { bytes: 1024 ** 3, entries: 50_000 };
  * Maximum number of entries that are read, as a multiple of the allowed number of files. Otherwise a folder full of
  * skipped entries would be read without end.
  */
-const SEEN_PER_STORED = 4;
+const READ_PER_STORED_MAX = 4;
 /** Bytes that an entry may take besides its content: its header, the pax header of a long name, and padding. */
 const OVERHEAD_BYTES = 4096;
 const NAME_BYTES_MAX = 1024;
@@ -92,7 +92,7 @@ export async function* checkedFiles(
     if (problem || exclude?.(entry.name)) continue;
     stats.entries++;
     stats.bytes += entry.size;
-    assertWithin(stats, limits);
+    assertWithinLimits(stats, limits);
     yield { name: `${prefix}${entry.name}`, size: entry.size, body: entry.body };
   }
 }
@@ -129,15 +129,16 @@ export async function* tarOf(files: ReadonlyMap<string, Buffer>): AsyncGenerator
 }
 
 async function* limitedEntries(source: AsyncIterable<Buffer>, limits: TarLimits): AsyncGenerator<TarEntry, void> {
-  const seenMax = SEEN_PER_STORED * limits.entries;
-  let seen = 0;
-  for await (const entry of readTarEntries(source, limits.bytes + seenMax * OVERHEAD_BYTES)) {
-    if (++seen > seenMax) throw new TarRefusedError(`the archive has more than ${seenMax} entries`);
+  const readEntriesMax = READ_PER_STORED_MAX * limits.entries;
+  let readEntries = 0;
+  for await (const entry of readTarEntries(source, limits.bytes + readEntriesMax * OVERHEAD_BYTES)) {
+    if (++readEntries > readEntriesMax)
+      throw new TarRefusedError(`the archive has more than ${readEntriesMax} entries`);
     yield entry;
   }
 }
 
-function assertWithin({ bytes, entries }: TarStats, limits: TarLimits): void {
+function assertWithinLimits({ bytes, entries }: TarStats, limits: TarLimits): void {
   if (bytes > limits.bytes) throw new TarRefusedError(`the archive has more than ${limits.bytes} bytes`);
   if (entries > limits.entries) throw new TarRefusedError(`the archive has more than ${limits.entries} files`);
 }
@@ -148,9 +149,11 @@ function problemOf({ name, kind }: TarEntry): string | undefined {
   if (/[\0-\x1f\x7f\uFFFD]/.test(name)) return 'has a name with invalid characters';
   const segments = name.split('/');
   if (segments.length > DEPTH_MAX) return `is nested more than ${DEPTH_MAX} levels deep`;
-  if (segments.some(step => step === '' || step === '.' || step === '..')) return 'has an invalid path';
-  const [profile, kept] = segments;
+  if (segments.some(segment => segment === '' || segment === '.' || segment === '..')) return 'has an invalid path';
+  const [profile, storedEntry] = segments;
   const isStoredPart =
-    profile === 'Default' && STORED_ENTRIES.some(known => known === kept) && (kept !== 'Network' || isCookieFile(name));
+    profile === 'Default' &&
+    STORED_ENTRIES.some(known => known === storedEntry) &&
+    (storedEntry !== 'Network' || isCookieFile(name));
   return isStoredPart ? undefined : 'is not one of the stored parts of a profile';
 }

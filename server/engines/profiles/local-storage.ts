@@ -66,13 +66,13 @@ function encode(text: string): Buffer {
 
 /** Returns a protocol buffer with field 1, the time of the last change, and field 2, the number of bytes. */
 function metaOf(now: Date, bytes: number): Buffer {
-  const modified = BigInt(now.getTime()) * 1000n + EPOCH_MICROSECONDS;
-  return Buffer.concat([Buffer.of(0x08), bigVarint(modified), Buffer.of(0x10), bigVarint(BigInt(bytes))]);
+  const modifiedMicroseconds = BigInt(now.getTime()) * 1000n + EPOCH_MICROSECONDS;
+  return Buffer.concat([Buffer.of(0x08), bigVarint(modifiedMicroseconds), Buffer.of(0x10), bigVarint(BigInt(bytes))]);
 }
 
 function bigVarint(value: bigint): Buffer {
   const bytes: number[] = [];
-  let left = value;
-  for (; left >= 128n; left >>= 7n) bytes.push(Number(left & 0x7fn) | 0x80);
-  return Buffer.from([...bytes, Number(left)]);
+  let remaining = value;
+  for (; remaining >= 128n; remaining >>= 7n) bytes.push(Number(remaining & 0x7fn) | 0x80);
+  return Buffer.from([...bytes, Number(remaining)]);
 }

@@ -93,8 +93,8 @@ export class Profiles {
 
   /** Packs the staged profile. If it is already packed, returns the earlier result. */
   async pack(staging: Staging, seal: Seal, signal: AbortSignal): Promise<PackedArchive> {
-    const done = await staging.packed();
-    if (done) return { ...done, checksum: Buffer.from(done.checksum, 'hex') };
+    const earlierRecord = await staging.packed();
+    if (earlierRecord) return { ...earlierRecord, checksum: Buffer.from(earlierRecord.checksum, 'hex') };
     await staging.discardArchive();
     const names = await staging.storedNames();
     const options = { folder: staging.profile, names, file: staging.archiveFile, seal };

@@ -29,7 +29,7 @@ export class Sealer extends Transform {
   constructor(key: DataKey, name: string) {
     super();
     const salt = randomBytes(SALT_BYTES);
-    this.#key = streamKey(key, salt, name);
+    this.#key = deriveStreamKey(key, salt, name);
     this.push(Buffer.concat([MAGIC, salt]));
   }
 
@@ -89,7 +89,7 @@ export class Opener extends Transform {
   #readHead(): void {
     if (this.#streamKey || this.#buffered.length < HEAD_BYTES) return;
     if (!this.#buffered.read(MAGIC.length).equals(MAGIC)) throw new SealError('the data is not sealed');
-    this.#streamKey = streamKey(this.#key, this.#buffered.read(SALT_BYTES), this.#name);
+    this.#streamKey = deriveStreamKey(this.#key, this.#buffered.read(SALT_BYTES), this.#name);
   }
 
   #open(sealed: Buffer, isLast: boolean): void {
@@ -116,7 +116,7 @@ function attempt(callback: TransformCallback, work: () => void): void {
   }
 }
 
-const streamKey = (key: DataKey, salt: Buffer, name: string): Buffer =>
+const deriveStreamKey = (key: DataKey, salt: Buffer, name: string): Buffer =>
   Buffer.from(hkdfSync('sha256', key.reveal(), salt, name, 32));
 
 function nonceOf(number: number, isLast: boolean): Buffer {

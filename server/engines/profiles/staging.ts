@@ -4,7 +4,7 @@
 // after a crash.
 import { lstat, mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isCode, moveDurably, writeSynced } from '../../kit/durable.ts';
+import { hasCode, moveDurably, writeSynced } from '../../kit/durable.ts';
 import { reason } from '../../kit/fault.ts';
 import { STORED_ENTRIES } from './checked-tar.ts';
 
@@ -48,10 +48,10 @@ export class Staging {
 
   /** The sealed cookies; undefined if none were copied. */
   async readCookies(): Promise<Buffer | undefined> {
-    const found = await lstat(this.cookiesFile).catch(undefinedIfMissing);
-    if (!found) return undefined;
-    if (found.size > COOKIES_BYTES_MAX)
-      throw new Error(`the staged cookies have ${found.size} bytes; the limit is ${COOKIES_BYTES_MAX}`);
+    const stats = await lstat(this.cookiesFile).catch(undefinedIfMissing);
+    if (!stats) return undefined;
+    if (stats.size > COOKIES_BYTES_MAX)
+      throw new Error(`the staged cookies have ${stats.size} bytes; the limit is ${COOKIES_BYTES_MAX}`);
     return readFile(this.cookiesFile);
   }
 
@@ -80,8 +80,8 @@ export class Staging {
     if (!(await isFolder(join(this.profile, 'Default')))) return [];
     const names: string[] = [];
     for (const name of STORED_ENTRIES) {
-      const found = await lstat(join(this.profile, 'Default', name)).catch(undefinedIfMissing);
-      if (found?.isFile() || found?.isDirectory()) names.push(`Default/${name}`);
+      const stats = await lstat(join(this.profile, 'Default', name)).catch(undefinedIfMissing);
+      if (stats?.isFile() || stats?.isDirectory()) names.push(`Default/${name}`);
     }
     return names;
   }
@@ -92,8 +92,8 @@ export class Staging {
   }
 
   /** Records that the archive is complete, and removes the profile, which is not encrypted. */
-  async recordPacked(note: PackedRecord): Promise<void> {
-    await this.#write('packed.json', Buffer.from(JSON.stringify(note)));
+  async recordPacked(newRecord: PackedRecord): Promise<void> {
+    await this.#write('packed.json', Buffer.from(JSON.stringify(newRecord)));
     await this.#remove(this.profile);
   }
 
@@ -111,10 +111,10 @@ export class Staging {
 
   async #write(name: string, bytes: Buffer): Promise<void> {
     const file = join(this.#folder, name);
-    const fresh = `${file}.new`;
-    await rm(fresh, { force: true });
-    await writeSynced(fresh, handle => handle.writeFile(bytes));
-    await moveDurably(fresh, file);
+    const temporaryFile = `${file}.new`;
+    await rm(temporaryFile, { force: true });
+    await writeSynced(temporaryFile, handle => handle.writeFile(bytes));
+    await moveDurably(temporaryFile, file);
   }
 
   async #exists(name: string): Promise<boolean> {
@@ -139,6 +139,6 @@ const isPackedRecord = (value: unknown): value is PackedRecord =>
   typeof value.checksum === 'string';
 
 function undefinedIfMissing(error: unknown): undefined {
-  if (isCode(error, 'ENOENT') || isCode(error, 'ENOTDIR')) return undefined;
+  if (hasCode(error, 'ENOENT') || hasCode(error, 'ENOTDIR')) return undefined;
   throw new Error(`the staging folder cannot be read: ${reason(error)}`, { cause: error });
 }

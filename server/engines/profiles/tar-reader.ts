@@ -87,8 +87,8 @@ class Blocks {
     const block = await this.#readExactly(BLOCK_BYTES);
     if (!block.every(byte => byte === 0)) return parseHeader(block);
     do {
-      const behind = this.#buffered.read(this.#buffered.length);
-      if (behind.some(byte => byte !== 0)) throw new TarError('the tar archive has data after its end marker');
+      const trailingBytes = this.#buffered.read(this.#buffered.length);
+      if (trailingBytes.some(byte => byte !== 0)) throw new TarError('the tar archive has data after its end marker');
     } while (await this.#readMore());
     return undefined;
   }
@@ -101,10 +101,10 @@ class Blocks {
   }
 
   async *body(size: number): AsyncGenerator<Buffer, void> {
-    for (let left = size; left > 0; ) {
+    for (let remaining = size; remaining > 0; ) {
       if (this.#buffered.length === 0 && !(await this.#readMore())) throw new TarTruncatedError();
-      const part = this.#buffered.read(Math.min(left, this.#buffered.length));
-      left -= part.length;
+      const part = this.#buffered.read(Math.min(remaining, this.#buffered.length));
+      remaining -= part.length;
       yield part;
     }
   }
@@ -166,17 +166,17 @@ function text(field: Buffer): string {
 
 /** Parses records of the form "LENGTH KEY=VALUE\n". The length includes its own digits. */
 function parsePax(bytes: Buffer): ReadonlyMap<string, string> {
-  const found = new Map<string, string>();
+  const values = new Map<string, string>();
   for (let at = 0; at < bytes.length; ) {
     const blank = bytes.indexOf(0x20, at);
     const length = wholeNumber(blank < 0 ? undefined : bytes.toString('latin1', at, blank));
     const record = bytes.toString('utf8', blank + 1, at + length - 1);
     const equals = record.indexOf('=');
     if (length <= blank - at || equals < 0) throw new TarError('a pax header is invalid');
-    found.set(record.slice(0, equals), record.slice(equals + 1));
+    values.set(record.slice(0, equals), record.slice(equals + 1));
     at += length;
   }
-  return found;
+  return values;
 }
 
 function wholeNumber(digits: string | undefined): number {

@@ -6,11 +6,11 @@ const OCTAL_MAX = 8 ** 11;
 
 /** The header of a file. The content follows, then `tarPadding`. */
 export function tarHeader(name: string, size: number): Buffer {
-  const short = Buffer.byteLength(name) <= NAME_BYTES && size < OCTAL_MAX;
-  if (short) return header(name, size, '0');
+  const hasShortHeader = Buffer.byteLength(name) <= NAME_BYTES && size < OCTAL_MAX;
+  if (hasShortHeader) return header(name, size, '0');
   const pax = Buffer.from(`${record('path', name)}${record('size', String(size))}`);
-  const own = header('long', Math.min(size, OCTAL_MAX - 1), '0');
-  return Buffer.concat([header('pax', pax.length, 'x'), pax, tarPadding(pax.length), own]);
+  const fileHeader = header('long', Math.min(size, OCTAL_MAX - 1), '0');
+  return Buffer.concat([header('pax', pax.length, 'x'), pax, tarPadding(pax.length), fileHeader]);
 }
 
 export const tarPadding = (size: number): Buffer => Buffer.alloc((BLOCK_BYTES - (size % BLOCK_BYTES)) % BLOCK_BYTES);
@@ -36,9 +36,9 @@ function header(name: string, size: number, kind: string): Buffer {
 
 /** Returns a record of the form "LENGTH KEY=VALUE\n". The length includes its own digits. */
 function record(key: string, value: string): string {
-  const rest = ` ${key}=${value}\n`;
-  const bytes = Buffer.byteLength(rest);
+  const suffix = ` ${key}=${value}\n`;
+  const bytes = Buffer.byteLength(suffix);
   let length = bytes + String(bytes).length;
   if (bytes + String(length).length !== length) length = bytes + String(length).length;
-  return `${length}${rest}`;
+  return `${length}${suffix}`;
 }

@@ -20,8 +20,8 @@ export interface BacklogLimits {
 export class Backlog {
   readonly #sessionMax: number;
   readonly #hostMax: number;
-  readonly #sessions = new Map<string, number>();
-  readonly #full = new Set<string>();
+  readonly #bytesBySession = new Map<string, number>();
+  readonly #fullSessions = new Set<string>();
   #bytes = 0;
   #isFull = false;
 
@@ -36,25 +36,25 @@ export class Backlog {
 
   /** Called with the change in bytes: positive when data is written, negative when it is stored. */
   grow(session: string, bytes: number): void {
-    const left = (this.#sessions.get(session) ?? 0) + bytes;
-    if (left > 0) this.#sessions.set(session, left);
-    else this.#sessions.delete(session);
+    const remainingBytes = (this.#bytesBySession.get(session) ?? 0) + bytes;
+    if (remainingBytes > 0) this.#bytesBySession.set(session, remainingBytes);
+    else this.#bytesBySession.delete(session);
     this.#bytes += bytes;
     this.#isFull = isFull(this.#isFull, this.#bytes, this.#hostMax);
-    if (isFull(this.#full.has(session), left, this.#sessionMax)) this.#full.add(session);
-    else this.#full.delete(session);
+    if (isFull(this.#fullSessions.has(session), remainingBytes, this.#sessionMax)) this.#fullSessions.add(session);
+    else this.#fullSessions.delete(session);
   }
 
   /** Whether segments of the session may be held back. */
   mayHoldBack(session: string): boolean {
-    const waitingBytes = this.#sessions.get(session) ?? 0;
+    const waitingBytes = this.#bytesBySession.get(session) ?? 0;
     return waitingBytes < this.#sessionMax * HOLD_BACK_BELOW && this.#bytes < this.#hostMax * HOLD_BACK_BELOW;
   }
 
   isFullFor(session: string): boolean {
-    return this.#isFull || this.#full.has(session);
+    return this.#isFull || this.#fullSessions.has(session);
   }
 }
 
-const isFull = (before: boolean, bytes: number, max: number): boolean =>
-  before ? bytes > max * RESUME_BELOW : bytes >= max;
+const isFull = (wasFull: boolean, bytes: number, max: number): boolean =>
+  wasFull ? bytes > max * RESUME_BELOW : bytes >= max;

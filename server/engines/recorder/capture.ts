@@ -21,7 +21,7 @@ const SCREENCAST: JsonObject = { format: 'jpeg', quality: 70 };
  * is painted. With one frame, a change that immediately followed another was lost if the acknowledgement was late. Two
  * frames cost no more (measured).
  */
-const IN_FLIGHT = 2;
+const FRAMES_IN_FLIGHT = 2;
 /**
  * Number of frames in flight while there are viewers. Quick successive changes are then shown without restarting the
  * screencast. Each restart costs a frame (on a busy machine, a change between two restarts was shown 300 ms late).
@@ -89,15 +89,15 @@ export interface CaptureOptions {
 export class Capture implements Closeable {
   readonly #options: CaptureOptions;
   readonly #closing = new AbortController();
-  readonly #listening: Closeable;
+  readonly #subscription: Closeable;
   #isPulsing = false;
-  #running = false;
+  #isRunning = false;
   #streak = 0;
   #streakNeeded = STREAK_MIN;
   #pulseCount = 0;
-  #last: Buffer | undefined;
-  #frames = 0;
-  #inFlight = IN_FLIGHT;
+  #lastJpeg: Buffer | undefined;
+  #frameCount = 0;
+  #inFlight = FRAMES_IN_FLIGHT;
   /** Resolves when the last frame has been handled. Frames are handled in order. */
   #handling: Promise<unknown> = Promise.resolve();
   #framesBegun = 0;
@@ -112,20 +112,20 @@ export class Capture implements Closeable {
    * For the last acknowledgements of this run: when each was sent, and how many frames had been handled by then. Newest
    * last.
    */
-  #acknowledged: Array<{ readonly atMs: number; readonly done: number }> = [];
+  #ackHistory: Array<{ readonly atMs: number; readonly done: number }> = [];
   #dueMs = Number.NEGATIVE_INFINITY;
   /** The number of frames received before the last navigation. */
   #framesBeforeNavigation: number | undefined;
-  #starts = 0;
+  #startCount = 0;
   #restartMs = RESTART_MIN_MS;
-  #frameMs = Number.NEGATIVE_INFINITY;
+  #arrivedMs = Number.NEGATIVE_INFINITY;
   /** Paint time of the newest frame, by the browser's clock. */
   #newestMs = Number.NEGATIVE_INFINITY;
-  #acknowledgedMs = Number.NEGATIVE_INFINITY;
+  #lastAcknowledgedMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: CaptureOptions) {
     this.#options = options;
-    this.#listening = options.channel.on((method, params, frameBytes) => {
+    this.#subscription = options.channel.on((method, params, frameBytes) => {
       if (method === 'Page.screencastFrame') void this.#frame(params, frameBytes);
       else if (method === 'Page.screencastVisibilityChanged') options.onVisibility(params.visible === true);
       else if (method === 'Page.frameNavigated') this.#navigated(params);
@@ -139,23 +139,23 @@ export class Capture implements Closeable {
   close(): void {
     if (this.#closing.signal.aborted) return;
     this.#closing.abort(new Error('the capture is closed'));
-    void this.#listening.close();
+    void this.#subscription.close();
     if (this.#hasBegun && !this.#options.channel.isGone) this.#options.channel.post('Page.stopScreencast');
   }
 
   /** Call when the first viewer has arrived or the last one has left. */
   viewersChanged(): void {
     if (this.#closing.signal.aborted || this.#inFlight === this.#inFlightTarget) return;
-    if (this.#running) this.#stop();
+    if (this.#isRunning) this.#stop();
     this.#start();
   }
 
   /** Captures a frame even if the page has not changed. */
   refresh(): void {
     if (this.#closing.signal.aborted) return;
-    this.#last = undefined;
+    this.#lastJpeg = undefined;
     if (!this.#hasBegun) return this.#start();
-    if (!this.#running) return; // Between two pulses: the next one shows a frame.
+    if (!this.#isRunning) return; // Between two pulses: the next one shows a frame.
     this.#stop();
     this.#start();
   }
@@ -166,7 +166,7 @@ export class Capture implements Closeable {
   }
 
   get #hasBegun(): boolean {
-    return this.#starts > 0;
+    return this.#startCount > 0;
   }
 
   /** Starts the screencast, unless it was started before. */
@@ -185,15 +185,15 @@ export class Capture implements Closeable {
   }
 
   #start(): void {
-    this.#running = true;
-    this.#acknowledgedMs = this.#options.clock.monotonicMs();
-    this.#acknowledged = [];
+    this.#isRunning = true;
+    this.#lastAcknowledgedMs = this.#options.clock.monotonicMs();
+    this.#ackHistory = [];
     if (!this.#isAwaitingFrame) this.#framesDoneAtStart = this.#framesDone;
     this.#isAwaitingFrame = true;
     this.#inFlight = this.#inFlightTarget;
-    const start = ++this.#starts;
-    const asked = { ...SCREENCAST, maxFramesInFlight: this.#inFlight };
-    this.#options.channel.send('Page.startScreencast', asked).catch(() => this.#retryStart(start));
+    const start = ++this.#startCount;
+    const startParams = { ...SCREENCAST, maxFramesInFlight: this.#inFlight };
+    this.#options.channel.send('Page.startScreencast', startParams).catch(() => this.#retryStart(start));
   }
 
   /** Tries a failed start again. Chromium refuses to start while a page is being created or replaced (measured). */
@@ -201,12 +201,12 @@ export class Capture implements Closeable {
     await this.#sleep(this.#restartMs);
     this.#restartMs = Math.min(this.#restartMs * 2, RESTART_MAX_MS);
     const isOver = this.#closing.signal.aborted || this.#options.channel.isGone;
-    if (!isOver && start === this.#starts && this.#running) this.#start();
+    if (!isOver && start === this.#startCount && this.#isRunning) this.#start();
   }
 
   #navigated({ frame }: JsonObject): void {
     if (!isObject(frame) || frame.parentId !== undefined) return;
-    this.#framesBeforeNavigation = this.#frames;
+    this.#framesBeforeNavigation = this.#frameCount;
   }
 
   /**
@@ -214,32 +214,32 @@ export class Capture implements Closeable {
    * enabled it.
    */
   async #onLoad(): Promise<void> {
-    if (this.#framesBeforeNavigation === this.#frames) await this.#settle();
+    if (this.#framesBeforeNavigation === this.#frameCount) await this.#settle();
   }
 
   async #frame(params: JsonObject, frameBytes: Buffer | undefined): Promise<void> {
     const run = numberAt(params, 'sessionId');
     if (run <= this.#lastEndedRun) return;
-    if (run > this.#lastRun) this.#acknowledged = [];
+    if (run > this.#lastRun) this.#ackHistory = [];
     const frame = readFrame(params, frameBytes, this.#framesAhead);
     if (!frame || this.#closing.signal.aborted) return;
     this.#lastRun = run;
     this.#isAwaitingFrame = false;
     // Chromium encodes several frames at a time, so an older one may arrive last (measured). It is acknowledged and not shown.
     const isOutdated = frame.browserMs < this.#newestMs;
-    const isNew = !isOutdated && !this.#last?.equals(frame.jpeg);
-    const start = this.#starts;
-    this.#frames++;
+    const isNew = !isOutdated && !this.#lastJpeg?.equals(frame.jpeg);
+    const start = this.#startCount;
+    this.#frameCount++;
     this.#restartMs = RESTART_MIN_MS;
     const paintedMs = this.#recordArrival(frame);
     if (!isOutdated) this.#advance(frame, isNew);
     const dueMs = this.#dueMs;
     const result = isNew ? await this.#handleFrame(frame) : 'kept';
     if (result === 'rejected') this.#discard();
-    await this.#sleep((this.#running ? dueMs : this.#frameMs + this.#periodMs) - this.#options.clock.monotonicMs());
+    await this.#sleep((this.#isRunning ? dueMs : this.#arrivedMs + this.#periodMs) - this.#options.clock.monotonicMs());
     if (this.#closing.signal.aborted) return;
-    if (!this.#running) return this.#start();
-    if (start !== this.#starts) return;
+    if (!this.#isRunning) return this.#start();
+    if (start !== this.#startCount) return;
     const gapMs = this.#acknowledge(run) - paintedMs;
     if (result === 'overmasked' || gapMs > -ARRIVAL_MAX_MS)
       await this.#settle(isNew && this.#isWatched ? SETTLE_WATCHED_MS : SETTLE_MS, result === 'overmasked');
@@ -249,33 +249,33 @@ export class Capture implements Closeable {
   #advance({ browserMs, jpeg }: CapturedFrame, isNew: boolean): void {
     this.#newestMs = browserMs;
     this.#updatePace(isNew);
-    if (this.#isPulsing && this.#running) this.#stop();
-    this.#last = jpeg;
+    if (this.#isPulsing && this.#isRunning) this.#stop();
+    this.#lastJpeg = jpeg;
   }
 
   async #handleFrame(frame: CapturedFrame): Promise<FrameResult> {
     this.#framesBegun++;
     // If `onFrame` rejects, the owner of the capture has already logged the error.
-    const done = this.#handling.then(() => this.#options.onFrame(frame)).catch((): FrameResult => 'kept');
-    this.#handling = done;
-    const result = await done;
+    const handlingResult = this.#handling.then(() => this.#options.onFrame(frame)).catch((): FrameResult => 'kept');
+    this.#handling = handlingResult;
+    const result = await handlingResult;
     this.#framesDone++;
     return result;
   }
 
   /** The value of `ahead` for a frame that arrives now. */
   get #framesAhead(): number {
-    const done = this.#acknowledged.at(-this.#inFlight)?.done ?? this.#framesDoneAtStart;
-    return this.#framesBegun - done + 1;
+    const handledBefore = this.#ackHistory.at(-this.#inFlight)?.done ?? this.#framesDoneAtStart;
+    return this.#framesBegun - handledBefore + 1;
   }
 
   /** Returns when the frame was painted, by the server's monotonic clock, and sets when the next frame is due. */
   #recordArrival(frame: CapturedFrame): number {
-    this.#frameMs = this.#options.clock.monotonicMs();
+    this.#arrivedMs = this.#options.clock.monotonicMs();
     // The rate is an average: after a pause some frames may follow quickly.
-    this.#dueMs = Math.max(this.#frameMs, this.#dueMs + this.#periodMs);
+    this.#dueMs = Math.max(this.#arrivedMs, this.#dueMs + this.#periodMs);
     // Browser and server share the calendar clock, and it is rarely adjusted between painting and arrival.
-    return this.#frameMs - Math.max(0, this.#options.clock.now().getTime() - frame.at.getTime());
+    return this.#arrivedMs - Math.max(0, this.#options.clock.now().getTime() - frame.at.getTime());
   }
 
   /**
@@ -283,33 +283,33 @@ export class Capture implements Closeable {
    * only together with the next change. After a restart, it sends the change at once.
    */
   async #settle(afterMs = SETTLE_MS, isForced = false): Promise<void> {
-    const frames = this.#frames;
+    const frames = this.#frameCount;
     await this.#sleep(afterMs);
-    if (this.#closing.signal.aborted || frames !== this.#frames || !this.#running) return;
-    if (isForced) this.#last = undefined;
+    if (this.#closing.signal.aborted || frames !== this.#frameCount || !this.#isRunning) return;
+    if (isForced) this.#lastJpeg = undefined;
     this.#stop();
     this.#start();
   }
 
   #stop(): void {
-    this.#running = false;
+    this.#isRunning = false;
     this.#lastEndedRun = this.#lastRun;
     this.#options.channel.post('Page.stopScreencast');
   }
 
   /** Forgets the last frame, so that the restart sends a frame even if the page has not changed. */
   #discard(): void {
-    this.#last = undefined;
-    if (this.#running) this.#stop();
+    this.#lastJpeg = undefined;
+    if (this.#isRunning) this.#stop();
   }
 
   /** Acknowledges the frame. Returns the earliest time at which Chromium could send the following frame. */
   #acknowledge(run: number): number {
-    this.#acknowledgedMs = this.#options.clock.monotonicMs();
+    this.#lastAcknowledgedMs = this.#options.clock.monotonicMs();
     this.#options.channel.post('Page.screencastFrameAck', { sessionId: run });
-    const allowed = { atMs: this.#acknowledgedMs, done: this.#framesDone };
-    this.#acknowledged = [...this.#acknowledged, allowed].slice(-this.#inFlight);
-    return this.#acknowledged.at(-this.#inFlight)?.atMs ?? Number.NEGATIVE_INFINITY;
+    const ackEntry = { atMs: this.#lastAcknowledgedMs, done: this.#framesDone };
+    this.#ackHistory = [...this.#ackHistory, ackEntry].slice(-this.#inFlight);
+    return this.#ackHistory.at(-this.#inFlight)?.atMs ?? Number.NEGATIVE_INFINITY;
   }
 
   /**
@@ -322,7 +322,7 @@ export class Capture implements Closeable {
       if (!isNew) this.#leavePulses();
       else if (++this.#pulseCount === PULSES_PROVEN) this.#streakNeeded = STREAK_MIN;
     } else {
-      this.#streak = this.#frameMs - this.#acknowledgedMs < MOTION_MS ? this.#streak + 1 : 0;
+      this.#streak = this.#arrivedMs - this.#lastAcknowledgedMs < MOTION_MS ? this.#streak + 1 : 0;
       if (this.#streak < this.#streakNeeded) return;
       this.#isPulsing = true;
       this.#pulseCount = 0;
@@ -344,7 +344,7 @@ export class Capture implements Closeable {
   }
 
   get #inFlightTarget(): number {
-    return this.#isWatched ? IN_FLIGHT_WATCHED : IN_FLIGHT;
+    return this.#isWatched ? IN_FLIGHT_WATCHED : FRAMES_IN_FLIGHT;
   }
 
   get #periodMs(): number {

@@ -9,7 +9,7 @@ export interface TargetChannel {
   readonly url: string;
   readonly parent: TargetChannel | undefined;
   readonly isGone: boolean;
-  send(method: string, params?: JsonObject, ms?: number): Promise<JsonObject>;
+  send(method: string, params?: JsonObject, timeoutMs?: number): Promise<JsonObject>;
   post(method: string, params?: JsonObject): void;
   /** `frameBytes` is the JPEG of a screencast frame. It replaces `data`. */
   on(listener: (method: string, params: JsonObject, frameBytes?: Buffer) => void): Closeable;

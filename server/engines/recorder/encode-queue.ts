@@ -49,17 +49,17 @@ export class EncodeQueue {
 
   async #runTurn(): Promise<void> {
     await this.#clock.sleep(GATHER_MS);
-    await this.#ffmpeg.inTurn(() => this.#next());
+    await this.#ffmpeg.inTurn(() => this.#encodeNextBatch());
   }
 
-  async #next(): Promise<void> {
+  async #encodeNextBatch(): Promise<void> {
     const batch = this.#takeBatch();
     if (batch.length === 0) return;
-    const closing = whenAllAborted(batch.map(({ signal }) => signal));
+    const abortWatch = whenAllAborted(batch.map(({ signal }) => signal));
     try {
-      await this.#encode(batch, closing.signal);
+      await this.#encode(batch, abortWatch.signal);
     } finally {
-      void closing.close();
+      void abortWatch.close();
     }
   }
 
@@ -69,15 +69,15 @@ export class EncodeQueue {
     const first = this.#queue.find(({ isUrgent }) => isUrgent) ?? this.#queue[0];
     if (!first) return [];
     const others = this.#queue.filter(one => one !== first && isSimilar(one, first));
-    const together = [first, ...others.slice(0, SEGMENTS_PER_PROCESS_MAX - 1)];
-    this.#queue = this.#queue.filter(one => !together.includes(one));
-    return together;
+    const batchSegments = [first, ...others.slice(0, SEGMENTS_PER_PROCESS_MAX - 1)];
+    this.#queue = this.#queue.filter(one => !batchSegments.includes(one));
+    return batchSegments;
   }
 
   async #encode(batch: readonly QueuedSegment[], signal: AbortSignal): Promise<void> {
     try {
-      const all = batch.map(({ footage }) => footage);
-      const fragments = await this.#ffmpeg.encode(all, signal);
+      const footages = batch.map(({ footage }) => footage);
+      const fragments = await this.#ffmpeg.encode(footages, signal);
       for (const [index, fragment] of fragments.entries()) batch[index]?.resolve(fragment);
     } catch (error) {
       if (batch.length > 1 && !signal.aborted && !(error instanceof EncoderMissing)) {

@@ -25,7 +25,7 @@ const SEGMENT_MIN_MS = Math.max(6_000, SEGMENT_MS);
 const STDERR_SHOWN = 500;
 
 /** Converts JPEG's full-range BT.601 to the BT.709 that players expect for HD. Odd sizes are padded by one line. */
-const COLOURS =
+const COLOUR_FILTERS =
   'scale=in_range=full:in_color_matrix=bt601:out_range=tv:out_color_matrix=bt709:flags=fast_bilinear,pad=ceil(iw/2)*2:ceil(ih/2)*2,format=yuv420p';
 /**
  * The picture size for which RATE_KBIT applies. That rate limits a minute of motion to 2 MB. Larger pictures get a
@@ -36,7 +36,7 @@ const RATE_KBIT = 150;
 /** Rate control buffer, which is the budget for the first picture of a segment. It keeps text of 12 px readable. */
 const BUFFER_KBIT = 1_100;
 
-const ENCODE = [
+const ENCODE_OPTIONS = [
   ...['-c:v', 'libx264', '-preset', 'veryfast', '-tune', 'stillimage', '-crf', '27', '-bf', '0'],
   ...['-me_range', '64'], // scrolling moves more than the default of 16 px between frames
   ...['-g', '100000', '-sc_threshold', '0', '-threads', '1'],
@@ -52,11 +52,11 @@ const ENCODE = [
     'pipe:1',
   ],
 ];
-const TIMES = ['-fps_mode', 'passthrough', '-enc_time_base', '1:1000'];
+const TIME_OPTIONS = ['-fps_mode', 'passthrough', '-enc_time_base', '1:1000'];
 
 function rateLimits({ width, height }: Size): readonly string[] {
-  const share = Math.max(1, (width * height) / RATE_PIXELS);
-  const kbit = (rate: number): string => `${Math.round(rate * share)}k`;
+  const rateFactor = Math.max(1, (width * height) / RATE_PIXELS);
+  const kbit = (rate: number): string => `${Math.round(rate * rateFactor)}k`;
   return ['-maxrate', kbit(RATE_KBIT), '-bufsize', kbit(BUFFER_KBIT)];
 }
 
@@ -89,15 +89,17 @@ const spanOf = ({ times }: Footage): number =>
  * Returns the list of journals for ffmpeg's concat demuxer. ffmpeg gets the journals as open descriptors, because it
  * has no access to any folder.
  */
-function listOf(all: readonly Footage[]): string {
-  const entries = all.map((one, index) => `file 'pipe:${FOOTAGE_DESCRIPTOR + index}'\nduration ${spanOf(one)}ms\n`);
+function listOf(footages: readonly Footage[]): string {
+  const entries = footages.map(
+    (one, index) => `file 'pipe:${FOOTAGE_DESCRIPTOR + index}'\nduration ${spanOf(one)}ms\n`,
+  );
   return `ffconcat version 1.0\n${entries.join('')}`;
 }
 
 /** Start of each segment in the concatenated input, in seconds. */
-function keyTimes(all: readonly Footage[]): string {
+function keyTimes(footages: readonly Footage[]): string {
   let atMs = 0;
-  const starts = all.map(one => {
+  const starts = footages.map(one => {
     atMs += spanOf(one);
     return (atMs - spanOf(one)) / 1000;
   });
@@ -127,27 +129,39 @@ export class Ffmpeg {
   readonly #turnWaiters: Array<() => void> = [];
   #running = 0;
 
-  constructor(confine: Confine, path = 'ffmpeg', atOnce = 1) {
+  constructor(confine: Confine, path = 'ffmpeg', processLimit = 1) {
     this.#confine = confine;
     this.#path = path;
-    this.#processesMax = atOnce;
+    this.#processesMax = processLimit;
   }
 
   /** Encodes segments in one process, each as if it were alone. */
-  async encode(all: readonly Footage[], signal?: AbortSignal): Promise<readonly Fragment[]> {
-    const [first] = all;
+  async encode(footages: readonly Footage[], signal?: AbortSignal): Promise<readonly Fragment[]> {
+    const [first] = footages;
     if (!first) return [];
     const opened: FileHandle[] = [];
     try {
-      for (const { path } of all) opened.push(await open(path, 'r'));
-      const [one] = opened;
-      const isAlone = one !== undefined && all.length === 1;
-      const input = isAlone ? { stdin: one, files: [] } : { stdin: [Buffer.from(listOf(all))], files: opened };
-      const [from, keys] = isAlone ? [FROM_SINGLE_FILE, []] : [FROM_LIST, ['-force_key_frames', keyTimes(all)]];
-      const args = [...from, ...TIMES, '-vf', COLOURS, ...keys, ...rateLimits(first.size), ...ENCODE];
-      const counts = all.map(({ times }) => times.length);
+      for (const { path } of footages) opened.push(await open(path, 'r'));
+      const [firstFile] = opened;
+      const isAlone = firstFile !== undefined && footages.length === 1;
+      const input = isAlone
+        ? { stdin: firstFile, files: [] }
+        : { stdin: [Buffer.from(listOf(footages))], files: opened };
+      const [inputOptions, keyFrameOptions] = isAlone
+        ? [FROM_SINGLE_FILE, []]
+        : [FROM_LIST, ['-force_key_frames', keyTimes(footages)]];
+      const args = [
+        ...inputOptions,
+        ...TIME_OPTIONS,
+        '-vf',
+        COLOUR_FILTERS,
+        ...keyFrameOptions,
+        ...rateLimits(first.size),
+        ...ENCODE_OPTIONS,
+      ];
+      const counts = footages.map(({ times }) => times.length);
       const samples = counts.reduce((sum, count) => sum + count, 0);
-      const deadlineMs = ENCODE_MS + ENCODE_EXTRA_SEGMENT_MS * (all.length - 1);
+      const deadlineMs = ENCODE_MS + ENCODE_EXTRA_SEGMENT_MS * (footages.length - 1);
       const fragment = await this.#fragment(args, input, samples, deadlineMs, signal);
       return isAlone ? [fragment] : splitAtKeyFrames(fragment, counts);
     } finally {
@@ -158,7 +172,7 @@ export class Ffmpeg {
   /** Encodes a segment again on a larger canvas: the picture at the top left, the rest black. */
   enlarge(segment: readonly Buffer[], samples: number, canvas: Size, signal?: AbortSignal): Promise<Fragment> {
     const pad = `pad=${canvas.width}:${canvas.height}:0:0,format=yuv420p`;
-    const args = [...FROM_SEGMENT, ...TIMES, '-vf', pad, ...rateLimits(canvas), ...ENCODE];
+    const args = [...FROM_SEGMENT, ...TIME_OPTIONS, '-vf', pad, ...rateLimits(canvas), ...ENCODE_OPTIONS];
     const input = { stdin: segment, files: [] };
     return this.inTurn(() => this.#fragment(args, input, samples, ENCODE_MS, signal));
   }
@@ -209,14 +223,14 @@ export class Ffmpeg {
       child.stdin?.on('error', () => {}); // reported by the exit code
       if (!('fd' in stdin)) for (const part of stdin) child.stdin?.write(part);
       child.stdin?.end();
-      const [code, output, errors] = await Promise.all([
+      const [code, output, stderrBytes] = await Promise.all([
         exited,
         readAll(child.stdout, OUTPUT_BYTES_MAX, stop),
         readAll(child.stderr, STDERR_BYTES_MAX, stop),
       ]);
       signal.throwIfAborted();
       if (code === 0) return output;
-      const message = errors.toString('utf8').slice(-STDERR_SHOWN).trim();
+      const message = stderrBytes.toString('utf8').slice(-STDERR_SHOWN).trim();
       if (code === 127) throw new EncoderMissing(`${this.#path} cannot be run: ${message}`);
       throw new Error(`ffmpeg exited with code ${code}: ${message}`);
     } finally {

@@ -26,11 +26,11 @@ export class BadMedia extends Error {
 
 export function* boxesIn(bytes: Buffer, from = 0, to = bytes.length): Generator<Box> {
   for (let at = from; at + 8 <= to; ) {
-    const short = bytes.readUInt32BE(at);
-    const head = short === 1 ? 16 : 8;
-    const size = short === 1 ? Number(bytes.readBigUInt64BE(at + 8)) : short === 0 ? to - at : short;
-    if (size < head || at + size > to) throw new BadMedia(`a box at ${at} is ${size} bytes long`);
-    yield { type: bytes.toString('latin1', at + 4, at + 8), at, start: at + head, end: at + size };
+    const shortSize = bytes.readUInt32BE(at);
+    const headerBytes = shortSize === 1 ? 16 : 8;
+    const size = shortSize === 1 ? Number(bytes.readBigUInt64BE(at + 8)) : shortSize === 0 ? to - at : shortSize;
+    if (size < headerBytes || at + size > to) throw new BadMedia(`a box at ${at} is ${size} bytes long`);
+    yield { type: bytes.toString('latin1', at + 4, at + 8), at, start: at + headerBytes, end: at + size };
     at += size;
   }
 }
@@ -71,13 +71,13 @@ export function splitAtKeyFrames(
 ): readonly Fragment[] {
   let [sample, byte] = [0, 0];
   return counts.map(count => {
-    const [from, at] = [sample, byte];
+    const [from, firstByte] = [sample, byte];
     sample += count;
-    const piece = { init, sizes: sizes.slice(from, sample), keys: keys.slice(from, sample) };
-    byte += piece.sizes.reduce((sum, size) => sum + size, 0);
-    if (piece.keys.length !== count || piece.keys.some((isKey, index) => isKey !== (index === 0)))
+    const segmentFrames = { init, sizes: sizes.slice(from, sample), keys: keys.slice(from, sample) };
+    byte += segmentFrames.sizes.reduce((sum, size) => sum + size, 0);
+    if (segmentFrames.keys.length !== count || segmentFrames.keys.some((isKey, index) => isKey !== (index === 0)))
       throw new BadMedia(`a segment of ${count} frames does not begin with its only key frame`);
-    return { ...piece, payload: payload.subarray(at, byte) };
+    return { ...segmentFrames, payload: payload.subarray(firstByte, byte) };
   });
 }
 
@@ -98,21 +98,21 @@ interface Sample {
 
 function samplesIn(moof: Buffer, frames: number): Sample[] {
   const trun = boxAt(moof, ['moof', 'traf', 'trun']);
-  const present = moof.readUInt32BE(trun.start) & 0xffffff;
+  const presentFlags = moof.readUInt32BE(trun.start) & 0xffffff;
   const count = moof.readUInt32BE(trun.start + 4);
   if (count !== frames) throw new BadMedia(`expected ${frames} frames, found ${count}`);
-  const firstFlagsAt = trun.start + 8 + (present & DATA_OFFSET ? 4 : 0);
-  const samplesAt = firstFlagsAt + (present & FIRST_FLAGS ? 4 : 0);
-  const step = [DURATION, SIZE, FLAGS, COMPOSITION].filter(flag => present & flag).length * 4;
-  const sizeAt = present & DURATION ? 4 : 0;
-  const flagsAt = sizeAt + (present & SIZE ? 4 : 0);
+  const firstFlagsAt = trun.start + 8 + (presentFlags & DATA_OFFSET ? 4 : 0);
+  const samplesAt = firstFlagsAt + (presentFlags & FIRST_FLAGS ? 4 : 0);
+  const step = [DURATION, SIZE, FLAGS, COMPOSITION].filter(flag => presentFlags & flag).length * 4;
+  const sizeAt = presentFlags & DURATION ? 4 : 0;
+  const flagsAt = sizeAt + (presentFlags & SIZE ? 4 : 0);
   const defaults = defaultSample(moof);
   return Array.from({ length: count }, (_, index) => {
     const at = samplesAt + index * step;
-    const flags = present & FLAGS ? moof.readUInt32BE(at + flagsAt) : defaults.flags;
-    const size = present & SIZE ? moof.readUInt32BE(at + sizeAt) : defaults.size;
+    const flags = presentFlags & FLAGS ? moof.readUInt32BE(at + flagsAt) : defaults.flags;
+    const size = presentFlags & SIZE ? moof.readUInt32BE(at + sizeAt) : defaults.size;
     if (size === undefined) throw new BadMedia('the samples have no sizes');
-    return { size, flags: index === 0 && present & FIRST_FLAGS ? moof.readUInt32BE(firstFlagsAt) : (flags ?? 0) };
+    return { size, flags: index === 0 && presentFlags & FIRST_FLAGS ? moof.readUInt32BE(firstFlagsAt) : (flags ?? 0) };
   });
 }
 
@@ -122,10 +122,10 @@ function samplesIn(moof: Buffer, frames: number): Sample[] {
  */
 function defaultSample(moof: Buffer): Partial<Sample> {
   const tfhd = boxAt(moof, ['moof', 'traf', 'tfhd']);
-  const present = moof.readUInt32BE(tfhd.start) & 0xffffff;
+  const presentFlagBits = moof.readUInt32BE(tfhd.start) & 0xffffff;
   let at = tfhd.start + 8;
   const field = (flag: number, bytes: number): number | undefined => {
-    if (!(present & flag)) return undefined;
+    if (!(presentFlagBits & flag)) return undefined;
     at += bytes;
     return moof.readUInt32BE(at - 4);
   };
@@ -169,10 +169,10 @@ export function segmentBytes({ sequence, startMs, durationsMs, sizes, payload }:
         ]),
       ]),
     ]);
-  const head = moof(moof(0).length + 8);
+  const moofBytes = moof(moof(0).length + 8);
   return {
-    bytes: Buffer.concat([head, u32(payload.length + 8), Buffer.from('mdat'), payload]),
-    payloadAt: head.length + 8,
+    bytes: Buffer.concat([moofBytes, u32(payload.length + 8), Buffer.from('mdat'), payload]),
+    payloadAt: moofBytes.length + 8,
   };
 }
 

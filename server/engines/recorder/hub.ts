@@ -60,6 +60,6 @@ export class Hub {
 
   show(frame: Frame): void {
     this.#newest = frame;
-    for (const seen of this.#viewers) seen(frame);
+    for (const showFrame of this.#viewers) showFrame(frame);
   }
 }

@@ -125,8 +125,8 @@ function assignTables(content: Buffer, components: readonly Component[]): boolea
 
 /** Writes a scan header that uses the standard codes: luminance for the first component, chrominance for the others. */
 function scanHead(components: readonly Component[]): Buffer {
-  const each = components.flatMap(({ id, isLuma }) => [id, isLuma ? 0x00 : 0x11]);
-  const content = Buffer.from([components.length, ...each, 0, 63, 0]);
+  const componentCodes = components.flatMap(({ id, isLuma }) => [id, isLuma ? 0x00 : 0x11]);
+  const content = Buffer.from([components.length, ...componentCodes, 0, 63, 0]);
   return Buffer.concat([Buffer.from([0xff, SOS, 0, content.length + 2]), content]);
 }
 

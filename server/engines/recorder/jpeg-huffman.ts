@@ -29,7 +29,7 @@ export class BitReader {
   readonly #bytes: Buffer;
   #at = 0;
   #heldBits = 0;
-  #bits = 0;
+  #bitCount = 0;
 
   constructor(bytes: Buffer) {
     this.#bytes = bytes;
@@ -37,18 +37,18 @@ export class BitReader {
 
   symbol(table: Uint16Array): number {
     this.#fillBits();
-    const found = table[(this.#heldBits >>> (this.#bits - 16)) & 0xffff] ?? 0;
-    const length = found >> 8;
+    const tableEntry = table[(this.#heldBits >>> (this.#bitCount - 16)) & 0xffff] ?? 0;
+    const length = tableEntry >> 8;
     if (length === 0) throw new Error('an invalid Huffman code');
-    this.#bits -= length;
-    return found & 0xff;
+    this.#bitCount -= length;
+    return tableEntry & 0xff;
   }
 
   raw(length: number): number {
     if (length === 0) return 0;
     this.#fillBits();
-    this.#bits -= length;
-    return (this.#heldBits >>> this.#bits) & ((1 << length) - 1);
+    this.#bitCount -= length;
+    return (this.#heldBits >>> this.#bitCount) & ((1 << length) - 1);
   }
 
   /** Reads a signed number of `length` bits, in JPEG's representation. */
@@ -60,14 +60,14 @@ export class BitReader {
 
   /** Makes at least 16 bits available. After the end of the data, the bits are zeros. */
   #fillBits(): void {
-    while (this.#bits <= 16) {
+    while (this.#bitCount <= 16) {
       let byte = this.#bytes[this.#at] ?? 0;
       if (byte === 0xff) {
         if (this.#bytes[this.#at + 1] === 0) this.#at += 2;
         else byte = 0; // a marker ends the data
       } else this.#at++;
       this.#heldBits = ((this.#heldBits << 8) | byte) >>> 0;
-      this.#bits += 8;
+      this.#bitCount += 8;
     }
   }
 }
@@ -76,7 +76,7 @@ export class BitWriter {
   #bytes: Buffer;
   #at = 0;
   #heldBits = 0;
-  #bits = 0;
+  #bitCount = 0;
 
   constructor(bytes: number) {
     this.#bytes = Buffer.allocUnsafe(Math.ceil(bytes) + 1024);
@@ -97,18 +97,18 @@ export class BitWriter {
   }
 
   finish(): Buffer {
-    if (this.#bits > 0) this.#put((1 << (8 - (this.#bits % 8))) - 1, 8 - (this.#bits % 8));
+    if (this.#bitCount > 0) this.#put((1 << (8 - (this.#bitCount % 8))) - 1, 8 - (this.#bitCount % 8));
     return this.#bytes.subarray(0, this.#at);
   }
 
   #put(value: number, bits: number): void {
     this.#heldBits = (this.#heldBits << bits) | value;
-    this.#bits += bits;
-    while (this.#bits >= 8) {
-      this.#bits -= 8;
-      this.#byte((this.#heldBits >>> this.#bits) & 0xff);
+    this.#bitCount += bits;
+    while (this.#bitCount >= 8) {
+      this.#bitCount -= 8;
+      this.#byte((this.#heldBits >>> this.#bitCount) & 0xff);
     }
-    this.#heldBits &= (1 << this.#bits) - 1;
+    this.#heldBits &= (1 << this.#bitCount) - 1;
   }
 
   #byte(byte: number): void {
@@ -141,10 +141,10 @@ const STANDARD = [
   },
 ].map(({ id, counts, symbols }) => ({ id, counts: Buffer.from(counts, 'hex'), symbols: Buffer.from(symbols, 'hex') }));
 
-function codeOf(symbolValue: number): HuffmanCode {
+function codeOf(tableId: number): HuffmanCode {
   const codes = new Uint16Array(256);
   const lengths = new Uint8Array(256);
-  const table = STANDARD.find(({ id }) => id === symbolValue);
+  const table = STANDARD.find(({ id }) => id === tableId);
   let code = 0;
   let next = 0;
   for (let length = 1; table && length <= 16; length++) {
@@ -158,7 +158,7 @@ function codeOf(symbolValue: number): HuffmanCode {
   return { codes, lengths };
 }
 
-function segmentOf(): Buffer {
+function tablesSegment(): Buffer {
   const content = Buffer.concat(STANDARD.flatMap(({ id, counts, symbols }) => [Buffer.from([id]), counts, symbols]));
   const head = Buffer.from([0xff, 0xc4, 0, 0]);
   head.writeUInt16BE(content.length + 2, 2);
@@ -169,5 +169,5 @@ export const standardCodes = {
   luma: { dc: codeOf(0x00), ac: codeOf(0x10) },
   chroma: { dc: codeOf(0x01), ac: codeOf(0x11) },
   /** The DHT segment with the tables. */
-  segment: segmentOf(),
+  segment: tablesSegment(),
 };

@@ -20,7 +20,7 @@ export function jpegSize(jpeg: Buffer): Size | undefined {
   for (let at = 2, segment = 0; segment < SEGMENTS_MAX && at + 9 <= jpeg.length && jpeg[at] === 0xff; segment++) {
     const marker = jpeg[at + 1] ?? 0;
     if (marker === START_OF_SCAN) return size;
-    if (isFrame(marker)) {
+    if (isFrameHeader(marker)) {
       if (size) return undefined;
       size = { height: jpeg.readUInt16BE(at + 5), width: jpeg.readUInt16BE(at + 7) };
       if (size.width === 0 || size.height === 0) return undefined;
@@ -33,4 +33,5 @@ export function jpegSize(jpeg: Buffer): Size | undefined {
 export const isTooLarge = ({ width, height }: Size): boolean =>
   Math.max(width, height) > FRAME_SIDE_MAX || width * height > FRAME_PIXELS_MAX;
 
-const isFrame = (marker: number): boolean => marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker);
+const isFrameHeader = (marker: number): boolean =>
+  marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker);

@@ -38,14 +38,14 @@ interface OwnCapture {
 export class LiveFrames {
   readonly #recorder: Pick<Recorder, 'sessionOf'>;
   readonly #clock: Clock;
-  readonly #own = new Map<string, OwnCapture>();
+  readonly #ownCaptures = new Map<string, OwnCapture>();
 
   readonly #workers: Workers;
   /**
    * Sessions whose pictures are black. The object is new each time a session is covered, so that `cover` notices if the
    * session was covered again in the meantime.
    */
-  readonly #covered = new Map<string, object>();
+  readonly #coveredSessions = new Map<string, object>();
 
   constructor(recorder: Pick<Recorder, 'sessionOf'>, clock: Clock, workers: Workers) {
     this.#recorder = recorder;
@@ -57,30 +57,32 @@ export class LiveFrames {
    * While a person has control of the session, makes its pictures black. Pictures that were taken during this time stay
    * black afterwards.
    */
-  async cover(session: string, on: boolean): Promise<void> {
-    const captures = [...this.#own.values()].filter(one => one.session === session).map(({ capture }) => capture);
-    if (on) this.#covered.set(session, {});
+  async cover(session: string, isToBeCovered: boolean): Promise<void> {
+    const captures = [...this.#ownCaptures.values()]
+      .filter(one => one.session === session)
+      .map(({ capture }) => capture);
+    if (isToBeCovered) this.#coveredSessions.set(session, {});
     else {
-      const cover = this.#covered.get(session);
+      const cover = this.#coveredSessions.get(session);
       for (const capture of captures) capture.refresh();
       await Promise.all(captures.map(capture => capture.handled()));
       // In the meantime, the session may have been covered for another person.
-      if (this.#covered.get(session) !== cover) return;
-      this.#covered.delete(session);
+      if (this.#coveredSessions.get(session) !== cover) return;
+      this.#coveredSessions.delete(session);
     }
     for (const capture of captures) capture.refresh();
   }
 
   /** Calls `seen` at once with the newest picture, and then with each new picture. */
-  watch(session: string, target: TargetChannel, seen: (frame: LiveFrame) => void): Closeable {
+  watch(session: string, target: TargetChannel, onPicture: (frame: LiveFrame) => void): Closeable {
     const recording = this.#recorder.sessionOf(session);
-    const recorded = recording?.hubOfTarget(target.id);
+    const recordedHub = recording?.hubOfTarget(target.id);
     // A separate screencast would show secrets that are masked in the recording of the other pages.
-    if (!recorded && recording?.hasSecrets) return { close: () => {} };
-    const isUnknown = !recorded && recording?.hasMasks === true;
-    const hub = recorded ?? this.#ownOf(session, target, isUnknown).hub;
-    const watching = hub.watch(({ jpeg, unmasked, isCovered, width, height, metadata }) =>
-      seen({
+    if (!recordedHub && recording?.hasSecrets) return { close: () => {} };
+    const isUnknown = !recordedHub && recording?.hasMasks === true;
+    const hub = recordedHub ?? this.#ownOf(session, target, isUnknown).hub;
+    const subscription = hub.watch(({ jpeg, unmasked, isCovered, width, height, metadata }) =>
+      onPicture({
         jpeg,
         unmasked,
         isCovered,
@@ -92,12 +94,12 @@ export class LiveFrames {
     if (!hub.newest) {
       // A picture that is black for everybody without control needs no mask, so that the page need not respond.
       const mask = isUnknown ? undefined : recording?.maskOfTarget(target.id);
-      void this.#screenshot(session, target, hub, { mask, isUnknown }, seen);
+      void this.#screenshot(session, target, hub, { mask, isUnknown }, onPicture);
     }
     return {
       close: () => {
-        void watching.close();
-        const own = this.#own.get(target.id);
+        void subscription.close();
+        const own = this.#ownCaptures.get(target.id);
         if (own && own.hub.viewers === 0) this.#end(target.id, own);
       },
     };
@@ -105,13 +107,15 @@ export class LiveFrames {
 
   /** Returns the newest picture of the session, if there is one. Takes no new picture. */
   newestOf(session: string): Buffer | undefined {
-    const own = [...this.#own.values()].filter(one => one.session === session).flatMap(({ hub }) => hub.newest ?? []);
-    const newest = this.#recorder.sessionOf(session)?.newest ?? own.sort((a, b) => +b.at - +a.at)[0];
+    const ownFrames = [...this.#ownCaptures.values()]
+      .filter(one => one.session === session)
+      .flatMap(({ hub }) => hub.newest ?? []);
+    const newest = this.#recorder.sessionOf(session)?.newest ?? ownFrames.sort((a, b) => +b.at - +a.at)[0];
     return newest?.jpeg;
   }
 
   #ownOf(session: string, target: TargetChannel, isUnknown: boolean): OwnCapture {
-    const existing = this.#own.get(target.id);
+    const existing = this.#ownCaptures.get(target.id);
     if (existing) return existing;
     const hub = new Hub();
     const capture = new Capture({
@@ -119,24 +123,24 @@ export class LiveFrames {
       clock: this.#clock,
       isWatched: () => true,
       onFrame: async ({ jpeg, at, metadata }) => {
-        const isCovered = this.#covered.has(session);
-        const shown = isCovered || isUnknown ? await blackedOut(jpeg, this.#workers, session) : jpeg;
-        if (!shown) return 'rejected';
+        const isCovered = this.#coveredSessions.has(session);
+        const maskedJpeg = isCovered || isUnknown ? await blackedOut(jpeg, this.#workers, session) : jpeg;
+        if (!maskedJpeg) return 'rejected';
         const { deviceWidth: width, deviceHeight: height } = metadata;
-        hub.show({ jpeg: shown, unmasked: jpeg, isCovered, at, metadata, width, height });
+        hub.show({ jpeg: maskedJpeg, unmasked: jpeg, isCovered, at, metadata, width, height });
         return 'kept';
       },
       onVisibility: () => {},
     });
     const own = { session, hub, capture };
-    this.#own.set(target.id, own);
+    this.#ownCaptures.set(target.id, own);
     target.whenGone(() => this.#end(target.id, own));
     return own;
   }
 
   #end(targetId: string, own: OwnCapture): void {
     own.capture.close();
-    if (this.#own.get(targetId) === own) this.#own.delete(targetId);
+    if (this.#ownCaptures.get(targetId) === own) this.#ownCaptures.delete(targetId);
   }
 
   async #screenshot(
@@ -144,19 +148,21 @@ export class LiveFrames {
     target: TargetChannel,
     hub: Hub,
     { mask, isUnknown }: { readonly mask: PageMask | undefined; readonly isUnknown: boolean },
-    seen: (frame: LiveFrame) => void,
+    onPicture: (frame: LiveFrame) => void,
   ): Promise<void> {
     try {
       const take = (): Promise<StillImage> => screenshotOf(target);
-      const wasCovered = this.#covered.has(session);
-      const taken = mask ? await mask.still(take) : withoutMask(await take());
-      const isCovered = wasCovered || this.#covered.has(session);
-      const black =
-        taken && (isCovered || isUnknown) ? await blackedOut(taken.jpeg, this.#workers, session) : taken?.jpeg;
-      if (!taken || !black || hub.newest) return;
-      const still = { ...taken, jpeg: black };
+      const wasCovered = this.#coveredSessions.has(session);
+      const takenStill = mask ? await mask.still(take) : withoutMask(await take());
+      const isCovered = wasCovered || this.#coveredSessions.has(session);
+      const shownJpeg =
+        takenStill && (isCovered || isUnknown)
+          ? await blackedOut(takenStill.jpeg, this.#workers, session)
+          : takenStill?.jpeg;
+      if (!takenStill || !shownJpeg || hub.newest) return;
+      const still = { ...takenStill, jpeg: shownJpeg };
       const { deviceWidth: width, deviceHeight: height } = still.metadata;
-      seen({ jpeg: still.jpeg, unmasked: still.unmasked, isCovered, isUnknown, width, height });
+      onPicture({ jpeg: still.jpeg, unmasked: still.unmasked, isCovered, isUnknown, width, height });
     } catch {
       // A page that does not respond gets no picture.
     }

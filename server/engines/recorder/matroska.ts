@@ -35,7 +35,7 @@ const UNKNOWN_SIZE = Buffer.from('01ffffffffffffff', 'hex');
 const SIZE_BYTES = 8;
 /** The head of a block: track 1, relative time 0, a key frame. */
 const BLOCK_HEAD = Buffer.from('81000080', 'hex');
-const MILLISECOND = 1_000_000;
+const MILLISECOND_NS = 1_000_000;
 const VIDEO = 1;
 const CLUSTER_ID = Buffer.from(ID.cluster, 'hex');
 
@@ -51,7 +51,7 @@ export function journalHead({ width, height }: Size): Buffer {
     element(ID.ebml, [element(ID.docType, [Buffer.from('matroska')])]),
     Buffer.from(ID.segment, 'hex'),
     UNKNOWN_SIZE,
-    element(ID.info, [element(ID.timestampScale, [uint(MILLISECOND)])]),
+    element(ID.info, [element(ID.timestampScale, [uint(MILLISECOND_NS)])]),
     element(ID.tracks, [track]),
   ]);
 }
@@ -61,8 +61,8 @@ export function journalHead({ width, height }: Size): Buffer {
  */
 export function journalFrameHead({ atMs, jpeg }: TimedFrame): Buffer {
   const time = element(ID.timestamp, [uint(atMs)]);
-  const block = Buffer.concat([opening(ID.block, BLOCK_HEAD.length + jpeg.length), BLOCK_HEAD]);
-  return Buffer.concat([opening(ID.cluster, time.length + block.length + jpeg.length), time, block]);
+  const block = Buffer.concat([elementHead(ID.block, BLOCK_HEAD.length + jpeg.length), BLOCK_HEAD]);
+  return Buffer.concat([elementHead(ID.cluster, time.length + block.length + jpeg.length), time, block]);
 }
 
 export const journalFrame = (frame: TimedFrame): Buffer => Buffer.concat([journalFrameHead(frame), frame.jpeg]);
@@ -101,11 +101,11 @@ function frameIn(cluster: Buffer): TimedFrame | undefined {
 
 function element(id: string, content: readonly Buffer[]): Buffer {
   const bytes = content.reduce((sum, part) => sum + part.length, 0);
-  return Buffer.concat([opening(id, bytes), ...content]);
+  return Buffer.concat([elementHead(id, bytes), ...content]);
 }
 
 /** The header of an element: its id and size. */
-function opening(id: string, bytes: number): Buffer {
+function elementHead(id: string, bytes: number): Buffer {
   const size = Buffer.alloc(SIZE_BYTES);
   size.writeUIntBE(bytes, 2, 6);
   size[0] = 0x01;

@@ -19,7 +19,7 @@ export interface Mp4Head {
 
 const TICKS_PER_SECOND = 1000;
 const MATRIX = [0x00010000, 0, 0, 0, 0x00010000, 0, 0, 0, 0x40000000];
-const UNDETERMINED = 0x55c4;
+const UNDETERMINED_LANGUAGE = 0x55c4;
 const MDAT_HEAD_BYTES = 16;
 
 /** Returns the part of the file before the first coded frame. `init`: the init segment, which all segments share. */
@@ -31,15 +31,15 @@ export function mp4Head(init: Buffer, size: Size, pieces: readonly Mp4Segment[])
   if (pieces.length === 0 || durationMs === 0) throw new BadMedia('there are no segments to join');
   const fileType = box('ftyp', [Buffer.from('isom'), u32(0x200), Buffer.from('isomiso2avc1mp41')]);
   const moovAt = (firstFrameAt: number): Buffer => moov(description, size, pieces, durationMs, firstFrameAt);
-  const before = fileType.length + moovAt(0).length + MDAT_HEAD_BYTES;
+  const headBytes = fileType.length + moovAt(0).length + MDAT_HEAD_BYTES;
   const mdat = Buffer.concat([u32(1), Buffer.from('mdat'), u64(payload + MDAT_HEAD_BYTES)]);
-  return { head: Buffer.concat([fileType, moovAt(before), mdat]), bytes: before + payload, durationMs };
+  return { head: Buffer.concat([fileType, moovAt(headBytes), mdat]), bytes: headBytes + payload, durationMs };
 }
 
 function moov(description: Buffer, size: Size, pieces: readonly Mp4Segment[], durationMs: number, at: number): Buffer {
-  const times = [u64(0), u64(0)];
+  const creationTimes = [u64(0), u64(0)];
   const mvhd = fullBox('mvhd', 1, 0, [
-    ...times,
+    ...creationTimes,
     u32(TICKS_PER_SECOND),
     u64(durationMs),
     u32(0x00010000), // normal playback rate
@@ -50,7 +50,7 @@ function moov(description: Buffer, size: Size, pieces: readonly Mp4Segment[], du
     u32(2), // next track id
   ]);
   const tkhd = fullBox('tkhd', 1, 3, [
-    ...times,
+    ...creationTimes,
     u32(1),
     u32(0),
     u64(durationMs),
@@ -59,7 +59,12 @@ function moov(description: Buffer, size: Size, pieces: readonly Mp4Segment[], du
     u32(size.width * 0x10000),
     u32(size.height * 0x10000),
   ]);
-  const mdhd = fullBox('mdhd', 1, 0, [...times, u32(TICKS_PER_SECOND), u64(durationMs), u32(UNDETERMINED * 0x10000)]);
+  const mdhd = fullBox('mdhd', 1, 0, [
+    ...creationTimes,
+    u32(TICKS_PER_SECOND),
+    u64(durationMs),
+    u32(UNDETERMINED_LANGUAGE * 0x10000),
+  ]);
   const hdlr = fullBox('hdlr', 0, 0, [u32(0), Buffer.from('vide'), Buffer.alloc(12), Buffer.from('Video\0')]);
   const dinf = box('dinf', [fullBox('dref', 0, 0, [u32(1), fullBox('url ', 0, 1, [])])]);
   const minf = box('minf', [fullBox('vmhd', 0, 1, [Buffer.alloc(8)]), dinf, sampleTable(description, pieces, at)]);
@@ -70,9 +75,9 @@ function sampleTable(description: Buffer, pieces: readonly Mp4Segment[], firstFr
   const durations = runLengths(pieces.flatMap(({ durationsMs }) => durationsMs));
   const sizes = pieces.flatMap(({ sizes }) => sizes);
   const counts = runLengths(pieces.map(({ sizes }) => sizes.length));
-  const keys = starts(pieces.map(({ sizes }) => sizes.length)).map(framesBefore => framesBefore + 1);
-  const chunks = starts(pieces.map(piece => sum(piece.sizes))).map(bytesBefore => firstFrameAt + bytesBefore);
-  const chunkStarts = starts(counts.map(({ count }) => count));
+  const keys = sumsBefore(pieces.map(({ sizes }) => sizes.length)).map(framesBefore => framesBefore + 1);
+  const chunks = sumsBefore(pieces.map(piece => sum(piece.sizes))).map(bytesBefore => firstFrameAt + bytesBefore);
+  const chunkStarts = sumsBefore(counts.map(({ count }) => count));
   return box('stbl', [
     description,
     fullBox('stts', 0, 0, [table(durations.map(({ count, value }) => [count, value]))]),
@@ -92,17 +97,17 @@ function table(rows: readonly (readonly number[])[]): Buffer {
 }
 
 function runLengths(values: readonly number[]): { count: number; value: number }[] {
-  const found: { count: number; value: number }[] = [];
+  const runs: { count: number; value: number }[] = [];
   for (const value of values) {
-    const last = found.at(-1);
+    const last = runs.at(-1);
     if (last?.value === value) last.count++;
-    else found.push({ count: 1, value });
+    else runs.push({ count: 1, value });
   }
-  return found;
+  return runs;
 }
 
 /** Returns, for each value, the sum of the values before it. */
-function starts(values: readonly number[]): number[] {
+function sumsBefore(values: readonly number[]): number[] {
   let before = 0;
   return values.map(value => {
     before += value;

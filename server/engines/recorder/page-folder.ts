@@ -17,7 +17,7 @@ import {
   unlink,
 } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isCode } from '../../kit/durable.ts';
+import { hasCode } from '../../kit/durable.ts';
 import { parseJson } from '../../kit/foreign.ts';
 import { isObject } from '../../kit/json.ts';
 import { journalFrameHead, journalHead, readJournal, type Size, type TimedFrame } from './matroska.ts';
@@ -80,7 +80,7 @@ export class PageFolder {
   /** Undefined if the folder has no valid description. */
   async #readNote(): Promise<PageNote | undefined> {
     const text = await readFile(join(this.path, NOTE), 'utf8').catch((error: unknown) => {
-      if (isCode(error, 'ENOENT')) return '';
+      if (hasCode(error, 'ENOENT')) return '';
       throw error;
     });
     const note = parseJson(text);
@@ -104,17 +104,17 @@ export class PageFolder {
       .flatMap(name => {
         const [, sequence, startMs, endMs] = SEGMENT_FILE.exec(name) ?? [];
         if (sequence === undefined) return [];
-        const ended = endMs === undefined ? undefined : Number(endMs);
-        return [{ sequence: Number(sequence), startMs: Number(startMs), endMs: ended }];
+        const endTime = endMs === undefined ? undefined : Number(endMs);
+        return [{ sequence: Number(sequence), startMs: Number(startMs), endMs: endTime }];
       })
       .sort((a, b) => a.sequence - b.sequence);
-    for (const segment of segments) this.#count(segment.sequence, (await stat(this.pathOf(segment))).size);
+    for (const segment of segments) this.#recordBytes(segment.sequence, (await stat(this.pathOf(segment))).size);
     return segments;
   }
 
   async begin(segment: RawSegment, size: Size): Promise<SegmentWriter> {
     const file = await open(this.pathOf(segment), CREATE_FOR_APPEND, 0o600);
-    return new SegmentWriter(file, journalHead(size), 0, bytes => this.#count(segment.sequence, bytes));
+    return new SegmentWriter(file, journalHead(size), 0, bytes => this.#recordBytes(segment.sequence, bytes));
   }
 
   /** Continues a file that an earlier process wrote, after its last complete frame. */
@@ -123,15 +123,15 @@ export class PageFolder {
     const { frames, wholeBytes } = readJournal(await readFile(path));
     if (frames.length === 0) return undefined;
     await truncate(path, wholeBytes);
-    const grown = (bytes: number): void => this.#count(segment.sequence, bytes);
-    return { writer: new SegmentWriter(await open(path, 'a', 0o600), undefined, wholeBytes, grown), frames };
+    const onWritten = (bytes: number): void => this.#recordBytes(segment.sequence, bytes);
+    return { writer: new SegmentWriter(await open(path, 'a', 0o600), undefined, wholeBytes, onWritten), frames };
   }
 
   /** Marks the segment as complete, so that it may be encoded. */
   async end(segment: RawSegment, endMs: number): Promise<RawSegment & { readonly endMs: number }> {
-    const ended = { ...segment, endMs };
-    await rename(this.pathOf(segment), this.pathOf(ended));
-    return ended;
+    const endedSegment = { ...segment, endMs };
+    await rename(this.pathOf(segment), this.pathOf(endedSegment));
+    return endedSegment;
   }
 
   async frames(segment: RawSegment): Promise<readonly TimedFrame[]> {
@@ -140,7 +140,7 @@ export class PageFolder {
 
   async drop(segment: RawSegment): Promise<void> {
     await unlink(this.pathOf(segment)).catch(() => {});
-    this.#count(segment.sequence, 0);
+    this.#recordBytes(segment.sequence, 0);
   }
 
   /**
@@ -155,10 +155,10 @@ export class PageFolder {
 
   /** No longer counts the files: they are deleted, or another object counts them from now on. */
   uncount(): void {
-    for (const sequence of [...this.#bytes.keys()]) this.#count(sequence, 0);
+    for (const sequence of [...this.#bytes.keys()]) this.#recordBytes(sequence, 0);
   }
 
-  #count(sequence: number, bytes: number): void {
+  #recordBytes(sequence: number, bytes: number): void {
     const before = this.#bytes.get(sequence) ?? 0;
     if (bytes === 0) this.#bytes.delete(sequence);
     else this.#bytes.set(sequence, bytes);

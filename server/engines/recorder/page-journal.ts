@@ -18,7 +18,7 @@ const CLOCK_SKEW_MAX_MS = 10_000;
 /** Delay before writing is tried again after the disk refused a frame. */
 const RETRY_MS = 2_000;
 /** The first frame is also shown for the time before it was painted, but for at most this long. */
-const HELD_BACK_MAX_MS = 60_000;
+const LEAD_MAX_MS = 60_000;
 
 export interface JournalListener {
   /** Called for each segment, in order, when the segment is complete on disk. */
@@ -39,9 +39,9 @@ export class PageJournal {
   readonly note: PageNote;
   readonly #clock: Clock;
   readonly #listener: JournalListener;
-  #open: OpenSegment | undefined;
-  #last: { readonly frame: TimedFrame; readonly size: Size } | undefined;
-  #next = 1;
+  #openSegment: OpenSegment | undefined;
+  #lastFrame: { readonly frame: TimedFrame; readonly size: Size } | undefined;
+  #nextSequence = 1;
   /** How far the clock of the browser is ahead of the server's clock. Unknown before the first frame of this process. */
   #aheadMs: number | undefined;
   /** The smallest possible value of `#aheadMs`. It is known because no frame arrives before it was painted. */
@@ -52,7 +52,7 @@ export class PageJournal {
   #closedMs = 0;
   /** Why no segment is open although the page exists: recording is paused, or the disk refused a write. */
   #haltReason: 'paused' | 'broken' | undefined;
-  #work: Promise<void> = Promise.resolve();
+  #queuedSteps: Promise<void> = Promise.resolve();
   #hasEnded = false;
 
   private constructor(folder: PageFolder, note: PageNote, clock: Clock, listener: JournalListener) {
@@ -101,12 +101,12 @@ export class PageJournal {
 
   /** Whether a segment is open: the page is being recorded, or it was when an earlier process died. */
   get isOpen(): boolean {
-    return this.#open !== undefined && !this.#hasEnded;
+    return this.#openSegment !== undefined && !this.#hasEnded;
   }
 
   /** When the newest frame was painted, in milliseconds since the beginning of the recording. */
   get lastMs(): number {
-    return this.#last?.frame.atMs ?? 0;
+    return this.#lastFrame?.frame.atMs ?? 0;
   }
 
   take(frame: CapturedFrame): Promise<void> {
@@ -122,7 +122,7 @@ export class PageJournal {
    * times of correct frames also seem to be in the future.
    */
   get #latestMs(): number {
-    if (this.#aheadMs === undefined && !this.#last) return Number.POSITIVE_INFINITY;
+    if (this.#aheadMs === undefined && !this.#lastFrame) return Number.POSITIVE_INFINITY;
     return this.note.baseMs + this.nowMs + CLOCK_SKEW_MAX_MS;
   }
 
@@ -142,8 +142,8 @@ export class PageJournal {
   tick(): Promise<void> {
     return this.#inTurn(async () => {
       if (this.#hasEnded || this.#clock.monotonicMs() < this.#retryAtMs) return;
-      if (this.#open) await this.#roll(this.nowMs - LATE_MS);
-      else if (this.#haltReason === 'broken') await this.#hold(this.nowMs);
+      if (this.#openSegment) await this.#closeFullSegments(this.nowMs - LATE_MS);
+      else if (this.#haltReason === 'broken') await this.#beginWithLastFrame(this.nowMs);
     });
   }
 
@@ -158,7 +158,7 @@ export class PageJournal {
   /** Continues after a pause, beginning with the last frame. */
   unpause(): Promise<void> {
     return this.#inTurn(async () => {
-      if (this.#haltReason && !this.#hasEnded) await this.#hold(this.nowMs);
+      if (this.#haltReason && !this.#hasEnded) await this.#beginWithLastFrame(this.nowMs);
     });
   }
 
@@ -167,9 +167,9 @@ export class PageJournal {
     return this.#inTurn(async () => {
       this.#hasEnded = true;
       // After a gap the last frame is written once more, so that the recording ends when the page ended.
-      if (this.#haltReason) await this.#hold(Math.max(this.#closedMs, atMs - SEGMENT_MS));
+      if (this.#haltReason) await this.#beginWithLastFrame(Math.max(this.#closedMs, atMs - SEGMENT_MS));
       await this.#closeAt(atMs);
-      this.#last = undefined; // The files have it.
+      this.#lastFrame = undefined; // The files have it.
     });
   }
 
@@ -177,14 +177,14 @@ export class PageJournal {
   leave(): Promise<void> {
     return this.#inTurn(async () => {
       this.#hasEnded = true;
-      await this.#open?.writer.close();
-      this.#open = undefined;
+      await this.#openSegment?.writer.close();
+      this.#openSegment = undefined;
     });
   }
 
   #inTurn(step: () => Promise<void>): Promise<void> {
-    const done = this.#work.then(() => this.#runStep(step));
-    this.#work = done;
+    const done = this.#queuedSteps.then(() => this.#runStep(step));
+    this.#queuedSteps = done;
     return done;
   }
 
@@ -193,7 +193,7 @@ export class PageJournal {
     try {
       await step();
     } catch (error) {
-      this.#lostSinceMs ??= this.#last?.frame.atMs ?? 0;
+      this.#lostSinceMs ??= this.#lastFrame?.frame.atMs ?? 0;
       this.#retryAtMs = this.#clock.monotonicMs() + RETRY_MS;
       this.#listener.lost(this.#lostSinceMs, this.nowMs, error instanceof Error ? error.message : String(error));
     }
@@ -202,21 +202,21 @@ export class PageJournal {
   async #addFrame(paintedMs: number, jpeg: Buffer): Promise<void> {
     const size = jpegSize(jpeg);
     if (!size || this.#hasEnded || this.#clock.monotonicMs() < this.#retryAtMs) return;
-    if (this.#open && this.#last?.frame.jpeg.equals(jpeg)) return;
-    await this.#roll(paintedMs);
-    const atMs = this.#last
-      ? Math.max(paintedMs, this.#open?.segment.startMs ?? this.#closedMs, this.#last.frame.atMs + 1)
-      : Math.max(0, paintedMs - HELD_BACK_MAX_MS);
-    if (this.#open && !sameSize(this.#open.size, size)) await this.#close(atMs);
-    if (!this.#open) await this.#begin(atMs, size);
+    if (this.#openSegment && this.#lastFrame?.frame.jpeg.equals(jpeg)) return;
+    await this.#closeFullSegments(paintedMs);
+    const atMs = this.#lastFrame
+      ? Math.max(paintedMs, this.#openSegment?.segment.startMs ?? this.#closedMs, this.#lastFrame.frame.atMs + 1)
+      : Math.max(0, paintedMs - LEAD_MAX_MS);
+    if (this.#openSegment && !sameSize(this.#openSegment.size, size)) await this.#close(atMs);
+    if (!this.#openSegment) await this.#begin(atMs, size);
     await this.#append({ atMs, jpeg }, size);
   }
 
   async #append(frame: TimedFrame, size: Size): Promise<void> {
-    if (!this.#open) return;
-    await this.#open.writer.append(frame);
-    this.#open.times.push(frame.atMs);
-    this.#last = { frame, size };
+    if (!this.#openSegment) return;
+    await this.#openSegment.writer.append(frame);
+    this.#openSegment.times.push(frame.atMs);
+    this.#lastFrame = { frame, size };
     if (this.#lostSinceMs !== undefined)
       this.#listener.lost(this.#lostSinceMs, frame.atMs, 'the disk refused the write');
     this.#lostSinceMs = undefined;
@@ -226,13 +226,13 @@ export class PageJournal {
    * Closes full segments. The next segment is opened before the full one is reported, so there is always an open
    * segment.
    */
-  async #roll(untilMs: number): Promise<void> {
-    while (this.#open && untilMs >= this.#open.segment.startMs + SEGMENT_MS) {
-      const full = this.#open;
+  async #closeFullSegments(untilMs: number): Promise<void> {
+    while (this.#openSegment && untilMs >= this.#openSegment.segment.startMs + SEGMENT_MS) {
+      const full = this.#openSegment;
       const endMs = full.segment.startMs + SEGMENT_MS;
-      this.#open = undefined;
+      this.#openSegment = undefined;
       try {
-        await this.#hold(endMs);
+        await this.#beginWithLastFrame(endMs);
       } finally {
         await this.#finish(full, endMs);
       }
@@ -240,9 +240,9 @@ export class PageJournal {
   }
 
   /** Opens a segment that begins with the last frame. */
-  async #hold(atMs: number): Promise<void> {
-    if (!this.#last) return;
-    const { frame, size } = this.#last;
+  async #beginWithLastFrame(atMs: number): Promise<void> {
+    if (!this.#lastFrame) return;
+    const { frame, size } = this.#lastFrame;
     try {
       await this.#begin(atMs, size);
       await this.#append({ atMs, jpeg: frame.jpeg }, size);
@@ -255,32 +255,32 @@ export class PageJournal {
   /** Deletes the open segment if it has no frame. Opening a segment is tried again later. */
   async #abandon(): Promise<void> {
     this.#haltReason = 'broken';
-    const empty = this.#open;
-    this.#open = undefined;
+    const empty = this.#openSegment;
+    this.#openSegment = undefined;
     if (!empty) return;
     await empty.writer.close().catch(() => {});
     await this.folder.drop(empty.segment);
   }
 
   async #closeAt(atMs: number): Promise<void> {
-    if (!this.#open) return;
-    const endMs = Math.max(atMs, this.#open.segment.startMs, (this.#last?.frame.atMs ?? 0) + 1);
-    await this.#roll(endMs - 1);
+    if (!this.#openSegment) return;
+    const endMs = Math.max(atMs, this.#openSegment.segment.startMs, (this.#lastFrame?.frame.atMs ?? 0) + 1);
+    await this.#closeFullSegments(endMs - 1);
     await this.#close(endMs);
   }
 
   async #begin(startMs: number, size: Size): Promise<void> {
-    const segment = { sequence: this.#next, startMs, endMs: undefined };
+    const segment = { sequence: this.#nextSequence, startMs, endMs: undefined };
     const writer = await this.folder.begin(segment, size);
-    this.#next++;
+    this.#nextSequence++;
     this.#haltReason = undefined;
-    this.#open = { segment, size, writer, times: [] };
+    this.#openSegment = { segment, size, writer, times: [] };
   }
 
   async #close(endMs: number): Promise<void> {
-    const full = this.#open;
-    this.#open = undefined;
-    if (full) await this.#finish(full, endMs);
+    const segmentToClose = this.#openSegment;
+    this.#openSegment = undefined;
+    if (segmentToClose) await this.#finish(segmentToClose, endMs);
   }
 
   async #finish({ segment, size, writer, times }: OpenSegment, endMs: number): Promise<void> {
@@ -296,7 +296,7 @@ export class PageJournal {
    */
   async #resume(): Promise<void> {
     const segments = await this.folder.segments();
-    this.#next = (segments.at(-1)?.sequence ?? 0) + 1;
+    this.#nextSequence = (segments.at(-1)?.sequence ?? 0) + 1;
     for (const [index, segment] of segments.entries()) {
       const next = segments[index + 1];
       const { endMs } = segment;
@@ -311,22 +311,22 @@ export class PageJournal {
     const last = frames.at(-1);
     const size = last && jpegSize(last.jpeg);
     if (!last || !size) return this.folder.drop(segment);
-    this.#last = { frame: last, size };
+    this.#lastFrame = { frame: last, size };
     this.#closedMs = segment.endMs;
     this.#listener.segmentComplete({ ...segment, times: frames.map(({ atMs }) => atMs) }, size);
   }
 
   async #continueSegment(segment: RawSegment): Promise<void> {
     const resumed = await this.folder.resume(segment);
-    const last = resumed?.frames.at(-1) ?? this.#last?.frame;
+    const last = resumed?.frames.at(-1) ?? this.#lastFrame?.frame;
     const size = last && jpegSize(last.jpeg);
     if (!last || !size) return this.folder.drop(segment);
-    this.#last = { frame: last, size };
+    this.#lastFrame = { frame: last, size };
     if (resumed) {
-      this.#open = { segment, size, writer: resumed.writer, times: resumed.frames.map(({ atMs }) => atMs) };
+      this.#openSegment = { segment, size, writer: resumed.writer, times: resumed.frames.map(({ atMs }) => atMs) };
       return;
     }
-    this.#open = { segment, size, writer: await this.folder.begin(segment, size), times: [] };
+    this.#openSegment = { segment, size, writer: await this.folder.begin(segment, size), times: [] };
     await this.#append({ atMs: segment.startMs, jpeg: last.jpeg }, size);
   }
 }

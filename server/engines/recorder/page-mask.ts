@@ -28,7 +28,7 @@ export type MaskedStill = StillImage & { readonly unmasked: Buffer };
 export type Mask = (frame: CapturedFrame) => Promise<MaskedFrame | undefined>;
 
 /** If the page does not respond within this time, the frame is not kept. */
-const ASK_MS = 2_000;
+const REQUEST_WITHIN_MS = 2_000;
 /** With more fields than this the whole picture is black. */
 const FIELDS_MAX = 200;
 /**
@@ -36,7 +36,7 @@ const FIELDS_MAX = 200;
  * completely black.
  */
 const MARGIN_PX = 1;
-const WORLD = 'berth';
+const WORLD_NAME = 'berth';
 const WHOLE_PAGE: Rect = { x: -1e6, y: -1e6, width: 1e8, height: 1e8 };
 
 interface Point {
@@ -121,8 +121,8 @@ export class PageMask {
    * while it should have been hidden.
    */
   async cover(isToBeCovered: boolean): Promise<boolean> {
-    const each = await Promise.all([...this.#targets.values()].map(target => target.cover(isToBeCovered)));
-    return each.every(Boolean);
+    const coverResults = await Promise.all([...this.#targets.values()].map(target => target.cover(isToBeCovered)));
+    return coverResults.every(Boolean);
   }
 
   /**
@@ -130,10 +130,10 @@ export class PageMask {
    * overloaded.
    */
   async #paint(frame: StillImage, rects: readonly Rect[]): Promise<Buffer | undefined> {
-    const shown = toFramePixels(frame, rects);
-    if (!shown) return undefined;
+    const pixelRects = toFramePixels(frame, rects);
+    if (!pixelRects) return undefined;
     const { workers, session } = this.#options;
-    const input = { jpeg: frame.jpeg, rects: shown };
+    const input = { jpeg: frame.jpeg, rects: pixelRects };
     const { jpeg } = await workers.run(BLACKOUT, input, { of: session }).catch(() => ({ jpeg: undefined }));
     return jpeg && Buffer.from(jpeg.buffer);
   }
@@ -153,7 +153,7 @@ export class PageMask {
   }
 
   async #visibleRects(): Promise<readonly Rect[]> {
-    const each = await Promise.all(
+    const targetRects = await Promise.all(
       [...this.#targets.values()].map(async target => {
         const rects = await target.fields();
         if (rects.length === 0) return [];
@@ -161,7 +161,7 @@ export class PageMask {
         return rects.map(rect => translate(rect, origin));
       }),
     );
-    return each.flat();
+    return targetRects.flat();
   }
 
   /** The position of an out-of-process frame in the page. */
@@ -180,7 +180,7 @@ export class PageMask {
 
 class MaskedTarget {
   readonly channel: TargetChannel;
-  readonly #all: boolean;
+  readonly #masksAllFields: boolean;
   readonly #secrets: Pick<SecretTexts, 'forms'>;
   /** Isolated execution contexts, by frame id. */
   #worlds = new Map<string, number>();
@@ -188,21 +188,21 @@ class MaskedTarget {
 
   constructor(channel: TargetChannel, kind: 'password' | 'all', secrets: Pick<SecretTexts, 'forms'>) {
     this.channel = channel;
-    this.#all = kind === 'all';
+    this.#masksAllFields = kind === 'all';
     this.#secrets = secrets;
     channel.on(method => {
       if (method.startsWith('Page.frame')) this.#areWorldsKnown = false;
     });
     channel.post('Page.enable');
     channel.post('Page.addScriptToEvaluateOnNewDocument', {
-      source: watchFields(this.#all),
-      worldName: WORLD,
+      source: watchFields(this.#masksAllFields),
+      worldName: WORLD_NAME,
       runImmediately: true,
     });
   }
 
   get #script(): string {
-    return watchFields(this.#all, this.#secrets.forms);
+    return watchFields(this.#masksAllFields, this.#secrets.forms);
   }
 
   /**
@@ -212,7 +212,7 @@ class MaskedTarget {
   async type(typing: Typing): Promise<TypingOutcome | undefined> {
     await this.#findWorlds().catch(() => {});
     for (const world of this.#worlds.values()) {
-      const outcome = await typeText(this.channel, world, watchFields(this.#all), typing);
+      const outcome = await typeText(this.channel, world, watchFields(this.#masksAllFields), typing);
       if (outcome) return outcome;
     }
     return undefined;
@@ -224,19 +224,19 @@ class MaskedTarget {
    */
   async cover(isToBeCovered: boolean): Promise<boolean> {
     const secrets = this.#secrets.forms;
-    const does = `globalThis.${isToBeCovered ? COVER : UNCOVER}(${JSON.stringify(secrets)})`;
-    const all = async (): Promise<boolean> => {
+    const callExpression = `globalThis.${isToBeCovered ? COVER : UNCOVER}(${JSON.stringify(secrets)})`;
+    const coverAll = async (): Promise<boolean> => {
       await this.#findWorlds();
-      const each = [...this.#worlds.values()].map(async contextId => {
-        const params = { expression: `${this.#script}; ${does}`, contextId, returnByValue: true };
+      const evaluations = [...this.#worlds.values()].map(async contextId => {
+        const params = { expression: `${this.#script}; ${callExpression}`, contextId, returnByValue: true };
         const { result } = await request(this.channel, 'Runtime.evaluate', params);
         return isObject(result) && result.value === true;
       });
-      return (await Promise.all(each)).every(Boolean);
+      return (await Promise.all(evaluations)).every(Boolean);
     };
-    return all().catch(error => {
+    return coverAll().catch(error => {
       if (this.channel.isGone) return true;
-      if (isToBeCovered) return all();
+      if (isToBeCovered) return coverAll();
       throw error;
     });
   }
@@ -256,8 +256,8 @@ class MaskedTarget {
 
   async #requestRects(): Promise<readonly Rect[]> {
     if (!this.#areWorldsKnown) await this.#findWorlds();
-    const each = await Promise.all([...this.#worlds.values()].map(world => this.#fieldsIn(world)));
-    return each.flat();
+    const documentRects = await Promise.all([...this.#worlds.values()].map(world => this.#fieldsIn(world)));
+    return documentRects.flat();
   }
 
   async #findWorlds(): Promise<void> {
@@ -267,7 +267,7 @@ class MaskedTarget {
     for (const frameId of framesOf(frameTree)) {
       const { executionContextId } = await request(this.channel, 'Page.createIsolatedWorld', {
         frameId,
-        worldName: WORLD,
+        worldName: WORLD_NAME,
       });
       if (typeof executionContextId === 'number') worlds.set(frameId, executionContextId);
     }
@@ -290,12 +290,12 @@ class MaskedTarget {
   }
 
   /** The current rectangle of the field, extended over its positions since the last call. */
-  async #rectsOf(contextId: number, index: number, path: unknown): Promise<readonly Rect[]> {
+  async #rectsOf(contextId: number, index: number, travel: unknown): Promise<readonly Rect[]> {
     const expression = `globalThis.${LAST_FIELDS}[${index}]`;
     const { result } = await request(this.channel, 'Runtime.evaluate', { expression, contextId });
     const objectId = isObject(result) ? result.objectId : undefined;
     if (typeof objectId !== 'string') return [];
-    const [left = 0, top = 0, right = 0, bottom = 0] = Array.isArray(path) ? path.map(Number) : [];
+    const [left = 0, top = 0, right = 0, bottom = 0] = Array.isArray(travel) ? travel.map(Number) : [];
     try {
       const rects = await quadsOf(this.channel, { objectId });
       return rects.map(rect => union(translate(rect, { x: left, y: top }), translate(rect, { x: right, y: bottom })));
@@ -311,18 +311,18 @@ class MaskedTarget {
  */
 export async function blackedOut(jpeg: Buffer, workers: Workers, session: string): Promise<Buffer | undefined> {
   const input = { jpeg, rects: [WHOLE_PAGE] };
-  const { jpeg: black } = await workers.run(BLACKOUT, input, { of: session }).catch(() => ({ jpeg: undefined }));
-  return black && Buffer.from(black.buffer);
+  const { jpeg: blackJpeg } = await workers.run(BLACKOUT, input, { of: session }).catch(() => ({ jpeg: undefined }));
+  return blackJpeg && Buffer.from(blackJpeg.buffer);
 }
 
 export const withoutMask = (still: StillImage): MaskedStill => ({ ...still, unmasked: still.jpeg });
 
 const request = (channel: TargetChannel, method: string, params: JsonObject = {}): Promise<JsonObject> =>
-  channel.send(method, params, ASK_MS);
+  channel.send(method, params, REQUEST_WITHIN_MS);
 
 async function scrollOf(page: TargetChannel): Promise<Point> {
-  const { cssVisualViewport: seen } = await request(page, 'Page.getLayoutMetrics');
-  return isObject(seen) ? { x: numberAt(seen, 'pageX'), y: numberAt(seen, 'pageY') } : { x: 0, y: 0 };
+  const { cssVisualViewport: viewport } = await request(page, 'Page.getLayoutMetrics');
+  return isObject(viewport) ? { x: numberAt(viewport, 'pageX'), y: numberAt(viewport, 'pageY') } : { x: 0, y: 0 };
 }
 
 /** Returns the rectangles of a node, or none if the node has no layout. */
@@ -345,8 +345,8 @@ function framesOf(tree: unknown): string[] {
   if (!isObject(tree)) return [];
   const { frame, childFrames } = tree;
   const id = isObject(frame) ? frame.id : undefined;
-  const below = Array.isArray(childFrames) ? childFrames.flatMap(framesOf) : [];
-  return typeof id === 'string' ? [id, ...below] : below;
+  const childIds = Array.isArray(childFrames) ? childFrames.flatMap(framesOf) : [];
+  return typeof id === 'string' ? [id, ...childIds] : childIds;
 }
 
 /** Returns for each field the union of its earlier and later rectangle. */

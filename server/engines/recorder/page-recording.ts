@@ -82,12 +82,12 @@ export class PageRecording {
   #capture: Capture | undefined;
   #journal: PageJournal | undefined;
   #journalStart: Promise<PageJournal> | undefined;
-  #span: Span | undefined;
+  #currentSpan: Span | undefined;
   #pauseReason: PauseReason | undefined;
   /** Why there is no frame for the time before the first frame. */
   #initialGap: { readonly kind: 'hidden' | 'missing'; readonly why: string } | undefined;
   #isVisible = true;
-  #ending = false;
+  #isEnding = false;
   readonly #whenSettled = Promise.withResolvers<void>();
 
   constructor(options: PageRecordingOptions, appearance: Appearance) {
@@ -151,7 +151,7 @@ export class PageRecording {
       isUnpainted: channel.url === '' || channel.url === 'about:blank',
       isWatched: () => this.hub.viewers > 0,
       onFrame: frame => this.#handleFrame(frame, channel, mask),
-      onVisibility: isVisible => this.#visible(isVisible),
+      onVisibility: isVisible => this.#setVisible(isVisible),
     });
   }
 
@@ -187,7 +187,7 @@ export class PageRecording {
   }
 
   get hasEnded(): boolean {
-    return this.#ending;
+    return this.#isEnding;
   }
 
   /** Resolves when everything is stored, or when nothing more will be stored. */
@@ -200,8 +200,8 @@ export class PageRecording {
    * encoded afterwards.
    */
   async end(atMs?: number): Promise<void> {
-    if (this.#ending) return;
-    this.#ending = true;
+    if (this.#isEnding) return;
+    this.#isEnding = true;
     this.#capture?.close();
     const journal = await this.#journalIfAny();
     if (!journal) {
@@ -248,22 +248,22 @@ export class PageRecording {
   }
 
   async #handleFrame(frame: CapturedFrame, channel: TargetChannel, mask: Mask): Promise<FrameResult> {
-    const original = jpegSize(frame.jpeg);
-    if (original && isTooLarge(original)) return this.#rejectTooLarge();
+    const originalSize = jpegSize(frame.jpeg);
+    if (originalSize && isTooLarge(originalSize)) return this.#rejectTooLarge();
     const isCovered = this.#options.isCovered();
     const masked = await mask(frame);
     const size = masked && jpegSize(masked.jpeg);
     if (!masked || !size) return 'rejected';
     const { jpeg, isOvermasked } = masked;
     const result = isOvermasked ? 'overmasked' : 'kept';
-    if (this.#ending) return result;
+    if (this.#isEnding) return result;
     const shown = { ...frame, jpeg };
     this.hub.show({ jpeg, unmasked: frame.jpeg, at: frame.at, isCovered, ...size, metadata: frame.metadata });
     const why = this.#options.reasonToPause();
     if (why) this.#pause(why);
     if (this.#pauseReason) return result;
     const journal = await this.#beginJournal(shown, channel.id);
-    if (journal && this.#span?.kind === 'missing') this.#closeSpan(frame.browserMs - journal.note.baseMs);
+    if (journal && this.#currentSpan?.kind === 'missing') this.#closeSpan(frame.browserMs - journal.note.baseMs);
     await journal?.take(shown);
     return result;
   }
@@ -274,8 +274,8 @@ export class PageRecording {
    */
   #rejectTooLarge(): FrameResult {
     const { id, log } = this.#options;
-    if (this.#ending || this.#pauseReason) return 'kept';
-    if (this.#span?.why === TOO_LARGE || this.#initialGap?.why === TOO_LARGE) return 'kept';
+    if (this.#isEnding || this.#pauseReason) return 'kept';
+    if (this.#currentSpan?.why === TOO_LARGE || this.#initialGap?.why === TOO_LARGE) return 'kept';
     log.warn('recording.picture_too_large', { ...id });
     if (this.#journal) this.#openSpan('missing', this.#journal.nowMs, TOO_LARGE);
     else this.#initialGap ??= { kind: 'missing', why: TOO_LARGE };
@@ -305,9 +305,9 @@ export class PageRecording {
    * server's monotonic clock, otherwise the monotonic clock.
    */
   #leadOf({ at }: CapturedFrame): number {
-    const sinceMs = this.#options.clock.monotonicMs() - this.#appearedMs;
+    const ageMs = this.#options.clock.monotonicMs() - this.#appearedMs;
     const paintedMs = at.getTime() - this.#appearance.at.getTime();
-    return Math.round(paintedMs >= 0 && paintedMs <= sinceMs ? paintedMs : sinceMs);
+    return Math.round(paintedMs >= 0 && paintedMs <= ageMs ? paintedMs : ageMs);
   }
 
   /**
@@ -315,22 +315,22 @@ export class PageRecording {
    */
   #reportInitialGap(leadMs: number): void {
     const { waited } = this.#appearance;
-    const late = { kind: 'missing', why: waited ?? 'the page had not been painted yet' } as const;
+    const lateGap = { kind: 'missing', why: waited ?? 'the page had not been painted yet' } as const;
     if (waited || this.#initialGap || leadMs >= UNPAINTED_MS)
-      this.#note({ ...(waited ? late : (this.#initialGap ?? late)), fromMs: 0, toMs: leadMs });
+      this.#storeSpan({ ...(waited ? lateGap : (this.#initialGap ?? lateGap)), fromMs: 0, toMs: leadMs });
   }
 
-  #visible(isVisible: boolean): void {
+  #setVisible(isVisible: boolean): void {
     this.#isVisible = isVisible;
-    if (this.#ending) return;
+    if (this.#isEnding) return;
     if (isVisible) {
-      if (this.#journal && this.#span?.kind === 'hidden') this.#closeSpan(this.#journal.nowMs);
+      if (this.#journal && this.#currentSpan?.kind === 'hidden') this.#closeSpan(this.#journal.nowMs);
     } else if (!this.#journal) this.#initialGap ??= { kind: 'hidden', why: 'another tab was in front' };
-    else if (this.#span?.kind !== 'hidden' && !this.#pauseReason) this.#openSpan('hidden', this.#journal.nowMs);
+    else if (this.#currentSpan?.kind !== 'hidden' && !this.#pauseReason) this.#openSpan('hidden', this.#journal.nowMs);
   }
 
   #pause(why: PauseReason): void {
-    if (this.#pauseReason || this.#ending) return;
+    if (this.#pauseReason || this.#isEnding) return;
     this.#pauseReason = why;
     if (!this.#journal) {
       this.#initialGap ??= { kind: 'missing', why };
@@ -352,18 +352,18 @@ export class PageRecording {
   /** Begins a period without frames, and ends the previous such period, if any. */
   #openSpan(kind: 'hidden' | 'missing', fromMs: number, why?: string): void {
     this.#closeSpan(fromMs);
-    this.#span = { kind, fromMs: Math.round(fromMs), ...(why ? { why } : {}) };
-    this.#note(this.#span);
+    this.#currentSpan = { kind, fromMs: Math.round(fromMs), ...(why ? { why } : {}) };
+    this.#storeSpan(this.#currentSpan);
   }
 
   #closeSpan(atMs: number): void {
-    if (!this.#span) return;
-    const span = this.#span;
-    this.#span = undefined;
-    this.#note({ ...span, toMs: Math.max(Math.round(atMs), span.fromMs + 1) });
+    if (!this.#currentSpan) return;
+    const span = this.#currentSpan;
+    this.#currentSpan = undefined;
+    this.#storeSpan({ ...span, toMs: Math.max(Math.round(atMs), span.fromMs + 1) });
   }
 
-  #note(span: Span): void {
+  #storeSpan(span: Span): void {
     const { id, sink } = this.#options;
     this.#pipeline.do(() => sink.span(id, span));
   }
@@ -371,6 +371,6 @@ export class PageRecording {
   readonly #listener: JournalListener = {
     segmentComplete: (segment, size) => this.#pipeline.add(segment, size),
     lost: (fromMs, toMs, why) =>
-      this.#note({ kind: 'missing', fromMs: Math.round(fromMs), toMs: Math.round(toMs), why }),
+      this.#storeSpan({ kind: 'missing', fromMs: Math.round(fromMs), toMs: Math.round(toMs), why }),
   };
 }

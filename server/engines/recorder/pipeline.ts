@@ -74,11 +74,11 @@ interface LastSegment {
 export class Pipeline implements Closeable {
   readonly #options: PipelineOptions;
   readonly #closing = new AbortController();
-  #work: Promise<void> = Promise.resolve();
-  #notes: Promise<void> = Promise.resolve();
+  #storeSteps: Promise<void> = Promise.resolve();
+  #orderedSteps: Promise<void> = Promise.resolve();
   #lastStill: Promise<LastSegment | undefined> = Promise.resolve(undefined);
   #heldJobs: Job[] = [];
-  readonly #released: Job[] = [];
+  readonly #releasedJobs: Job[] = [];
   /** Segments that are not stored yet. */
   waiting = 0;
 
@@ -90,11 +90,11 @@ export class Pipeline implements Closeable {
     this.waiting++;
     const job: Job = { segment, size, released: Promise.withResolvers(), encoded: undefined };
     this.#heldJobs.push(job);
-    const notes = this.#notes;
-    this.#work = this.#work.then(async () => {
+    const notes = this.#orderedSteps;
+    this.#storeSteps = this.#storeSteps.then(async () => {
       await Promise.all([job.released.promise, notes]);
       await this.#untilDone(() => this.#store(job));
-      this.#released.shift();
+      this.#releasedJobs.shift();
       this.waiting--;
     });
     if (!this.#options.mayHold()) this.release();
@@ -107,16 +107,16 @@ export class Pipeline implements Closeable {
 
   /** Releases the segments that were held back. */
   release(): void {
-    const held = this.#heldJobs.splice(0);
-    this.#released.push(...held);
+    const newlyReleased = this.#heldJobs.splice(0);
+    this.#releasedJobs.push(...newlyReleased);
     this.#encodeNext();
-    for (const { released } of held) released.resolve();
+    for (const { released } of newlyReleased) released.resolve();
   }
 
   /** Releases the segments that were held back. Resolves when they are stored or the pipeline is closed. */
   stored(): Promise<void> {
     this.release();
-    return this.#work;
+    return this.#storeSteps;
   }
 
   /**
@@ -124,7 +124,7 @@ export class Pipeline implements Closeable {
    * only after the step has succeeded.
    */
   do(step: () => Promise<void>): void {
-    this.#notes = this.#notes.then(() => this.#untilDone(step));
+    this.#orderedSteps = this.#orderedSteps.then(() => this.#untilDone(step));
   }
 
   /**
@@ -132,25 +132,29 @@ export class Pipeline implements Closeable {
    * resolves when everything is stored and the folder is removed, or when the pipeline is closed.
    */
   finish(whenDue: Promise<void>): Promise<void> {
-    const released = whenDue.then(() => {
+    const whenReleased = whenDue.then(() => {
       if (!this.#closing.signal.aborted) this.release();
     });
-    const closed = new Promise<void>(resolve => {
+    const whenClosed = new Promise<void>(resolve => {
       this.#closing.signal.addEventListener('abort', () => resolve(), { once: true });
     });
-    this.#work = Promise.all([Promise.race([released, closed]), this.#work, this.#notes]).then(() =>
+    this.#storeSteps = Promise.all([
+      Promise.race([whenReleased, whenClosed]),
+      this.#storeSteps,
+      this.#orderedSteps,
+    ]).then(() =>
       this.#untilDone(async () => {
         await this.#options.sink.done();
         await this.#options.folder.remove();
       }),
     );
-    return this.#work;
+    return this.#storeSteps;
   }
 
   async close(): Promise<void> {
     this.#closing.abort(new Error('the pipeline is closed'));
     for (const { released } of this.#heldJobs.splice(0)) released.resolve();
-    await Promise.all([this.#work, this.#notes]);
+    await Promise.all([this.#storeSteps, this.#orderedSteps]);
   }
 
   async #untilDone(step: () => Promise<void>): Promise<void> {
@@ -168,34 +172,34 @@ export class Pipeline implements Closeable {
   async #store(job: Job): Promise<void> {
     const { folder, sink } = this.#options;
     const { segment, size } = job;
-    const fragment = await this.#encoded(job);
+    const fragment = await this.#encodingOf(job);
     if (fragment) await sink.keep(segmentOf(segment, size, fragment));
     else await sink.reportGap(segment.startMs, segment.endMs, 'the frames could not be encoded');
     await folder.drop(segment);
   }
 
   /** Returns the encoded segment. If its encoding has not begun, begins it together with the next released segments. */
-  async #encoded(job: Job): Promise<Fragment | undefined> {
+  async #encodingOf(job: Job): Promise<Fragment | undefined> {
     if (!job.encoded) this.#encodeNext();
     return job.encoded;
   }
 
   #encodeNext(): void {
-    for (const job of this.#released.slice(0, AHEAD_MAX)) job.encoded ??= this.#encodes(job);
+    for (const job of this.#releasedJobs.slice(0, AHEAD_MAX)) job.encoded ??= this.#startEncoding(job);
   }
 
   /**
    * Encodes a segment. If a page does not change, its picture is encoded only once, because the next segment contains
    * the same picture at another time.
    */
-  #encodes(job: Job): Promise<Fragment | undefined> {
+  #startEncoding(job: Job): Promise<Fragment | undefined> {
     const still = this.#lastStill.then(async (before): Promise<LastSegment> => {
       const isStill = job.segment.times.length === 1;
-      const [only] = isStill ? await this.#options.folder.frames(job.segment).catch(() => []) : [];
-      if (only && before?.jpeg?.equals(only.jpeg)) return before;
+      const [onlyFrame] = isStill ? await this.#options.folder.frames(job.segment).catch(() => []) : [];
+      if (onlyFrame && before?.jpeg?.equals(onlyFrame.jpeg)) return before;
       const encoded = this.#encodeWithRetries(job);
       encoded.catch(() => {}); // The step that stores it handles the error.
-      return { of: job, jpeg: only?.jpeg, encoded };
+      return { of: job, jpeg: onlyFrame?.jpeg, encoded };
     });
     this.#lastStill = still;
     const encoded = still.then(

@@ -66,7 +66,7 @@ export interface RecordingOptions {
 
 export class Recorder implements Closeable {
   readonly ffmpeg: Ffmpeg;
-  readonly #encodes: EncodeQueue;
+  readonly #encodeQueue: EncodeQueue;
   readonly #endedRecordings: EndedRecordings;
   readonly #options: RecorderOptions;
   readonly #sessions = new Map<string, SessionRecording>();
@@ -88,7 +88,7 @@ export class Recorder implements Closeable {
   private constructor(options: RecorderOptions) {
     this.#options = options;
     this.ffmpeg = new Ffmpeg(options.confine, options.ffmpegPath, options.encoders);
-    this.#encodes = new EncodeQueue(this.ffmpeg, options.clock, options.log);
+    this.#encodeQueue = new EncodeQueue(this.ffmpeg, options.clock, options.log);
     this.#backlog = new Backlog(options.backlog);
     const { clock, isQuiet = () => true } = options;
     this.#endedRecordings = new EndedRecordings({ clock, isQuiet, mayWait: session => this.#mayHold(session) });
@@ -262,7 +262,7 @@ export class Recorder implements Closeable {
     return {
       id: { session, page },
       path: join(folder, session, String(page)),
-      encodes: this.#encodes,
+      encodes: this.#encodeQueue,
       mayHold: () => this.#mayHold(session),
       due: () => this.#endedRecordings.due(session),
       sink,
@@ -292,18 +292,18 @@ export class SessionRecording {
   readonly #options: RecordingOptions & { readonly workers: Workers };
   readonly #optionsOf: (page: number) => PageRecordingOptions;
   readonly #pages = new Map<string, PageRecording>();
-  readonly #numbers = new Map<number, PageRecording>();
+  readonly #recordingsByNumber = new Map<number, PageRecording>();
   /** The masks of the pages that are recorded, and of those that wait. */
   readonly #masks = new Map<string, PageMask>();
   /** The newest frame among the pages that have ended. */
-  #last: Frame | undefined;
+  #newestEndedFrame: Frame | undefined;
   readonly #waitingPages: Array<ShownPage & { readonly at: Date }> = [];
   readonly #clock: Clock;
   #watchedAtMs = Number.NEGATIVE_INFINITY;
   #isPaused = false;
   #cover: 'mask' | 'pause' | undefined;
   /** How many times `hidePages` was called. Only the last call takes effect. */
-  #covers = 0;
+  #coverChanges = 0;
 
   constructor(
     options: RecordingOptions & { readonly workers: Workers },
@@ -325,7 +325,7 @@ export class SessionRecording {
       if (!resumed) continue;
       resumed.recording.reportGapSince(aliveAt);
       this.#pages.set(resumed.targetId, resumed.recording);
-      this.#numbers.set(page, resumed.recording);
+      this.#recordingsByNumber.set(page, resumed.recording);
     }
   }
 
@@ -352,17 +352,17 @@ export class SessionRecording {
   #recordOrWait(shown: ShownPage, appearance: Appearance): void {
     if (this.#isPaused) return;
     const { target, page, mask } = shown;
-    const known = this.#pages.get(target.id);
-    if (!known && this.#pages.size >= PAGES_AT_ONCE_MAX) {
+    const existingRecording = this.#pages.get(target.id);
+    if (!existingRecording && this.#pages.size >= PAGES_AT_ONCE_MAX) {
       this.#waitingPages.push({ ...shown, at: appearance.at });
       target.whenGone(() => {
         if (!this.#pages.has(target.id)) this.#masks.delete(target.id);
       });
       return this.#options.short('too_many_at_once', target.id, page);
     }
-    const recording = known ?? new PageRecording(this.#optionsOf(page), appearance);
+    const recording = existingRecording ?? new PageRecording(this.#optionsOf(page), appearance);
     this.#pages.set(target.id, recording);
-    this.#numbers.set(page, recording);
+    this.#recordingsByNumber.set(page, recording);
     recording.capture(target, mask.mask);
     target.whenGone(() => {
       if (!this.#isPaused) void this.#endPage(target.id, recording);
@@ -382,14 +382,14 @@ export class SessionRecording {
    * time stay hidden afterwards.
    */
   async hidePages(cover: 'mask' | 'pause' | undefined): Promise<void> {
-    const change = ++this.#covers;
+    const changeNumber = ++this.#coverChanges;
     if (cover === undefined && this.#cover !== undefined) {
       await Promise.all([...this.#pages.values()].map(recording => recording.renewed()));
-      if (change !== this.#covers) return;
+      if (changeNumber !== this.#coverChanges) return;
     }
-    const changed = cover !== this.#cover;
+    const hasChanged = cover !== this.#cover;
     this.#cover = cover;
-    if (changed) for (const recording of this.#pages.values()) recording.refresh();
+    if (hasChanged) for (const recording of this.#pages.values()) recording.refresh();
   }
 
   hubOfTarget(targetId: string): Hub | undefined {
@@ -429,7 +429,7 @@ export class SessionRecording {
   /** The newest frame of all pages, including pages that have ended. */
   get newest(): Frame | undefined {
     const frames = [...this.#pages.values()].map(({ hub }) => hub.newest);
-    return [this.#last, ...frames].reduce(newerFrame);
+    return [this.#newestEndedFrame, ...frames].reduce(newerFrame);
   }
 
   /**
@@ -444,7 +444,7 @@ export class SessionRecording {
 
   /** The newest frame of a page, and its viewers. */
   hubOf(page: number): Hub | undefined {
-    return this.#numbers.get(page)?.hub;
+    return this.#recordingsByNumber.get(page)?.hub;
   }
 
   /** Whether the recording was watched within the last minute. */
@@ -484,14 +484,15 @@ export class SessionRecording {
   }
 
   async #endPage(targetId: string, recording: PageRecording): Promise<void> {
-    this.#last = newerFrame(this.#last, recording.hub.newest);
+    this.#newestEndedFrame = newerFrame(this.#newestEndedFrame, recording.hub.newest);
     this.#pages.delete(targetId);
     this.#masks.delete(targetId);
-    for (const [number, one] of this.#numbers) if (one === recording) this.#numbers.delete(number);
+    for (const [number, one] of this.#recordingsByNumber)
+      if (one === recording) this.#recordingsByNumber.delete(number);
     await recording.end();
     const next = this.#waitingPages.findIndex(({ target }) => !target.isGone);
-    const [waiting] = next < 0 ? [] : this.#waitingPages.splice(next, 1);
-    if (waiting) this.#recordOrWait(waiting, { at: waiting.at, waited: 'too_many_at_once' });
+    const [waitingPage] = next < 0 ? [] : this.#waitingPages.splice(next, 1);
+    if (waitingPage) this.#recordOrWait(waitingPage, { at: waitingPage.at, waited: 'too_many_at_once' });
   }
 }
 

@@ -21,7 +21,7 @@ export type TypingOutcome =
   | { readonly is: 'typed' | 'not_a_field' | 'read_only' }
   | { readonly is: 'refused'; readonly origin: string };
 
-const ASK_MS = 5_000;
+const REQUEST_WITHIN_MS = 5_000;
 const ORIGIN_CHARACTERS_MAX = 300;
 
 /** A function that finds the marked element. It also searches open shadow roots. */
@@ -73,19 +73,19 @@ const TYPE = `function (mark, text, origins) {
 export async function typeText(
   channel: TargetChannel,
   contextId: number,
-  watch: string,
+  watchScript: string,
   { mark, text, origins }: Typing,
 ): Promise<TypingOutcome | undefined> {
-  const expression = `${watch}; (${FIND})(${JSON.stringify(mark)})`;
-  const found = await request(channel, 'Runtime.evaluate', { expression, contextId });
-  const objectId = isObject(found.result) ? found.result.objectId : undefined;
+  const expression = `${watchScript}; (${FIND})(${JSON.stringify(mark)})`;
+  const evaluation = await request(channel, 'Runtime.evaluate', { expression, contextId });
+  const objectId = isObject(evaluation.result) ? evaluation.result.objectId : undefined;
   if (typeof objectId !== 'string') return undefined;
   const args = [mark, text, origins].map(value => ({ value }));
-  const typed = await request(channel, 'Runtime.callFunctionOn', {
+  const callResponse = await request(channel, 'Runtime.callFunctionOn', {
     ...{ objectId, functionDeclaration: TYPE, arguments: args, returnByValue: true },
   });
   channel.post('Runtime.releaseObject', { objectId });
-  return outcomeIn(isObject(typed.result) ? typed.result.value : undefined);
+  return outcomeIn(isObject(callResponse.result) ? callResponse.result.value : undefined);
 }
 
 function outcomeIn(value: unknown): TypingOutcome | undefined {
@@ -96,4 +96,4 @@ function outcomeIn(value: unknown): TypingOutcome | undefined {
 }
 
 const request = (channel: TargetChannel, method: string, params: JsonObject): Promise<JsonObject> =>
-  channel.send(method, params, ASK_MS).catch((): JsonObject => ({}));
+  channel.send(method, params, REQUEST_WITHIN_MS).catch((): JsonObject => ({}));

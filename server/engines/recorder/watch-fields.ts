@@ -8,7 +8,7 @@
  * one of them.
  */
 export const watchFields = (all: boolean, secrets: readonly string[] = []): string =>
-  `(${watcher})(${all}, ${JSON.stringify(secrets)})`;
+  `(${WATCH_SCRIPT})(${all}, ${JSON.stringify(secrets)})`;
 
 /**
  * Names of functions in the isolated world. `__keep` adds a field to the list, `__cover` hides everything on the list,
@@ -21,7 +21,7 @@ export const UNCOVER = '__uncover';
 /** The global variable that contains the list that was returned last. */
 export const LAST_FIELDS = '__last';
 
-const watcher = `(all, secrets) => {
+const WATCH_SCRIPT = `(all, secrets) => {
   const key = '__fields', last = '__last';
   if (Object.hasOwn(globalThis, key)) return globalThis[key](secrets);
   const typed = 'input, textarea, select, [contenteditable]:not([contenteditable="false"])';

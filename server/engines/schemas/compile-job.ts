@@ -36,10 +36,10 @@ export function work({ schemas }: CompileInput): CompileOutput {
  */
 function tryPattern(pattern: string): void {
   const expression = new RegExp(pattern, 'u');
-  const own = [...new Set(pattern.replace(/[\\()[\]{}*+?^$|]/g, ''))].slice(0, SAMPLES_OF_PATTERN_MAX);
-  for (const sample of [...SAMPLES, ...own]) {
+  const patternCharacters = [...new Set(pattern.replace(/[\\()[\]{}*+?^$|]/g, ''))].slice(0, SAMPLES_OF_PATTERN_MAX);
+  for (const sample of [...SAMPLES, ...patternCharacters]) {
     const repeated = sample.repeat(REPETITIONS);
-    for (const text of [`${repeated}\u0001`, `x${repeated}\u0001`, `${own.join('')}${repeated}\u0001`])
+    for (const text of [`${repeated}\u0001`, `x${repeated}\u0001`, `${patternCharacters.join('')}${repeated}\u0001`])
       expression.test(text);
   }
 }

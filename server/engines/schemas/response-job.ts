@@ -23,14 +23,14 @@ export type ResponseOutput =
 const DEPTH_MAX = 64;
 const VALUES_MAX = 100_000;
 
-class Unreadable extends Error {}
+class UnreadableBody extends Error {}
 
 export function work({ body, contentType, secrets, schema }: ResponseInput): ResponseOutput {
   try {
     const output = outputIn(body, contentType, withoutSecrets(secrets));
     return { output, digest: digestOf(output), isValid: schema === undefined || matchesSchema(schema, output) };
   } catch (error) {
-    if (error instanceof Unreadable) return { why: error.message };
+    if (error instanceof UnreadableBody) return { why: error.message };
     throw error;
   }
 }
@@ -41,37 +41,37 @@ type Clean = (text: string) => string;
 function outputIn(body: Uint8Array, contentType: string, clean: Clean): JsonObject {
   if (body.length === 0) return {};
   const [type = ''] = contentType.toLowerCase().split(';');
-  const text = decoded(body);
+  const text = decodeBody(body);
   if (isJsonType(type.trim())) {
-    const value = cleaned(parseJson(text), clean);
+    const value = cleanJson(parseJson(text), clean);
     return isObject(value) ? value : { value };
   }
   if (type.trim().startsWith('text/') || type.trim() === '') return { text: storable(clean(text)) };
-  throw new Unreadable('it is neither JSON nor text');
+  throw new UnreadableBody('it is neither JSON nor text');
 }
 
 const isJsonType = (type: string): boolean =>
   type === 'application/json' || type.endsWith('+json') || type === 'text/json';
 
-function decoded(body: Uint8Array): string {
+function decodeBody(body: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(body);
   } catch {
-    throw new Unreadable('it is not UTF-8');
+    throw new UnreadableBody('it is not UTF-8');
   }
 }
 
 /** Removes secrets from a JSON value. `whole` is undefined if the text is not JSON. */
-function cleaned(whole: unknown, clean: Clean): Json {
-  if (whole === undefined) throw new Unreadable('it is not valid JSON');
+function cleanJson(parsedValue: unknown, clean: Clean): Json {
+  if (parsedValue === undefined) throw new UnreadableBody('it is not valid JSON');
   let values = 0;
   const walk = (value: unknown, levels: number): Json => {
     values += 1;
-    if (values > VALUES_MAX) throw new Unreadable(`it has more than ${VALUES_MAX} values`);
-    if (levels > DEPTH_MAX) throw new Unreadable(`it is nested more than ${DEPTH_MAX} levels deep`);
+    if (values > VALUES_MAX) throw new UnreadableBody(`it has more than ${VALUES_MAX} values`);
+    if (levels > DEPTH_MAX) throw new UnreadableBody(`it is nested more than ${DEPTH_MAX} levels deep`);
     if (typeof value === 'string') return storable(clean(value));
     if (typeof value === 'number' && !Number.isFinite(value))
-      throw new Unreadable('it contains a number that is too large');
+      throw new UnreadableBody('it contains a number that is too large');
     if (Array.isArray(value)) return value.map(one => walk(one, levels + 1));
     if (typeof value === 'number' || typeof value === 'boolean') return value;
     if (!isObject(value)) return null;
@@ -79,5 +79,5 @@ function cleaned(whole: unknown, clean: Clean): Json {
       Object.entries(value).map(([name, one]) => [storable(clean(name)), walk(one, levels + 1)]),
     );
   };
-  return walk(whole, 0);
+  return walk(parsedValue, 0);
 }

@@ -26,10 +26,10 @@ export async function adoptBox(
   const layout = layoutOf(record.form, folder.box, notes.egressPort, host.ownSandbox);
   const processes = new BoxProcesses({ leader, cgroup, jailed: layout.jailed, mark: host.markOf(session) });
   if (layout.jailed && !processes.init) return undefined;
-  const opening = layout.jailed
+  const listenerPromise = layout.jailed
     ? reopenListener(record.form, leader.pid, host.listener, signal)
     : openLoopbackListener(notes.egressPort);
-  const egress = await opening.catch(error => {
+  const egress = await listenerPromise.catch(error => {
     signal.throwIfAborted();
     host.log.warn('box.adopt_failed', { session, reason: reason(error) });
     return undefined;

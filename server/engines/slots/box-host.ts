@@ -97,6 +97,6 @@ export class BoxHost {
 
 /** Returns HARD from the line "Max open files  SOFT  HARD  files". */
 export function openFilesHardLimit(): number {
-  const hard = /^Max open files\s+\S+\s+(\S+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1];
-  return hard === undefined || hard === 'unlimited' ? Number.POSITIVE_INFINITY : Number(hard);
+  const hardLimit = /^Max open files\s+\S+\s+(\S+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1];
+  return hardLimit === undefined || hardLimit === 'unlimited' ? Number.POSITIVE_INFINITY : Number(hardLimit);
 }

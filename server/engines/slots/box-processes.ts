@@ -20,7 +20,7 @@ import {
  */
 const CHAIN_END: ReadonlySet<string> = new Set(['bwrap', 'timeout']);
 /** The command of a child that has ended since the list was read, for example because its program does not exist. */
-const GONE_STATE = '';
+const GONE_COMMAND = '';
 /**
  * When pid 1 of the box is dead, the programs around the box exit on their own within this time, and each is reaped by
  * its parent.
@@ -71,7 +71,7 @@ export class BoxProcesses {
     if (!parent || !isAlive(parent) || !CHAIN_END.has(commandOf(parent.pid))) return false;
     return childrenOf(parent.pid).some(child => {
       const command = commandOf(child);
-      return command !== GONE_STATE && !CHAIN_END.has(command);
+      return command !== GONE_COMMAND && !CHAIN_END.has(command);
     });
   }
 
@@ -80,14 +80,14 @@ export class BoxProcesses {
   }
 
   #remaining(search: boolean): readonly Process[] {
-    const known = [this.leader, this.init].filter(process => process !== undefined).filter(isAlive);
-    const ofSession = this.#isJailed
+    const knownProcesses = [this.leader, this.init].filter(process => process !== undefined).filter(isAlive);
+    const sessionProcesses = this.#isJailed
       ? []
       : processesOfSession(this.leader.pid).filter(process => this.#startedAfterLeader(process));
     return [
-      ...known,
+      ...knownProcesses,
       ...this.#cgroup.processes(),
-      ...ofSession,
+      ...sessionProcesses,
       ...(search || !this.init ? this.#processesWithMark() : []),
     ];
   }
@@ -114,15 +114,17 @@ export class BoxProcesses {
     // `init` is found through the children of the leader, so it must be known before the leader dies.
     if (!this.init) return;
     killProcess(this.init);
-    const left = () => (this.isLeaderAlive() ? undefined : true);
-    await pollUntil(CHAIN_EXIT_WITHIN_MS, 'the process chain of a box to exit', left, CHECK_EVERY_MS).catch(() => {});
+    const checkLeaderEnded = () => (this.isLeaderAlive() ? undefined : true);
+    await pollUntil(CHAIN_EXIT_WITHIN_MS, 'the process chain of a box to exit', checkLeaderEnded, CHECK_EVERY_MS).catch(
+      () => {},
+    );
   }
 
   #killAll(search: boolean): true | undefined {
-    const left = this.#remaining(search);
-    if (left.length === 0) return true;
+    const remainingProcesses = this.#remaining(search);
+    if (remainingProcesses.length === 0) return true;
     this.#cgroup.killAtOnce();
-    for (const process of left) killProcess(process);
+    for (const process of remainingProcesses) killProcess(process);
     return undefined;
   }
 
@@ -138,8 +140,8 @@ export class BoxProcesses {
 /** Finds pid 1 of the box: a child of bubblewrap, which is a child of the leader (`timeout`). */
 function findInit(leader: Process): Process | undefined {
   if (!isAlive(leader)) return undefined;
-  const inside = childrenOf(leader.pid)
+  const initPid = childrenOf(leader.pid)
     .flatMap(child => childrenOf(child))
     .find(pid => innermostPid(pid) === 1);
-  return inside === undefined ? undefined : findProcess(inside);
+  return initPid === undefined ? undefined : findProcess(initPid);
 }

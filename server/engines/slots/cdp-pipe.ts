@@ -20,7 +20,7 @@ export class CdpPipe {
   readonly #output: Socket;
   readonly #onEvent: CdpListener;
   readonly #pendingReplies = new Map<number, PromiseWithResolvers<CdpObject>>();
-  #buffered = Buffer.alloc(0);
+  #receivedBytes = Buffer.alloc(0);
   #lastId = 0;
 
   constructor(fifoIn: string, fifoOut: string, onEvent: CdpListener = () => {}) {
@@ -67,12 +67,12 @@ export class CdpPipe {
   }
 
   #read(chunk: Buffer): void {
-    this.#buffered = Buffer.concat([this.#buffered, chunk]);
-    for (let end = this.#buffered.indexOf(0); end >= 0; end = this.#buffered.indexOf(0)) {
-      this.#handleMessage(this.#buffered.toString('utf8', 0, end));
-      this.#buffered = this.#buffered.subarray(end + 1);
+    this.#receivedBytes = Buffer.concat([this.#receivedBytes, chunk]);
+    for (let end = this.#receivedBytes.indexOf(0); end >= 0; end = this.#receivedBytes.indexOf(0)) {
+      this.#handleMessage(this.#receivedBytes.toString('utf8', 0, end));
+      this.#receivedBytes = this.#receivedBytes.subarray(end + 1);
     }
-    if (this.#buffered.length > MESSAGE_BYTES_MAX) this.close();
+    if (this.#receivedBytes.length > MESSAGE_BYTES_MAX) this.close();
   }
 
   #handleMessage(text: string): void {

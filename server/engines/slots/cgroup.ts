@@ -106,8 +106,8 @@ export class Cgroup {
   }
 
   #writeShare(share: number): void {
-    for (const [file, ordinary] of SHARE_FILES)
-      this.#writeEach(file, String(Math.max(SHARE_MIN, Math.round(share * ordinary))));
+    for (const [file, ordinaryShare] of SHARE_FILES)
+      this.#writeEach(file, String(Math.max(SHARE_MIN, Math.round(share * ordinaryShare))));
   }
 
   /** Writes the text to this file in each folder that has it. Returns whether any folder has the file. */

@@ -91,7 +91,7 @@ export class Cgroups {
     try {
       for (const folder of cgroup.folders) mkdirSync(folder);
       for (const [controller, location] of this.#locations)
-        limit(controller, location, join(location.folder, name), limits);
+        writeLimits(controller, location, join(location.folder, name), limits);
     } catch (error) {
       for (const folder of cgroup.folders) removeFolder(folder);
       throw error;
@@ -105,7 +105,7 @@ export class Cgroups {
   }
 }
 
-function limit(controller: Controller | Counter, { version }: Location, folder: string, limits: Limits): void {
+function writeLimits(controller: Controller | Counter, { version }: Location, folder: string, limits: Limits): void {
   const write = (file: string, value: string | number): void => writeFileSync(join(folder, file), String(value));
   const writeIfExists = (file: string, value: string | number): boolean => attempt(() => write(file, value));
   const quota = Math.round(limits.cpus * CPU_PERIOD_US);
@@ -139,11 +139,11 @@ function findLocation(
     // The server's own group is tried first, because limits on the service then apply to its boxes too.
     for (const parent of new Set([hierarchy.own, hierarchy.mountPoint])) {
       const folder = join(parent, base);
-      const ready =
+      const isReady =
         hierarchy.version === 1
           ? hierarchy.controllers.includes(controller) && makeFolder(folder)
           : delegate(controller, parent, folder, pid, parent === hierarchy.mountPoint);
-      if (ready) return { version: hierarchy.version, folder };
+      if (isReady) return { version: hierarchy.version, folder };
     }
   }
   return undefined;
@@ -158,8 +158,8 @@ function delegate(
   isTop: boolean,
 ): boolean {
   if (!words(join(parent, 'cgroup.controllers')).includes(controller)) return false;
-  const enabled = enable(controller, parent) || (!isTop && moveToLeaf(parent, pid) && enable(controller, parent));
-  return enabled && makeFolder(folder) && enable(controller, folder);
+  const isEnabled = enable(controller, parent) || (!isTop && moveToLeaf(parent, pid) && enable(controller, parent));
+  return isEnabled && makeFolder(folder) && enable(controller, folder);
 }
 
 function enable(controller: Controller | Counter, folder: string): boolean {

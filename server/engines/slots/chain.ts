@@ -61,9 +61,9 @@ export interface Command {
   readonly args: readonly string[];
 }
 
-export function layoutOf(form: Form, boxFolder: string, egressPort: number, ownSandbox: boolean): BoxLayout {
+export function layoutOf(form: Form, boxFolder: string, egressPort: number, hasOwnSandbox: boolean): BoxLayout {
   return form === 'process'
-    ? { folder: boxFolder, egressPort, jailed: false, ownSandbox }
+    ? { folder: boxFolder, egressPort, jailed: false, ownSandbox: hasOwnSandbox }
     : { folder: FOLDER_IN_JAIL, egressPort, jailed: true, ownSandbox: true };
 }
 
@@ -80,11 +80,11 @@ export function chain(options: ChainOptions): Command {
 const command = ([file = '', ...args]: readonly string[]): Command => ({ file, args });
 
 /** The line that starts the program of a gated chain. */
-export const FILLED = 'filled\n';
+export const GATE_LINE = 'filled\n';
 
 /** Returns the script in POSIX shell. All values are quoted. */
 function script(options: ChainOptions): string {
-  const jailed = options.form !== 'process';
+  const isJailed = options.form !== 'process';
   return [
     'set -e',
     'umask 077',
@@ -97,12 +97,12 @@ function script(options: ChainOptions): string {
     `mkfifo ${shellQuote(`${options.session.notes}/in`)} ${shellQuote(`${options.session.notes}/out`)}`,
     // The program holds both ends of each FIFO. It therefore sees no end of file when the server exits, and survives.
     `exec 3<>${shellQuote(`${options.session.notes}/in`)} 4<>${shellQuote(`${options.session.notes}/out`)}`,
-    ...(jailed ? network(options) : []),
+    ...(isJailed ? network(options) : []),
     ...(options.form === 'root' ? stage(options) : []),
-    ...(jailed ? [] : ['unset NODE_CHANNEL_FD NODE_CHANNEL_SERIALIZATION_MODE']),
+    ...(isJailed ? [] : ['unset NODE_CHANNEL_FD NODE_CHANNEL_SERIALIZATION_MODE']),
     // If the server dies before it sends the line, the program is not started.
     ...(options.gated ? ['read -r filled', 'test "$filled" = filled'] : []),
-    ...(jailed ? [`exec ${FILTER_DESCRIPTOR}<${shellQuote(options.filter)}`] : []),
+    ...(isJailed ? [`exec ${FILTER_DESCRIPTOR}<${shellQuote(options.filter)}`] : []),
     `exec ${quoteAll(lastCommand(options))} </dev/null ${CHANNEL_DESCRIPTOR}<&-`,
   ].join('\n');
 }
@@ -128,21 +128,21 @@ function lastCommand(options: ChainOptions): readonly string[] {
   const { program } = options;
   const inner =
     options.form === 'process'
-      ? [...settings(program), program.executable, ...program.args]
+      ? [...environmentCommand(program), program.executable, ...program.args]
       : ['bwrap', ...jailArguments({ ...program, ...foldersOf(options), filterDescriptor: FILTER_DESCRIPTOR })];
   return [...privileges(options), ...limits(options.bounds), ...lifetimeLimit(options.bounds), ...inner];
 }
 
-function settings({ env = {} }: Program): readonly string[] {
+function environmentCommand({ env = {} }: Program): readonly string[] {
   const pairs = Object.entries(env).map(([name, value]) => `${name}=${value}`);
   return pairs.length === 0 ? [] : ['env', ...pairs];
 }
 
 function privileges({ form, uid }: ChainOptions): readonly string[] {
   if (form === 'process') return [];
-  const drop = ['--inh-caps=-all', '--bounding-set=-all', '--no-new-privs'];
-  if (form === 'root') return ['setpriv', `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups', ...drop, '--'];
-  return ['setpriv', '--ambient-caps=-all', ...drop, '--'];
+  const dropOptions = ['--inh-caps=-all', '--bounding-set=-all', '--no-new-privs'];
+  if (form === 'root') return ['setpriv', `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups', ...dropOptions, '--'];
+  return ['setpriv', '--ambient-caps=-all', ...dropOptions, '--'];
 }
 
 const limits = (bounds: Bounds): readonly string[] => [
@@ -170,18 +170,18 @@ function foldersOf(options: ChainOptions): {
 } {
   if (options.form !== 'root')
     return { boxFolder: options.session.box, uploadsFolder: options.session.uploads, mounts: options.program.mounts };
-  const stages = new Map(options.staged.map(mount => [mount.from, mount.stage]));
+  const mountPoints = new Map(options.staged.map(mount => [mount.from, mount.stage]));
   return {
     boxFolder: `${STAGED_SESSION}/box`,
     uploadsFolder: `${STAGED_SESSION}/uploads`,
-    mounts: options.program.mounts.map(({ from, to }) => ({ from: stages.get(from) ?? from, to })),
+    mounts: options.program.mounts.map(({ from, to }) => ({ from: mountPoints.get(from) ?? from, to })),
   };
 }
 
 /** The command that opens a new listener in the network namespace of a running box. */
 export function enterNamespaces(form: Form, pid: number, listener: readonly string[]): Command {
-  const users = form === 'rootless' ? ['-U', '--preserve-credentials'] : [];
-  return command(['nsenter', '-t', String(pid), ...users, '-n', ...listener]);
+  const userOptions = form === 'rootless' ? ['-U', '--preserve-credentials'] : [];
+  return command(['nsenter', '-t', String(pid), ...userOptions, '-n', ...listener]);
 }
 
 const shellQuote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;

@@ -66,7 +66,7 @@ export async function readChromiumVersion(path: string): Promise<string | undefi
 }
 
 /** A fingerprint of the file, to notice an upgrade; undefined if the file does not exist. */
-export function editionOf(path: string): string | undefined {
+export function fileFingerprint(path: string): string | undefined {
   const stats = statSync(path, { throwIfNoEntry: false });
   return stats && `${path} ${stats.ino} ${stats.mtimeMs} ${stats.size}`;
 }

@@ -10,17 +10,19 @@ import { findTool } from './tools.ts';
  * The setting for the kinds of memory that a core file contains. It also applies when the kernel passes the core file
  * to a program, in which case the size limit has no effect.
  */
-const FILTER = '/proc/self/coredump_filter';
-const LIMIT_MS = 5_000;
+const FILTER_FILE = '/proc/self/coredump_filter';
+const PRLIMIT_WITHIN_MS = 5_000;
 
 export function disableCoreDumps(log: Log): void {
   try {
-    writeFileSync(FILTER, '0');
+    writeFileSync(FILTER_FILE, '0');
   } catch (error) {
     log.warn('service.core_files_not_emptied', { reason: reason(error) });
   }
   const prlimit = findTool('prlimit');
   const args = [`--pid=${process.pid}`, '--core=0:0'];
-  const status = prlimit ? spawnSync(prlimit, args, { stdio: 'ignore', env: {}, timeout: LIMIT_MS }).status : undefined;
+  const status = prlimit
+    ? spawnSync(prlimit, args, { stdio: 'ignore', env: {}, timeout: PRLIMIT_WITHIN_MS }).status
+    : undefined;
   if (status !== 0) log.warn('service.core_files_not_forbidden', { reason: 'prlimit of util-linux failed' });
 }

@@ -32,23 +32,23 @@ const MIN_OPEN_FILES = 4096;
 
 export async function examine(options: OpenSlotsOptions, signal?: AbortSignal): Promise<readonly Finding[]> {
   mkdirSync(options.dataDir, { recursive: true });
-  const jailWanted = options.isolation !== 'process';
-  const required = requiredEngine(options);
-  const engines = [required, ...ENGINES.filter(engine => engine !== required)];
+  const needsJail = options.isolation !== 'process';
+  const mainEngine = requiredEngine(options);
+  const engines = [mainEngine, ...ENGINES.filter(engine => engine !== mainEngine)];
   return [
-    userNamespaces(jailWanted),
-    tools(jailWanted),
+    userNamespaces(needsJail),
+    tools(needsJail),
     ...(await Promise.all(engines.map(engine => checkEngine(options, engine)))),
     tool('ffmpeg', false, 'recordings', 'ffmpeg'),
     tool('certutil', false, 'sessions with custom certificates', 'libnss3-tools'),
     fonts(),
     cgroups(options.dataDir),
-    memory(required),
+    memory(mainEngine),
     capacity(options, engines),
     disk(options.dataDir),
     sharedMemory(),
     openFiles(),
-    ...(await browsersInBox(options, jailWanted, engines, signal)),
+    ...(await browsersInBox(options, needsJail, engines, signal)),
   ];
 }
 
@@ -73,13 +73,13 @@ function userNamespaces(required: boolean): Finding {
 }
 
 function tools(required: boolean): Finding {
-  const absent = absentTools(JAIL_TOOLS);
-  if (absent.length === 0) return passedFinding('system tools', required, JAIL_TOOLS.join(', '));
+  const missingTools = absentTools(JAIL_TOOLS);
+  if (missingTools.length === 0) return passedFinding('system tools', required, JAIL_TOOLS.join(', '));
   return failedFinding(
     'system tools',
     required,
-    `not found: ${absent.join(', ')}`,
-    install(...absent.map(name => TOOLS[name])),
+    `not found: ${missingTools.join(', ')}`,
+    install(...missingTools.map(name => TOOLS[name])),
   );
 }
 
@@ -89,9 +89,9 @@ function tools(required: boolean): Finding {
  */
 async function checkEngine(options: OpenSlotsOptions, engine: Engine): Promise<Finding> {
   const required = engine === requiredEngine(options);
-  const explicit = configuredPath(options, engine);
-  const path = findBrowser(engine, explicit);
-  const { why, cure } = explainMissingEngine(engine, explicit);
+  const explicitPath = configuredPath(options, engine);
+  const path = findBrowser(engine, explicitPath);
+  const { why, cure } = explainMissingEngine(engine, explicitPath);
   if (path === undefined) return failedFinding(engine, required, why, cure);
   const version = await readChromiumVersion(path);
   return version
@@ -118,23 +118,23 @@ function fonts(): Finding {
 }
 
 function cgroups(dataDir: string): Finding {
-  const found = new Cgroups(readInstallId(dataDir));
-  found.close();
-  const present = CONTROLLERS.filter(controller => !found.absent.includes(controller));
-  const detail = `${present.join(', ') || 'no controllers'}${found.versions.length > 0 ? ` (v${found.versions.join(' and v')})` : ''}`;
-  if (found.absent.length === 0) return passedFinding('cgroups', false, detail);
+  const foundCgroups = new Cgroups(readInstallId(dataDir));
+  foundCgroups.close();
+  const presentControllers = CONTROLLERS.filter(controller => !foundCgroups.absent.includes(controller));
+  const detail = `${presentControllers.join(', ') || 'no controllers'}${foundCgroups.versions.length > 0 ? ` (v${foundCgroups.versions.join(' and v')})` : ''}`;
+  if (foundCgroups.absent.length === 0) return passedFinding('cgroups', false, detail);
   return failedFinding(
     'cgroups',
     false,
-    `${detail}; not usable: ${found.absent.join(', ')}`,
+    `${detail}; not usable: ${foundCgroups.absent.join(', ')}`,
     'Sessions run, but with weaker limits. Start as root, or delegate a cgroup to this user (systemd: Delegate=yes in the unit).',
   );
 }
 
 function memory(engine: Engine): Finding {
-  const [all, free] = [totalmem(), freemem()];
-  const detail = `${gib(all)} total, ${gib(free)} free`;
-  if (all >= MIN_MEMORY_BYTES) return passedFinding('memory', false, detail);
+  const [totalBytes, freeBytes] = [totalmem(), freemem()];
+  const detail = `${gib(totalBytes)} total, ${gib(freeBytes)} free`;
+  if (totalBytes >= MIN_MEMORY_BYTES) return passedFinding('memory', false, detail);
   return failedFinding('memory', false, detail, adviceForMemory(engine));
 }
 
@@ -143,10 +143,10 @@ function capacity(options: OpenSlotsOptions, engines: readonly Engine[]): Findin
   const machine = thisMachine();
   const installed = engines.filter(engine => findBrowser(engine, configuredPath(options, engine)) !== undefined);
   const detail = installed.map(engine => describeCapacity(engine, machine)).join('; ');
-  const held = capacityOf(requiredEngine(options), machine).idleSessions;
-  if (held >= options.size) return passedFinding('capacity', false, detail);
-  const asked = `up to ${options.size} browsers are allowed, including warm browsers`;
-  return failedFinding('capacity', false, `${detail}; ${asked}`, 'Lower BERTH_SLOTS or BERTH_WARM, or add memory.');
+  const idleCapacity = capacityOf(requiredEngine(options), machine).idleSessions;
+  if (idleCapacity >= options.size) return passedFinding('capacity', false, detail);
+  const sizeText = `up to ${options.size} browsers are allowed, including warm browsers`;
+  return failedFinding('capacity', false, `${detail}; ${sizeText}`, 'Lower BERTH_SLOTS or BERTH_WARM, or add memory.');
 }
 
 function disk(dataDir: string): Finding {
@@ -183,7 +183,7 @@ function openFiles(): Finding {
  */
 async function browsersInBox(
   options: OpenSlotsOptions,
-  jailWanted: boolean,
+  needsJail: boolean,
   engines: readonly Engine[],
   signal?: AbortSignal,
 ): Promise<readonly Finding[]> {
@@ -191,19 +191,19 @@ async function browsersInBox(
   for (const engine of engines) {
     const path = findBrowser(engine, configuredPath(options, engine));
     if (path !== undefined || engine === requiredEngine(options))
-      findings.push(await browserInBox(options, jailWanted, engine, path, signal));
+      findings.push(await browserInBox(options, needsJail, engine, path, signal));
   }
   return findings;
 }
 
 async function browserInBox(
   options: OpenSlotsOptions,
-  jailWanted: boolean,
+  needsJail: boolean,
   engine: Engine,
   path: string | undefined,
   signal?: AbortSignal,
 ): Promise<Finding> {
-  const form = jailWanted ? jailedForm() : 'process';
+  const form = needsJail ? jailedForm() : 'process';
   const required = engine === requiredEngine(options);
   const name = `${engine === 'chromium' ? 'a browser' : engine} in a box (${form})`;
   if (path === undefined)

@@ -11,13 +11,13 @@ import { TOOL_PATH } from './tools.ts';
 
 /** System call numbers by `process.arch`; Perl's `syscall` takes numbers. */
 const SENDMSG: Readonly<Partial<Record<NodeJS.Architecture, number>>> = { x64: 46, arm64: 211 };
-const HELPER = fileURLToPath(new URL('listener.pl', import.meta.url));
+const LISTENER_SCRIPT = fileURLToPath(new URL('listener.pl', import.meta.url));
 
 /** The command that runs listener.pl. */
 export function listenerCommand(): readonly string[] {
   const sendmsg = SENDMSG[process.arch];
   if (sendmsg === undefined) throw new Error(`boxes are not supported on ${process.arch}`);
-  return ['perl', HELPER, String(EGRESS_PORT_IN_JAIL), String(sendmsg)];
+  return ['perl', LISTENER_SCRIPT, String(EGRESS_PORT_IN_JAIL), String(sendmsg)];
 }
 
 const HANDOVER_WITHIN_MS = 10_000;
@@ -50,10 +50,10 @@ function takeBeforeTimeout(child: ChildProcess, signal: AbortSignal): Promise<Se
 }
 
 async function nextMessage(child: ChildProcess, signal: AbortSignal): Promise<readonly unknown[]> {
-  const left = once(child, 'disconnect', { signal }).then(() => {
+  const disconnection = once(child, 'disconnect', { signal }).then(() => {
     throw new Error('listener.pl ended without passing the egress listener');
   });
-  return Promise.race([once(child, 'message', { signal }), left]);
+  return Promise.race([once(child, 'message', { signal }), disconnection]);
 }
 
 /** Opens a listener for an adopted box, whose first listener belonged to an earlier server process. */

@@ -38,18 +38,18 @@ const COMMON_LIBRARIES = ['/usr/local/lib', '/etc/alternatives', '/etc/ld.so.cac
 export function helperChain(options: HelperChainOptions): HelperCommand {
   const isJailed = options.form !== 'process';
   const inner = isJailed ? ['bwrap', ...jail(options), '--', pathInJail(options)] : [options.program];
-  const withFilter = isJailed ? ['sh', '-c', WITH_FILTER, filterPath()] : [];
+  const filterWrapper = isJailed ? ['sh', '-c', FILTER_SCRIPT, filterPath()] : [];
   const niceCommand = ['nice', '-n', String(NICENESS), ...inner, ...options.args];
-  const [file = '', ...args] = [...withFilter, ...privileges(options), ...bounds(options), ...niceCommand];
+  const [file = '', ...args] = [...filterWrapper, ...privileges(options), ...bounds(options), ...niceCommand];
   return { file, args };
 }
 
 function privileges({ form, uid }: HelperChainOptions): readonly string[] {
   if (form === 'process') return [];
-  const drop = ['--inh-caps=-all', '--bounding-set=-all', '--no-new-privs', '--'];
-  if (form === 'root') return ['setpriv', `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups', ...drop];
+  const dropOptions = ['--inh-caps=-all', '--bounding-set=-all', '--no-new-privs', '--'];
+  if (form === 'root') return ['setpriv', `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups', ...dropOptions];
   // In a user namespace of its own, only the helper's own processes count against --nproc.
-  return ['unshare', '--user', '--map-current-user', '--', 'setpriv', '--ambient-caps=-all', ...drop];
+  return ['unshare', '--user', '--map-current-user', '--', 'setpriv', '--ambient-caps=-all', ...dropOptions];
 }
 
 const bounds = ({ form, bounds: { memoryBytes, cpuSeconds } }: HelperChainOptions): readonly string[] => [
@@ -61,7 +61,7 @@ const bounds = ({ form, bounds: { memoryBytes, cpuSeconds } }: HelperChainOption
 
 /** bubblewrap reads the seccomp filter from this descriptor; the caller must not use it. */
 const FILTER_DESCRIPTOR = 3;
-const WITH_FILTER = `exec ${FILTER_DESCRIPTOR}<"$0" "$@"`;
+const FILTER_SCRIPT = `exec ${FILTER_DESCRIPTOR}<"$0" "$@"`;
 
 const pathInJail = ({ program }: HelperChainOptions): string => `/usr/bin/${basename(program)}`;
 

@@ -41,9 +41,10 @@ export function readInstallId(dataDir: string): string {
  */
 export function firstUid(install: string, uidMap = readFileSync('/proc/self/uid_map', 'utf8')): number | undefined {
   const hash = createHash('sha256').update(install).digest().readUInt32BE(0);
-  const preferred = FIRST_UID + (hash % INSTALL_RANGES) * UIDS_PER_INSTALL;
+  const preferredUid = FIRST_UID + (hash % INSTALL_RANGES) * UIDS_PER_INSTALL;
   const ranges = mappedRanges(uidMap);
-  if (ranges.some(range => range.from <= preferred && preferred + UIDS_PER_INSTALL <= range.end)) return preferred;
+  if (ranges.some(range => range.from <= preferredUid && preferredUid + UIDS_PER_INSTALL <= range.end))
+    return preferredUid;
   return ranges.map(range => withinRange(range, hash)).find(uid => uid !== undefined);
 }
 

@@ -54,7 +54,7 @@ const SYSTEM_FOLDERS = [
 
 export function jailArguments(options: JailOptions): readonly string[] {
   return [
-    ...namespaces,
+    ...NAMESPACE_OPTIONS,
     ...SYSTEM_FOLDERS.flatMap(path => ['--ro-bind-try', path, path]),
     ...['--symlink', 'usr/lib', '/lib', '--symlink', 'usr/lib64', '/lib64'],
     ...['--proc', '/proc', '--dev', '/dev'],
@@ -75,7 +75,7 @@ export function jailArguments(options: JailOptions): readonly string[] {
 }
 
 /** `--disable-userns` cannot be used: Chromium's sandbox creates a user namespace inside the jail. */
-const namespaces = [
+const NAMESPACE_OPTIONS = [
   ...['--unshare-user', '--uid', '1000', '--gid', '1000', '--unshare-pid', '--unshare-ipc', '--unshare-cgroup-try'],
   ...['--unshare-uts', '--hostname', 'session', '--die-with-parent', '--new-session'],
 ];

@@ -82,8 +82,8 @@ export class LimitWatch {
     this.#countMemoryKills();
     if (!this.#mayHaveGrown()) return;
     const bounds = { bytes: this.#options.diskBytes, entries: ENTRIES_MAX, depth: DEPTH_MAX };
-    const measured = await measure(this.#options.folder, bounds, this.#stop.signal);
-    if (measured.over && !this.#stop.signal.aborted) this.#options.onDiskLimit(measured);
+    const folderSize = await measure(this.#options.folder, bounds, this.#stop.signal);
+    if (folderSize.over && !this.#stop.signal.aborted) this.#options.onDiskLimit(folderSize);
   }
 
   /**

@@ -30,9 +30,9 @@ interface Folder {
 
 /** Measures a folder. When `signal` aborts, returns the sums so far. */
 export async function measure(folder: string, bounds: Bounds, signal?: AbortSignal): Promise<Measurement> {
-  const waiting: Folder[] = [{ path: Buffer.from(folder), depth: 0 }];
+  const foldersToVisit: Folder[] = [{ path: Buffer.from(folder), depth: 0 }];
   let [bytes, entries] = [0, 0];
-  for (let next = waiting.pop(); next; next = waiting.pop()) {
+  for (let next = foldersToVisit.pop(); next; next = foldersToVisit.pop()) {
     if (next.depth > bounds.depth) return { bytes, entries, over: 'depth' };
     for (const entry of entriesOf(next.path)) {
       if (isStop(entry)) return { bytes, entries, over: entry };
@@ -40,7 +40,7 @@ export async function measure(folder: string, bounds: Bounds, signal?: AbortSign
       bytes += entry.bytes;
       if (bytes > bounds.bytes) return { bytes, entries, over: 'bytes' };
       if (entries > bounds.entries) return { bytes, entries, over: 'entries' };
-      if (entry.isFolder) waiting.push({ path: entry.path, depth: next.depth + 1 });
+      if (entry.isFolder) foldersToVisit.push({ path: entry.path, depth: next.depth + 1 });
       if (entries % ENTRIES_PER_TURN === 0) await nextTurn();
       if (signal?.aborted) return { bytes, entries };
     }
@@ -71,10 +71,10 @@ function* entriesOf(path: Buffer): Generator<Entry | Stop, void> {
 
 function* entriesIn(folder: Dir, path: Buffer): Generator<Entry | Stop, void> {
   for (let entry = folder.readSync(); entry; entry = folder.readSync()) {
-    const own = joinPath(path, entry);
-    const stats = attempt(() => lstatSync(own, { throwIfNoEntry: false }));
+    const entryPath = joinPath(path, entry);
+    const stats = attempt(() => lstatSync(entryPath, { throwIfNoEntry: false }));
     if (isStop(stats)) yield stats;
-    else yield { path: own, bytes: (stats?.blocks ?? 0) * BLOCK_BYTES, isFolder: entry.isDirectory() };
+    else yield { path: entryPath, bytes: (stats?.blocks ?? 0) * BLOCK_BYTES, isFolder: entry.isDirectory() };
   }
 }
 

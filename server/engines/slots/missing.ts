@@ -16,10 +16,10 @@ const WITHOUT_CGROUP: Record<Exclude<Form, 'process'>, Record<Controller, string
   },
 };
 
-const SHARED_USER =
+const SHARED_USER_WARNING =
   'All sessions run as the user of this server: only namespaces separate them. Start the server as root to give each session its own user id.';
 
-export const UNPROTECTED: readonly string[] = [
+export const MISSING_WITHOUT_JAIL: readonly string[] = [
   "No jail: a browser's client can read and write every file of this server's user, including other sessions' files.",
   "No network namespace: a browser's client can reach this machine's loopback, private networks and cloud metadata, past the egress proxy.",
   'No process separation: a compromised browser can see and signal other processes of this user.',
@@ -27,11 +27,15 @@ export const UNPROTECTED: readonly string[] = [
   "Chromium's own sandbox is off when the server runs as root.",
 ];
 
-const OFFLINE =
+const OFFLINE_WARNING =
   'No interface of kind dummy, ifb or veth in this kernel: `navigator.onLine` is false in every page. Load one of these modules.';
 
-export function missingFeatures(form: Form, missing: readonly Controller[], hasLink: boolean): readonly string[] {
-  if (form === 'process') return UNPROTECTED;
-  const limits = missing.map(controller => WITHOUT_CGROUP[form][controller]);
-  return [...(form === 'rootless' ? [SHARED_USER] : []), ...limits, ...(hasLink ? [] : [OFFLINE])];
+export function missingFeatures(
+  form: Form,
+  missingControllers: readonly Controller[],
+  hasLink: boolean,
+): readonly string[] {
+  if (form === 'process') return MISSING_WITHOUT_JAIL;
+  const limits = missingControllers.map(controller => WITHOUT_CGROUP[form][controller]);
+  return [...(form === 'rootless' ? [SHARED_USER_WARNING] : []), ...limits, ...(hasLink ? [] : [OFFLINE_WARNING])];
 }

@@ -30,19 +30,19 @@ export const LOOPBACK_ONLY: LinkCommands = [LOOPBACK];
 /** Returns the commands that create a box's interfaces: only loopback if the kernel supports none of the kinds. */
 export function linkCommands(form: Form): LinkCommands {
   if (form === 'process') return [];
-  const all = KINDS.map(make => [
+  const candidates = KINDS.map(kindCommands => [
     LOOPBACK,
-    ...make,
+    ...kindCommands,
     'link set eth0 addrgenmode none',
     `address add ${ADDRESS} dev eth0`,
     'link set eth0 up',
   ]);
-  return all.find(commands => isSupported(form, commands)) ?? LOOPBACK_ONLY;
+  return candidates.find(commands => isSupported(form, commands)) ?? LOOPBACK_ONLY;
 }
 
 function isSupported(form: Exclude<Form, 'process'>, commands: LinkCommands): boolean {
-  const user = form === 'root' ? [] : ['--user', '--map-current-user', '--keep-caps'];
-  const args = [...user, '--net', '--', 'ip', '-batch', '-'];
+  const userOptions = form === 'root' ? [] : ['--user', '--map-current-user', '--keep-caps'];
+  const args = [...userOptions, '--net', '--', 'ip', '-batch', '-'];
   const options = { input: commands.join('\n'), env: { PATH: TOOL_PATH }, timeout: ATTEMPT_WITHIN_MS };
   return spawnSync('unshare', args, options).status === 0;
 }

@@ -9,7 +9,7 @@ import { Cgroups, type Limits } from './cgroups.ts';
 import { ENGINES, explainMissingEngine, findBrowser } from './chromium.ts';
 import { cureFor } from './cures.ts';
 import { firstUid, readInstallId } from './install.ts';
-import { missingFeatures, UNPROTECTED } from './missing.ts';
+import { MISSING_WITHOUT_JAIL, missingFeatures } from './missing.ts';
 import { LOOPBACK_ONLY } from './network-link.ts';
 import { type ProbeResult, probe } from './probe.ts';
 import { ProbeCache } from './probe-cache.ts';
@@ -46,11 +46,11 @@ export async function openSlots(options: OpenSlotsOptions, signal?: AbortSignal)
   if (options.isolation === 'process') return openUnjailed(options, browsers, 'BERTH_ISOLATION is process', signal);
   const form = jailedForm();
   assertEnoughUids(options.size, form);
-  const jailed = await tryForm(options, form, browsers, signal);
-  if (jailed.slots) return jailed.slots;
+  const jailedAttempt = await tryForm(options, form, browsers, signal);
+  if (jailedAttempt.slots) return jailedAttempt.slots;
   if (options.isolation === 'auto' && options.listenIsLoopback)
-    return openUnjailed(options, browsers, jailed.why, signal);
-  throw jailed.fault;
+    return openUnjailed(options, browsers, jailedAttempt.why, signal);
+  throw jailedAttempt.fault;
 }
 
 export const jailedForm = (): Exclude<Form, 'process'> => (process.getuid?.() === 0 ? 'root' : 'rootless');
@@ -87,11 +87,11 @@ function findBrowsers(options: EngineOptions): Browsers {
     const { why, cure } = explainMissingEngine(engine, configuredPath(options, engine));
     throw new Fault('box_start_failed', `The browser (${engine}) was ${why}.`, { advice: cure });
   }
-  const found = ENGINES.filter(one => one !== engine).flatMap(one => {
+  const otherBrowsers = ENGINES.filter(one => one !== engine).flatMap(one => {
     const otherPath = findBrowser(one, configuredPath(options, one));
     return otherPath === undefined ? [] : [{ engine: one, path: otherPath }];
   });
-  return { required: { engine, path }, ...(found[0] ? { other: found[0] } : {}) };
+  return { required: { engine, path }, ...(otherBrowsers[0] ? { other: otherBrowsers[0] } : {}) };
 }
 
 /** `fault`: the error of the start if there is no other form. */
@@ -114,10 +114,10 @@ async function tryForm(
     await host.close();
     return failedAttempt(options, form, result);
   }
-  const usable = new Map([[required.engine, required.path]]);
+  const usableEngines = new Map([[required.engine, required.path]]);
   if (other) {
     const otherResult = await probeOnce(options.dataDir, host, other, signal);
-    if (otherResult.ok) usable.set(other.engine, other.path);
+    if (otherResult.ok) usableEngines.set(other.engine, other.path);
     else options.log.warn('engine.unusable', { engine: other.engine, why: otherResult.why });
   }
   return {
@@ -125,7 +125,7 @@ async function tryForm(
       host,
       options.size,
       missingFeatures(form, host.cgroups.absent, host.links !== LOOPBACK_ONLY),
-      usable,
+      usableEngines,
     ),
   };
 }
@@ -178,8 +178,15 @@ export function createBoxHost(options: OpenSlotsOptions, form: Form): BoxHost {
       advice: 'Run the server as an ordinary user, or map at least 12000 ids into this user namespace.',
     });
   if (form === 'root') makeStage();
-  const ownSandbox = form !== 'process' || (process.getuid?.() !== 0 && canUseUserNamespaces());
-  return new BoxHost({ ...options, form, install, firstUid: uid, ownSandbox, cgroups: new Cgroups(install) });
+  const hasOwnSandbox = form !== 'process' || (process.getuid?.() !== 0 && canUseUserNamespaces());
+  return new BoxHost({
+    ...options,
+    form,
+    install,
+    firstUid: uid,
+    ownSandbox: hasOwnSandbox,
+    cgroups: new Cgroups(install),
+  });
 }
 
 async function openUnjailed(
@@ -188,8 +195,8 @@ async function openUnjailed(
   why: string,
   signal?: AbortSignal,
 ): Promise<Slots> {
-  const tried = await tryForm(options, 'process', browsers, signal);
-  if (!tried.slots) throw tried.fault;
-  options.log.warn('isolation.none', { why, notProtected: UNPROTECTED });
-  return tried.slots;
+  const attempt = await tryForm(options, 'process', browsers, signal);
+  if (!attempt.slots) throw attempt.fault;
+  options.log.warn('isolation.none', { why, notProtected: MISSING_WITHOUT_JAIL });
+  return attempt.slots;
 }

@@ -3,9 +3,12 @@
 import { descendantsOf, sandboxOf } from './process-table.ts';
 
 export function sandboxedProcesses(init: number | undefined): number {
-  const outside = init === undefined ? undefined : sandboxOf(init);
-  if (init === undefined || outside === undefined) return 0;
+  const initSandbox = init === undefined ? undefined : sandboxOf(init);
+  if (init === undefined || initSandbox === undefined) return 0;
   return descendantsOf(init)
     .map(sandboxOf)
-    .filter(one => one && one.depth > outside.depth && one.filters > outside.filters).length;
+    .filter(
+      processSandbox =>
+        processSandbox && processSandbox.depth > initSandbox.depth && processSandbox.filters > initSandbox.filters,
+    ).length;
 }

@@ -22,8 +22,13 @@ export class ProbeCache {
 
   hasPassed(): boolean {
     try {
-      const seen: unknown = JSON.parse(readFileSync(this.#file, 'utf8'));
-      return typeof seen === 'object' && seen !== null && 'passed' in seen && seen.passed === this.#key;
+      const storedValue: unknown = JSON.parse(readFileSync(this.#file, 'utf8'));
+      return (
+        typeof storedValue === 'object' &&
+        storedValue !== null &&
+        'passed' in storedValue &&
+        storedValue.passed === this.#key
+      );
     } catch {
       return false;
     }

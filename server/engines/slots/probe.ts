@@ -25,7 +25,7 @@ const PROBE_SLOT = UIDS_PER_INSTALL - 1;
 const PROBE_WITHIN_MS = 60_000;
 const PAGE_WITHIN_MS = 15_000;
 const PRIVATE_NAMESPACES: readonly Namespace[] = ['net', 'pid', 'mnt', 'user', 'ipc', 'uts'];
-const SANDBOXED = 'You are adequately sandboxed.';
+const SANDBOX_VERDICT = 'You are adequately sandboxed.';
 /** A name that does not resolve (RFC 2606), so that any response comes from the egress listener. */
 const PROBE_PAGE = 'http://berth-probe.invalid/';
 
@@ -83,10 +83,11 @@ async function checkBox(box: RunningBox, engine: Engine, isJailed: boolean, sign
 
 function checkNamespaces(box: RunningBox): void {
   const init = box.initPid();
-  const shared = PRIVATE_NAMESPACES.filter(
+  const sharedNamespaces = PRIVATE_NAMESPACES.filter(
     kind => init === undefined || namespaceOf(init, kind) === namespaceOf('self', kind),
   );
-  if (shared.length > 0) throw new Error(`the box shares namespaces with this machine: ${shared.join(', ')}`);
+  if (sharedNamespaces.length > 0)
+    throw new Error(`the box shares namespaces with this machine: ${sharedNamespaces.join(', ')}`);
 }
 
 async function openPage(pipe: CdpPipe, signal: AbortSignal): Promise<string> {
@@ -125,13 +126,13 @@ async function checkSandbox(pipe: CdpPipe, channel: string, signal: AbortSignal)
     20,
     signal,
   );
-  if (!verdict.includes(SANDBOXED)) throw new Error(`chrome://sandbox says: ${verdict.replaceAll(/\s+/g, ' ')}`);
+  if (!verdict.includes(SANDBOX_VERDICT)) throw new Error(`chrome://sandbox says: ${verdict.replaceAll(/\s+/g, ' ')}`);
 }
 
 /** Checks the renderers from outside, because headless shell has no chrome://sandbox. */
 async function checkRenderers(box: RunningBox, signal: AbortSignal): Promise<void> {
-  const sandboxed = (): true | undefined => (sandboxedProcesses(box.initPid()) > 0 ? true : undefined);
-  await pollUntil(PAGE_WITHIN_MS, 'a sandboxed renderer', sandboxed, 20, signal);
+  const findSandboxed = (): true | undefined => (sandboxedProcesses(box.initPid()) > 0 ? true : undefined);
+  await pollUntil(PAGE_WITHIN_MS, 'a sandboxed renderer', findSandboxed, 20, signal);
 }
 
 async function verdictOf(pipe: CdpPipe, channel: string, signal: AbortSignal): Promise<string | undefined> {

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { lstat } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
-import { isCode } from '../../kit/durable.ts';
+import { hasCode } from '../../kit/durable.ts';
 import { reason } from '../../kit/fault.ts';
 import { withTimeout } from '../../kit/wait.ts';
 import type { BoxHost } from './box-host.ts';
@@ -27,9 +27,9 @@ export async function readTar<T>(
   const { stdout } = child;
   if (!stdout) throw new Error('tar has no output');
   try {
-    const taken = await take(stdout);
+    const result = await take(stdout);
     await ended([0, EXIT_SOME_DIFFER]);
-    return taken;
+    return result;
   } catch (error) {
     kill();
     stdout.destroy();
@@ -37,7 +37,7 @@ export async function readTar<T>(
   }
 }
 
-interface Run {
+interface TarRun {
   readonly child: ChildProcess;
   /** Resolves when the process has ended with one of these exit codes. Rejects if it ended in any other way. */
   readonly ended: (acceptedCodes: readonly number[]) => Promise<void>;
@@ -45,7 +45,7 @@ interface Run {
   readonly kill: () => void;
 }
 
-async function start(host: BoxHost, folder: string, names: readonly string[], signal: AbortSignal): Promise<Run> {
+async function start(host: BoxHost, folder: string, names: readonly string[], signal: AbortSignal): Promise<TarRun> {
   const tar = findTool('tar');
   if (!tar) throw new Error('tar is not installed');
   const { form, limits } = host;
@@ -68,19 +68,19 @@ function killGroup({ pid, exitCode, signalCode }: ChildProcess): void {
   try {
     process.kill(-pid, 'SIGKILL');
   } catch (error) {
-    if (!isCode(error, 'ESRCH')) throw error;
+    if (!hasCode(error, 'ESRCH')) throw error;
   }
 }
 
 /** Subscribes to the exit at once, so that an early exit is not missed. The returned function waits for the exit. */
-function outcomeOf(child: ChildProcess, kill: () => void, signal: AbortSignal): Run['ended'] {
+function outcomeOf(child: ChildProcess, kill: () => void, signal: AbortSignal): TarRun['ended'] {
   if (!child.stderr) throw new Error('tar has no standard error');
   const stderr = new StderrTail(child.stderr);
   const exited: Promise<unknown[]> = once(child, 'exit');
-  const inTime = withTimeout(TAR_WITHIN_MS, 'tar to end', () => exited, signal);
-  inTime.catch(kill);
+  const exitInTime = withTimeout(TAR_WITHIN_MS, 'tar to end', () => exited, signal);
+  exitInTime.catch(kill);
   return async acceptedCodes => {
-    const [code, killedBy] = await inTime.catch(error => {
+    const [code, killedBy] = await exitInTime.catch(error => {
       throw new Error(`tar was stopped: ${reason(error)}`);
     });
     if (typeof code === 'number' && acceptedCodes.includes(code)) return;

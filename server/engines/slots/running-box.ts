@@ -50,10 +50,10 @@ export class RunningBox implements Box {
   readonly egressPort: number;
   readonly gone: Promise<BoxEnd>;
   readonly #options: RunningBoxOptions;
-  readonly #watch: LimitWatch;
-  readonly #busy: BusyWatch;
-  readonly #abandoned = new AbortController();
-  #ending: BoxEnd | undefined;
+  readonly #limitWatch: LimitWatch;
+  readonly #busyWatch: BusyWatch;
+  readonly #abandonControl = new AbortController();
+  #boxEnd: BoxEnd | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(options: RunningBoxOptions) {
@@ -70,12 +70,12 @@ export class RunningBox implements Box {
     this.uid = options.uid;
     this.egress = options.egress;
     this.egressPort = options.layout.egressPort;
-    this.#watch = new LimitWatch({
+    this.#limitWatch = new LimitWatch({
       ...options,
       folder: options.folder.box,
       onDiskLimit: measurement => this.#endForDisk(measurement),
     });
-    this.#busy = new BusyWatch(options);
+    this.#busyWatch = new BusyWatch(options);
     this.gone = this.#waitUntilGone();
   }
 
@@ -101,14 +101,14 @@ export class RunningBox implements Box {
   }
 
   async end(): Promise<Remains> {
-    this.#ending ??= { why: 'closed', detail: 'closed by the server' };
+    this.#boxEnd ??= { why: 'closed', detail: 'closed by the server' };
     await this.#options.processes.end();
     await this.gone;
     return this.#options.folder.remains();
   }
 
   close(): Promise<void> {
-    this.#ending ??= { why: 'closed', detail: 'closed by the server' };
+    this.#boxEnd ??= { why: 'closed', detail: 'closed by the server' };
     this.#closing ??= this.#cleanUp();
     return this.#closing;
   }
@@ -116,9 +116,9 @@ export class RunningBox implements Box {
   async abandon(): Promise<void> {
     if (this.#closing) return this.#closing;
     this.#closing = Promise.resolve();
-    this.#abandoned.abort();
-    await this.#watch.close();
-    await this.#busy.close();
+    this.#abandonControl.abort();
+    await this.#limitWatch.close();
+    await this.#busyWatch.close();
     this.egress.close();
     this.#options.child?.stderr.close();
     this.#options.child?.process.unref();
@@ -130,19 +130,19 @@ export class RunningBox implements Box {
   /** Does not settle after `abandon`. */
   async #waitUntilGone(): Promise<BoxEnd> {
     const code = await (this.#options.child?.exited ?? this.#waitForAdoptedEnd());
-    const end = this.#ending ?? this.#classify(code);
+    const end = this.#boxEnd ?? this.#classify(code);
     await this.#options.processes.end().catch(error => this.#logError('box.end_failed', error));
     return end;
   }
 
   async #waitForAdoptedEnd(): Promise<undefined> {
-    while (this.#options.processes.isLeaderAlive() && !this.#abandoned.signal.aborted)
-      await this.#options.clock.sleep(ADOPTED_CHECK_EVERY_MS, this.#abandoned.signal).catch(() => {});
-    return this.#abandoned.signal.aborted ? new Promise(() => {}) : undefined;
+    while (this.#options.processes.isLeaderAlive() && !this.#abandonControl.signal.aborted)
+      await this.#options.clock.sleep(ADOPTED_CHECK_EVERY_MS, this.#abandonControl.signal).catch(() => {});
+    return this.#abandonControl.signal.aborted ? new Promise(() => {}) : undefined;
   }
 
   #classify(code: ExitCode | undefined): BoxEnd {
-    if (this.#watch.hasRecentMemoryKill() && (code === undefined || code === SIGNAL_EXIT_BASE + SIGKILL))
+    if (this.#limitWatch.hasRecentMemoryKill() && (code === undefined || code === SIGNAL_EXIT_BASE + SIGKILL))
       return { why: 'out_of_memory', detail: 'the kernel killed the browser at the memory limit of the session' };
     if (code === undefined)
       return { why: 'exited', detail: 'ended; its exit code is unknown, because an earlier server process started it' };
@@ -156,12 +156,12 @@ export class RunningBox implements Box {
   }
 
   #endForDisk({ over, bytes, entries }: Measurement): void {
-    if (this.#ending) return;
+    if (this.#boxEnd) return;
     const problem =
       over === 'unreadable'
         ? 'cannot be measured, because it has a folder that cannot be read'
         : `exceeded its limit (${over})`;
-    this.#ending = {
+    this.#boxEnd = {
       why: 'disk_limit',
       detail: `the session folder ${problem}: ${bytes} bytes in ${entries} entries`,
     };
@@ -177,8 +177,8 @@ export class RunningBox implements Box {
     scope.defer(() => cgroup.remove());
     scope.defer(() => child?.stderr.close());
     scope.defer(() => void this.egress.close());
-    scope.defer(() => this.#watch.close());
-    scope.defer(() => this.#busy.close());
+    scope.defer(() => this.#limitWatch.close());
+    scope.defer(() => this.#busyWatch.close());
     scope.defer(async () => void (await this.gone));
     scope.defer(() => processes.end());
     await scope.close();

@@ -55,7 +55,7 @@ export class RunningSlots implements Slots {
   async start(request: BoxRequest, signal: AbortSignal): Promise<Box> {
     signal.throwIfAborted();
     const slot = this.#reserve(request.session, this.#freeSlot());
-    return this.#keep(request.session, release => startBox(this.#host, slot, request, release, signal));
+    return this.#openInSlot(request.session, release => startBox(this.#host, slot, request, release, signal));
   }
 
   async adopt(session: SessionId, record: BoxRecord, signal: AbortSignal): Promise<Box | undefined> {
@@ -63,7 +63,7 @@ export class RunningSlots implements Slots {
     if ([...this.#slotBySession.values()].includes(record.slot))
       this.#host.log.warn('slot.shared', { session, slot: record.slot });
     this.#reserve(session, record.slot);
-    return this.#keep(session, release => adoptBox(this.#host, session, record, release, signal));
+    return this.#openInSlot(session, release => adoptBox(this.#host, session, record, release, signal));
   }
 
   sweep(keep: ReadonlySet<SessionId>, salvage?: Salvage): Promise<readonly string[]> {
@@ -94,9 +94,9 @@ export class RunningSlots implements Slots {
   }
 
   #freeSlot(): number {
-    const used = new Set(this.#slotBySession.values());
-    const free = Array.from({ length: this.size }, (_, slot) => slot).find(slot => !used.has(slot));
-    if (free !== undefined && this.#slotBySession.size < this.size) return free;
+    const usedSlots = new Set(this.#slotBySession.values());
+    const unusedSlot = Array.from({ length: this.size }, (_, slot) => slot).find(slot => !usedSlots.has(slot));
+    if (unusedSlot !== undefined && this.#slotBySession.size < this.size) return unusedSlot;
     throw new Fault('no_free_slot', `All ${this.size} slots of this host are taken.`, {
       advice: 'Try again when a session has ended, or raise BERTH_SLOTS.',
     });
@@ -109,26 +109,26 @@ export class RunningSlots implements Slots {
   }
 
   /** Frees the slot when the box is gone, or when it could not be opened. */
-  async #keep<B extends RunningBox | undefined>(
+  async #openInSlot<B extends RunningBox | undefined>(
     session: SessionId,
     open: (release: () => void) => Promise<B>,
   ): Promise<B> {
-    let opened: RunningBox | undefined;
-    let left = false;
-    const leave = (): void => {
-      if (left) return;
-      left = true;
+    let openedBox: RunningBox | undefined;
+    let isReleased = false;
+    const releaseOnce = (): void => {
+      if (isReleased) return;
+      isReleased = true;
       this.#slotBySession.delete(session);
-      if (opened) this.#boxes.delete(opened);
+      if (openedBox) this.#boxes.delete(openedBox);
     };
     try {
-      const box = await open(leave);
-      opened = box;
+      const box = await open(releaseOnce);
+      openedBox = box;
       if (box) this.#boxes.add(box);
-      else leave();
+      else releaseOnce();
       return box;
     } catch (error) {
-      leave();
+      releaseOnce();
       throw error;
     }
   }

@@ -46,15 +46,15 @@ export class SessionFolder {
     await mkdir(this.path, { mode: 0o711 });
     // The umask may have removed permissions that the box's user needs.
     await chmod(this.path, 0o711);
-    const parts = await Promise.allSettled([
+    const creations = await Promise.allSettled([
       mkdir(this.notes, { mode: 0o700 }),
       this.#makeUploads(),
       this.#makeBox(uid),
     ]);
-    const failed = parts.find(part => part.status === 'rejected');
-    if (!failed) return;
+    const failure = creations.find(part => part.status === 'rejected');
+    if (!failure) return;
     await this.remove();
-    throw failed.reason;
+    throw failure.reason;
   }
 
   async #makeUploads(): Promise<void> {

@@ -7,7 +7,7 @@ import { constants } from 'node:os';
 import type { Readable } from 'node:stream';
 import { pollUntil, WaitExpired, withTimeout } from '../../kit/wait.ts';
 import { type BoxProcesses, MARK_VARIABLE } from './box-processes.ts';
-import { type Command, FILLED } from './chain.ts';
+import { type Command, GATE_LINE } from './chain.ts';
 import { takeListener } from './egress-listener.ts';
 import { findChild, type Process } from './process-table.ts';
 import { StderrTail } from './stderr-tail.ts';
@@ -49,7 +49,7 @@ export function spawnChain({ file, args }: Command, mark: string, hasGate: boole
   const whenExited = once(process, 'exit').then(([code, signal]) => exitCode(code, signal));
   whenExited.catch(() => {});
   process.stdin?.on('error', () => {}); // reported by `exited`
-  const openGate = (): void => void process.stdin?.end(FILLED);
+  const openGate = (): void => void process.stdin?.end(GATE_LINE);
   return {
     process,
     leader: leaderOf(process),
@@ -60,9 +60,9 @@ export function spawnChain({ file, args }: Command, mark: string, hasGate: boole
 }
 
 function leaderOf(child: ChildProcess): Process {
-  const found = child.pid === undefined ? undefined : findChild(child.pid);
-  if (!found) throw new Error('the process chain of the box could not be spawned');
-  return found;
+  const leaderProcess = child.pid === undefined ? undefined : findChild(child.pid);
+  if (!leaderProcess) throw new Error('the process chain of the box could not be spawned');
+  return leaderProcess;
 }
 
 function stderrOf(child: ChildProcess): Readable {
@@ -72,8 +72,8 @@ function stderrOf(child: ChildProcess): Readable {
 
 function exitCode(code: unknown, signal: unknown): ExitCode {
   if (typeof code === 'number') return code;
-  const number = Object.entries(constants.signals).find(([name]) => name === signal)?.[1];
-  return SIGNAL_EXIT_BASE + (number ?? 0);
+  const signalNumber = Object.entries(constants.signals).find(([name]) => name === signal)?.[1];
+  return SIGNAL_EXIT_BASE + (signalNumber ?? 0);
 }
 
 /**
@@ -87,21 +87,21 @@ export async function waitUntilRunning(
   gateOpened: Promise<void>,
   signal: AbortSignal,
 ): Promise<Server> {
-  const exited = rejectOnExit(chain);
+  const exitRejection = rejectOnExit(chain);
   const finished = new AbortController();
   const eitherSignal = AbortSignal.any([signal, finished.signal]);
   if (loopback) chain.process.disconnect();
   const isRunning = (): true | undefined => (processes.isRunning() ? true : undefined);
-  const running = gateOpened.then(() =>
+  const programRunning = gateOpened.then(() =>
     pollUntil(STARTED_WITHIN_MS, 'the program of a box to run', isRunning, CHECK_EVERY_MS, eitherSignal),
   );
-  const taking = loopback ? Promise.resolve(loopback) : takeListener(chain.process, eitherSignal);
+  const listenerPromise = loopback ? Promise.resolve(loopback) : takeListener(chain.process, eitherSignal);
   try {
-    const [egress] = await Promise.race([Promise.all([taking, running]), exited]);
+    const [egress] = await Promise.race([Promise.all([listenerPromise, programRunning]), exitRejection]);
     return egress;
   } catch (error) {
-    taking.then(egress => egress.close()).catch(() => {});
-    if (!signal.aborted) await rethrowExit(exited);
+    listenerPromise.then(egress => egress.close()).catch(() => {});
+    if (!signal.aborted) await rethrowExit(exitRejection);
     throw error;
   } finally {
     finished.abort();

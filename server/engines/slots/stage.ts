@@ -18,9 +18,11 @@ export function makeStage(stage = STAGE, stagedSession = STAGED_SESSION): void {
 }
 
 export async function stageMounts(program: Program): Promise<readonly StagedMount[]> {
-  const hidden = [];
-  for (const mount of program.mounts) if (!(await isOpenToAll(mount.from))) hidden.push(mount);
-  return Promise.all(hidden.map(async (mount, index) => ({ ...mount, stage: await mountPoint(mount.from, index) })));
+  const hiddenMounts = [];
+  for (const mount of program.mounts) if (!(await isOpenToAll(mount.from))) hiddenMounts.push(mount);
+  return Promise.all(
+    hiddenMounts.map(async (mount, index) => ({ ...mount, stage: await mountPoint(mount.from, index) })),
+  );
 }
 
 /** Folders need a folder as mount point, files need a file. */
@@ -36,9 +38,9 @@ async function mountPoint(from: string, index: number): Promise<string> {
 }
 
 async function isOpenToAll(path: string): Promise<boolean> {
-  const itself = await stat(path);
-  const needed = itself.isDirectory() ? OTHERS_MAY_READ | OTHERS_MAY_ENTER : OTHERS_MAY_READ;
-  if ((itself.mode & needed) !== needed) return false;
+  const stats = await stat(path);
+  const neededMode = stats.isDirectory() ? OTHERS_MAY_READ | OTHERS_MAY_ENTER : OTHERS_MAY_READ;
+  if ((stats.mode & neededMode) !== neededMode) return false;
   for (let folder = dirname(path); folder !== '/'; folder = dirname(folder))
     if (((await stat(folder)).mode & OTHERS_MAY_ENTER) === 0) return false;
   return true;

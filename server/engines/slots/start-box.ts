@@ -67,16 +67,21 @@ async function start(
   const cgroup = host.cgroups.make(request.session, host.limits);
   undo.defer(() => cgroup.remove());
   if (request.background) cgroup.setShare(BACKGROUND_SHARE);
-  const loopback = host.form === 'process' ? await openLoopbackListener(0) : undefined;
-  undo.defer(() => void loopback?.close());
-  const layout = layoutOf(host.form, folder.box, loopback ? portOf(loopback) : EGRESS_PORT_IN_JAIL, host.ownSandbox);
+  const loopbackListener = host.form === 'process' ? await openLoopbackListener(0) : undefined;
+  undo.defer(() => void loopbackListener?.close());
+  const layout = layoutOf(
+    host.form,
+    folder.box,
+    loopbackListener ? portOf(loopbackListener) : EGRESS_PORT_IN_JAIL,
+    host.ownSandbox,
+  );
   await folder.writeNotes({ egressPort: layout.egressPort, cgroupFolders: cgroup.folders });
   const fill = request.fill;
   // The folder is filled while the chain starts; only the program itself waits for it.
   const filling = Promise.resolve(fill?.({ folder: folder.box, uid }, signal));
   // The rejection is handled at once, because filling may fail before anything waits for it.
-  const filled = filling.catch(() => {});
-  undo.defer(() => filled);
+  const whenFillingSettled = filling.catch(() => {});
+  undo.defer(() => whenFillingSettled);
   const mark = host.markOf(request.session);
   const command = chain(await chainOptions(host, request, layout, folder, cgroup.joinFiles, uid));
   signal.throwIfAborted();
@@ -85,7 +90,7 @@ async function start(
   const processes = new BoxProcesses({ leader: child.leader, cgroup, jailed: layout.jailed, mark });
   undo.defer(() => processes.end({ search: true }));
   const egress = await fillAndWaitUntilRunning(child, filling, signal, (gateOpened, signalOrFailure) =>
-    waitUntilRunning(child, processes, loopback, gateOpened, signalOrFailure),
+    waitUntilRunning(child, processes, loopbackListener, gateOpened, signalOrFailure),
   );
   const record = { form: host.form, slot, ...child.leader, bootId: bootId() };
   const { clock, log, limits } = host;
@@ -118,10 +123,10 @@ async function fillAndWaitUntilRunning(
   signal: AbortSignal,
   waitForListener: (gateOpened: Promise<void>, signal: AbortSignal) => Promise<Server>,
 ): Promise<Server> {
-  const failed = new AbortController();
+  const failureControl = new AbortController();
   const gateOpened = filling.then(child.openGate);
-  gateOpened.catch(error => failed.abort(error));
-  const running = waitForListener(gateOpened, AbortSignal.any([signal, failed.signal]));
+  gateOpened.catch(error => failureControl.abort(error));
+  const running = waitForListener(gateOpened, AbortSignal.any([signal, failureControl.signal]));
   running.catch(() => {});
   await gateOpened;
   return running;
@@ -135,8 +140,11 @@ async function chainOptions(
   cgroupJoinFiles: readonly string[],
   uid: number | undefined,
 ): Promise<ChainOptions> {
-  const requested = request.program(layout);
-  const program = { ...requested, mounts: [...programMounts(requested.executable), ...requested.mounts] };
+  const requestedProgram = request.program(layout);
+  const program = {
+    ...requestedProgram,
+    mounts: [...programMounts(requestedProgram.executable), ...requestedProgram.mounts],
+  };
   const { path, box, uploads, notes } = folder;
   return {
     ...{ form: host.form, uid, session: { path, box, uploads, notes }, cgroupJoinFiles, program },

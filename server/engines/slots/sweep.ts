@@ -2,7 +2,7 @@
 // by cgroups and by folders, because any of these can be missing. Boxes of other data folders are not touched.
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { isCode } from '../../kit/durable.ts';
+import { hasCode } from '../../kit/durable.ts';
 import { reason } from '../../kit/fault.ts';
 import { pollUntil } from '../../kit/wait.ts';
 import type { BoxHost } from './box-host.ts';
@@ -18,13 +18,13 @@ export type Salvage = NonNullable<Parameters<Slots['sweep']>[1]>;
 
 export async function sweep(
   host: BoxHost,
-  keep: ReadonlySet<string>,
+  keptSessions: ReadonlySet<string>,
   salvage: Salvage = async () => {},
 ): Promise<readonly string[]> {
-  const found = [
+  const foundSessions = [
     ...new Set([...markedSessions(host), ...cgroupSessions(host), ...(await sessionsOnDisk(host.sessionsDir))]),
   ];
-  const leftovers = found.filter(session => !keep.has(session));
+  const leftovers = foundSessions.filter(session => !keptSessions.has(session));
   for (const session of leftovers)
     await removeLeftover(host, session, salvage).catch(error =>
       host.log.error('sweep.failed', { session, reason: reason(error) }),
@@ -34,9 +34,9 @@ export async function sweep(
 
 async function removeLeftover(host: BoxHost, session: string, salvage: Salvage): Promise<void> {
   const folder = host.folderOf(session);
-  const noted = (await folder.readNotes())?.cgroupFolders ?? [];
-  const ours = host.cgroups.folders.map(parent => join(parent, session));
-  const cgroup = new Cgroup([...new Set([...noted, ...ours])]);
+  const notedFolders = (await folder.readNotes())?.cgroupFolders ?? [];
+  const ownFolders = host.cgroups.folders.map(parent => join(parent, session));
+  const cgroup = new Cgroup([...new Set([...notedFolders, ...ownFolders])]);
   await pollUntil(
     KILLED_WITHIN_MS,
     `the processes of session ${session} to end`,
@@ -49,10 +49,10 @@ async function removeLeftover(host: BoxHost, session: string, salvage: Salvage):
 }
 
 function killAll(host: BoxHost, session: string, cgroup: Cgroup): true | undefined {
-  const left = [...boxProcesses(host, session), ...cgroup.processes()];
-  if (left.length === 0) return true;
+  const remainingProcesses = [...boxProcesses(host, session), ...cgroup.processes()];
+  if (remainingProcesses.length === 0) return true;
   cgroup.killAtOnce();
-  for (const process of left) killProcess(process);
+  for (const process of remainingProcesses) killProcess(process);
   return undefined;
 }
 
@@ -61,9 +61,10 @@ function killAll(host: BoxHost, session: string, cgroup: Cgroup): true | undefin
  * processes of their process session (setsid) belong to the box too.
  */
 function boxProcesses(host: BoxHost, session: string): readonly Process[] {
-  const marked = markedProcesses(MARK_VARIABLE).filter(({ mark }) => mark === host.markOf(session));
-  const others = host.form === 'process' ? marked.flatMap(({ pid }) => processesOfSession(pid)) : [];
-  return [...marked, ...others];
+  const markedBoxProcesses = markedProcesses(MARK_VARIABLE).filter(({ mark }) => mark === host.markOf(session));
+  const unmarkedProcesses =
+    host.form === 'process' ? markedBoxProcesses.flatMap(({ pid }) => processesOfSession(pid)) : [];
+  return [...markedBoxProcesses, ...unmarkedProcesses];
 }
 
 const markedSessions = (host: BoxHost): readonly string[] =>
@@ -79,7 +80,7 @@ function foldersIn(parent: string): readonly string[] {
     return entries.filter(entry => entry.isDirectory()).map(({ name }) => name);
   } catch (error) {
     // `berth doctor` may have removed the folder while it was empty.
-    if (isCode(error, 'ENOENT')) return [];
+    if (hasCode(error, 'ENOENT')) return [];
     throw error;
   }
 }

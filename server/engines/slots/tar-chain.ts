@@ -23,7 +23,7 @@ const MEMORY_BYTES = 256 * 1024 ** 2;
 const OPEN_FILES = 256;
 
 /** For hostile folders: links are stored as links, FIFOs are not opened, unreadable files are left out. */
-const READ = [
+const CREATE_OPTIONS = [
   ...['--create', '--file=-', '--format=pax', '--pax-option=delete=atime,delete=ctime', '--numeric-owner'],
   ...['--hard-dereference', '--one-file-system', '--ignore-failed-read', '--warning=none'],
 ];
@@ -47,14 +47,14 @@ const stage = ({ form, folder }: TarChainOptions): readonly string[] =>
 
 function lastCommand(options: TarChainOptions): readonly string[] {
   const { form, folder, names, tar } = options;
-  const args = [...READ, '--', ...names];
+  const args = [...CREATE_OPTIONS, '--', ...names];
   if (form === 'process') return [...bounds(options), tar, '-C', folder, ...args];
   return [...privileges(options), ...bounds(options), 'bwrap', ...jail(options), '--', TAR_IN_JAIL, ...args];
 }
 
 function privileges({ form, uid }: TarChainOptions): readonly string[] {
-  const drop = ['--inh-caps=-all', '--bounding-set=-all', '--no-new-privs', '--'];
-  return form === 'root' ? ['setpriv', `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups', ...drop] : [];
+  const dropOptions = ['--inh-caps=-all', '--bounding-set=-all', '--no-new-privs', '--'];
+  return form === 'root' ? ['setpriv', `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups', ...dropOptions] : [];
 }
 
 const bounds = ({ fileBytes }: TarChainOptions): readonly string[] => [

@@ -49,16 +49,16 @@ export class Trash {
 
   /** Folders that could not be removed are tried again with the next folder, and at the next start. */
   async #removeAll(): Promise<void> {
-    const failed = new Set<string>();
-    const next = async (): Promise<string | undefined> => {
+    const failedNames = new Set<string>();
+    const findNext = async (): Promise<string | undefined> => {
       this.#hasNew = false;
-      return (await this.#list(this.#folder).catch(() => [])).find(name => !failed.has(name));
+      return (await this.#list(this.#folder).catch(() => [])).find(name => !failedNames.has(name));
     };
-    for (let name = await next(); name !== undefined; name = await next())
+    for (let name = await findNext(); name !== undefined; name = await findNext())
       try {
         await removeFolder(join(this.#folder, name));
       } catch (error) {
-        failed.add(name);
+        failedNames.add(name);
         this.#log.error('trash.not_removed', { name, reason: reason(error) });
       }
   }

@@ -7,9 +7,9 @@ const ATTEMPT_WITHIN_MS = 5000;
 /** Returns the system's error message, or undefined if this user may create user namespaces. */
 export function userNamespacesRefusal(): string | undefined {
   const options = { timeout: ATTEMPT_WITHIN_MS, env: { PATH: TOOL_PATH }, encoding: 'utf8' as const };
-  const tried = spawnSync('unshare', ['--user', '--map-current-user', 'true'], options);
-  if (tried.status === 0) return undefined;
-  return tried.stderr?.trim() || tried.error?.message || `unshare exited with ${tried.status ?? tried.signal}`;
+  const result = spawnSync('unshare', ['--user', '--map-current-user', 'true'], options);
+  if (result.status === 0) return undefined;
+  return result.stderr?.trim() || result.error?.message || `unshare exited with ${result.status ?? result.signal}`;
 }
 
 export const canUseUserNamespaces = (): boolean => userNamespacesRefusal() === undefined;

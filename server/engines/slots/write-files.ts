@@ -3,7 +3,7 @@
 import { constants } from 'node:fs';
 import { chown, type FileHandle, lstat, mkdir, open } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { isCode } from '../../kit/durable.ts';
+import { hasCode } from '../../kit/durable.ts';
 import type { BoxHost } from './box-host.ts';
 import type { NewFile } from './slots.ts';
 
@@ -40,7 +40,7 @@ class FolderWriter {
   readonly #uid: number | undefined;
   readonly #signal: AbortSignal;
   readonly #folders = new Map<string, Promise<void>>();
-  readonly #writing = new Set<Promise<void>>();
+  readonly #pendingWrites = new Set<Promise<void>>();
   #failure: { readonly error: unknown } | undefined;
 
   constructor(host: BoxHost, folder: string, uid: number | undefined, signal: AbortSignal) {
@@ -59,12 +59,12 @@ class FolderWriter {
       throw new Error(`${JSON.stringify(file.name)} is larger than the disk limit of a session`);
     if (file.size > SMALL_FILE_BYTES_MAX) return this.#write(file.name, handle => this.#copy(file, handle));
     const bytes = await readAll(file);
-    while (this.#writing.size >= SMALL_FILES_AT_ONCE) await Promise.race(this.#writing);
+    while (this.#pendingWrites.size >= SMALL_FILES_AT_ONCE) await Promise.race(this.#pendingWrites);
     this.#startWrite(this.#write(file.name, handle => handle.writeFile(bytes)));
   }
 
   async settled(): Promise<void> {
-    await Promise.all(this.#writing);
+    await Promise.all(this.#pendingWrites);
   }
 
   /** Throws the first error of a concurrent write. */
@@ -73,16 +73,16 @@ class FolderWriter {
   }
 
   #startWrite(work: Promise<void>): void {
-    const watched = work
+    const pendingWrite = work
       .catch(error => {
         this.#failure ??= { error };
       })
-      .finally(() => this.#writing.delete(watched));
-    this.#writing.add(watched);
+      .finally(() => this.#pendingWrites.delete(pendingWrite));
+    this.#pendingWrites.add(pendingWrite);
   }
 
   async #write(name: string, fill: (handle: FileHandle) => Promise<void>): Promise<void> {
-    await this.#parent(dirname(name));
+    await this.#ensureFolder(dirname(name));
     const handle = await open(join(this.#folder, name), NEW_FILE, FILE_MODE);
     try {
       if (this.#uid !== undefined) await handle.chown(this.#uid, this.#uid);
@@ -99,21 +99,21 @@ class FolderWriter {
     }
   }
 
-  #parent(name: string): Promise<void> {
-    const known = this.#folders.get(name);
-    if (known) return known;
-    const made = this.#makeFolder(name);
-    this.#folders.set(name, made);
-    return made;
+  #ensureFolder(name: string): Promise<void> {
+    const existingFolder = this.#folders.get(name);
+    if (existingFolder) return existingFolder;
+    const newFolder = this.#makeFolder(name);
+    this.#folders.set(name, newFolder);
+    return newFolder;
   }
 
   async #makeFolder(name: string): Promise<void> {
-    await this.#parent(dirname(name));
+    await this.#ensureFolder(dirname(name));
     const path = join(this.#folder, name);
     try {
       await mkdir(path, { mode: FOLDER_MODE });
     } catch (error) {
-      if (isCode(error, 'EEXIST') && (await lstat(path)).isDirectory()) return;
+      if (hasCode(error, 'EEXIST') && (await lstat(path)).isDirectory()) return;
       throw error;
     }
     if (this.#uid !== undefined) await chown(path, this.#uid, this.#uid);

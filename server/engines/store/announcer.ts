@@ -11,7 +11,7 @@ import type { Channel } from './store.ts';
 
 const CHANNEL: Channel = 'session_event';
 /** Longer than all steps of one create take together, so that one notification covers all of their events. */
-const GATHER_MS = 20;
+const BATCH_DELAY_MS = 20;
 
 export class Announcer {
   readonly #db: Db;
@@ -34,7 +34,7 @@ export class Announcer {
     this.#isAnnouncing = true;
     try {
       while (this.#unannounced.size > 0) {
-        await timer(GATHER_MS);
+        await timer(BATCH_DELAY_MS);
         const payloads = [...this.#unannounced];
         this.#unannounced.clear();
         // The statement writes nothing, so its commit need not wait for the disk.

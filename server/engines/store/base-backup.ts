@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { Fault } from '../../kit/fault.ts';
 import { type Closeable, Scope } from '../../kit/scope.ts';
-import { connection } from './database.ts';
+import { connectionConfig } from './database.ts';
 import { clusterFolder, clusterMajor } from './embedded/cluster.ts';
 import { openTarget, type StoreOptions } from './open-store.ts';
 
@@ -47,7 +47,7 @@ export async function startBaseBackup(options: Omit<StoreOptions, 'beside' | 'da
     const major = clusterMajor(options.dataDir);
     if (major === undefined) throw noInstallation(options.dataDir);
     const client = new pg.Client({
-      ...connection(await openTarget({ ...options, beside: true }, scope)),
+      ...connectionConfig(await openTarget({ ...options, beside: true }, scope)),
       query_timeout: STATEMENT_MS,
       application_name: 'berth-backup',
     });
@@ -63,24 +63,27 @@ export async function startBaseBackup(options: Omit<StoreOptions, 'beside' | 'da
 
 async function begin(client: pg.Client, dataDir: string): Promise<Omit<BaseBackup, 'major' | 'close'>> {
   const cluster = clusterFolder(dataDir);
-  const name = await client.query('select name from berth_migrations order by name desc limit 1');
+  const migrationResult = await client.query('select name from berth_migrations order by name desc limit 1');
   // Keeps the write-ahead log from now on. The slot is dropped when the connection ends.
   await client.query(`select pg_create_physical_replication_slot('berth_backup_${process.pid}', true, true)`);
-  const started = await client.query("select pg_walfile_name(pg_backup_start('berth', true)) as segment");
-  const first = String(started.rows[0]?.segment);
+  const startResult = await client.query("select pg_walfile_name(pg_backup_start('berth', true)) as segment");
+  const firstSegment = String(startResult.rows[0]?.segment);
   return {
     cluster,
-    migration: String(name.rows[0]?.name ?? ''),
+    migration: String(migrationResult.rows[0]?.name ?? ''),
     isCopied: path => !EMPTY_FOLDERS.test(path) && !EXCLUDED_FILES.test(path),
     finish: async () => {
       // `false`: PostgreSQL need not wait for an archive of the write-ahead log, because there is none.
-      const stopped = await client.query(
+      const stopResult = await client.query(
         'select labelfile, pg_walfile_name(lsn) as segment from pg_backup_stop(false)',
       );
-      const { labelfile: label, segment: last } = stopped.rows[0] ?? {};
+      const { labelfile: label, segment: lastSegment } = stopResult.rows[0] ?? {};
       const names = await readdir(join(cluster, 'pg_wal'));
-      const segments = names.filter(one => SEGMENT.test(one) && one >= first && one <= String(last)).sort();
-      if (segments[0] !== first) throw new Error(`the write-ahead log begins with ${segments[0]}, not with ${first}`);
+      const segments = names
+        .filter(one => SEGMENT.test(one) && one >= firstSegment && one <= String(lastSegment))
+        .sort();
+      if (segments[0] !== firstSegment)
+        throw new Error(`the write-ahead log begins with ${segments[0]}, not with ${firstSegment}`);
       return { label: String(label), segments };
     },
   };

@@ -8,7 +8,7 @@ import { type Db, openDatabase, type Target } from './database.ts';
 const APPEND_ONLY_TABLES = ['audit_entries', 'audit_seals', 'credit_entries'];
 /** Only the login that runs the migrations may access these tables. */
 const MIGRATION_TABLES = ['berth_migrations', 'berth_migrations_lock'];
-const LOCK = 1_655_271_030;
+const ADVISORY_LOCK = 1_655_271_030;
 
 interface NamedObject {
   readonly schema: string;
@@ -21,7 +21,7 @@ export async function confine(target: Target, log: Log): Promise<string | undefi
   try {
     return await database.db.transaction().execute(makeRole);
   } catch (error) {
-    if (!isRefused(error)) throw error;
+    if (!isRoleRefusal(error)) throw error;
     log.warn('store.not_confined', { reason: error.message });
     return undefined;
   } finally {
@@ -33,22 +33,22 @@ const INSUFFICIENT_PRIVILEGE = '42501';
 /** SQLSTATE of an error that means: a role of this name exists, but is not visible to this login. */
 const DUPLICATE = '42710';
 
-const isRefused = (error: unknown): error is pg.DatabaseError =>
+const isRoleRefusal = (error: unknown): error is pg.DatabaseError =>
   error instanceof pg.DatabaseError && (error.code === INSUFFICIENT_PRIVILEGE || error.code === DUPLICATE);
 
 async function makeRole(trx: Db): Promise<string> {
-  await sql`select pg_advisory_xact_lock(${LOCK})`.execute(trx);
+  await sql`select pg_advisory_xact_lock(${ADVISORY_LOCK})`.execute(trx);
   const { role, exists } = await findRole(trx);
   if (!exists) await sql`create role ${sql.id(role)} nologin`.execute(trx);
   if (!exists) await sql`grant ${sql.id(role)} to current_user`.execute(trx);
-  for (const { schema, name, wanted } of await tables(trx, role)) {
+  for (const { schema, name, wanted } of await tablesWithWrongRights(trx, role)) {
     await sql`revoke all on ${sql.id(schema, name)} from ${sql.id(role)}`.execute(trx);
     await sql`grant ${sql.raw(wanted)} on ${sql.id(schema, name)} to ${sql.id(role)}`.execute(trx);
     await sql`grant usage on schema ${sql.id(schema)} to ${sql.id(role)}`.execute(trx);
   }
-  for (const { schema, name } of await sequences(trx, role))
+  for (const { schema, name } of await ungrantedSequences(trx, role))
     await sql`grant usage, select on sequence ${sql.id(schema, name)} to ${sql.id(role)}`.execute(trx);
-  for (const { schema, name } of await guardedFunctions(trx, role))
+  for (const { schema, name } of await ungrantedFunctions(trx, role))
     await sql`grant execute on function ${sql.id(schema, name)} to ${sql.id(role)}`.execute(trx);
   // Fails here, and not at the first query, if the login is not a member of the role.
   await sql`set local role ${sql.id(role)}`.execute(trx);
@@ -70,7 +70,7 @@ async function findRole(trx: Db): Promise<{ role: string; exists: boolean }> {
 }
 
 /** Returns our tables on which the role's rights differ from the intended ones. */
-async function tables(trx: Db, role: string): Promise<ReadonlyArray<NamedObject & { wanted: string }>> {
+async function tablesWithWrongRights(trx: Db, role: string): Promise<ReadonlyArray<NamedObject & { wanted: string }>> {
   const { rows } = await sql<NamedObject & { wanted: string }>`
     with ours as (
       select relation.oid, nspname as schema, relname as name,
@@ -88,7 +88,7 @@ async function tables(trx: Db, role: string): Promise<ReadonlyArray<NamedObject 
   return rows;
 }
 
-async function sequences(trx: Db, role: string): Promise<readonly NamedObject[]> {
+async function ungrantedSequences(trx: Db, role: string): Promise<readonly NamedObject[]> {
   const { rows } = await sql<NamedObject>`
     select nspname as schema, relname as name
       from pg_sequence join pg_class relation on relation.oid = seqrelid join pg_namespace on pg_namespace.oid = relnamespace
@@ -98,7 +98,7 @@ async function sequences(trx: Db, role: string): Promise<readonly NamedObject[]>
 }
 
 /** Returns the functions that run with the owner's rights and that the role may not execute yet. */
-async function guardedFunctions(trx: Db, role: string): Promise<readonly NamedObject[]> {
+async function ungrantedFunctions(trx: Db, role: string): Promise<readonly NamedObject[]> {
   const { rows } = await sql<NamedObject>`
     select nspname as schema, proname as name
       from pg_proc join pg_namespace on pg_namespace.oid = pronamespace

@@ -5,7 +5,7 @@ import { type FolderOwner, folderOwner } from './data-folder.ts';
 import { clusterMajor } from './embedded/cluster.ts';
 import { type Binaries, findBinaries } from './embedded/find-binaries.ts';
 import { isResponding } from './embedded/is-responding.ts';
-import { find } from './embedded/postmaster.ts';
+import { findPostmaster } from './embedded/postmaster.ts';
 
 export interface DataFolderStatus {
   readonly exists: boolean;
@@ -34,7 +34,7 @@ export async function dataFolderStatus(dataDir: string): Promise<DataFolderStatu
 }
 
 async function postgresIn(dataDir: string): Promise<DataFolderStatus['postgres']> {
-  const running = find(dataDir);
+  const running = findPostmaster(dataDir);
   if (!running) return 'stopped';
   return (await isResponding(running)) ? 'answers' : 'silent';
 }

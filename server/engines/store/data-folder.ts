@@ -105,18 +105,18 @@ function openLockFile(dataDir: string): number {
 async function flock(descriptor: number, waitMs: number, signal: AbortSignal | undefined): Promise<boolean> {
   const seconds = String(waitMs / 1000);
   const command = ['flock', '--exclusive', '--timeout', seconds, '--conflict-exit-code', String(FLOCK_CONFLICT), '3'];
-  const end = await runProgram(command, { timeoutMs: waitMs + FLOCK_SLACK_MS, descriptor, signal });
-  if (end.code === 0 || end.code === FLOCK_CONFLICT) return end.code === 0;
-  throw new Fault('data_folder_unusable', `The data folder cannot be locked: ${end.output}.`, {
+  const result = await runProgram(command, { timeoutMs: waitMs + FLOCK_SLACK_MS, descriptor, signal });
+  if (result.code === 0 || result.code === FLOCK_CONFLICT) return result.code === 0;
+  throw new Fault('data_folder_unusable', `The data folder cannot be locked: ${result.output}.`, {
     advice: 'It must be on a file system that supports file locks.',
   });
 }
 
 /** Throws if the folder was removed and created again during the wait, because the lock is then on the old file. */
 function assertSameFile(descriptor: number, dataDir: string): void {
-  const ours = fstatSync(descriptor);
-  const there = statSync(join(dataDir, LOCK_FILE), { throwIfNoEntry: false });
-  if (there?.ino === ours.ino && there.dev === ours.dev) return;
+  const lockedFile = fstatSync(descriptor);
+  const currentFile = statSync(join(dataDir, LOCK_FILE), { throwIfNoEntry: false });
+  if (currentFile?.ino === lockedFile.ino && currentFile.dev === lockedFile.dev) return;
   throw new Fault('data_folder_unusable', `The data folder ${dataDir} was replaced while Berth waited for its lock.`, {
     advice: 'Start again.',
   });
@@ -133,18 +133,18 @@ function release(descriptor: number): void {
 }
 
 function once(work: () => void): () => void {
-  let done = false;
+  let isDone = false;
   return () => {
-    if (done) return;
-    done = true;
+    if (isDone) return;
+    isDone = true;
     work();
   };
 }
 
 function inUse(dataDir: string): Fault {
   const owner = readOwner(dataDir);
-  const who = owner ? `process ${owner.pid}` : 'another process';
-  return new Fault('data_folder_in_use', `The data folder ${dataDir} is in use by ${who}.`, {
+  const holder = owner ? `process ${owner.pid}` : 'another process';
+  return new Fault('data_folder_in_use', `The data folder ${dataDir} is in use by ${holder}.`, {
     advice: 'Stop that process, or set BERTH_DATA_DIR to another folder.',
     ...(owner ? { details: { pid: owner.pid } } : {}),
   });

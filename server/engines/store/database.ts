@@ -70,14 +70,14 @@ export interface DatabaseOptions {
 export function openDatabase(target: Target, log: Log, options: DatabaseOptions = {}): Database {
   const statementMs = options.statementMs ?? STATEMENT_MS;
   const { role } = options;
-  const login: pg.ClientConfig = {
-    ...connection(target),
+  const clientConfig: pg.ClientConfig = {
+    ...connectionConfig(target),
     statement_timeout: statementMs,
     idle_in_transaction_session_timeout: STATEMENT_MS,
     ...(statementMs > 0 ? { query_timeout: QUERY_TIMEOUT_MS } : {}),
   };
   const pool = new pg.Pool({
-    Client: clientWith(login),
+    Client: clientWith(clientConfig),
     ...(role === undefined ? {} : { onConnect: client => setRole(client, role) }),
     max: options.poolMax ?? POOL_MAX,
     idleTimeoutMillis: IDLE_CONNECTION_MS,
@@ -95,22 +95,22 @@ export function openDatabase(target: Target, log: Log, options: DatabaseOptions 
     },
     plugins: [new CamelCasePlugin({ maintainNestedObjectKeys: true })],
   });
-  return { db, close: () => closeSoon(db, log) };
+  return { db, close: () => closeWithTimeout(db, log) };
 }
 
 /**
  * Gives new connections a separate time limit, because the time limit of the pool also applies to the wait for a free
  * connection.
  */
-const clientWith = (login: pg.ClientConfig): (new () => pg.Client) =>
+const clientWith = (clientConfig: pg.ClientConfig): (new () => pg.Client) =>
   class extends pg.Client {
     constructor() {
-      super(login);
+      super(clientConfig);
     }
   };
 
 /** The settings common to all connections, including the listener's. */
-export function connection(target: Target): pg.ClientConfig {
+export function connectionConfig(target: Target): pg.ClientConfig {
   return {
     ...('url' in target ? { connectionString: target.url.reveal() } : socketLogin(target.socket)),
     connectionTimeoutMillis: CONNECT_MS,
@@ -130,7 +130,7 @@ const getTypeParser: typeof pg.types.getTypeParser = (oid: number) =>
   oid === INT8 ? Number : pg.types.getTypeParser(oid, 'text');
 
 /** Closes the pool. A hanging query may hold its connection until the database is shut down or this process ends. */
-async function closeSoon(db: Db, log: Log): Promise<void> {
+async function closeWithTimeout(db: Db, log: Log): Promise<void> {
   try {
     await withTimeout(CLOSE_MS, 'the last queries', () => db.destroy());
   } catch (error) {

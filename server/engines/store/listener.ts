@@ -5,7 +5,7 @@ import pg from 'pg';
 import { reason } from '../../kit/fault.ts';
 import type { Log } from '../../kit/log.ts';
 import type { Closeable } from '../../kit/scope.ts';
-import { connection, type Target, unreachable } from './database.ts';
+import { connectionConfig, type Target, unreachable } from './database.ts';
 import type { Channel } from './store.ts';
 
 /** A connection may break without an error (a firewall, a lost host); a query detects it. */
@@ -71,7 +71,7 @@ export class Listener implements Closeable {
   }
 
   async #connect(): Promise<pg.Client> {
-    const client = new pg.Client({ ...connection(this.#target), query_timeout: PROBE_MS });
+    const client = new pg.Client({ ...connectionConfig(this.#target), query_timeout: PROBE_MS });
     client.on('error', error => this.#log.debug('store.listener_lost', { reason: reason(error) }));
     client.on('notification', notice => this.#notify(notice.channel, notice.payload ?? ''));
     try {
@@ -98,11 +98,11 @@ export class Listener implements Closeable {
   }
 
   async #waitUntilLost(client: pg.Client): Promise<void> {
-    const lost = Promise.withResolvers<void>();
-    client.once('end', () => lost.resolve());
-    const probe = setInterval(() => client.query('select 1').catch(() => lost.resolve()), PROBE_EVERY_MS);
+    const connectionLoss = Promise.withResolvers<void>();
+    client.once('end', () => connectionLoss.resolve());
+    const probe = setInterval(() => client.query('select 1').catch(() => connectionLoss.resolve()), PROBE_EVERY_MS);
     probe.unref();
-    await lost.promise;
+    await connectionLoss.promise;
     clearInterval(probe);
     // Not awaited, because the database might never respond.
     void client.end().catch(() => {});

@@ -21,8 +21,8 @@ export async function migrate(target: Target, log: Log): Promise<void> {
   }
 }
 
-/** Refuses a server that does not support our schema. `isGiven`: the operator configured the server. */
-export async function assertServer(db: Db, isGiven: boolean): Promise<void> {
+/** Refuses a server that does not support our schema. `isOperatorServer`: the operator configured the server. */
+export async function assertServer(db: Db, isOperatorServer: boolean): Promise<void> {
   const { rows } = await sql<{ major: number; version: string; encoding: string; embedded: string | null }>`
     select current_setting('server_version_num')::int / 10000 as major,
            current_setting('server_version') as version,
@@ -33,7 +33,7 @@ export async function assertServer(db: Db, isGiven: boolean): Promise<void> {
     throw new Fault('database_too_old', `The version of the database server is PostgreSQL ${server?.version}.`, {
       advice: `Berth requires PostgreSQL ${MAJOR_MIN} or newer: upgrade the server, or unset DATABASE_URL to use the embedded PostgreSQL.`,
     });
-  if (isGiven && server.embedded)
+  if (isOperatorServer && server.embedded)
     throw new Fault('database_unusable', 'DATABASE_URL points to the embedded PostgreSQL of another server.', {
       advice:
         'An embedded PostgreSQL serves only one host. For several hosts, run your own PostgreSQL; otherwise unset DATABASE_URL.',

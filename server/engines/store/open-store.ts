@@ -12,7 +12,7 @@ import { confine } from './confine.ts';
 import { lockDataFolder, readOwner } from './data-folder.ts';
 import { type Db, describeProblem, openDatabase, type Target, unreachable } from './database.ts';
 import { isResponding } from './embedded/is-responding.ts';
-import { find } from './embedded/postmaster.ts';
+import { findPostmaster } from './embedded/postmaster.ts';
 import { runEmbedded } from './embedded/run-embedded.ts';
 import { Listener } from './listener.ts';
 import { assertServer, migrate } from './migrate.ts';
@@ -114,8 +114,8 @@ export async function openStore(options: StoreOptions): Promise<Store> {
 
 export async function openTarget(options: StoreOptions, scope: Scope): Promise<Target> {
   if (options.databaseUrl) return { url: requireValidUrl(options.databaseUrl) };
-  const beside = options.beside ? await serverOrLock(options, scope) : await takeLock(options, scope);
-  if (beside) return beside;
+  const runningTarget = options.beside ? await serverOrLock(options, scope) : await takeLock(options, scope);
+  if (runningTarget) return runningTarget;
   const embedded = scope.own(await runEmbedded({ ...options, endAdoptedOnClose: !options.beside }));
   return { socket: embedded.address };
 }
@@ -141,7 +141,7 @@ async function takeLock(
  */
 async function serverOrLock(options: StoreOptions, scope: Scope): Promise<Target | undefined> {
   const { dataDir, lockWaitMs = LOCK_WAIT_MS, signal } = options;
-  for (let leftMs = lockWaitMs; ; leftMs -= BESIDE_POLL_MS) {
+  for (let remainingMs = lockWaitMs; ; remainingMs -= BESIDE_POLL_MS) {
     try {
       scope.own(await lockDataFolder(dataDir, { waitMs: 0, role: 'command', signal }));
       return undefined;
@@ -149,7 +149,7 @@ async function serverOrLock(options: StoreOptions, scope: Scope): Promise<Target
       if (!isFault(error, 'data_folder_in_use')) throw error;
       const server = await serverTarget(dataDir);
       if (server) return server;
-      if (leftMs <= 0) throw error;
+      if (remainingMs <= 0) throw error;
     }
     await timer(BESIDE_POLL_MS, undefined, signal ? { signal } : {});
   }
@@ -157,25 +157,25 @@ async function serverOrLock(options: StoreOptions, scope: Scope): Promise<Target
 
 async function serverTarget(dataDir: string): Promise<Target | undefined> {
   if (readOwner(dataDir)?.role !== 'server') return undefined;
-  const running = find(dataDir);
+  const running = findPostmaster(dataDir);
   return running && (await isResponding(running)) ? { socket: running } : undefined;
 }
 
 /** Waits until the database responds. The embedded database already does; the operator's may still be starting. */
 async function assertReachable(target: Target, { log, signal, isSupervised = false }: StoreOptions): Promise<void> {
-  const isGiven = 'url' in target && !isSupervised;
-  for (let leftMs = DATABASE_WAIT_MS; ; leftMs -= DATABASE_POLL_MS) {
-    const problem = await problemOf(target, isGiven, log);
+  const isOperatorServer = 'url' in target && !isSupervised;
+  for (let remainingMs = DATABASE_WAIT_MS; ; remainingMs -= DATABASE_POLL_MS) {
+    const problem = await problemOf(target, isOperatorServer, log);
     if (!problem) return;
-    if (leftMs <= 0 || !mayPass(problem)) throw cannotReach(problem);
+    if (remainingMs <= 0 || !mayBeTemporary(problem)) throw cannotReach(problem);
     await timer(DATABASE_POLL_MS, undefined, signal ? { signal } : {});
   }
 }
 
-async function problemOf(target: Target, isGiven: boolean, log: Log): Promise<unknown> {
+async function problemOf(target: Target, isOperatorServer: boolean, log: Log): Promise<unknown> {
   const database = openDatabase(target, log, { poolMax: 1 });
   try {
-    await assertServer(database.db, isGiven);
+    await assertServer(database.db, isOperatorServer);
     return undefined;
   } catch (error) {
     if (isFault(error, 'database_unreachable')) return error.cause;
@@ -189,7 +189,7 @@ async function problemOf(target: Target, isGiven: boolean, log: Log): Promise<un
  * Whether the problem may be temporary: the database is not reachable yet, or is starting. A wrong password or database
  * name is not retried.
  */
-const mayPass = (problem: unknown): boolean =>
+const mayBeTemporary = (problem: unknown): boolean =>
   problem instanceof Error &&
   'code' in problem &&
   /^(ECONNREFUSED|ECONNRESET|ENOENT|EAI_AGAIN|ENOTFOUND|57P0\d|53300)$/.test(String(problem.code));

@@ -22,13 +22,13 @@ export interface ProgramOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface ProgramEnd {
+export interface ProgramResult {
   readonly code: number | null;
   /** The end of the output to stdout and stderr. */
   readonly output: string;
 }
 
-export async function runProgram(command: readonly string[], options: ProgramOptions): Promise<ProgramEnd> {
+export async function runProgram(command: readonly string[], options: ProgramOptions): Promise<ProgramResult> {
   const [program = '', ...args] = command;
   return withTimeout(
     options.timeoutMs,
@@ -43,8 +43,8 @@ function run(
   args: string[],
   descriptor: number | undefined,
   signal: AbortSignal,
-): Promise<ProgramEnd> {
-  const { promise, resolve, reject } = Promise.withResolvers<ProgramEnd>();
+): Promise<ProgramResult> {
+  const { promise, resolve, reject } = Promise.withResolvers<ProgramResult>();
   const child = spawn(program, args, {
     env: PROGRAM_ENVIRONMENT,
     stdio: ['ignore', 'pipe', 'pipe', ...(descriptor === undefined ? [] : [descriptor])],
@@ -57,12 +57,14 @@ function run(
   };
   child.stdout?.on('data', collect);
   child.stderr?.on('data', collect);
-  child.once('error', (error: NodeJS.ErrnoException) => reject(error.code === 'ENOENT' ? missing(program) : error));
+  child.once('error', (error: NodeJS.ErrnoException) =>
+    reject(error.code === 'ENOENT' ? missingProgram(program) : error),
+  );
   child.once('close', code => resolve({ code, output: output.trim() }));
   return promise;
 }
 
-const missing = (program: string): Fault =>
+const missingProgram = (program: string): Fault =>
   new Fault('database_binaries_missing', `The program ${program} is not installed.`, {
     advice: 'flock, setpriv and unshare are part of util-linux (Debian: apt install util-linux).',
   });

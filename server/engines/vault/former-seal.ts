@@ -17,7 +17,7 @@ export const isFormerContextKey = (wrapped: Buffer): boolean => wrapped[0] === K
  */
 export function openFormerContextKey(secret: Secret, context: string, wrapped: Buffer): Secret<Buffer> {
   if (wrapped.length !== 1 + NONCE_BYTES + KEY_BYTES + TAG_BYTES) throw new Error('the data is not a wrapped data key');
-  const key = derived(secret, 'berth', 'wraps the data keys of contexts');
+  const key = deriveKey(secret, 'berth', 'wraps the data keys of contexts');
   const [nonce, body] = [wrapped.subarray(1, 1 + NONCE_BYTES), wrapped.subarray(1 + NONCE_BYTES, -TAG_BYTES)];
   return new Secret(open(key, { nonce, body, tag: wrapped.subarray(-TAG_BYTES), boundTo: context }));
 }
@@ -31,10 +31,10 @@ export function openFormerRoutes(secret: Secret, session: string, sealed: string
   const nonce = bytes.subarray(0, NONCE_BYTES);
   const tag = bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES);
   const body = bytes.subarray(NONCE_BYTES + TAG_BYTES);
-  return open(derived(secret, '', 'berth seal: proxies'), { nonce, body, tag, boundTo: session }).toString();
+  return open(deriveKey(secret, '', 'berth seal: proxies'), { nonce, body, tag, boundTo: session }).toString();
 }
 
-const derived = (secret: Secret, salt: string, purpose: string): Buffer =>
+const deriveKey = (secret: Secret, salt: string, purpose: string): Buffer =>
   Buffer.from(hkdfSync('sha256', secret.reveal(), salt, purpose, KEY_BYTES));
 
 function open(

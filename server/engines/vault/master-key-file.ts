@@ -3,7 +3,7 @@
 // wraps it. It is therefore safe to kill the process between any two steps.
 import { link, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isCode, syncFolder, writeSynced } from '../../kit/durable.ts';
+import { hasCode, syncFolder, writeSynced } from '../../kit/durable.ts';
 import { Fault } from '../../kit/fault.ts';
 import { giveToFolderOwner } from '../../kit/folder-owner.ts';
 import { newKey } from './envelope.ts';
@@ -28,16 +28,16 @@ export class MasterKeyFile implements MasterKeySource {
   }
 
   async read({ isFirst }: { readonly isFirst: boolean }): Promise<readonly MasterKey[]> {
-    const standing = await this.#existing();
-    if (standing) return standing;
+    const existingKeys = await this.#existing();
+    if (existingKeys) return existingKeys;
     if (!isFirst) throw missing(this.#path);
     // If two processes create the file at once, both use the same key: link(2) fails if the file exists.
     // If `master-key` has been created and replaced meanwhile, the new file may have been removed as unfinished.
-    const made = await this.#write([masterKey(newKey())]);
-    await link(made, this.#path).catch(error => {
-      if (!isCode(error, 'EEXIST') && !isCode(error, 'ENOENT')) throw error;
+    const temporaryPath = await this.#write([masterKey(newKey())]);
+    await link(temporaryPath, this.#path).catch(error => {
+      if (!hasCode(error, 'EEXIST') && !hasCode(error, 'ENOENT')) throw error;
     });
-    await rm(made, { force: true });
+    await rm(temporaryPath, { force: true });
     await syncFolder(this.#folder);
     return this.read({ isFirst: false });
   }
@@ -49,9 +49,9 @@ export class MasterKeyFile implements MasterKeySource {
   }
 
   async keepOnly(ids: ReadonlySet<string>): Promise<void> {
-    const standing = await this.read({ isFirst: false });
-    const needed = standing.filter(({ id }) => ids.has(id));
-    if (needed.length > 0 && needed.length < standing.length) await this.#replace(needed);
+    const currentKeys = await this.read({ isFirst: false });
+    const neededKeys = currentKeys.filter(({ id }) => ids.has(id));
+    if (neededKeys.length > 0 && neededKeys.length < currentKeys.length) await this.#replace(neededKeys);
   }
 
   async #existing(): Promise<readonly MasterKey[] | undefined> {
@@ -60,7 +60,7 @@ export class MasterKeyFile implements MasterKeySource {
       if (((await stat(this.#path)).mode & FOREIGN_ACCESS) !== 0) throw tooOpen(this.#path);
       return readMasterKeys(text, this.#path);
     } catch (error) {
-      if (isCode(error, 'ENOENT')) return undefined;
+      if (hasCode(error, 'ENOENT')) return undefined;
       throw error;
     }
   }
@@ -80,10 +80,10 @@ export class MasterKeyFile implements MasterKeySource {
 
   /** Writes the keys into a new file. Returns its path. */
   async #write(keys: readonly MasterKey[]): Promise<string> {
-    const fresh = `${this.#path}.${crypto.randomUUID()}`;
-    await writeSynced(fresh, file => file.writeFile(keys.map(key => `${masterKeyText(key)}\n`).join('')));
-    giveToFolderOwner(fresh, this.#folder);
-    return fresh;
+    const newPath = `${this.#path}.${crypto.randomUUID()}`;
+    await writeSynced(newPath, file => file.writeFile(keys.map(key => `${masterKeyText(key)}\n`).join('')));
+    giveToFolderOwner(newPath, this.#folder);
+    return newPath;
   }
 }
 

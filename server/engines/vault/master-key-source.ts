@@ -48,8 +48,8 @@ async function runCommand(command: string): Promise<readonly MasterKey[]> {
     return readMasterKeys(stdout, 'The output of BERTH_MASTER_KEY_COMMAND');
   } catch (error) {
     if (error instanceof Fault) throw error;
-    const ended = error instanceof Error && 'killed' in error && error.killed ? 'took too long' : 'failed';
-    throw new Fault('master_key_unusable', `BERTH_MASTER_KEY_COMMAND ${ended}${codeOf(error)}.`, {
+    const failure = error instanceof Error && 'killed' in error && error.killed ? 'took too long' : 'failed';
+    throw new Fault('master_key_unusable', `BERTH_MASTER_KEY_COMMAND ${failure}${codeOf(error)}.`, {
       advice: `The command must print the master key within ${COMMAND_MS / 1000} seconds and exit with 0.`,
     });
   }

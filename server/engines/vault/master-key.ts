@@ -33,8 +33,8 @@ const BASE64 = /^[A-Za-z0-9+/_-]{43}=?$/;
 
 /** Reads keys that are written as 64 hexadecimal digits, or as 32 bytes in base64, separated by commas or whitespace. */
 export function readMasterKeys(text: string, from: string): readonly MasterKey[] {
-  const words = text.split(/[\s,]+/).filter(word => word !== '');
-  const keys = words.flatMap(word => {
+  const tokens = text.split(/[\s,]+/).filter(word => word !== '');
+  const keys = tokens.flatMap(word => {
     const bytes = HEX.test(word)
       ? Buffer.from(word, 'hex')
       : BASE64.test(word)
@@ -42,7 +42,7 @@ export function readMasterKeys(text: string, from: string): readonly MasterKey[]
         : Buffer.alloc(0);
     return bytes.length === KEY_BYTES ? [masterKey(new Secret(bytes))] : [];
   });
-  if (keys.length > 0 && keys.length === words.length) return keys;
+  if (keys.length > 0 && keys.length === tokens.length) return keys;
   throw new Fault('master_key_unusable', `${from} does not contain a master key.`, {
     advice: 'A master key is 64 hexadecimal digits, or base64 of 32 bytes: `openssl rand -hex 32`.',
   });

@@ -50,14 +50,14 @@ export class Vault {
   /** @throws Fault `master_key_wrong` if the database was used with another master key. */
   static async open(parts: VaultParts): Promise<Vault> {
     const { rows, masterKeys, clock } = parts;
-    const standing = await rows.get(INSTALLATION);
-    const masters = await masterKeys.read({ isFirst: !standing });
-    const vault = new Vault(parts, masters);
-    const [first] = masters;
+    const existingRow = await rows.get(INSTALLATION);
+    const availableKeys = await masterKeys.read({ isFirst: !existingRow });
+    const vault = new Vault(parts, availableKeys);
+    const [first] = availableKeys;
     if (!first) throw new Error(`${masterKeys.name} has no master key`);
-    const row = standing ?? (await rows.insertFirst(wrap(INSTALLATION, newKey(), first, clock.now())));
+    const row = existingRow ?? (await rows.insertFirst(wrap(INSTALLATION, newKey(), first, clock.now())));
     vault.#keys.set(INSTALLATION, await vault.#unwrap(row));
-    if (masters.length > 1) await forgetUnusedMasterKeys(parts);
+    if (availableKeys.length > 1) await forgetUnusedMasterKeys(parts);
     return vault;
   }
 
@@ -113,9 +113,9 @@ export class Vault {
   async #createKey(owner: string): Promise<DataKeyRow> {
     const { rows, clock } = this.#parts;
     for (let attempt = 1; attempt <= TRIES_MAX; attempt += 1) {
-      const inUse = (await rows.get(INSTALLATION))?.master ?? '';
-      const made = await rows.insert(wrap(owner, newKey(), await this.#master(inUse), clock.now()));
-      if (made) return made;
+      const masterKeyId = (await rows.get(INSTALLATION))?.master ?? '';
+      const insertedRow = await rows.insert(wrap(owner, newKey(), await this.#master(masterKeyId), clock.now()));
+      if (insertedRow) return insertedRow;
     }
     throw new Error('the master key changed during each attempt');
   }
@@ -142,13 +142,13 @@ export class Vault {
 export async function rotateMasterKey({ rows, masterKeys }: VaultParts): Promise<{ readonly rewrapped: number }> {
   let rewrapped = 0;
   await rows.change(async existing => {
-    const inUse = existing.find(({ owner }) => owner === INSTALLATION);
-    if (!inUse) throw new Error('the vault has no data key for the installation');
-    const masters = byId(await masterKeys.read({ isFirst: false }));
-    const next = await masterKeys.next(inUse.master);
+    const installationRow = existing.find(({ owner }) => owner === INSTALLATION);
+    if (!installationRow) throw new Error('the vault has no data key for the installation');
+    const mastersById = byId(await masterKeys.read({ isFirst: false }));
+    const next = await masterKeys.next(installationRow.master);
     rewrapped = existing.length;
     return existing.map(row => {
-      const master = masters.get(row.master);
+      const master = mastersById.get(row.master);
       if (!master) throw new Fault('master_key_wrong', `${masterKeys.name} lacks a master key that the database uses.`);
       return wrap(row.owner, unwrap(row, master), next, row.createdAt);
     });
@@ -167,9 +167,9 @@ const forgetUnusedMasterKeys = ({ rows, masterKeys }: Pick<VaultParts, 'rows' | 
 
 const byId = (keys: readonly MasterKey[]): ReadonlyMap<string, MasterKey> => new Map(keys.map(key => [key.id, key]));
 
-const wrap = (owner: string, key: Key, { id, key: by }: MasterKey, createdAt: Date): DataKeyRow => ({
+const wrap = (owner: string, key: Key, { id, key: wrappingKey }: MasterKey, createdAt: Date): DataKeyRow => ({
   ...{ owner, master: id, createdAt },
-  wrapped: seal(by, key.reveal(), `data key|${owner}|${id}`),
+  wrapped: seal(wrappingKey, key.reveal(), `data key|${owner}|${id}`),
 });
 
 const unwrap = ({ owner, master, wrapped }: DataKeyRow, { key }: MasterKey): Key =>

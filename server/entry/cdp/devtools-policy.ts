@@ -100,8 +100,8 @@ export interface DevtoolsPolicyParts extends PolicyParts {
 }
 
 export function devtoolsPolicy(parts: DevtoolsPolicyParts): Policy {
-  const client = clientPolicy(parts);
-  const overridden = new Set<string>();
+  const basePolicy = clientPolicy(parts);
+  const ownOverrides = new Set<string>();
   const decide = (command: Command): Verdict | Promise<Verdict> => {
     const { method, params } = command;
     if (NO_OP_COMMANDS.has(method)) return { respondWith: {} };
@@ -110,12 +110,12 @@ export function devtoolsPolicy(parts: DevtoolsPolicyParts): Policy {
     if (isWorkspaceLookup(command))
       return { refuse: 'DevTools cannot save changes here: there is no workspace folder.' };
     if (isAboutPage(params, parts.page) && (method === 'Target.getTargetInfo' || isOfPage(method)))
-      return overrides(method) ? override(command, overridden) : client.judge(command);
+      return isOverride(method) ? override(command, ownOverrides) : basePolicy.judge(command);
     return {
       refuse: `${method} is refused here: DevTools was opened for one page, and the command does not concern that page.`,
     };
   };
-  return { ...client, isWatched: () => true, judge: decide };
+  return { ...basePolicy, isWatched: () => true, judge: decide };
 }
 
 /**
@@ -125,7 +125,7 @@ export function devtoolsPolicy(parts: DevtoolsPolicyParts): Policy {
 const isWorkspaceLookup = ({ method, params }: Command): boolean =>
   method === 'Network.loadNetworkResource' && typeof params.url === 'string' && params.url.endsWith(WORKSPACE_FILE);
 
-const overrides = (method: string): boolean =>
+const isOverride = (method: string): boolean =>
   /^Emulation\.(?:set|clear)/.test(method) || NETWORK_OVERRIDES.has(method);
 
 const isOfPage = (method: string): boolean =>
@@ -135,9 +135,9 @@ const isAboutPage = ({ targetId, browserContextId }: JsonObject, page: string): 
   browserContextId === undefined && (targetId === undefined || targetId === page);
 
 function attachToPageTargets({ autoAttach }: JsonObject): Verdict {
-  const enabled = autoAttach === true;
-  const filter = enabled ? { filter: PAGE_TARGETS } : {};
-  return { rewrite: { autoAttach: enabled, waitForDebuggerOnStart: false, flatten: true, ...filter } };
+  const isEnabled = autoAttach === true;
+  const filter = isEnabled ? { filter: PAGE_TARGETS } : {};
+  return { rewrite: { autoAttach: isEnabled, waitForDebuggerOnStart: false, flatten: true, ...filter } };
 }
 
 /**
@@ -150,13 +150,13 @@ function override({ method, params }: Command, overriddenMethods: Set<string>): 
     overriddenMethods.add(name);
     return PASS;
   }
-  return overriddenMethods.has(name) ? { restoreOthers: true } : { respondWith: CLEARING_PARAMS[method] ?? {} };
+  return overriddenMethods.has(name) ? { restoreOthers: true } : { respondWith: CLEARING_RESPONSES[method] ?? {} };
 }
 
 /** Responses to clearing commands whose result is not `{}`. */
-const CLEARING_PARAMS: Readonly<Record<string, JsonObject>> = { [EMULATE_BY_RULE]: { ruleIds: [] } };
+const CLEARING_RESPONSES: Readonly<Record<string, JsonObject>> = { [EMULATE_BY_RULE]: { ruleIds: [] } };
 
-const NEUTRAL: ReadonlySet<unknown> = new Set([undefined, null, false, '', 'none', 'default', 0, -1]);
+const NEUTRAL_VALUES: ReadonlySet<unknown> = new Set([undefined, null, false, '', 'none', 'default', 0, -1]);
 /** Commands for which an empty value is also an override. */
 const NEVER_NEUTRAL: ReadonlySet<string> = new Set(['Emulation.setGeolocationOverride', 'Emulation.setIdleOverride']);
 
@@ -166,6 +166,8 @@ const isNeutral = (method: string, params: JsonObject): boolean => !NEVER_NEUTRA
 function isEmpty(params: JsonObject): boolean {
   return Object.entries(params).every(([name, value]) => {
     if (Array.isArray(value)) return value.every(one => typeof one === 'object' && one !== null && isEmpty(one));
-    return name === 'name' || NEUTRAL.has(value) || (name === 'rate' && value === 1) || name === 'maxTouchPoints';
+    return (
+      name === 'name' || NEUTRAL_VALUES.has(value) || (name === 'rate' && value === 1) || name === 'maxTouchPoints'
+    );
   });
 }

@@ -87,7 +87,7 @@ export function mustWait({ method, params }: Command, { isAsked, masks }: Contro
  * Whether the command continues a request that the guard of the allowed origins has already checked. An agent that
  * intercepts requests of the whole browser gets a request after the guard, and could change its URL.
  */
-export const passedGuard = ({ method, toBrowser }: Command, { allowedOrigins }: Control): boolean =>
+export const hasPassedGuard = ({ method, toBrowser }: Command, { allowedOrigins }: Control): boolean =>
   allowedOrigins !== undefined && toBrowser && CONTINUE_COMMANDS.has(method);
 
 /** The parameters that continue an intercepted request as the page sent it. */

@@ -35,9 +35,9 @@ export class MaskedDialogs {
 
   /** Removes and returns the events of the dialogs that are still open. */
   take(): readonly Buffer[] {
-    const untold = [...this.#heldEvents.values()];
+    const openDialogEvents = [...this.#heldEvents.values()];
     this.#heldEvents.clear();
-    return untold;
+    return openDialogEvents;
   }
 }
 

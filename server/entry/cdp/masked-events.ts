@@ -4,7 +4,7 @@ import { parseJson } from '../../kit/foreign.ts';
 import { isObject, type JsonObject } from '../../kit/json.ts';
 
 /** The method is the first member of every event. */
-const HEAD = /^\{"method":"([A-Za-z]+)\.([A-Za-z]+)"/;
+const EVENT_HEAD = /^\{"method":"([A-Za-z]+)\.([A-Za-z]+)"/;
 const HEAD_BYTES = 128;
 /** A longer event is not sent if a part of it would have to be removed. */
 export const REDACTED_EVENT_BYTES_MAX = 4 * 1024 ** 2;
@@ -21,7 +21,7 @@ const SHOWN_EVENTS: ReadonlySet<string> = new Set([
   ...['Network.requestWillBeSent', 'Network.requestServedFromCache', 'Network.responseReceived'],
   ...['Network.loadingFinished', 'Network.loadingFailed', 'Network.webSocketCreated', 'Network.webSocketClosed'],
 ]);
-const HIDDEN: ReadonlySet<string> = new Set([
+const HIDDEN_EVENTS: ReadonlySet<string> = new Set([
   ...['Runtime.consoleAPICalled', 'Runtime.exceptionThrown', 'Runtime.bindingCalled', 'Runtime.inspectRequested'],
   'Page.screencastFrame',
 ]);
@@ -38,19 +38,26 @@ const CLEAR_PARAMS: Readonly<Record<string, (params: JsonObject) => JsonObject>>
 /**
  * Members of a request or response that may contain what was typed: the body, and headers, such as one with a password.
  */
-const CONTENT = ['postData', 'postDataEntries', 'hasPostData', 'headersText', 'requestHeaders', 'requestHeadersText'];
+const CONTENT_MEMBERS = [
+  'postData',
+  'postDataEntries',
+  'hasPostData',
+  'headersText',
+  'requestHeaders',
+  'requestHeadersText',
+];
 
 /** Returns the event as the client receives it. Undefined if the client does not receive it. */
 export function shownEvent(event: Buffer): Buffer | undefined {
-  const [, domain = '', name = ''] = HEAD.exec(event.toString('latin1', 0, HEAD_BYTES)) ?? [];
+  const [, domain = '', name = ''] = EVENT_HEAD.exec(event.toString('latin1', 0, HEAD_BYTES)) ?? [];
   const method = `${domain}.${name}`;
-  if ((!SHOWN_DOMAINS.has(domain) && !SHOWN_EVENTS.has(method)) || HIDDEN.has(method)) return undefined;
-  const cleared = CLEAR_PARAMS[method];
-  if (!cleared) return event;
+  if ((!SHOWN_DOMAINS.has(domain) && !SHOWN_EVENTS.has(method)) || HIDDEN_EVENTS.has(method)) return undefined;
+  const clearParams = CLEAR_PARAMS[method];
+  if (!clearParams) return event;
   if (event.length > REDACTED_EVENT_BYTES_MAX) return undefined;
   const message = parseJson(event);
   if (!isObject(message) || !isObject(message.params)) return undefined;
-  return Buffer.from(JSON.stringify({ ...message, params: cleared(message.params) }));
+  return Buffer.from(JSON.stringify({ ...message, params: clearParams(message.params) }));
 }
 
 function withoutContent(params: JsonObject): JsonObject {
@@ -59,7 +66,7 @@ function withoutContent(params: JsonObject): JsonObject {
     ['request', 'response', 'redirectResponse'].flatMap(name => {
       const part = rest[name];
       if (!isObject(part)) return [];
-      const kept = Object.entries(part).filter(([member]) => !CONTENT.includes(member));
+      const kept = Object.entries(part).filter(([member]) => !CONTENT_MEMBERS.includes(member));
       return [[name, { ...Object.fromEntries(kept), headers: {} }]];
     }),
   );

@@ -8,9 +8,9 @@ import { boundedText } from '../../kit/foreign.ts';
 import { isObject, type JsonObject } from '../../kit/json.ts';
 import {
   CONTINUE_COMMANDS,
+  hasPassedGuard,
   mayWait,
   mustWait,
-  passedGuard,
   TITLE_COMMANDS,
   unchangedRequest,
 } from './held-commands.ts';
@@ -54,7 +54,7 @@ const REFUSED_METHODS: Readonly<Record<string, string>> = {
 };
 
 /** The extension id in these commands must belong to the session. */
-const BY_EXTENSION_ID = [
+const EXTENSION_ID_COMMANDS = [
   'Extensions.uninstall',
   'Extensions.triggerAction',
   'Extensions.getStorageItems',
@@ -91,8 +91,8 @@ export function clientPolicy(parts: PolicyParts): Policy {
     'Page.navigate': params => judgeNavigation(params, browser.downloadFolder),
     'Network.loadNetworkResource': params => judgeNavigation(params, browser.downloadFolder),
     'Target.createTarget': params => newTarget(params, browser.downloadFolder),
-    'Target.attachToTarget': requireFlat,
-    'Target.setAutoAttach': requireFlat,
+    'Target.attachToTarget': requireFlatSession,
+    'Target.setAutoAttach': requireFlatSession,
     'Target.detachFromTarget': () => restoreDownloadBehavior(browser),
     'Target.createBrowserContext': params => newContext(params, browser),
     'Tracing.start': params => traces.start(params),
@@ -101,32 +101,32 @@ export function clientPolicy(parts: PolicyParts): Policy {
     'Extensions.loadUnpacked': params => requireOwnExtension(params, browser),
     ...(parts.requestHandoff ? { 'Berth.handoff': params => handoffVerdict(parts.requestHandoff, params) } : {}),
     ...Object.fromEntries(
-      BY_EXTENSION_ID.map(method => [method, params => requireLoadedExtension(method, params, browser)]),
+      EXTENSION_ID_COMMANDS.map(method => [method, params => requireLoadedExtension(method, params, browser)]),
     ),
   };
   const watched = new Set([...Object.keys(REFUSED_METHODS), ...Object.keys(rules)]);
-  const requests = new MaskedRequests();
+  const maskedRequests = new MaskedRequests();
   const judgeByRules = ({ method, params, toBrowser }: Command): Verdict | Promise<Verdict> => {
-    const why = REFUSED_METHODS[method];
-    if (why) return { refuse: `${method} is refused: it ${why}.` };
-    if (requests.mayBeReadBy(method) && requests.has(params.requestId))
+    const refusalReason = REFUSED_METHODS[method];
+    if (refusalReason) return { refuse: `${method} is refused: it ${refusalReason}.` };
+    if (maskedRequests.mayBeReadBy(method) && maskedRequests.has(params.requestId))
       return { refuse: `${method} is refused: the request was made while a person had control in a masked hand-off.` };
     return rules[method]?.(params, toBrowser) ?? PASS;
   };
   const { lease } = parts;
   const isWatched = (method: string): boolean =>
-    requests.mayBeReadBy(method) || (lease?.control !== undefined && mayWait(method, lease.control));
+    maskedRequests.mayBeReadBy(method) || (lease?.control !== undefined && mayWait(method, lease.control));
   const decide = (command: Command): Verdict | Promise<Verdict> => {
     const control = lease?.control;
     if (!control) return judgeByRules(command);
     if (mustWait(command, control)) return afterControl(lease.judgeInput(command.method), () => judgeByRules(command));
-    if (passedGuard(command, control)) return { rewrite: unchangedRequest(command.params) };
+    if (hasPassedGuard(command, control)) return { rewrite: unchangedRequest(command.params) };
     return (control.masks ? judgeMasked(command) : undefined) ?? judgeByRules(command);
   };
   const dialogs = new MaskedDialogs();
   const filterEvent = (event: Buffer): Buffer | undefined => {
     if (!lease?.control?.masks) return event;
-    requests.heard(event);
+    maskedRequests.heard(event);
     return isDialogEvent(event) ? dialogs.shown(event) : shownEvent(event);
   };
   const takeWithheld = (): readonly Buffer[] => dialogs.take();
@@ -184,10 +184,10 @@ const restoreDownloadBehavior = (browser: Browser): Verdict => ({
 });
 
 /** Without a jail, the browser sees uploads at their real path. */
-function inBox(params: JsonObject, files: readonly string[], uploads: string): Verdict {
+function withRealPaths(params: JsonObject, files: readonly string[], uploads: string): Verdict {
   if (`${uploads}/` === UPLOADS) return PASS;
-  const seen = files.map(file => file.replace(UPLOADS, () => `${uploads}/`));
-  return { rewrite: { ...params, files: seen } };
+  const realPaths = files.map(file => file.replace(UPLOADS, () => `${uploads}/`));
+  return { rewrite: { ...params, files: realPaths } };
 }
 
 /**
@@ -205,10 +205,10 @@ function sessionFiles(method: string, params: JsonObject, browser: Browser): Ver
     return { refuse: `${method} is refused: files must be a list.` };
   const files: readonly unknown[] = params.files ?? [];
   const isOwn = (file: unknown): file is string => typeof file === 'string' && isSessionFile(file, downloads);
-  if (files.every(isOwn)) return inBox(params, files, browser.uploadFolder);
-  const foreign = files.find(file => !isOwn(file));
+  if (files.every(isOwn)) return withRealPaths(params, files, browser.uploadFolder);
+  const foreignFile = files.find(file => !isOwn(file));
   return {
-    refuse: `${method} is refused for ${quote(foreign)}: only files under ${UPLOADS} (uploads) and ${downloads}/ (downloads) may be attached. Upload the file to the session first.`,
+    refuse: `${method} is refused for ${quote(foreignFile)}: only files under ${UPLOADS} (uploads) and ${downloads}/ (downloads) may be attached. Upload the file to the session first.`,
   };
 }
 
@@ -227,10 +227,10 @@ function judgeNavigation(params: JsonObject, downloads: string): Verdict {
   const url = typeof params.url === 'string' ? params.url : '';
   if (url.length > URL_CHARS_MAX)
     return { refuse: `This address has ${url.length} characters; Chromium accepts at most ${URL_CHARS_MAX}.` };
-  const refused = refusedScheme(url, downloads);
-  if (!refused) return PASS;
+  const blockedScheme = refusedScheme(url, downloads);
+  if (!blockedScheme) return PASS;
   return {
-    refuse: `Opening ${refused} pages is refused: they show the browser or its host, not the web. Use an http, https, data or about:blank address.`,
+    refuse: `Opening ${blockedScheme} pages is refused: they show the browser or its host, not the web. Use an http, https, data or about:blank address.`,
   };
 }
 
@@ -239,16 +239,16 @@ function judgeNavigation(params: JsonObject, downloads: string): Verdict {
  * checks the URL within view-source:, blob: and filesystem:.
  */
 function refusedScheme(url: string, downloads: string): string | undefined {
-  let rest = url.replace(/[\t\n\r]+/g, '');
+  let remainingUrl = url.replace(/[\t\n\r]+/g, '');
   for (let depth = 0; depth < SCHEME_DEPTH_MAX; depth++) {
-    rest = rest.replace(/^[\0- ]+/, '');
-    const scheme = SCHEME.exec(rest)?.[0];
+    remainingUrl = remainingUrl.replace(/^[\0- ]+/, '');
+    const scheme = SCHEME.exec(remainingUrl)?.[0];
     if (scheme === undefined) return undefined;
     const protocol = scheme.toLowerCase();
-    if (protocol === 'file:' && isOwnFile(rest, downloads)) return undefined;
+    if (protocol === 'file:' && isOwnFile(remainingUrl, downloads)) return undefined;
     if (REFUSED_SCHEMES.includes(protocol)) return protocol;
     if (!WRAPPING_SCHEMES.includes(protocol)) return undefined;
-    rest = rest.slice(scheme.length);
+    remainingUrl = remainingUrl.slice(scheme.length);
   }
   return 'nested blob: and filesystem:';
 }
@@ -276,7 +276,7 @@ const refuseIgnoringInput = (params: JsonObject): Verdict =>
     ? PASS
     : { refuse: 'Input.setIgnoreInputEvents is refused: a person who takes control could not use the page.' };
 
-function requireFlat(params: JsonObject): Verdict {
+function requireFlatSession(params: JsonObject): Verdict {
   if (params.flatten === true || params.autoAttach === false) return PASS;
   return {
     refuse: 'CDP sessions that are not flat are refused: they carry commands inside commands. Pass flatten: true.',
@@ -319,7 +319,7 @@ function requireOwnExtension(params: JsonObject, browser: Browser): Verdict {
 }
 
 async function requireLoadedExtension(method: string, params: JsonObject, browser: Browser): Promise<Verdict> {
-  const loaded = await browser.extensions.loadedIds();
-  if (loaded.some(id => id === params.id)) return PASS;
+  const ownIds = await browser.extensions.loadedIds();
+  if (ownIds.some(id => id === params.id)) return PASS;
   return { refuse: `${method} is refused: ${quote(params.id)} is not an extension of this session.` };
 }

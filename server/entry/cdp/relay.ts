@@ -98,7 +98,7 @@ export class Relay implements AttachedClient {
   #writtenBytes = 0;
   /** The number of bytes written before the last ping that the client answered. */
   #acknowledgedBytes = 0;
-  #commandMs: number;
+  #lastCommandMs: number;
   readonly #work: Work;
 
   constructor(parts: RelayParts) {
@@ -106,7 +106,7 @@ export class Relay implements AttachedClient {
     this.kind = parts.kind;
     this.#work = { what: 'messages of a client', sessionId: parts.live.id };
     this.#lastByteMs = parts.clock.monotonicMs();
-    this.#commandMs = this.#lastByteMs;
+    this.#lastCommandMs = this.#lastByteMs;
     const owner = { application: parts.live.applicationId, session: parts.live.id };
     this.#watchedBytes = parts.waiting.watch(owner, {
       bytes: () => this.#waitingBytes(),
@@ -154,14 +154,14 @@ export class Relay implements AttachedClient {
   /** Notifies the client of hand-offs and, after a masked one, of what was withheld from the client. */
   #followLease(lease: Lease | undefined): void {
     if (!lease) return;
-    const following = [
+    const subscriptions = [
       lease.onNotice(({ method, params }) => this.#client?.announce(method, params)),
       lease.onChange(() => {
         if (!lease.control?.masks) this.#client?.sendWithheld();
       }),
     ];
     this.#parts.socket.once('close', () => {
-      for (const each of following) each.close();
+      for (const each of subscriptions) each.close();
     });
   }
 
@@ -170,9 +170,9 @@ export class Relay implements AttachedClient {
     this.#closeReason ??= close.words;
     this.#sendReason(close);
     socket.close(close.code, close.words);
-    const late = setTimeout(() => socket.terminate(), CLOSE_MS);
+    const timeout = setTimeout(() => socket.terminate(), CLOSE_MS);
     await this.#whenGone.promise;
-    clearTimeout(late);
+    clearTimeout(timeout);
     log.debug('cdp.closed_by_us', { sessionId: live.id, code: close.code });
   }
 
@@ -220,7 +220,7 @@ export class Relay implements AttachedClient {
     const message = Buffer.isBuffer(data) ? data : undefined;
     if (!message || binary) return socket.close(1003, 'messages must be text');
     this.#arrivingBytes = 0;
-    this.#commandMs = this.#parts.clock.monotonicMs();
+    this.#lastCommandMs = this.#parts.clock.monotonicMs();
     if (!this.#client) {
       this.#earlyMessages.push(message);
       this.#earlyBytes += message.length;
@@ -248,7 +248,7 @@ export class Relay implements AttachedClient {
 
   #write(): void {
     const { socket, connection } = this.#parts;
-    const unsent = this.#unsentMessages;
+    const pendingMessages = this.#unsentMessages;
     this.#unsentMessages = [];
     const bytes = this.#unsentBytes;
     this.#unsentBytes = 0;
@@ -257,11 +257,11 @@ export class Relay implements AttachedClient {
     if (connection.writableLength > UNREAD_BYTES_MAX) return void this.disconnect(TOO_SLOW);
     const isBehind = connection.writableLength > 0;
     if (bytes <= (isBehind ? UNREAD_COPY_BYTES_MAX : COPY_BYTES_MAX)) {
-      connection.write(textFrames(unsent));
+      connection.write(textFrames(pendingMessages));
       return;
     }
     connection.cork();
-    for (const message of unsent) {
+    for (const message of pendingMessages) {
       connection.write(frameHead(message.length));
       connection.write(message);
     }
@@ -287,7 +287,7 @@ export class Relay implements AttachedClient {
       const untilSilentMs = this.#silenceMs() - (this.#parts.clock.monotonicMs() - this.#lastByteMs);
       const waitMs = Math.min(PING_MS, Math.max(CHECK_MS_MIN, untilSilentMs));
       await this.#parts.clock.sleep(waitMs, signal).catch(() => {});
-      if (!signal.aborted) this.#tick();
+      if (!signal.aborted) this.#checkConnection();
     }
   }
 
@@ -296,7 +296,7 @@ export class Relay implements AttachedClient {
     return SILENCE_MS + Math.min(SLOW_MS_MAX, (this.#writtenBytes - this.#acknowledgedBytes) / SLOW_BYTES_PER_MS);
   }
 
-  #tick(): void {
+  #checkConnection(): void {
     const { socket, clock } = this.#parts;
     const now = clock.monotonicMs();
     // While the socket is paused, nothing can be received from the client.
@@ -306,8 +306,8 @@ export class Relay implements AttachedClient {
       return socket.terminate();
     }
     // The agent has nothing to do while a person is being asked or has control.
-    if (this.#parts.lease?.isAsked) this.#commandMs = now;
-    if (this.#parts.page === undefined && now - this.#commandMs > IDLE_MS)
+    if (this.#parts.lease?.isAsked) this.#lastCommandMs = now;
+    if (this.#parts.page === undefined && now - this.#lastCommandMs > IDLE_MS)
       return void this.disconnect(CLIENT_CLOSES.idle);
     socket.ping(`${this.#writtenBytes}`);
   }

@@ -11,7 +11,7 @@ const READ_BYTES_MAX = 1024 ** 2;
 /** The text between the last event and the metadata. */
 const END_OF_EVENTS = Buffer.from('],"metadata":');
 const END_OF_TRACE = Buffer.from(']}');
-const COMPLETE = Buffer.from('{"method":"Tracing.tracingComplete",');
+const COMPLETE_PREFIX = Buffer.from('{"method":"Tracing.tracingComplete",');
 const NO_OFFSET = 'IO.read is refused: a trace is read from its beginning, without an offset.';
 const PASS: Verdict = { pass: true };
 
@@ -20,7 +20,7 @@ type OnResponse = NonNullable<Extract<Verdict, { pass: true }>['onResponse']>;
 export class TraceStreams {
   static readonly #byBrowser = new WeakMap<Browser, TraceStreams>();
   /** Open traces by stream handle. */
-  readonly #open = new Map<string, TraceText>();
+  readonly #openTraces = new Map<string, TraceText>();
   #hasBegun = false;
 
   static of(browser: Browser): TraceStreams {
@@ -44,7 +44,7 @@ export class TraceStreams {
         refuse:
           'Tracing.start is refused for this kind of stream, which reveals information about the host. Omit streamFormat, streamCompression, perfettoConfig and tracingBackend to get a JSON stream.',
       };
-    if (this.#open.size < STREAMS_MAX) return PASS;
+    if (this.#openTraces.size < STREAMS_MAX) return PASS;
     return {
       refuse: `The session already has ${STREAMS_MAX} open traces, which is the limit. Close one with IO.close.`,
     };
@@ -55,17 +55,18 @@ export class TraceStreams {
    * read it.
    */
   heard(message: Buffer): void {
-    if (!this.#hasBegun || !message.subarray(0, COMPLETE.length).equals(COMPLETE)) return;
+    if (!this.#hasBegun || !message.subarray(0, COMPLETE_PREFIX.length).equals(COMPLETE_PREFIX)) return;
     const { params }: { params?: unknown } = Object(parseJson(message));
     const { stream }: { stream?: unknown } = Object(params);
-    if (typeof stream === 'string') this.#open.set(stream, new TraceText());
+    if (typeof stream === 'string') this.#openTraces.set(stream, new TraceText());
   }
 
   /** Handles `IO.read` of any stream. Whether the stream is a trace is checked when the response arrives. */
   read(params: JsonObject): Verdict {
     if (!this.#hasBegun) return PASS;
     const { handle, offset, size } = params;
-    const traceOf = (): TraceText | undefined => (typeof handle === 'string' ? this.#open.get(handle) : undefined);
+    const traceOf = (): TraceText | undefined =>
+      typeof handle === 'string' ? this.#openTraces.get(handle) : undefined;
     if (offset !== undefined && traceOf()) return { refuse: NO_OFFSET };
     const onResponse: OnResponse = received => {
       const trace = traceOf();
@@ -86,9 +87,9 @@ export class TraceStreams {
 
   /** Handles `IO.close`: after the response, the stream can no longer be read. */
   close({ handle }: JsonObject): Verdict {
-    if (typeof handle !== 'string' || !this.#open.has(handle)) return PASS;
+    if (typeof handle !== 'string' || !this.#openTraces.has(handle)) return PASS;
     const onResponse: OnResponse = received => {
-      if (!received.error) this.#open.delete(handle);
+      if (!received.error) this.#openTraces.delete(handle);
       return received;
     };
     return { pass: true, onResponse };
@@ -98,7 +99,7 @@ export class TraceStreams {
 /** The text of one trace, in pieces, up to the end of its events. */
 export class TraceText {
   /** Text that may be the beginning of END_OF_EVENTS. */
-  #heldMessage: Buffer = Buffer.alloc(0);
+  #heldText: Buffer = Buffer.alloc(0);
   #hasEnded = false;
 
   /** Drops the rest of the text. */
@@ -108,12 +109,12 @@ export class TraceText {
 
   next(piece: Buffer, isLast: boolean): Buffer {
     if (this.#hasEnded) return Buffer.alloc(0);
-    const bytes = Buffer.concat([this.#heldMessage, piece]);
+    const bytes = Buffer.concat([this.#heldText, piece]);
     const end = bytes.indexOf(END_OF_EVENTS);
     this.#hasEnded = end >= 0 || isLast;
     if (end >= 0) return Buffer.concat([bytes.subarray(0, end), END_OF_TRACE]);
-    const passed = isLast ? bytes.length : Math.max(0, bytes.length - END_OF_EVENTS.length + 1);
-    this.#heldMessage = bytes.subarray(passed);
-    return bytes.subarray(0, passed);
+    const passedBytes = isLast ? bytes.length : Math.max(0, bytes.length - END_OF_EVENTS.length + 1);
+    this.#heldText = bytes.subarray(passedBytes);
+    return bytes.subarray(0, passedBytes);
   }
 }

@@ -44,7 +44,7 @@ const DRIVER_RESPONSE_BYTES_MAX = 24 * 1024 ** 2;
 const DIRECT_PATH = /^\/v1\/browsers\/sessions\/([^/]+)\/debug\/?$/;
 const DEVTOOLS_PATH = /^\/v1\/browsers\/live\/([0-9a-f-]{36})\/devtools\/socket$/;
 const REVOKED_CLOSE = { code: 1000, words: 'the address was revoked' };
-const EXPIRED = { code: 1000, words: 'the address has expired' };
+const EXPIRED_CLOSE = { code: 1000, words: 'the address has expired' };
 const CONNECT_PATH = /^\/v1\/browsers\/sessions\/([^/]+)\/connect\/?$/;
 
 /** All addresses at which a session accepts WebSockets. */
@@ -101,7 +101,7 @@ export class CdpEntry {
    * browser.
    */
   serve(server: Server, ownSession?: () => SessionId | undefined): void {
-    const failed = (error: unknown): void => this.#parts.log.error('cdp.upgrade_failed', { error });
+    const logFailure = (error: unknown): void => this.#parts.log.error('cdp.upgrade_failed', { error });
     const checkUpgrade = (request: IncomingMessage, connection: Duplex, head: Buffer): void => {
       connection.on('error', error => this.#parts.log.debug('cdp.connection_error', { reason: reason(error) }));
       const requestId = newRequestId(this.#parts.clock.now());
@@ -111,9 +111,9 @@ export class CdpEntry {
           span.end(error);
           this.#refuse(connection, error, requestId);
         })
-        .catch(failed);
+        .catch(logFailure);
     };
-    server.on('upgrade', guardListener(failed, checkUpgrade));
+    server.on('upgrade', guardListener(logFailure, checkUpgrade));
   }
 
   /** A span from the request to the end of the connection. */
@@ -139,22 +139,22 @@ export class CdpEntry {
       connection.once('close', () => span.end());
       return this.#parts.forwarding.passUpgrade(owner, request, connection, head);
     }
-    const elsewhere = onlySession ? undefined : this.#parts.elsewhere(request, connection, head);
-    if (elsewhere) {
+    const otherUpgrade = onlySession ? undefined : this.#parts.elsewhere(request, connection, head);
+    if (otherUpgrade) {
       connection.once('close', () => span.end());
-      return elsewhere;
+      return otherUpgrade;
     }
-    const opened = await this.#resolve(request, onlySession);
-    const { live } = opened;
+    const openedConnection = await this.#resolve(request, onlySession);
+    const { live } = openedConnection;
     span.share({ 'berth.session_id': live.id, 'berth.application_id': live.applicationId });
     connection.once('close', () => span.end());
     if (connection.destroyed) return span.end();
-    const kind = kindOf(opened, request);
+    const kind = kindOf(openedConnection, request);
     const place = this.#reserve(live, kind);
     this.#sockets.handleUpgrade(request, connection, head, socket => {
       place.giveBack();
       socket.once('close', code => span.set({ 'berth.close_code': code }));
-      void this.#attach(opened, socket, connection, kind);
+      void this.#attach(openedConnection, socket, connection, kind);
     });
     // If the handshake was invalid, it was answered with 400, and the callback above was not called.
     place.giveBack();
@@ -182,23 +182,23 @@ export class CdpEntry {
       throw new Fault('route_not_found', 'This address does not accept WebSocket connections.', {
         advice: 'Use the connectUrl of the session.',
       });
-    const opened = await connect.open(id, this.#credentialsOf(request, url));
+    const openedConnection = await connect.open(id, this.#credentialsOf(request, url));
     const client = url.searchParams.get('client');
     return client === 'driver' || client === 'guest'
-      ? { ...opened, longestResponse: longestForDriver, isGuest: client === 'guest' }
-      : opened;
+      ? { ...openedConnection, longestResponse: responseBytesMaxForDriver, isGuest: client === 'guest' }
+      : openedConnection;
   }
 
   async #resolveDirect(
     { pathname, searchParams }: URL,
     token: string,
-    people: CdpParts['people'],
+    liveView: CdpParts['people'],
   ): Promise<DirectClient | undefined> {
     const inspectedId = DEVTOOLS_PATH.exec(pathname)?.[1];
     if (inspectedId !== undefined)
-      return people.resolveInspector(token, inspectedId, searchParams.get('page') ?? undefined);
+      return liveView.resolveInspector(token, inspectedId, searchParams.get('page') ?? undefined);
     const sessionId = DIRECT_PATH.exec(pathname)?.[1];
-    return sessionId === undefined ? undefined : people.resolveClient(token, sessionId.toLowerCase());
+    return sessionId === undefined ? undefined : liveView.resolveClient(token, sessionId.toLowerCase());
   }
 
   /** Reserves a place, so that 429 can be sent before the upgrade, also for concurrent connections. */
@@ -241,8 +241,13 @@ export class CdpEntry {
       live.attach(relay);
       this.#closeOnKeyEnd({ applicationId: live.applicationId, keyId }, socket, relay);
       if (direct) this.#closeOnAddressEnd(direct, socket, relay);
-      const inside = kind === 'bystander';
-      log.info('cdp.connected', { sessionId: live.id, clients: live.clients, inside, devtools: page !== undefined });
+      const isInside = kind === 'bystander';
+      log.info('cdp.connected', {
+        sessionId: live.id,
+        clients: live.clients,
+        inside: isInside,
+        devtools: page !== undefined,
+      });
       await relay.open();
     } catch (error) {
       log.warn('cdp.attach_failed', { sessionId: live.id, reason: reason(error) });
@@ -252,19 +257,19 @@ export class CdpEntry {
 
   /** Closes the connection when its agent key becomes invalid. */
   #closeOnKeyEnd(key: UsedKey, socket: WebSocket, relay: Relay): void {
-    const use = this.#parts.keyUses.hold(key, () => void relay.disconnect(CLIENT_CLOSES.keyEnded));
-    socket.once('close', () => void use.close());
+    const keyUse = this.#parts.keyUses.hold(key, () => void relay.disconnect(CLIENT_CLOSES.keyEnded));
+    socket.once('close', () => void keyUse.close());
   }
 
   /** Closes the connection when its address expires or is revoked. */
   #closeOnAddressEnd({ live, page, expiresAt }: DirectClient, socket: WebSocket, relay: Relay): void {
     const { people, clock } = this.#parts;
-    const revoked = people.onRevoked(live.id, () => void relay.disconnect(REVOKED_CLOSE));
-    const late = callAt(clock, expiresAt, () => void relay.disconnect(EXPIRED));
+    const revocation = people.onRevoked(live.id, () => void relay.disconnect(REVOKED_CLOSE));
+    const expiry = callAt(clock, expiresAt, () => void relay.disconnect(EXPIRED_CLOSE));
     if (page !== undefined) people.recordInspection(live.id, page, 'opened');
     socket.once('close', () => {
-      revoked.close();
-      late.close();
+      revocation.close();
+      expiry.close();
       if (page !== undefined) people.recordInspection(live.id, page, 'closed');
     });
   }
@@ -292,13 +297,13 @@ export class CdpEntry {
       ...Object.entries(limits).map(([name, value]) => `${name}: ${value}`),
       ...(status === 401 ? ['WWW-Authenticate: Bearer'] : []),
     ];
-    const late = setTimeout(() => connection.destroy(), REFUSAL_MS);
-    connection.once('close', () => clearTimeout(late));
+    const timeout = setTimeout(() => connection.destroy(), REFUSAL_MS);
+    connection.once('close', () => clearTimeout(timeout));
     connection.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => connection.destroy());
   }
 }
 
-const longestForDriver = (method: string): number =>
+const responseBytesMaxForDriver = (method: string): number =>
   FILE_METHODS.has(method) ? FILE_RESPONSE_BYTES_MAX : DRIVER_RESPONSE_BYTES_MAX;
 
 const kindOf = ({ direct, isGuest }: OpenedConnection, request: IncomingMessage): ClientKind => {

@@ -22,7 +22,7 @@ export class Tasks implements Closeable {
   /** The next run of each task, until it begins. Everyone who asks for a run before that shares it. */
   readonly #next = new Map<Task, Promise<void>>();
   /** When each task last did something or was prompted. */
-  readonly #activeMs = new Map<Task, number>();
+  readonly #lastActiveMs = new Map<Task, number>();
 
   constructor(clock: Clock, log: Log) {
     this.#clock = clock;
@@ -66,12 +66,12 @@ export class Tasks implements Closeable {
   }
 
   #isAtRest(task: Task): boolean {
-    const { isAtRest = () => this.#clock.monotonicMs() - (this.#activeMs.get(task) ?? 0) >= REST_AFTER_MS } = task;
+    const { isAtRest = () => this.#clock.monotonicMs() - (this.#lastActiveMs.get(task) ?? 0) >= REST_AFTER_MS } = task;
     return isAtRest();
   }
 
   #noteActivity(task: Task): void {
-    this.#activeMs.set(task, this.#clock.monotonicMs());
+    this.#lastActiveMs.set(task, this.#clock.monotonicMs());
   }
 
   /**
@@ -95,17 +95,17 @@ export class Tasks implements Closeable {
   }
 
   async #run(task: Task): Promise<void> {
-    const end = loopWatch.begin({ what: `clock.${task.name}` });
+    const endWork = loopWatch.begin({ what: `clock.${task.name}` });
     try {
-      const did = await outsideSpans(() => task.run());
-      if (Object.values(did).every(count => count === 0)) return;
+      const counts = await outsideSpans(() => task.run());
+      if (Object.values(counts).every(count => count === 0)) return;
       this.#noteActivity(task);
-      this.#log.info(`clock.${task.name}`, did);
+      this.#log.info(`clock.${task.name}`, counts);
     } catch (error) {
       this.#noteActivity(task);
       this.#log.error(`clock.${task.name}_failed`, { reason: reason(error) });
     } finally {
-      end();
+      endWork();
     }
   }
 }

@@ -38,7 +38,7 @@ const REFUSAL_BYTES_MAX = 64 * 1024;
 const CONNECTIONS_MAX = 1024;
 const IDLE_MAX = 64;
 /** Persistent connections are reused for less time than the other side keeps them open. */
-const KEPT_MS = 30_000;
+const KEEP_ALIVE_MS = 30_000;
 const HOP_BY_HOP: ReadonlySet<string> = new Set([
   ...['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'expect'],
   ...[HOST_TOKEN_HEADER, LINE_HEADER],
@@ -73,29 +73,29 @@ export class Forwarder implements Closeable {
     const line = ticket ? { [LINE_HEADER]: ticketText(ticket) } : {};
     const headers = { ...headersOf(request, body), 'x-request-id': requestId, ...line };
     const waitMs = ticket ? 0 : RESTART_MS;
-    const asked = await this.#sendRequest(to, request, headers, { waitMs, isShort: body !== undefined }).catch(
+    const peerRequest = await this.#sendRequest(to, request, headers, { waitMs, isShort: body !== undefined }).catch(
       error => {
         if (ticket) return undefined;
         throw error;
       },
     );
-    if (!asked) return 'unreached';
+    if (!peerRequest) return 'unreached';
     if (request.socket.destroyed) {
-      asked.destroy();
+      peerRequest.destroy();
       throw unreachable(to, new Error('the caller has disconnected'));
     }
-    const responding = responseOf(asked);
-    const gone = (): void => void asked.destroy();
-    request.socket.once('close', gone);
-    this.#inFlight.set(asked, to);
+    const whenResponded = responseOf(peerRequest);
+    const onCallerGone = (): void => void peerRequest.destroy();
+    request.socket.once('close', onCallerGone);
+    this.#inFlight.set(peerRequest, to);
     try {
-      if (body === undefined) request.pipe(asked);
-      else asked.end(body);
-      const peerResponse = await responding.catch(error => Promise.reject(unreachable(to, error)));
-      const refused = peerResponse.headers[REFUSAL_HEADER];
-      if (typeof refused === 'string') {
+      if (body === undefined) request.pipe(peerRequest);
+      else peerRequest.end(body);
+      const peerResponse = await whenResponded.catch(error => Promise.reject(unreachable(to, error)));
+      const refusalHeader = peerResponse.headers[REFUSAL_HEADER];
+      if (typeof refusalHeader === 'string') {
         peerResponse.resume();
-        return { refused: refusalIn(refused) };
+        return { refused: refusalIn(refusalHeader) };
       }
       const response = begin();
       writeHead(response, peerResponse);
@@ -105,44 +105,48 @@ export class Forwarder implements Closeable {
       });
       return 'answered';
     } finally {
-      request.socket.off('close', gone);
-      this.#inFlight.delete(asked);
+      request.socket.off('close', onCallerGone);
+      this.#inFlight.delete(peerRequest);
     }
   }
 
   async passUpgrade(to: Peer, request: IncomingMessage, connection: Duplex, head: Buffer): Promise<void> {
     const headers = { ...headersOf(request, undefined), connection: 'Upgrade', upgrade: 'websocket' };
-    const asked = await this.#sendRequest(to, request, headers, { waitMs: RESTART_MS, isShort: true, isKept: false });
-    if (connection.destroyed) return void asked.destroy();
+    const peerRequest = await this.#sendRequest(to, request, headers, {
+      waitMs: RESTART_MS,
+      isShort: true,
+      isKept: false,
+    });
+    if (connection.destroyed) return void peerRequest.destroy();
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const gone = (): void => void asked.destroy();
-    connection.once('close', gone);
-    this.#inFlight.set(asked, to);
-    asked.once('error', error => reject(unreachable(to, error)));
-    const failed = (error: unknown): void => {
-      asked.destroy();
+    const onCallerGone = (): void => void peerRequest.destroy();
+    connection.once('close', onCallerGone);
+    this.#inFlight.set(peerRequest, to);
+    peerRequest.once('error', error => reject(unreachable(to, error)));
+    const fail = (error: unknown): void => {
+      peerRequest.destroy();
       reject(unreachable(to, error));
     };
-    asked.once(
+    peerRequest.once(
       'response',
-      guardListener(failed, async (peerResponse: IncomingMessage) => {
-        const late = setTimeout(() => connection.destroy(), REFUSAL_MS);
-        connection.once('close', () => clearTimeout(late));
+      guardListener(fail, async (peerResponse: IncomingMessage) => {
+        const timer = setTimeout(() => connection.destroy(), REFUSAL_MS);
+        connection.once('close', () => clearTimeout(timer));
         const refusal = Buffer.concat([Buffer.from(headText(peerResponse)), await refusalOf(peerResponse)]);
         connection.end(refusal, () => connection.destroy());
         resolve();
       }),
     );
-    asked.once(
+    peerRequest.once(
       'upgrade',
-      guardListener(failed, (peerResponse: IncomingMessage, socket: Duplex, first: Buffer) => {
-        connection.off('close', gone);
+      guardListener(fail, (peerResponse: IncomingMessage, socket: Duplex, first: Buffer) => {
+        connection.off('close', onCallerGone);
         this.#join(to, peerResponse, socket, first, connection, head);
         resolve();
       }),
     );
-    asked.end();
-    await promise.finally(() => this.#inFlight.delete(asked));
+    peerRequest.end();
+    await promise.finally(() => this.#inFlight.delete(peerRequest));
   }
 
   /**
@@ -209,15 +213,15 @@ export class Forwarder implements Closeable {
     }: { readonly waitMs: number; readonly isShort: boolean; readonly isKept?: boolean },
   ): Promise<ClientRequest> {
     const { clock, isLiving } = this.#parts;
-    const untilMs = clock.monotonicMs() + waitMs;
+    const deadlineMs = clock.monotonicMs() + waitMs;
     for (;;) {
-      const asked = this.#begin(to, request, headers, isKept);
-      const problem = await waitForConnect(asked);
-      if (!problem) return asked;
-      const isUntrusted = showsWrongCertificate(asked);
-      asked.destroy();
+      const peerRequest = this.#begin(to, request, headers, isKept);
+      const problem = await waitForConnect(peerRequest);
+      if (!problem) return peerRequest;
+      const isUntrusted = showsWrongCertificate(peerRequest);
+      peerRequest.destroy();
       if (isUntrusted) this.#parts.log.warn('fleet.certificate_refused', { hostId: to.id, reason: reason(problem) });
-      if (isUntrusted || clock.monotonicMs() >= untilMs || request.socket.destroyed || !isLiving(to))
+      if (isUntrusted || clock.monotonicMs() >= deadlineMs || request.socket.destroyed || !isLiving(to))
         throw unreachable(to, problem);
       await clock.sleep(isShort ? RETRY_MS : 2 * RETRY_MS);
     }
@@ -241,27 +245,27 @@ export class Forwarder implements Closeable {
       headers: { ...headers, [HOST_TOKEN_HEADER]: tokens.make(to.id, { method, path }, from) },
       agent: isKept ? (isTls ? this.#https : this.#http) : false,
     } as const;
-    const asked = isTls ? overHttps(options) : overHttp(options);
-    asked.on('error', () => {}); // Each step has a listener of its own while it waits.
-    return asked;
+    const peerRequest = isTls ? overHttps(options) : overHttp(options);
+    peerRequest.on('error', () => {}); // Each step has a listener of its own while it waits.
+    return peerRequest;
   }
 }
 
 function addressOf({ protocol, hostname, port, pathname }: URL) {
   if (protocol === 'unix:') return { socketPath: decodeURIComponent(pathname), hostname: 'localhost' };
-  const standard = protocol === 'https:' ? 443 : 80;
-  return { hostname: hostname.replace(/^\[|\]$/g, ''), port: port === '' ? standard : Number(port) };
+  const defaultPort = protocol === 'https:' ? 443 : 80;
+  return { hostname: hostname.replace(/^\[|\]$/g, ''), port: port === '' ? defaultPort : Number(port) };
 }
 
 const agentOptions = {
-  ...{ keepAlive: true, maxSockets: CONNECTIONS_MAX, maxFreeSockets: IDLE_MAX, timeout: KEPT_MS },
+  ...{ keepAlive: true, maxSockets: CONNECTIONS_MAX, maxFreeSockets: IDLE_MAX, timeout: KEEP_ALIVE_MS },
   scheduling: 'lifo',
 } as const;
 
 /** Resolves with undefined when the connection is established, or with the error. */
 function waitForConnect(clientRequest: ClientRequest): Promise<unknown> {
   const { promise, resolve } = Promise.withResolvers<unknown>();
-  const late = setTimeout(() => resolve(new Error(`no connection within ${CONNECT_MS} ms`)), CONNECT_MS);
+  const timer = setTimeout(() => resolve(new Error(`no connection within ${CONNECT_MS} ms`)), CONNECT_MS);
   clientRequest.once('error', resolve);
   clientRequest.once('socket', socket => {
     socket.setTimeout(0);
@@ -269,7 +273,7 @@ function waitForConnect(clientRequest: ClientRequest): Promise<unknown> {
     else socket.once('encrypted' in socket ? 'secureConnect' : 'connect', () => resolve(undefined));
   });
   return promise.finally(() => {
-    clearTimeout(late);
+    clearTimeout(timer);
     clientRequest.off('error', resolve);
   });
 }
@@ -300,16 +304,16 @@ async function refusalOf(peerResponse: IncomingMessage): Promise<Buffer> {
 }
 
 function headersOf({ headers }: IncomingMessage, body: Buffer | undefined): Record<string, string | string[]> {
-  const passed: Record<string, string | string[]> = {};
+  const passedHeaders: Record<string, string | string[]> = {};
   for (const [name, value] of Object.entries(headers))
-    if (value !== undefined && !HOP_BY_HOP.has(name)) passed[name] = value;
+    if (value !== undefined && !HOP_BY_HOP.has(name)) passedHeaders[name] = value;
   if (body === undefined) {
     // The body is passed on in the form in which it arrives: with its length, or in chunks.
-    if (headers['transfer-encoding'] !== undefined) passed['transfer-encoding'] = 'chunked';
-    return passed;
+    if (headers['transfer-encoding'] !== undefined) passedHeaders['transfer-encoding'] = 'chunked';
+    return passedHeaders;
   }
-  passed['content-length'] = String(body.length);
-  return passed;
+  passedHeaders['content-length'] = String(body.length);
+  return passedHeaders;
 }
 
 function writeHead(response: ServerResponse, { statusCode = 502, rawHeaders: raw }: IncomingMessage): void {

@@ -33,8 +33,8 @@ export async function listenForPeers(
 ): Promise<PeerListener> {
   const sockets = new Set<Socket>();
   const serve = (socket: Socket): void => void http.emit('connection', socket);
-  const secure = certificate && createTlsServer({ ...TLS, ...certificate }, serve);
-  const listener: NetServer = secure ?? createServer({ noDelay: true }, serve);
+  const tlsServer = certificate && createTlsServer({ ...TLS, ...certificate }, serve);
+  const listener: NetServer = tlsServer ?? createServer({ noDelay: true }, serve);
   // Includes connections whose handshake is not complete.
   listener.on('connection', (socket: Socket) => {
     sockets.add(socket);
@@ -53,7 +53,7 @@ export async function listenForPeers(
     for (const socket of sockets) socket.destroy();
     await closed;
   };
-  return { close, renew: newCertificate => secure?.setSecureContext({ ...TLS, ...newCertificate }) };
+  return { close, renew: newCertificate => tlsServer?.setSecureContext({ ...TLS, ...newCertificate }) };
 }
 
 const failureAt = (at: PeerAddress, error: unknown): Error =>

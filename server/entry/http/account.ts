@@ -2,13 +2,13 @@
 import type { People } from '../../domain/people/open-people.ts';
 import type { Secret } from '../../kit/secret.ts';
 import type { HandlerInput } from './bind.ts';
-import { type HttpResponse, jsonResponse, nothing } from './http-response.ts';
+import { emptyResponse, type HttpResponse, jsonResponse } from './http-response.ts';
 import { cookieHeader } from './sign-in.ts';
 import type { SignInCookie } from './sign-in-cookie.ts';
 
 export const accountHandlers = ({ account, sessions }: Pick<People, 'account' | 'sessions'>, cookie: SignInCookie) => {
   /** Responds with the account and the cookie that was issued after the new proof. */
-  const renewed = async (caller: HandlerInput<'stepUp'>['caller'], secret: Secret): Promise<HttpResponse> =>
+  const renewedResponse = async (caller: HandlerInput<'stepUp'>['caller'], secret: Secret): Promise<HttpResponse> =>
     jsonResponse(await account.read(caller), cookieHeader(cookie, secret));
   return {
     readAccount: async ({ caller }: HandlerInput<'readAccount'>): Promise<HttpResponse> =>
@@ -27,16 +27,16 @@ export const accountHandlers = ({ account, sessions }: Pick<People, 'account' | 
 
     endSignedInSession: async ({ caller, params }: HandlerInput<'endSignedInSession'>): Promise<HttpResponse> => {
       await sessions.end(caller, params.id);
-      return nothing();
+      return emptyResponse();
     },
 
     endOtherSessions: async ({ caller }: HandlerInput<'endOtherSessions'>): Promise<HttpResponse> => {
       await sessions.endAllOthers(caller);
-      return nothing();
+      return emptyResponse();
     },
 
     stepUp: async ({ caller, body, origin }: HandlerInput<'stepUp'>): Promise<HttpResponse> =>
-      renewed(caller, await account.stepUp(caller, body, origin)),
+      renewedResponse(caller, await account.stepUp(caller, body, origin)),
 
     requestStepUpChallenge: async ({ caller, origin }: HandlerInput<'requestStepUpChallenge'>): Promise<HttpResponse> =>
       jsonResponse(await account.requestStepUpChallenge(caller, origin)),
@@ -51,11 +51,11 @@ export const accountHandlers = ({ account, sessions }: Pick<People, 'account' | 
       jsonResponse(await account.beginPasskey(caller, origin)),
 
     addPasskey: async ({ caller, body, origin }: HandlerInput<'addPasskey'>): Promise<HttpResponse> =>
-      renewed(caller, await account.addPasskey(caller, body, origin)),
+      renewedResponse(caller, await account.addPasskey(caller, body, origin)),
 
     removePasskey: async ({ caller, params }: HandlerInput<'removePasskey'>): Promise<HttpResponse> => {
       await account.removePasskey(caller, params.id);
-      return nothing();
+      return emptyResponse();
     },
 
     beginTotp: async ({ caller }: HandlerInput<'beginTotp'>): Promise<HttpResponse> =>
@@ -68,7 +68,7 @@ export const accountHandlers = ({ account, sessions }: Pick<People, 'account' | 
 
     removeTotp: async ({ caller }: HandlerInput<'removeTotp'>): Promise<HttpResponse> => {
       await account.removeTotp(caller);
-      return nothing();
+      return emptyResponse();
     },
 
     renewRecoveryCodes: async ({ caller }: HandlerInput<'renewRecoveryCodes'>): Promise<HttpResponse> =>

@@ -4,7 +4,7 @@ import type { ApplicationActions } from '../../domain/actions/application-action
 import { peerOf } from '../../domain/device/from-session.ts';
 import type { HandlerInput } from './bind.ts';
 import { type HttpResponse, jsonResponse } from './http-response.ts';
-import { invoked, waitOf } from './invocations.ts';
+import { invocationResponse, waitSecondsOf } from './invocations.ts';
 
 export interface ActionMethods {
   readonly agent: Pick<AgentActions, 'prepare' | 'read' | 'execute' | 'cancel'>;
@@ -28,9 +28,9 @@ export const actionHandlers = ({ agent, ofApplication }: ActionMethods) => ({
     headers,
     signal,
   }: HandlerInput<'executeAction'>): Promise<HttpResponse> => {
-    const options = { waitSeconds: waitOf(headers.prefer), signal };
+    const options = { waitSeconds: waitSecondsOf(headers.prefer), signal };
     const { invocation } = await agent.execute(caller, params.appId, params.jobId, body, options);
-    return invoked(params.appId, invocation, {});
+    return invocationResponse(params.appId, invocation, {});
   },
 
   cancelAction: async ({ caller, params }: HandlerInput<'cancelAction'>): Promise<HttpResponse> =>

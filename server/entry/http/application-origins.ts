@@ -9,7 +9,7 @@ export interface ApplicationOriginsParts {
 }
 
 const PREFLIGHT_SECONDS = '600';
-const EXPOSED = 'retry-after, www-authenticate, x-request-id, x-should-retry';
+const EXPOSED_HEADERS = 'retry-after, www-authenticate, x-request-id, x-should-retry';
 
 export class ApplicationOrigins {
   readonly #parts: ApplicationOriginsParts;
@@ -28,7 +28,7 @@ export class ApplicationOrigins {
     reply.header('vary', 'Origin');
     const { appId = '' }: { appId?: string } = Object(request.params);
     if (!(await this.#parts.allows(appId, origin))) throw notAllowed();
-    reply.headers({ 'access-control-allow-origin': origin, 'access-control-expose-headers': EXPOSED });
+    reply.headers({ 'access-control-allow-origin': origin, 'access-control-expose-headers': EXPOSED_HEADERS });
   }
 
   /** Answers preflight requests for this path. */

@@ -1,17 +1,17 @@
 // HTTP handlers for applications.
 import type { IdentityMethods } from '../../domain/identity/identity.ts';
 import type { HandlerInput } from './bind.ts';
-import { type HttpResponse, jsonResponse, tagged } from './http-response.ts';
+import { type HttpResponse, jsonResponse, responseWithETag } from './http-response.ts';
 
 export const applicationHandlers = (applications: IdentityMethods['applications']) => ({
   listApplications: async ({ caller, query }: HandlerInput<'listApplications'>): Promise<HttpResponse> =>
     jsonResponse(await applications.list(caller, query)),
 
   createApplication: async ({ caller, body }: HandlerInput<'createApplication'>): Promise<HttpResponse> =>
-    tagged(await applications.create(caller, body)),
+    responseWithETag(await applications.create(caller, body)),
 
   readApplication: async ({ caller, params }: HandlerInput<'readApplication'>): Promise<HttpResponse> =>
-    tagged(await applications.read(caller, params.appId)),
+    responseWithETag(await applications.read(caller, params.appId)),
 
   renameApplication: async ({
     caller,
@@ -19,5 +19,5 @@ export const applicationHandlers = (applications: IdentityMethods['applications'
     headers,
     body,
   }: HandlerInput<'renameApplication'>): Promise<HttpResponse> =>
-    tagged(await applications.rename(caller, params.appId, headers['if-match'], body)),
+    responseWithETag(await applications.rename(caller, params.appId, headers['if-match'], body)),
 });

@@ -10,18 +10,18 @@ const UNCOMPRESSED = { compress: false } as const;
 
 export function archiveOf(files: readonly ServedFile[]): Readable {
   const zip = new yazl.ZipFile();
-  const sent = new PassThrough();
-  let open: Readable | undefined;
-  sent.once('close', () => open?.destroy()); // also if the caller disconnects
-  zip.on('error', (error: Error) => sent.destroy(error));
-  zip.outputStream.pipe(sent);
-  const opened = async (file: ServedFile): Promise<Readable> => {
-    open = await bytesOf(file);
-    if (sent.destroyed) open.destroy();
-    return open;
+  const archiveStream = new PassThrough();
+  let openBody: Readable | undefined;
+  archiveStream.once('close', () => openBody?.destroy()); // also if the caller disconnects
+  zip.on('error', (error: Error) => archiveStream.destroy(error));
+  zip.outputStream.pipe(archiveStream);
+  const openNext = async (file: ServedFile): Promise<Readable> => {
+    openBody = await bytesOf(file);
+    if (archiveStream.destroyed) openBody.destroy();
+    return openBody;
   };
-  addAll(zip, files, opened, sent).catch(error => sent.destroy(error));
-  return sent;
+  addAll(zip, files, openNext, archiveStream).catch(error => archiveStream.destroy(error));
+  return archiveStream;
 }
 
 /** Adds entries in several turns of the event loop, because there may be thousands. */
@@ -64,16 +64,16 @@ async function bytesOf(file: ServedFile): Promise<Readable> {
  */
 class Names {
   readonly #usedNames = new Set<string>();
-  readonly #last = new Map<string, number>();
+  readonly #lastNumbers = new Map<string, number>();
 
   unique(name: string): string {
     const dot = name.lastIndexOf('.');
     const [stem, extension] = dot > 0 ? [name.slice(0, dot), name.slice(dot)] : [name, ''];
-    let number = this.#last.get(name) ?? 0;
-    let free = name;
-    for (; this.#usedNames.has(free); number += 1) free = `${stem} (${number + 1})${extension}`;
-    this.#last.set(name, number);
-    this.#usedNames.add(free);
-    return free;
+    let number = this.#lastNumbers.get(name) ?? 0;
+    let uniqueName = name;
+    for (; this.#usedNames.has(uniqueName); number += 1) uniqueName = `${stem} (${number + 1})${extension}`;
+    this.#lastNumbers.set(name, number);
+    this.#usedNames.add(uniqueName);
+    return uniqueName;
   }
 }

@@ -41,7 +41,7 @@ import { callerConnection } from './caller-connection.ts';
 import type { ConsumerCookie } from './consumer-cookie.ts';
 import { EVENT_STREAM } from './event-stream.ts';
 import { isFormType } from './form-body.ts';
-import { type HttpResponse, nothing } from './http-response.ts';
+import { emptyResponse, type HttpResponse } from './http-response.ts';
 import type { IncomingFiles } from './incoming-files.ts';
 import { acceptMultipart, type UploadedFile } from './multipart.ts';
 import { readPreferences } from './preferences.ts';
@@ -150,8 +150,8 @@ export function bindOperations(app: FastifyInstance, parts: BindParts): Readonly
   const methods = new Map<string, Set<string>>();
   for (const id of OPERATION_IDS)
     for (const { path, mount } of pathsOf(id, parts.compat)) {
-      const plain = path.replace(/\{(\w+)\}/g, ':$1');
-      for (const url of operation(id).allowsTrailingSlash ? [plain, `${plain}/`] : [plain]) {
+      const routePath = path.replace(/\{(\w+)\}/g, ':$1');
+      for (const url of operation(id).allowsTrailingSlash ? [routePath, `${routePath}/`] : [routePath]) {
         bind(app, id, url, mount, parts);
         methods.set(url, (methods.get(url) ?? new Set()).add(operation(id).method));
         if (!operation(id).allowsRegisteredOrigins) continue;
@@ -176,27 +176,27 @@ function bind(app: FastifyInstance, id: OperationId, url: string, mount: MountNa
       await passToOwner(id, request, reply, parts.tracker.of(request).caller, parts.toOwner);
     },
     handler: async (request, reply) => {
-      const given = parts.tracker.attribute(request, () => read(request));
+      const readInput = parts.tracker.attribute(request, () => read(request));
       const { caller } = parts.tracker.of(request);
       if (id === 'callMcp') {
-        const callHere = () => perform(request, reply, given, undefined);
+        const callHere = () => perform(request, reply, readInput, undefined);
         return routeMcpCall(request, reply, caller, parts.toOwner, callHere);
       }
       if (!upload)
         return respondOrPlace(id, request, reply, caller, parts.toOwner, () =>
-          perform(request, reply, given, undefined),
+          perform(request, reply, readInput, undefined),
         );
       const agent = uploader(request, parts);
       const { maxBytes } = upload;
       // `readerOf` has validated the id.
-      const session: string | undefined = maxBytes === undefined ? Object(given.params).id : undefined;
+      const session: string | undefined = maxBytes === undefined ? Object(readInput.params).id : undefined;
       const mayBeRepeat = request.headers['idempotency-key'] !== undefined;
       const owner = { application: agent.applicationId, ...(session === undefined ? {} : { session }) };
       return parts.incoming.receive(
         request,
         owner,
         () => (session === undefined ? { maxBytes: maxBytes ?? 0 } : parts.allowUpload(agent, session, mayBeRepeat)),
-        file => perform(request, reply, given, file),
+        file => perform(request, reply, readInput, file),
       );
     },
   });
@@ -222,27 +222,29 @@ function performerOf(id: OperationId, mount: MountName, parts: BindParts) {
   ) => {
     // The body by which repeated requests are compared. For a file, it consists of the name and digest.
     const body = file ? { fileName: file.fileName, checksum: file.checksum } : requestInput.body;
-    const asked = { ...requestInput, file, ...requestDetails(id, request, reply, mount, parts, body) };
+    const detailedInput = { ...requestInput, file, ...requestDetails(id, request, reply, mount, parts, body) };
     // Every part has been validated by `readerOf`.
     const handle = (options: CreateOptions): Promise<HttpResponse> =>
-      parts.tracker.inSpan(request, () => handler({ ...asked, options } as never));
-    const work =
-      isResent(request) && operation(id).method === 'DELETE' ? () => ignoreNotFound(handle(asked.options)) : handle;
+      parts.tracker.inSpan(request, () => handler({ ...detailedInput, options } as never));
+    const handleRequest =
+      isResent(request) && operation(id).method === 'DELETE'
+        ? () => ignoreNotFound(handle(detailedInput.options))
+        : handle;
     const key = parts.repeats.keyOf(id, request.headers['idempotency-key']);
     const sendResponse = (result: HttpResponse): FastifyReply =>
       parts.tracker.attribute(request, () => send(reply, status, result));
-    if (key === undefined) return sendResponse(await work(asked.options));
-    const replayed = (): void => void reply.header('idempotency-replayed', 'true');
+    if (key === undefined) return sendResponse(await handleRequest(detailedInput.options));
+    const markReplayed = (): void => void reply.header('idempotency-replayed', 'true');
     const write = { id, key, path: pathOf(request) };
-    const first = (run: IdempotencyRun): Promise<HttpResponse> => work({ ...asked.options, run });
-    return sendResponse(await parts.repeats.respond(write, { ...asked, body }, first, replayed));
+    const runFirst = (run: IdempotencyRun): Promise<HttpResponse> => handleRequest({ ...detailedInput.options, run });
+    return sendResponse(await parts.repeats.respond(write, { ...detailedInput, body }, runFirst, markReplayed));
   };
 }
 
 /** Official clients resend a DELETE whose response was lost. On such a retry, a missing resource counts as deleted. */
 const ignoreNotFound = (removing: Promise<HttpResponse>): Promise<HttpResponse> =>
   removing.catch(error => {
-    if (isFault(error, 'not_found')) return nothing();
+    if (isFault(error, 'not_found')) return emptyResponse();
     throw error;
   });
 
@@ -342,24 +344,24 @@ function readerOf(id: OperationId, mount: MountName) {
   const queryNames = query ? Object.keys(propertiesOf(query)) : [];
   return (request: FastifyRequest) => {
     if (request.isMultipart() && !operation(id).upload) throw unsupportedMediaType();
-    const named = params ? withIds(tag, ids, Object(request.params)) : request.params;
+    const pathParams = params ? withIds(tag, ids, Object(request.params)) : request.params;
     if (refusesUnknown) refuseUnknownQuery(Object(request.query), queryNames);
-    const asked = query ? readQuery(query, request.query) : undefined;
-    const given = body && request.body === undefined ? {} : request.body;
-    const unknownNames = body && onUnknown !== 'ignore' ? unknownFields(body, given) : [];
+    const queryValues = query ? readQuery(query, request.query) : undefined;
+    const bodyValue = body && request.body === undefined ? {} : request.body;
+    const unknownNames = body && onUnknown !== 'ignore' ? unknownFields(body, bodyValue) : [];
     const issues = [
-      ...(checkQuery?.(asked) ?? []),
+      ...(checkQuery?.(queryValues) ?? []),
       ...(checkHeaders?.(request.headers) ?? []),
-      ...(checkBody?.(given) ?? []),
+      ...(checkBody?.(bodyValue) ?? []),
     ];
     const refusesFields = onUnknown === 'refuse' || readPreferences(request.headers.prefer).isStrict;
     refuse(issues, refusesFields ? unknownNames : []);
     if (protectingFields) refuseUnprotected(refusedFields(unknownNames, protectingFields, bodyPaths));
     return {
-      params: named,
-      query: asked,
+      params: pathParams,
+      query: queryValues,
       headers: request.headers,
-      body: bodyHasIds ? withLowerIds(body, given) : given,
+      body: bodyHasIds ? withLowerIds(body, bodyValue) : bodyValue,
       warnings: unknownNames.map(unknownWarning),
     };
   };
@@ -373,8 +375,8 @@ const unsupportedMediaType = () =>
 /** Returns the path parameters with ids in lower case. Responds with 404 if an id is not a valid UUID. */
 function withIds(noun: string, names: readonly string[], params: Readonly<Record<string, string>>) {
   const ids = Object.fromEntries(names.map(name => [name, (params[name] ?? '').toLowerCase()]));
-  const bad = names.find(name => !isUuid(ids[name] ?? ''));
-  if (bad !== undefined) throw notFound(noun.replace(/s$/, ''), params[bad] ?? '');
+  const invalidName = names.find(name => !isUuid(ids[name] ?? ''));
+  if (invalidName !== undefined) throw notFound(noun.replace(/s$/, ''), params[invalidName] ?? '');
   return { ...params, ...ids };
 }
 
@@ -399,8 +401,8 @@ function refuseUnprotected(fields: readonly RefusedField[]): void {
   if (fields.length === 0) return;
   const question = ({ suggestion }: RefusedField): string =>
     suggestion === undefined ? '' : `; did you mean ${suggestion}?`;
-  const said = fields.map(field => `There is no field ${field.path}${question(field) || '.'}`);
-  throw fault('invalid_request', said.join(' '), {
+  const sentences = fields.map(field => `There is no field ${field.path}${question(field) || '.'}`);
+  throw fault('invalid_request', sentences.join(' '), {
     advice: 'Correct or remove it. Nothing was created, because the field would restrict what is created.',
     details: {
       issues: fields.map(field => ({
@@ -467,13 +469,13 @@ function requestedStream({ method, headers }: FastifyRequest): { lastEventId?: s
 function preferred(id: OperationId, { headers }: FastifyRequest, reply: FastifyReply): { waitSeconds?: number } {
   const { mayWait, unknownFields } = operation(id);
   const { isStrict, waitSeconds } = readPreferences(headers.prefer);
-  const waits = mayWait && waitSeconds !== undefined;
+  const willWait = mayWait && waitSeconds !== undefined;
   const applied = [
     ...(isStrict && unknownFields === 'warn' ? ['handling=strict'] : []),
-    ...(waits ? [`wait=${waitSeconds}`] : []),
+    ...(willWait ? [`wait=${waitSeconds}`] : []),
   ];
   if (applied.length > 0) reply.header('preference-applied', applied.join(', '));
-  if (!waits) return {};
+  if (!willWait) return {};
   reply.header('x-berth-waited', '0');
   return { waitSeconds };
 }

@@ -18,15 +18,15 @@ export function callerConnection(outgoing: ServerResponse): CallerConnection {
 }
 
 function watch(outgoing: ServerResponse): CallerConnection {
-  const gone = new AbortController();
-  const left = (): void => gone.abort(new Error('the caller went away'));
-  if (outgoing.destroyed && !outgoing.writableFinished) left();
+  const disconnectController = new AbortController();
+  const onDisconnect = (): void => disconnectController.abort(new Error('the caller went away'));
+  if (outgoing.destroyed && !outgoing.writableFinished) onDisconnect();
   const whenDelivered = new Promise<boolean>(resolve => {
     if (outgoing.destroyed) return resolve(outgoing.writableFinished); // Its `close` was emitted already.
     outgoing.once('close', () => {
-      if (!outgoing.writableFinished) left();
+      if (!outgoing.writableFinished) onDisconnect();
       resolve(outgoing.writableFinished);
     });
   });
-  return { gone: gone.signal, arrived: whenDelivered };
+  return { gone: disconnectController.signal, arrived: whenDelivered };
 }

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import type { Certificates } from '../../domain/certificates/certificates.ts';
 import type { HandlerInput } from './bind.ts';
-import { type HttpResponse, jsonResponse, nothing } from './http-response.ts';
+import { emptyResponse, type HttpResponse, jsonResponse } from './http-response.ts';
 
 export type CertificateMethods = Pick<Certificates, 'upload' | 'list' | 'read' | 'remove'>;
 
@@ -18,6 +18,6 @@ export const certificateHandlers = (certificates: CertificateMethods) => ({
 
   deleteCertificate: async ({ caller, params }: HandlerInput<'deleteCertificate'>): Promise<HttpResponse> => {
     await certificates.remove(caller, params.id);
-    return nothing();
+    return emptyResponse();
   },
 });

@@ -36,16 +36,16 @@ export const compatHandlers = ({ sessions, applications, limits, offered }: Comp
 
   startSession: async ({ caller, body, warnings, options }: HandlerInput<'startSession'>): Promise<HttpResponse> => {
     if (body.browserbaseSessionID !== undefined)
-      return started((await sessions.read(caller, body.browserbaseSessionID.toLowerCase())).id);
+      return startedResponse((await sessions.read(caller, body.browserbaseSessionID.toLowerCase())).id);
     const request = normaliseCreate(body.browserbaseSessionCreateParams ?? {}, { ...offered, mount: 'compat' });
     // Stagehand's own fields are not fields of a session.
-    const ofCreate = warnings.filter(({ path }) => path.startsWith('browserbaseSessionCreateParams.'));
+    const createWarnings = warnings.filter(({ path }) => path.startsWith('browserbaseSessionCreateParams.'));
     const created = await sessions.create(
       caller,
-      { ...request, warnings: [...ofCreate, ...request.warnings] },
+      { ...request, warnings: [...createWarnings, ...request.warnings] },
       options,
     );
-    return { ...started(created.session.id), headers: admittedHeaders(created, options) };
+    return { ...startedResponse(created.session.id), headers: admittedHeaders(created, options) };
   },
 
   endSession: async ({ caller, params }: HandlerInput<'endSession'>): Promise<HttpResponse> => {
@@ -63,12 +63,12 @@ export const compatHandlers = ({ sessions, applications, limits, offered }: Comp
 export const compatResponseBuilders = {
   startSession: {
     keep: (body: JsonObject): JsonObject => body,
-    again: async (_: unknown, id: SessionId): Promise<HttpResponse> => started(id),
+    again: async (_: unknown, id: SessionId): Promise<HttpResponse> => startedResponse(id),
   },
 };
 
 /** `available: false` tells the client to control the browser itself. */
-const started = (sessionId: string): HttpResponse =>
+const startedResponse = (sessionId: string): HttpResponse =>
   jsonResponse({ success: true, data: { sessionId, available: false } });
 
 function assertOwn({ applicationId }: AgentCaller, id: string): void {

@@ -15,19 +15,19 @@ const PUBLIC_HEADERS = {
 export const configHandlers = (documents: ServiceDocuments, identities: Pick<Identities, 'offered'>) => ({
   readConfig: async ({ headers, query }: HandlerInput<'readConfig'>): Promise<HttpResponse> => {
     const consumer = query.application === undefined ? undefined : await identities.offered(query.application);
-    return cached({ ...documents.config(), ...(consumer ? { consumer } : {}) }, headers['if-none-match']);
+    return cacheableResponse({ ...documents.config(), ...(consumer ? { consumer } : {}) }, headers['if-none-match']);
   },
 
   readAuthorizationServer: async ({ headers }: HandlerInput<'readAuthorizationServer'>): Promise<HttpResponse> =>
-    cached(documents.authorizationServer(), headers['if-none-match']),
+    cacheableResponse(documents.authorizationServer(), headers['if-none-match']),
 });
 
 /** A response with an ETag, which pages of any origin may read. */
-export const cached = (body: object, ifNoneMatch: string | undefined): HttpResponse =>
-  conditional(body, ifNoneMatch, PUBLIC_HEADERS);
+export const cacheableResponse = (body: object, ifNoneMatch: string | undefined): HttpResponse =>
+  conditionalResponse(body, ifNoneMatch, PUBLIC_HEADERS);
 
 /** A response with an ETag of the content, or 304 if the caller already has the content. */
-export function conditional(
+export function conditionalResponse(
   body: object,
   ifNoneMatch: string | undefined,
   extraHeaders: Readonly<Record<string, string>>,

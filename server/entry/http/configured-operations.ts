@@ -1,7 +1,7 @@
 // HTTP handlers for operations that an application configures.
 import type { ConfiguredOperations } from '../../domain/configured-operations/configured-operations.ts';
 import type { HandlerInput } from './bind.ts';
-import { type HttpResponse, jsonResponse, nothing, tagged } from './http-response.ts';
+import { emptyResponse, type HttpResponse, jsonResponse, responseWithETag } from './http-response.ts';
 
 export type ConfiguredOperationMethods = Pick<
   ConfiguredOperations,
@@ -21,7 +21,7 @@ export const configuredOperationHandlers = (operations: ConfiguredOperationMetho
     params,
     query,
   }: HandlerInput<'readConfiguredOperation'>): Promise<HttpResponse> =>
-    tagged(await operations.read(caller, params.appId, params.id, query.revision)),
+    responseWithETag(await operations.read(caller, params.appId, params.id, query.revision)),
 
   configureOperation: async ({
     caller,
@@ -30,17 +30,17 @@ export const configuredOperationHandlers = (operations: ConfiguredOperationMetho
     body,
   }: HandlerInput<'configureOperation'>): Promise<HttpResponse> => {
     const { operation, isNew } = await operations.configure(caller, params.appId, params.id, headers['if-match'], body);
-    return { ...tagged(operation), status: isNew ? 201 : 200 };
+    return { ...responseWithETag(operation), status: isNew ? 201 : 200 };
   },
 
   publishOperation: async ({ caller, params }: HandlerInput<'publishOperation'>): Promise<HttpResponse> =>
-    tagged(await operations.publish(caller, params.appId, params.id)),
+    responseWithETag(await operations.publish(caller, params.appId, params.id)),
 
   withdrawOperation: async ({ caller, params }: HandlerInput<'withdrawOperation'>): Promise<HttpResponse> =>
-    tagged(await operations.withdraw(caller, params.appId, params.id)),
+    responseWithETag(await operations.withdraw(caller, params.appId, params.id)),
 
   deleteOperation: async ({ caller, params, headers }: HandlerInput<'deleteOperation'>): Promise<HttpResponse> => {
     await operations.delete(caller, params.appId, params.id, headers['if-match']);
-    return nothing();
+    return emptyResponse();
   },
 });

@@ -9,27 +9,27 @@ export type FrameAncestorsOf = (appId: string) => Promise<readonly string[]>;
 
 const PREFIX = '/console/';
 /** A page of the console that people open from outside the console. */
-const HANDOFF = '/handoffs/:id';
+const HANDOFF_PAGE = '/handoffs/:id';
 /**
  * The pages opened from outside the console that ask for a passkey. The page of a hand-off asks for a passkey only
  * after it has asked the person to sign in.
  */
 const PASSKEY_PAGES = ['/signin', '/device', '/approve/:jobId'];
-const SURFACES = [...PASSKEY_PAGES, HANDOFF];
+const OUTSIDE_PAGES = [...PASSKEY_PAGES, HANDOFF_PAGE];
 
 /**
  * `linkOrigins` are other origins of signed links to recordings and downloads, such as the object store. They are
  * inserted into the policy unchanged, so all of them must have plain host names.
  */
 export function consolePolicy(linkOrigins: readonly string[] = [], frameAncestors: readonly string[] = []): string {
-  const store = linkOrigins.map(origin => ` ${origin}`).join('');
+  const linkSources = linkOrigins.map(origin => ` ${origin}`).join('');
   return [
     "default-src 'none'",
     "script-src 'self'",
     "style-src 'self'",
-    `img-src 'self' data: blob:${store}`,
-    `connect-src 'self'${store}`,
-    `media-src 'self' blob:${store}`,
+    `img-src 'self' data: blob:${linkSources}`,
+    `connect-src 'self'${linkSources}`,
+    `media-src 'self' blob:${linkSources}`,
     "frame-src 'self'",
     "base-uri 'none'",
     "form-action 'none'",
@@ -51,11 +51,11 @@ const RUNNER_POLICY = [
   "frame-ancestors 'self'",
   'sandbox allow-scripts',
 ].join('; ');
-const RUNNER = 'runner/';
+const RUNNER_PREFIX = 'runner/';
 const RUNNER_HEADERS = { 'content-security-policy': RUNNER_POLICY, 'x-frame-options': 'SAMEORIGIN' };
 
 /** The pages in `SURFACES` show no content from an object store. */
-const SURFACE_HEADERS = { 'content-security-policy': consolePolicy() };
+const OUTSIDE_PAGE_HEADERS = { 'content-security-policy': consolePolicy() };
 
 export function serveConsole(
   app: FastifyInstance,
@@ -64,15 +64,15 @@ export function serveConsole(
   linkOrigins?: readonly string[],
 ): void {
   const headers = { 'content-security-policy': consolePolicy(linkOrigins) };
-  for (const url of ['/console', `${PREFIX}*`, ...SURFACES])
+  for (const url of ['/console', `${PREFIX}*`, ...OUTSIDE_PAGES])
     app.get(url, async (request, reply) => {
       if (!files) throw notBuilt('console');
-      const named = PASSKEY_PAGES.includes(url) ? localhostAddress(request) : undefined;
-      if (named) return reply.redirect(named);
-      const path = SURFACES.includes(url) ? '' : pathOf(request).slice(PREFIX.length);
-      const own = SURFACES.includes(url) ? SURFACE_HEADERS : headers;
-      reply.headers(path.startsWith(RUNNER) ? RUNNER_HEADERS : own);
-      if (url === HANDOFF) await allowFrameAncestors(request, reply, frameAncestorsOf);
+      const redirectAddress = PASSKEY_PAGES.includes(url) ? localhostAddress(request) : undefined;
+      if (redirectAddress) return reply.redirect(redirectAddress);
+      const path = OUTSIDE_PAGES.includes(url) ? '' : pathOf(request).slice(PREFIX.length);
+      const pageHeaders = OUTSIDE_PAGES.includes(url) ? OUTSIDE_PAGE_HEADERS : headers;
+      reply.headers(path.startsWith(RUNNER_PREFIX) ? RUNNER_HEADERS : pageHeaders);
+      if (url === HANDOFF_PAGE) await allowFrameAncestors(request, reply, frameAncestorsOf);
       if (files.has(path) && path !== 'index.html') return files.send(path, request, reply, path.startsWith('assets/'));
       if (path.startsWith('assets/')) throw fault('route_not_found', 'The console has no such file.', RELOAD);
       return files.send('index.html', request, reply, false);

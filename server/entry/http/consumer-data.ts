@@ -62,19 +62,19 @@ export const consumerDataHandlers = (
 /** The files are read only as fast as the archive is sent. */
 function zipOf(files: AsyncIterable<ExportedFile>): Readable {
   const zip = new yazl.ZipFile();
-  const sent = new PassThrough();
-  zip.on('error', (error: Error) => sent.destroy(error));
-  zip.outputStream.pipe(sent);
+  const archiveStream = new PassThrough();
+  zip.on('error', (error: Error) => archiveStream.destroy(error));
+  zip.outputStream.pipe(archiveStream);
   const add = async (): Promise<void> => {
     for await (const { name, text } of files) {
-      if (sent.destroyed) return;
+      if (archiveStream.destroyed) return;
       zip.addBuffer(Buffer.from(text), name);
-      if (sent.writableNeedDrain) await waitForDrain(sent);
+      if (archiveStream.writableNeedDrain) await waitForDrain(archiveStream);
     }
     zip.end();
   };
-  add().catch(error => sent.destroy(error));
-  return sent;
+  add().catch(error => archiveStream.destroy(error));
+  return archiveStream;
 }
 
 /** Also resolves when the caller has disconnected. */

@@ -36,8 +36,8 @@ export function serveConsumerPages(app: FastifyInstance, files: WebFiles | undef
   for (const [url, page] of Object.entries(PAGES))
     app.get(url, async (request, reply) => {
       if (!files) throw notBuilt('pages of consumers');
-      const named = localhostAddress(request);
-      if (named) return reply.redirect(named);
+      const redirectAddress = localhostAddress(request);
+      if (redirectAddress) return reply.redirect(redirectAddress);
       reply.header('content-security-policy', url === HANDOFF ? policy("frame-src 'self'") : policy());
       return files.send(page, request, reply, false);
     });

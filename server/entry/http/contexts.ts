@@ -4,7 +4,7 @@ import type { Warning } from '../../../contract/common.ts';
 import type { Context } from '../../../contract/contexts.ts';
 import type { ContextMethods } from '../../domain/contexts/contexts.ts';
 import type { HandlerInput, MountName } from './bind.ts';
-import { type HttpResponse, jsonResponse, nothing } from './http-response.ts';
+import { emptyResponse, type HttpResponse, jsonResponse } from './http-response.ts';
 
 const INERT_FIELDS = {
   publicKey: '',
@@ -30,7 +30,7 @@ export const contextHandlers = (contexts: ContextMethods) => ({
 
   deleteContext: async ({ caller, params }: HandlerInput<'deleteContext'>): Promise<HttpResponse> => {
     await contexts.destroy(caller, params.id);
-    return nothing();
+    return emptyResponse();
   },
 
   listContextVersions: async ({ caller, params }: HandlerInput<'listContextVersions'>): Promise<HttpResponse> =>

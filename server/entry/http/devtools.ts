@@ -9,7 +9,7 @@ import type { LiveView } from '../../domain/live/live-view.ts';
 import { passSession } from './to-owner.ts';
 import { WebFiles } from './web-files.ts';
 
-const FILES = '/devtools/';
+const FILES_PREFIX = '/devtools/';
 const PAGE = 'devtools_app.html';
 
 export interface DevtoolsParts {
@@ -25,12 +25,12 @@ export function devtoolsPolicy(publicUrl: string): string {
   const socket = `${origin.replace(/^http/, 'ws')}/v1/browsers/live/`;
   return [
     "default-src 'none'",
-    `script-src ${origin}${FILES}`,
-    `style-src ${origin}${FILES} 'unsafe-inline'`, // the front end uses style attributes
-    `img-src ${origin}${FILES} data: blob:`,
-    `font-src ${origin}${FILES}`,
-    `connect-src ${origin}${FILES} ${socket} data:`,
-    `worker-src ${origin}${FILES}`,
+    `script-src ${origin}${FILES_PREFIX}`,
+    `style-src ${origin}${FILES_PREFIX} 'unsafe-inline'`, // the front end uses style attributes
+    `img-src ${origin}${FILES_PREFIX} data: blob:`,
+    `font-src ${origin}${FILES_PREFIX}`,
+    `connect-src ${origin}${FILES_PREFIX} ${socket} data:`,
+    `worker-src ${origin}${FILES_PREFIX}`,
     "base-uri 'none'",
     "form-action 'none'",
     "frame-ancestors 'none'",
@@ -44,9 +44,9 @@ export function serveDevtools(
   const headers = publicUrl === '' ? {} : { 'content-security-policy': devtoolsPolicy(publicUrl) };
   const versions = new Map<string, WebFiles>();
   const filesOf = (version: string): WebFiles | undefined => {
-    const known = versions.get(version);
+    const knownFiles = versions.get(version);
     const folder = frontEnd.folderOf(version);
-    if (known || folder === undefined) return known;
+    if (knownFiles || folder === undefined) return knownFiles;
     const files = WebFiles.of(folder);
     versions.set(version, files);
     return files;
@@ -56,18 +56,18 @@ export function serveDevtools(
     passSession(String(Object(request.params).id), request, reply, forwarding);
   app.get('/v1/browsers/live/:id/devtools', { onRequest: toOwner }, async (request, reply) => {
     const { id, token, page } = { token: '', page: undefined, ...Object(request.query), ...Object(request.params) };
-    const named = page === undefined ? undefined : String(page);
-    const inspector = await live.resolveInspector(String(token), String(id), named);
+    const pageId = page === undefined ? undefined : String(page);
+    const inspector = await live.resolveInspector(String(token), String(id), pageId);
     const version = await frontEnd.of(inspector.live.browser.version.product);
     const { protocol, host } = new URL(publicUrl);
     const socket = `${host}/v1/browsers/live/${inspector.live.id}/devtools/socket`;
     const query = new URLSearchParams({ token: String(token), page: inspector.page });
     const address = new URLSearchParams({ [protocol === 'https:' ? 'wss' : 'ws']: `${socket}?${query}` });
-    return reply.redirect(`${FILES}${version}/${PAGE}?${address}`, 302);
+    return reply.redirect(`${FILES_PREFIX}${version}/${PAGE}?${address}`, 302);
   });
 
-  app.get(`${FILES}*`, async (request, reply) => {
-    const [version = '', ...rest] = (request.url.split('?', 1)[0] ?? '').slice(FILES.length).split('/');
+  app.get(`${FILES_PREFIX}*`, async (request, reply) => {
+    const [version = '', ...rest] = (request.url.split('?', 1)[0] ?? '').slice(FILES_PREFIX.length).split('/');
     const files = filesOf(version);
     const path = rest.join('/');
     if (!files?.has(path))

@@ -48,13 +48,13 @@ interface Text {
 
 /** Creates the text at the first request for it, because most servers never receive one. */
 function memoized(build: () => string): () => Text {
-  let made: Text | undefined;
+  let memo: Text | undefined;
   return () => {
-    if (made === undefined) {
+    if (memo === undefined) {
       const text = build();
-      made = { text, etag: `"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"` };
+      memo = { text, etag: `"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"` };
     }
-    return made;
+    return memo;
   };
 }
 

@@ -21,12 +21,12 @@ export function keepReadingBody({ raw: request }: FastifyRequest, reply: Fastify
   // Fastify asks Node to close the connection after the response, which would be too early.
   reply.removeHeader('connection');
   response.shouldKeepAlive = true;
-  const late = setTimeout(() => socket.destroy(), UNWANTED_BODY_MS).unref();
+  const timeout = setTimeout(() => socket.destroy(), UNWANTED_BODY_MS).unref();
   request.once('end', () => {
-    clearTimeout(late);
+    clearTimeout(timeout);
     if (shouldClose) whenSent(response, () => socket.destroySoon());
   });
-  request.once('close', () => clearTimeout(late));
+  request.once('close', () => clearTimeout(timeout));
 }
 
 function whenSent(response: ServerResponse, next: () => void): void {

@@ -43,10 +43,10 @@ export function eventStream<Item>(parts: EventStreamParts<Item>): Readable {
     highWaterMark: WAITING_BYTES_MAX,
   });
   stream.on('error', error => parts.log.info('events.stream_broken', { reason: reason(error) }));
-  const allowed = parts.watchCredential(
+  const credentialWatch = parts.watchCredential(
     () => void stream.destroy(new Error('the agent key has expired or was revoked')),
   );
-  stream.once('close', () => void allowed.close());
+  stream.once('close', () => void credentialWatch.close());
   // A generator that was never started does not run its `finally` when the stream is destroyed.
   stream.once('close', () => void parts.rest.return());
   return stream;
@@ -80,12 +80,12 @@ async function* untilDisconnected(
   tooSlow: () => void,
 ): AsyncGenerator<string, void> {
   for await (const text of texts) {
-    const taken = new AbortController();
-    clock.sleep(STALLED_MS, taken.signal).then(tooSlow, () => {}); // aborted: it was read
+    const stallController = new AbortController();
+    clock.sleep(STALLED_MS, stallController.signal).then(tooSlow, () => {}); // aborted: it was read
     try {
       yield text;
     } finally {
-      taken.abort();
+      stallController.abort();
     }
   }
 }

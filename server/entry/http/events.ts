@@ -7,7 +7,7 @@ import type { KeyUses } from '../../domain/identity/key-uses.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { HandlerInput } from './bind.ts';
 import { EVENT_STREAM, eventStream } from './event-stream.ts';
-import { type HttpResponse, jsonResponse, nothing } from './http-response.ts';
+import { emptyResponse, type HttpResponse, jsonResponse } from './http-response.ts';
 
 const EVENT_ID = /^\d{1,16}$/;
 
@@ -21,11 +21,11 @@ type EventsInput = HandlerInput<'listSessionEvents'> | HandlerInput<'listEvents'
 
 export const eventHandlers = (parts: EventHandlerParts) => ({
   listSessionEvents: (input: HandlerInput<'listSessionEvents'>): Promise<HttpResponse> =>
-    events(parts, input, { ...filterOf(input.query), session: input.params.id }),
+    listOrStreamEvents(parts, input, { ...filterOf(input.query), session: input.params.id }),
 
   listEvents: (input: HandlerInput<'listEvents'>): Promise<HttpResponse> => {
     const { sessionId } = input.query;
-    return events(parts, input, {
+    return listOrStreamEvents(parts, input, {
       ...filterOf(input.query),
       ...(sessionId === undefined ? {} : { session: sessionId }),
     });
@@ -39,7 +39,11 @@ const filterOf = ({ after, type, from, to }: EventQuery): EventQuery => ({
   ...(to === undefined ? {} : { to }),
 });
 
-async function events(parts: EventHandlerParts, input: EventsInput, query: EventQuery): Promise<HttpResponse> {
+async function listOrStreamEvents(
+  parts: EventHandlerParts,
+  input: EventsInput,
+  query: EventQuery,
+): Promise<HttpResponse> {
   if (input.stream) return streamEvents(parts, input, { ...query, ...readLastEventId(input.stream.lastEventId) });
   const { caller } = input;
   const page = await parts.events.list(caller, { ...query, limit: input.query.limit ?? EVENT_LIMIT_DEFAULT });
@@ -54,7 +58,7 @@ async function streamEvents(
 ): Promise<HttpResponse> {
   const laterItems = events.follow(input.caller, query, input.signal);
   const first = await laterItems.next();
-  if (first.done) return { ...nothing(), status: 204 }; // With any other status, EventSource would reconnect forever.
+  if (first.done) return { ...emptyResponse(), status: 204 }; // With any other status, EventSource would reconnect forever.
   const checkCredential = () => callers.authenticate(input.presented, 'agentKey');
   const watchCredential = (end: () => void) => keyUses.hold(input.caller, end);
   return {

@@ -1,7 +1,7 @@
 // HTTP handlers for extensions.
 import type { Extensions } from '../../domain/extensions/extensions.ts';
 import type { HandlerInput } from './bind.ts';
-import { type HttpResponse, jsonResponse, nothing } from './http-response.ts';
+import { emptyResponse, type HttpResponse, jsonResponse } from './http-response.ts';
 
 export type ExtensionMethods = Pick<Extensions, 'upload' | 'read' | 'remove'>;
 
@@ -14,6 +14,6 @@ export const extensionHandlers = (extensions: ExtensionMethods) => ({
 
   deleteExtension: async ({ caller, params }: HandlerInput<'deleteExtension'>): Promise<HttpResponse> => {
     await extensions.remove(caller, params.id);
-    return nothing();
+    return emptyResponse();
   },
 });

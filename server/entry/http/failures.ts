@@ -59,11 +59,11 @@ const challengeOf = ({ acrValues, maxAge }: { acrValues?: string; maxAge?: numbe
 function asFault(thrownValue: unknown): Fault {
   if (isFault(thrownValue)) return thrownValue;
   if (thrownValue instanceof PlacesFull) return busy(thrownValue);
-  const limited = thrownValue instanceof WorkFailed ? WORK_FAULTS[thrownValue.why]?.(thrownValue) : undefined;
-  if (limited) return limited;
+  const limitFault = thrownValue instanceof WorkFailed ? WORK_FAULTS[thrownValue.why]?.(thrownValue) : undefined;
+  if (limitFault) return limitFault;
   const code = thrownValue instanceof Error && 'code' in thrownValue ? thrownValue.code : undefined;
-  const known = typeof code === 'string' ? FRAMEWORK_FAULTS[code] : undefined;
-  if (known) return known();
+  const frameworkFault = typeof code === 'string' ? FRAMEWORK_FAULTS[code] : undefined;
+  if (frameworkFault) return frameworkFault();
   if (code === INVALID_TEXT && isFromJson(thrownValue)) return unstorable();
   return fault('internal', 'The service failed unexpectedly.', { advice: ADVICE, cause: thrownValue });
 }

@@ -6,7 +6,7 @@ import { preferredForm } from './accept.ts';
 import { archiveOf } from './archive.ts';
 import type { HandlerInput } from './bind.ts';
 import { fileResponse } from './file-response.ts';
-import { type HttpResponse, jsonResponse, nothing } from './http-response.ts';
+import { emptyResponse, type HttpResponse, jsonResponse } from './http-response.ts';
 
 export interface FileMethods {
   readonly uploads: Pick<Uploads, 'allow' | 'upload'>;
@@ -50,7 +50,7 @@ export const fileHandlers = ({ uploads, downloads }: FileMethods) => ({
 
   deleteDownload: async ({ caller, params }: HandlerInput<'deleteDownload'>): Promise<HttpResponse> => {
     await downloads.remove(caller, params.id);
-    return nothing();
+    return emptyResponse();
   },
 
   readLinkedFile: async ({ params, headers, isHead }: HandlerInput<'readLinkedFile'>): Promise<HttpResponse> =>

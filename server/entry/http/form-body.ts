@@ -15,13 +15,13 @@ export function readFormBody(text: string): Readonly<Record<string, string>> {
       advice: 'Send a smaller body.',
       details: { limit: FORM_BYTES_MAX },
     });
-  const read = new Map<string, string>();
+  const values = new Map<string, string>();
   for (const [name, value] of new URLSearchParams(text)) {
-    if (read.has(name)) throw invalidRequest([{ path: name, message: 'occurs more than once; send it only once' }]);
+    if (values.has(name)) throw invalidRequest([{ path: name, message: 'occurs more than once; send it only once' }]);
     if (name === '__proto__') throw invalidRequest([{ path: name, message: 'is not an allowed field name' }]);
-    if (read.size >= PARAMETERS_MAX)
+    if (values.size >= PARAMETERS_MAX)
       throw invalidRequest([{ path: '', message: `The form has more than ${PARAMETERS_MAX} parameters` }]);
-    read.set(name, value);
+    values.set(name, value);
   }
-  return Object.fromEntries([...read].filter(([, value]) => value !== ''));
+  return Object.fromEntries([...values].filter(([, value]) => value !== ''));
 }

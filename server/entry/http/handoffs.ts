@@ -1,5 +1,5 @@
 // HTTP handlers for hand-offs.
-import type { Handoffs, Opening, PresentedCredentials } from '../../domain/handoffs/handoffs.ts';
+import type { HandoffResult, Handoffs, PresentedCredentials } from '../../domain/handoffs/handoffs.ts';
 import { isLoopback } from '../../kit/loopback.ts';
 import type { HandlerInput } from './bind.ts';
 import { type HttpResponse, jsonResponse } from './http-response.ts';
@@ -53,16 +53,16 @@ export const handoffHandlers = (handoffs: HandoffMethods, cookies: LinkCookies) 
 /** The first browser that opens a claim link gets a cookie. From then on the link works only with this cookie. */
 async function openingResponse(
   { params: { appId, id } }: HandoffInput,
-  { value, browser }: Opening<unknown>,
+  { value, browser }: HandoffResult<unknown>,
   { publicUrl, frameAncestorsOf }: LinkCookies,
 ): Promise<HttpResponse> {
   if (!browser) return jsonResponse(value);
   const path = `/v1/applications/${appId}/handoffs/${id}`;
-  const scope =
-    (await frameAncestorsOf(appId)).length > 0 && isSafe(publicUrl)
+  const siteAttributes =
+    (await frameAncestorsOf(appId)).length > 0 && acceptsSecureCookies(publicUrl)
       ? CROSS_SITE_ATTRIBUTES
       : sameSiteAttributes(publicUrl);
-  const attributes = `Path=${path}; HttpOnly; ${scope}; Expires=${browser.until.toUTCString()}`;
+  const attributes = `Path=${path}; HttpOnly; ${siteAttributes}; Expires=${browser.until.toUTCString()}`;
   return jsonResponse(value, { 'set-cookie': `${cookieOf(id)}=${browser.secret.reveal()}; ${attributes}` });
 }
 
@@ -75,7 +75,7 @@ const sameSiteAttributes = (publicUrl: string): string =>
   `SameSite=Strict${publicUrl.startsWith('https:') ? '; Secure' : ''}`;
 
 /** Whether browsers accept a `Secure` cookie from this address, which they do from https and from loopback addresses. */
-function isSafe(publicUrl: string): boolean {
+function acceptsSecureCookies(publicUrl: string): boolean {
   const url = URL.parse(publicUrl);
   return url !== null && (url.protocol === 'https:' || isLoopback(url.hostname));
 }

@@ -13,7 +13,7 @@ export const jsonResponse = (body: unknown, headers: Readonly<Record<string, str
 });
 
 /** A response with a resource whose revision is sent as the ETag. */
-export const tagged = (body: { readonly revision: number }): HttpResponse =>
+export const responseWithETag = (body: { readonly revision: number }): HttpResponse =>
   jsonResponse(body, { etag: `"${body.revision}"` });
 
-export const nothing = (): HttpResponse => ({});
+export const emptyResponse = (): HttpResponse => ({});

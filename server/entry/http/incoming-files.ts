@@ -56,8 +56,8 @@ export class IncomingFiles {
     const place = this.#places.open(owner);
     const bytes = this.#bytes.open(owner);
     try {
-      const full = place.take(1);
-      if (full) throw tooManyUploadBytes(full);
+      const fullLevel = place.take(1);
+      if (fullLevel) throw tooManyUploads(fullLevel);
       const { room = {}, ...allowed } = await authorize();
       const { folder, clock } = this.#parts;
       const bounds = { folder, ...allowed, reserve: (bytesNeeded: number) => reserve(bytes, bytesNeeded, room) };
@@ -72,43 +72,43 @@ export class IncomingFiles {
 /** Destroys the connection of an upload that is slower than the minimum rate. */
 export async function enforceMinRate({ raw }: FastifyRequest, clock: Clock): Promise<void> {
   const { socket } = raw;
-  const ended = new AbortController();
-  const end = (): void => ended.abort(new Error('the body has ended'));
-  raw.once('end', end);
-  raw.once('close', end);
+  const bodyEndController = new AbortController();
+  const onBodyEnd = (): void => bodyEndController.abort(new Error('the body has ended'));
+  raw.once('end', onBodyEnd);
+  raw.once('close', onBodyEnd);
   // The request does not emit `close` if it is answered before its body has arrived.
-  socket.once('close', end);
+  socket.once('close', onBodyEnd);
   const endMs = clock.monotonicMs() + UPLOAD_MS_MAX;
-  while (!ended.signal.aborted) {
-    const before = socket.bytesRead;
-    await clock.sleep(MIN_BYTES_INTERVAL_MS, ended.signal).catch(() => {});
-    const isSlow = socket.bytesRead - before < MIN_BYTES || clock.monotonicMs() > endMs;
-    if (isSlow && !ended.signal.aborted && !raw.complete) socket.destroy();
+  while (!bodyEndController.signal.aborted) {
+    const bytesBefore = socket.bytesRead;
+    await clock.sleep(MIN_BYTES_INTERVAL_MS, bodyEndController.signal).catch(() => {});
+    const isSlow = socket.bytesRead - bytesBefore < MIN_BYTES || clock.monotonicMs() > endMs;
+    if (isSlow && !bodyEndController.signal.aborted && !raw.complete) socket.destroy();
   }
-  socket.off('close', end);
+  socket.off('close', onBodyEnd);
 }
 
 /** Reserves more bytes until `bytesNeeded` bytes are reserved in total. */
 function reserve(share: Share, bytesNeeded: number, room: Partial<Bounds>): void {
-  const missing = bytesNeeded - share.amount;
-  if (missing <= 0) return;
-  const step = Math.min(STEP_BYTES, share.amount);
-  if (step > missing && !share.take(step, room)) return;
-  const full = share.take(missing, room);
-  if (full) throw tooManyBytes(full, room);
+  const missingBytes = bytesNeeded - share.amount;
+  if (missingBytes <= 0) return;
+  const stepBytes = Math.min(STEP_BYTES, share.amount);
+  if (stepBytes > missingBytes && !share.take(stepBytes, room)) return;
+  const fullLevel = share.take(missingBytes, room);
+  if (fullLevel) throw tooManyBytes(fullLevel, room);
 }
 
-const NAMES = { session: 'this session', application: 'this application', process: 'this server' } as const;
+const BOUND_NAMES = { session: 'this session', application: 'this application', process: 'this server' } as const;
 
-const tooManyUploadBytes = ({ bound, max }: Level): Fault =>
-  fault('rate_limited', `${max} uploads of ${NAMES[bound]} are already being received, which is the limit.`, {
+const tooManyUploads = ({ bound, max }: Level): Fault =>
+  fault('rate_limited', `${max} uploads of ${BOUND_NAMES[bound]} are already being received, which is the limit.`, {
     advice: 'Wait for one to finish, and send the request again.',
     details: { limit: max, used: max, retryAfterSeconds: 1 },
   });
 
 const tooManyBytes = ({ bound, max, sum }: Level, room: Partial<Bounds>): Fault => {
   const limit = Math.min(max, room[bound] ?? max);
-  return fault('rate_limited', `Uploads of ${NAMES[bound]} in progress already have ${sum} of ${limit} bytes.`, {
+  return fault('rate_limited', `Uploads of ${BOUND_NAMES[bound]} in progress already have ${sum} of ${limit} bytes.`, {
     advice: 'Wait for one to finish, and send the request again.',
     details: { limit, used: sum, retryAfterSeconds: 1 },
   });

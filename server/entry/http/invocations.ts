@@ -4,7 +4,7 @@ import { INVOKE_WAIT_SECONDS_DEFAULT, type Invocation } from '../../../contract/
 import type { Invocations } from '../../domain/invocations/invocations.ts';
 import type { InvocationsOfApplication } from '../../domain/invocations/of-application.ts';
 import type { HandlerInput } from './bind.ts';
-import { conditional } from './config.ts';
+import { conditionalResponse } from './config.ts';
 import { type HttpResponse, jsonResponse } from './http-response.ts';
 import { readPreferences } from './preferences.ts';
 
@@ -41,11 +41,11 @@ export const invocationHandlers = (invocations: InvocationMethods, ofApplication
   }: HandlerInput<'invokeOperation'>): Promise<HttpResponse> => {
     const idempotencyKey = headers['idempotency-key'];
     const { invocation, isReplayed } = await invocations.invoke(caller, params.appId, params.operationId, body, {
-      ...{ waitSeconds: waitOf(headers.prefer), signal },
+      ...{ waitSeconds: waitSecondsOf(headers.prefer), signal },
       ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
     });
     const more = isReplayed ? { 'idempotency-replayed': 'true' } : {};
-    return invoked(params.appId, invocation, more);
+    return invocationResponse(params.appId, invocation, more);
   },
 
   listInvocations: async ({ caller, params, query }: HandlerInput<'listInvocations'>): Promise<HttpResponse> =>
@@ -76,13 +76,13 @@ export const invocationHandlers = (invocations: InvocationMethods, ofApplication
 
 /** Only the caller may cache the response, because other keys have other grants. */
 const discoveryResponse = (body: object, ifNoneMatch: string | undefined): HttpResponse =>
-  conditional(body, ifNoneMatch, {
+  conditionalResponse(body, ifNoneMatch, {
     'cache-control': `private, max-age=${DISCOVERY_CACHED_SECONDS}`,
     vary: 'authorization',
   });
 
 /** The response with an invocation. The status is 202 while the invocation is running. */
-export function invoked(
+export function invocationResponse(
   appId: string,
   invocation: Invocation,
   headers: Readonly<Record<string, string>>,
@@ -92,7 +92,7 @@ export function invoked(
   return { status: 202, body: invocation, headers: { ...headers, location, 'retry-after': RETRY_AFTER } };
 }
 
-export function waitOf(prefer: string | undefined): number {
+export function waitSecondsOf(prefer: string | undefined): number {
   const { waitSeconds, isAsync, hasZeroWait } = readPreferences(prefer);
   if (isAsync || hasZeroWait) return 0;
   return waitSeconds ?? INVOKE_WAIT_SECONDS_DEFAULT;

@@ -12,14 +12,14 @@ export function readJsonBody(text: string): unknown {
   if (text.trim() === '') return {};
   if (depthOf(text) > DEPTH_MAX)
     throw invalidRequest([{ path: '', message: `The body is nested more than ${DEPTH_MAX} levels deep` }]);
-  const value = parsed(text);
+  const value = parseOrRefuse(text);
   // The name `__proto__` may be written with escapes. No reviver is used: it would be called for every value, which
   // takes ten times as long as parsing.
   if (/__proto__|\\u/.test(text)) refusePrototypes(value);
   return value;
 }
 
-function parsed(text: string): unknown {
+function parseOrRefuse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
@@ -33,13 +33,13 @@ function parsed(text: string): unknown {
 function depthOf(text: string): number {
   let depth = 0;
   let deepest = 0;
-  let inString = false;
+  let isInString = false;
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
-    if (inString) {
+    if (isInString) {
       if (code === BACKSLASH) at += 1;
-      else if (code === QUOTE) inString = false;
-    } else if (code === QUOTE) inString = true;
+      else if (code === QUOTE) isInString = false;
+    } else if (code === QUOTE) isInString = true;
     else if (code === OPEN_BRACE || code === OPEN_BRACKET) deepest = Math.max(deepest, ++depth);
     else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) depth -= 1;
   }

@@ -3,10 +3,10 @@ import { createHash } from 'node:crypto';
 import type { HttpResponse } from './http-response.ts';
 
 /** A boat at its berth: two quays and a hull between them. */
-const LINES =
+const LOGO_PATHS =
   '<path d="M3 4v16M21 4v16"/><path class="hull" d="M7 12h10l-1.6 5.2a2 2 0 0 1-1.9 1.4h-3a2 2 0 0 1-1.9-1.4z"/><path d="M12 12V5l4 4"/>';
-const MARK = `<svg class="mark" viewBox="0 0 24 24" aria-hidden="true">${LINES}</svg>`;
-const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" fill="none" stroke="#2a8a9d" stroke-width="2.2" stroke-linecap="round" stroke-linejoin="round">${LINES}</svg>`;
+const MARK = `<svg class="mark" viewBox="0 0 24 24" aria-hidden="true">${LOGO_PATHS}</svg>`;
+const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" fill="none" stroke="#2a8a9d" stroke-width="2.2" stroke-linecap="round" stroke-linejoin="round">${LOGO_PATHS}</svg>`;
 
 const STYLE = `
 :root { --paper: #fcfcfa; --ink: #1b2326; --soft: #566167; --line: #e3e5e0; --accent: #0b6477; --accent-soft: #e2f0f2; }

@@ -29,7 +29,7 @@ export interface LivePageParts {
 }
 
 export function serveLiveView(app: FastifyInstance, parts: LivePageParts, files: WebFiles | undefined): void {
-  const built = (): WebFiles => {
+  const requireFiles = (): WebFiles => {
     if (files) return files;
     throw fault('route_not_found', 'The live view is not built in this checkout.', {
       advice: 'Start the service with `npm start`, which builds it.',
@@ -39,7 +39,7 @@ export function serveLiveView(app: FastifyInstance, parts: LivePageParts, files:
     reply
       .headers({ 'content-security-policy': POLICY, 'referrer-policy': 'no-referrer' })
       .removeHeader('x-frame-options');
-    return built().send('index.html', request, reply, false);
+    return requireFiles().send('index.html', request, reply, false);
   });
   // An upload for a file chooser on the page, from the viewer who has control.
   const toOwner = async (request: FastifyRequest, reply: FastifyReply): Promise<void> =>
@@ -57,8 +57,8 @@ export function serveLiveView(app: FastifyInstance, parts: LivePageParts, files:
   });
   app.get(`${ASSETS}*`, async (request, reply) => {
     const path = (request.url.split('?', 1)[0] ?? '').slice(ASSETS.length);
-    if (!path.startsWith('assets/') || !built().has(path))
+    if (!path.startsWith('assets/') || !requireFiles().has(path))
       throw fault('route_not_found', 'The live view has no such file.', { advice: 'Load the live view again.' });
-    return built().send(path, request, reply, true);
+    return requireFiles().send(path, request, reply, true);
   });
 }

@@ -1,7 +1,7 @@
 // HTTP handlers for live view addresses.
 import type { LiveView } from '../../domain/live/live-view.ts';
 import type { HandlerInput } from './bind.ts';
-import { type HttpResponse, jsonResponse, nothing } from './http-response.ts';
+import { emptyResponse, type HttpResponse, jsonResponse } from './http-response.ts';
 
 export const liveHandlers = (liveView: Pick<LiveView, 'urls' | 'revoke'>) => ({
   debugSession: async ({ caller, params, query }: HandlerInput<'debugSession'>): Promise<HttpResponse> =>
@@ -9,6 +9,6 @@ export const liveHandlers = (liveView: Pick<LiveView, 'urls' | 'revoke'>) => ({
 
   revokeDebug: async ({ caller, params }: HandlerInput<'revokeDebug'>): Promise<HttpResponse> => {
     await liveView.revoke(caller, params.id);
-    return nothing();
+    return emptyResponse();
   },
 });

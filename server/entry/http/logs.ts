@@ -9,7 +9,7 @@ import { reason } from '../../kit/fault.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { HandlerInput } from './bind.ts';
 import { EVENT_STREAM, eventStream } from './event-stream.ts';
-import { type HttpResponse, nothing } from './http-response.ts';
+import { emptyResponse, type HttpResponse } from './http-response.ts';
 import { jsonList } from './json-list.ts';
 
 const ENTRY_ID = /^\d{1,16}$/;
@@ -67,7 +67,7 @@ async function streamLogs(
   const query = { ...filterOf(input.query), ...readLastEventId(lastEventId) };
   const laterItems = logs.follow(input.caller, input.params.id, query, input.signal);
   const first = await laterItems.next();
-  if (first.done) return { ...nothing(), status: 204 }; // With any other status, EventSource would reconnect forever.
+  if (first.done) return { ...emptyResponse(), status: 204 }; // With any other status, EventSource would reconnect forever.
   const checkCredential = () => callers.authenticate(input.presented, 'agentKey');
   const watchCredential = (end: () => void) => keyUses.hold(input.caller, end);
   return {

@@ -18,7 +18,7 @@ import type { PendingWork, ToolResult } from '../../domain/mcp/tool-result.ts';
 import { isObject, type JsonObject } from '../../kit/json.ts';
 import type { Log } from '../../kit/log.ts';
 import type { HandlerInput } from './bind.ts';
-import { type HttpResponse, nothing } from './http-response.ts';
+import { emptyResponse, type HttpResponse } from './http-response.ts';
 import { validatorOf } from './validate.ts';
 
 /**
@@ -67,10 +67,10 @@ const library = () => import('@modelcontextprotocol/server');
 const PROTOCOL_HEADERS = /^(accept|content-type|mcp-(?!session-id)[a-z-]+)$/;
 
 function requestFrom(origin: string, headers: object, body: unknown, signal: AbortSignal): Request {
-  const known = Object.entries(headers).filter(
+  const protocolHeaders = Object.entries(headers).filter(
     ([name, value]) => PROTOCOL_HEADERS.test(name) && typeof value === 'string',
   );
-  return new Request(`${origin}/mcp`, { method: 'POST', headers: known, body: JSON.stringify(body), signal });
+  return new Request(`${origin}/mcp`, { method: 'POST', headers: protocolHeaders, body: JSON.stringify(body), signal });
 }
 
 /**
@@ -81,7 +81,7 @@ const FORWARDED_STATUSES: ReadonlySet<number> = new Set([200, 202, 400, 404]);
 
 async function responseFrom(handler: McpHttpHandler, request: Request, parsedBody: unknown): Promise<HttpResponse> {
   const response = await handler.fetch(request, { parsedBody });
-  if (request.signal.aborted) return nothing();
+  if (request.signal.aborted) return emptyResponse();
   const contentType = response.headers.get('content-type');
   const body = await response.text();
   return {
@@ -108,35 +108,35 @@ async function serverFor(parts: McpParts, exchange: Exchange): Promise<Server> {
   const { caller, canOpenUrls, signal, line } = exchange;
   const { tools, operations, stateKey, version } = parts;
   const mcp = await library();
-  const about = { name: 'berth', title: 'Berth', version };
-  const states = mcp.createRequestStateCodec<RequestState>({
+  const serverInfo = { name: 'berth', title: 'Berth', version };
+  const stateCodec = mcp.createRequestStateCodec<RequestState>({
     ...{ key: stateKey, ttlSeconds: STATE_SECONDS },
     bind: () => caller.keyId,
   });
-  const server = new mcp.Server(about, {
+  const server = new mcp.Server(serverInfo, {
     ...{ capabilities: { tools: {} }, instructions: INSTRUCTIONS },
-    requestState: { verify: (state, ctx) => states.verify(state, ctx) },
+    requestState: { verify: (state, ctx) => stateCodec.verify(state, ctx) },
   });
   const canDrive = caller.scopes.has('browsers:connect');
   server.setRequestHandler('tools/list', async () => {
-    const granted = await operations.granted(caller);
-    const waits = granted.some(mayNeedPerson) ? [LISTED_RESULT] : [];
-    return { tools: [...(canDrive ? LISTED_TOOLS : []), ...granted.map(listedOperation), ...waits] };
+    const grantedOperations = await operations.granted(caller);
+    const resultTools = grantedOperations.some(mayNeedPerson) ? [LISTED_RESULT] : [];
+    return { tools: [...(canDrive ? LISTED_TOOLS : []), ...grantedOperations.map(listedOperation), ...resultTools] };
   });
   server.setRequestHandler('tools/call', async ({ params }, ctx) => {
     const { name, arguments: input = {}, _meta } = params;
     const call = { name, input: input as JsonObject, meta: _meta };
     const state = ctx.mcpReq.requestState<RequestState>();
-    const result = state?.tool === name ? await resumePending(state.pending) : await called(call);
-    const elsewhere = line && notedRefusal(result);
-    if (elsewhere) exchange.refused = elsewhere;
+    const result = state?.tool === name ? await resumePending(state.pending) : await callTool(call);
+    const resultRefusal = line && notedRefusal(result);
+    if (resultRefusal) exchange.refused = resultRefusal;
     const { person } = result;
     if (!person) return toMcpResult(result);
     if (isUrlMode(Object(ctx.mcpReq.envelope)[mcp.CLIENT_CAPABILITIES_META_KEY])) {
       const { inputRequired } = mcp;
       return inputRequired({
         inputRequests: { [PERSON]: inputRequired.elicitUrl({ message: person.message, url: person.url }) },
-        requestState: await states.mint({ tool: name, pending: person.pending }, ctx),
+        requestState: await stateCodec.mint({ tool: name, pending: person.pending }, ctx),
       });
     }
     if (!canOpenUrls) return toMcpResult(result);
@@ -152,15 +152,15 @@ async function serverFor(parts: McpParts, exchange: Exchange): Promise<Server> {
   });
   return server;
 
-  async function called({ name, input, meta }: ToolCall): Promise<ToolResult> {
+  async function callTool({ name, input, meta }: ToolCall): Promise<ToolResult> {
     if (line?.refused) return { text: refusalFault(line.refused).message, isError: true };
     if (!isBrowserTool(name)) {
-      const granted = await operations.granted(caller);
-      if (name === RESULT_TOOL.name && granted.some(mayNeedPerson)) {
+      const grantedOperations = await operations.granted(caller);
+      if (name === RESULT_TOOL.name && grantedOperations.some(mayNeedPerson)) {
         const issues = checkResult(input);
         return issues.length > 0 ? refusalResult(issues) : operations.result(caller, input, signal);
       }
-      const operation = granted.find(({ id }) => toolName(id) === name);
+      const operation = grantedOperations.find(({ id }) => toolName(id) === name);
       if (operation) return operations.call(caller, operation, { input, signal, ...readCallMeta(meta) });
     }
     if (!isBrowserTool(name) || !canDrive)
@@ -238,7 +238,7 @@ const listedOperation = ({ id, title, description, inputSchema, effect, approval
   },
 });
 
-const KEY = /^[\x20-\x7e]{1,255}$/;
+const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,255}$/;
 
 /**
  * Reads what a program adds to a call: an idempotency key if the client may send the call again, and the end user for
@@ -249,7 +249,7 @@ function readCallMeta(meta: unknown): { readonly idempotencyKey?: string; readon
   const [key, user]: unknown[] = [meta[`${META_PREFIX}idempotencyKey`], meta[`${META_PREFIX}endUser`]];
   const { providerId, subject } = Object(user);
   return {
-    ...(typeof key === 'string' && KEY.test(key) ? { idempotencyKey: key } : {}),
+    ...(typeof key === 'string' && IDEMPOTENCY_KEY.test(key) ? { idempotencyKey: key } : {}),
     ...(typeof providerId === 'string' && typeof subject === 'string' ? { endUser: { providerId, subject } } : {}),
   };
 }

@@ -2,7 +2,7 @@
 import type { Invitations } from '../../domain/members/invitations.ts';
 import type { Members } from '../../domain/members/members.ts';
 import type { HandlerInput } from './bind.ts';
-import { type HttpResponse, jsonResponse, nothing } from './http-response.ts';
+import { emptyResponse, type HttpResponse, jsonResponse } from './http-response.ts';
 
 export interface MemberMethods {
   readonly members: Pick<Members, 'list' | 'change' | 'remove'>;
@@ -18,7 +18,7 @@ export const memberHandlers = ({ members, invitations }: MemberMethods) => ({
 
   removeMember: async ({ caller, params }: HandlerInput<'removeMember'>): Promise<HttpResponse> => {
     await members.remove(caller, params.appId, params.accountId);
-    return nothing();
+    return emptyResponse();
   },
 
   createInvitation: async ({ caller, params, body }: HandlerInput<'createInvitation'>): Promise<HttpResponse> =>
@@ -29,7 +29,7 @@ export const memberHandlers = ({ members, invitations }: MemberMethods) => ({
 
   revokeInvitation: async ({ caller, params }: HandlerInput<'revokeInvitation'>): Promise<HttpResponse> => {
     await invitations.revoke(caller, params.appId, params.invitationId);
-    return nothing();
+    return emptyResponse();
   },
 
   acceptInvitation: async ({ caller, body }: HandlerInput<'acceptInvitation'>): Promise<HttpResponse> =>

@@ -69,7 +69,7 @@ function assertMultipart(request: FastifyRequest, bounds: UploadBounds): void {
 }
 
 async function receive(request: FastifyRequest, path: string, bounds: UploadBounds): Promise<UploadedFile> {
-  let received: UploadedFile | undefined;
+  let uploadedFile: UploadedFile | undefined;
   try {
     for await (const part of request.parts({ limits: { fileSize: bounds.maxBytes + 1 } })) {
       if (part.type !== 'file' || part.fieldname !== FIELD || !part.filename)
@@ -77,16 +77,16 @@ async function receive(request: FastifyRequest, path: string, bounds: UploadBoun
           advice: ONE_PART_ADVICE,
         });
       const body = reserveBytes(part.file, bounds);
-      received = { fileName: part.filename, path, ...(await writeSynced(path, file => writeHashed(file, body))) };
-      if (received.size > bounds.maxBytes) throw tooLarge(bounds);
+      uploadedFile = { fileName: part.filename, path, ...(await writeSynced(path, file => writeHashed(file, body))) };
+      if (uploadedFile.size > bounds.maxBytes) throw tooLarge(bounds);
     }
   } catch (error) {
     // Discard the rest of the body, or the connection would hang.
     request.raw.unpipe().resume();
     throw faultOf(error);
   }
-  if (!received) throw fault('missing_file', `The upload has no part named ${FIELD}.`, { advice: ONE_PART_ADVICE });
-  return received;
+  if (!uploadedFile) throw fault('missing_file', `The upload has no part named ${FIELD}.`, { advice: ONE_PART_ADVICE });
+  return uploadedFile;
 }
 
 /** Yields the bytes after `reserve` has accepted them. */

@@ -30,12 +30,12 @@ export interface PlacementChoices extends OfferedChoices {
 export function normaliseCreate(body: CreateSession, choices: PlacementChoices): SessionRequest {
   const merged = mergeAliases(body);
   const settings = { ...merged, engine: chooseEngine(merged.engine, choices.engines) };
-  refuseOsAlone(settings);
+  refuseOsWithoutVerified(settings);
   refuseUnknownLocale(settings);
   const region = chooseRegion(body.region, choices.regions);
   const userMetadata = checkedMetadata(body.userMetadata ?? {});
   refuseUnavailable(settings, choices.mount);
-  refuseWhatEngineLacks(body, settings, settings.engine);
+  refuseUnsupportedByEngine(body, settings, settings.engine);
   return {
     ...(body.projectId === undefined ? {} : { projectId: body.projectId }),
     ...(body.timeout === undefined ? {} : { timeout: body.timeout }),
@@ -68,8 +68,12 @@ function mergeAliases(body: CreateSession): BrowserSettings {
   for (const name of ALIAS_NAMES)
     assertEqual([name, body[name]], [`browserSettings.${name}`, inner[name]], ALIASES[name]);
   const context = body.context ?? inner.context;
-  const short = body.contextId === undefined ? undefined : { id: body.contextId };
-  assertEqual(['contextId', short], [body.context ? 'context' : 'browserSettings.context', context], CONTEXT_DEFAULT);
+  const contextFromId = body.contextId === undefined ? undefined : { id: body.contextId };
+  assertEqual(
+    ['contextId', contextFromId],
+    [body.context ? 'context' : 'browserSettings.context', context],
+    CONTEXT_DEFAULT,
+  );
   const extensionIds = [body, inner].flatMap(({ extensionId, extensionIds = [] }) =>
     extensionId === undefined ? extensionIds : [extensionId, ...extensionIds],
   );
@@ -77,7 +81,7 @@ function mergeAliases(body: CreateSession): BrowserSettings {
   return {
     ...inner,
     ...outer,
-    ...(context || !short ? {} : { context: short }),
+    ...(context || !contextFromId ? {} : { context: contextFromId }),
     extensionIds: [...new Set(extensionIds)],
   };
 }
@@ -86,8 +90,8 @@ type GivenValue = readonly [path: string, value: unknown];
 
 function assertEqual([path, value]: GivenValue, [otherPath, other]: GivenValue, defaults: object | undefined): void {
   if (value === undefined || other === undefined) return;
-  const whole = (one: unknown): unknown => (defaults ? { ...defaults, ...Object(one) } : one);
-  if (isDeepStrictEqual(whole(value), whole(other))) return;
+  const withDefaults = (one: unknown): unknown => (defaults ? { ...defaults, ...Object(one) } : one);
+  if (isDeepStrictEqual(withDefaults(value), withDefaults(other))) return;
   throw fault('conflicting_fields', `${path} and ${otherPath} are the same setting with different values.`, {
     advice: 'Set it in one place only.',
     details: { paths: [path, otherPath] },
@@ -96,7 +100,7 @@ function assertEqual([path, value]: GivenValue, [otherPath, other]: GivenValue, 
 
 // ---- refusals ------------------------------------------------------------------------------------------------------
 
-function refuseOsAlone({ os, verified, advancedStealth }: BrowserSettings): void {
+function refuseOsWithoutVerified({ os, verified, advancedStealth }: BrowserSettings): void {
   if (os !== undefined && !verified && !advancedStealth)
     throw invalidRequest([{ path: 'browserSettings.os', message: 'requires browserSettings.verified; omit it' }]);
 }
@@ -146,9 +150,9 @@ const regionNotLocal = (requested: string, [local]: readonly string[]): Warning 
 
 /** Settings that protect the caller are refused instead of ignored, because running without them would be unsafe. */
 function refuseUnavailable(settings: BrowserSettings, mount: PlacementChoices['mount']): void {
-  const refused = settingsWithoutEffect(settings).find(({ isRefused }) => isRefused);
-  if (!refused || mount === 'compat') return;
-  const field = `browserSettings.${refused.name}`;
+  const refusedSetting = settingsWithoutEffect(settings).find(({ isRefused }) => isRefused);
+  if (!refusedSetting || mount === 'compat') return;
+  const field = `browserSettings.${refusedSetting.name}`;
   throw fault('feature_unavailable', `${field} is not available on this installation.`, {
     advice: 'Omit it. The session was not created.',
     details: { field },
@@ -173,20 +177,20 @@ const ENGINE_FIELD = 'browserSettings.engine';
 
 /** Headless shell does not read the policy that makes a browser trust certificate authorities. */
 const CERTIFICATES_FIELD = 'proxySettings.caCertificates';
-const WITHOUT_CERTIFICATES: Engine = 'headless-shell';
+const ENGINE_WITHOUT_CERTIFICATES: Engine = 'headless-shell';
 
-function refuseWhatEngineLacks(body: CreateSession, settings: BrowserSettings, engine: Engine): void {
-  const trusts = (body.proxySettings?.caCertificates?.length ?? 0) > 0;
+function refuseUnsupportedByEngine(body: CreateSession, settings: BrowserSettings, engine: Engine): void {
+  const hasCertificates = (body.proxySettings?.caCertificates?.length ?? 0) > 0;
   const certificates = { field: CERTIFICATES_FIELD, why: 'does not support additional certificate authorities' };
-  const [lacking] = [
+  const [unsupportedSetting] = [
     ...unsupportedSettings(settings, engine).map(({ name, why }) => ({ field: `browserSettings.${name}`, why })),
-    ...(trusts && engine === WITHOUT_CERTIFICATES ? [certificates] : []),
+    ...(hasCertificates && engine === ENGINE_WITHOUT_CERTIFICATES ? [certificates] : []),
   ];
-  if (!lacking) return;
+  if (!unsupportedSetting) return;
   const others = ENGINES.filter(other => other !== engine);
-  throw fault('feature_unavailable', `The engine ${engine} ${lacking.why} (${lacking.field}).`, {
+  throw fault('feature_unavailable', `The engine ${engine} ${unsupportedSetting.why} (${unsupportedSetting.field}).`, {
     advice: `Set ${ENGINE_FIELD} to ${others.join(' or ')}, or omit the field. The session was not created.`,
-    details: { field: lacking.field, setting: lacking.field },
+    details: { field: unsupportedSetting.field, setting: unsupportedSetting.field },
   });
 }
 

@@ -44,11 +44,11 @@ export async function openOperator(parts: OperatorParts): Promise<OperatorListen
   const { address, family, port } = server.address() as AddressInfo; // A TCP server that listens has one.
   return {
     url: `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`,
-    close: () => closed(server),
+    close: () => closeServer(server),
   };
 }
 
-interface FoundResponse {
+interface OperatorResponse {
   readonly status: number;
   readonly text: string;
   readonly type: string;
@@ -60,7 +60,7 @@ const JSON_TYPE = 'application/json; charset=utf-8';
 async function responseTo(
   { ready, metrics }: OperatorParts,
   { method, url = '' }: IncomingMessage,
-): Promise<FoundResponse> {
+): Promise<OperatorResponse> {
   if (method !== 'GET' && method !== 'HEAD') return { status: 405, text: 'Use GET.\n', type: TEXT };
   switch (url.split('?', 1)[0]) {
     case '/metrics':
@@ -84,10 +84,14 @@ async function checkReady(ready: () => Promise<Ready>): Promise<Ready> {
   }
 }
 
-function send({ method }: IncomingMessage, response: ServerResponse, { status, text, type }: FoundResponse): void {
+function send({ method }: IncomingMessage, response: ServerResponse, { status, text, type }: OperatorResponse): void {
   const length = { 'content-length': Buffer.byteLength(text) };
-  const safe = { server: 'berth-operator', 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };
-  response.writeHead(status, { 'content-type': type, ...length, ...safe });
+  const securityHeaders = {
+    server: 'berth-operator',
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+  };
+  response.writeHead(status, { 'content-type': type, ...length, ...securityHeaders });
   response.end(method === 'HEAD' ? undefined : text);
 }
 
@@ -101,7 +105,7 @@ function listen(server: Server, { host, port }: OperatorParts['listen']): Promis
   return promise;
 }
 
-function closed(server: Server): Promise<void> {
+function closeServer(server: Server): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   server.close(() => resolve());
   server.closeAllConnections();

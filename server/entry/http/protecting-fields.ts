@@ -20,20 +20,24 @@ export interface RefusedField {
  * resembles a parent of a protecting field is refused too, since the restrictions in it would be lost.
  */
 export function refusedFields(
-  unknown: readonly string[],
-  protecting: Readonly<Record<string, readonly string[]>>,
+  unknownPaths: readonly string[],
+  protectingFields: Readonly<Record<string, readonly string[]>>,
   knownNames: readonly string[],
 ): RefusedField[] {
-  const fields = Object.keys(protecting);
+  const fields = Object.keys(protectingFields);
   const fieldsAndParents = [...new Set(fields.flatMap(pathAndParents))];
-  return unknown.flatMap((path): RefusedField[] => {
-    const plain = path.replaceAll(/\[\d+\]/g, '');
-    const name = nameOf(plain);
+  return unknownPaths.flatMap((path): RefusedField[] => {
+    const pathWithoutIndexes = path.replaceAll(/\[\d+\]/g, '');
+    const name = nameOf(pathWithoutIndexes);
     if (name.length > NAME_CHARACTERS_MAX) return [];
-    const isInside = fields.some(field => plain.startsWith(`${field}.`));
-    const candidates = isInside ? knownNames.filter(field => parentOf(field) === parentOf(plain)) : fieldsAndParents;
-    const right = correctionFor(name, candidates.map(nameOf));
-    const suggestion = candidates.find(field => nameOf(field) === right || protecting[field]?.includes(name));
+    const isInside = fields.some(field => pathWithoutIndexes.startsWith(`${field}.`));
+    const candidates = isInside
+      ? knownNames.filter(field => parentOf(field) === parentOf(pathWithoutIndexes))
+      : fieldsAndParents;
+    const correctedName = correctionFor(name, candidates.map(nameOf));
+    const suggestion = candidates.find(
+      field => nameOf(field) === correctedName || protectingFields[field]?.includes(name),
+    );
     if (suggestion === undefined) return isInside ? [{ path }] : [];
     return [{ path, suggestion }];
   });

@@ -2,14 +2,14 @@
 import { PICTURE_TYPE, REPLAY_TYPE } from '../../../contract/recordings.ts';
 import type { Recordings } from '../../domain/recordings/api.ts';
 import type { HandlerInput } from './bind.ts';
-import { type HttpResponse, jsonResponse, nothing } from './http-response.ts';
+import { emptyResponse, type HttpResponse, jsonResponse } from './http-response.ts';
 
 export const recordingHandlers = ({ recordings }: { readonly recordings: Recordings }) => ({
   listReplays: async ({ caller, params, path }: HandlerInput<'listReplays'>): Promise<HttpResponse> => {
     const { pages, ...others } = await recordings.replays(caller, params.id);
     // Replay addresses use the mount that was requested.
-    const at = path.replace(/\/$/, '');
-    const pagesWithUrls = pages.map(page => ({ ...page, url: `${at}/${page.pageId}` }));
+    const basePath = path.replace(/\/$/, '');
+    const pagesWithUrls = pages.map(page => ({ ...page, url: `${basePath}/${page.pageId}` }));
     return jsonResponse({ pages: pagesWithUrls, pageCount: pages.length, ...others });
   },
 
@@ -22,7 +22,9 @@ export const recordingHandlers = ({ recordings }: { readonly recordings: Recordi
   readPicture: async ({ caller, params }: HandlerInput<'readPicture'>): Promise<HttpResponse> => {
     const picture = await recordings.picture(caller, params.id);
     const headers = { 'cache-control': 'no-store' };
-    return picture ? { body: picture, contentType: PICTURE_TYPE, headers } : { ...nothing(), status: 204, headers };
+    return picture
+      ? { body: picture, contentType: PICTURE_TYPE, headers }
+      : { ...emptyResponse(), status: 204, headers };
   },
 
   requestRecordings: async ({ caller, params }: HandlerInput<'requestRecordings'>): Promise<HttpResponse> =>

@@ -11,7 +11,7 @@ import type { JsonObject } from '../../kit/json.ts';
 import type { Log } from '../../kit/log.ts';
 import type { HttpResponse } from './http-response.ts';
 
-const PRINTABLE = /^[\x20-\x7e]{1,255}$/;
+const VALID_KEY = /^[\x20-\x7e]{1,255}$/;
 
 /**
  * Rebuilds the response to a repeated request: the session in its current state, including fields that are not stored.
@@ -46,7 +46,7 @@ export class Repeats {
   /** Returns the key of a request, if the operation supports one. Throws if the key is malformed. */
   keyOf(id: OperationId, header: string | string[] | undefined): string | undefined {
     if (header === undefined || !isRepeatable(id)) return undefined;
-    if (typeof header === 'string' && PRINTABLE.test(header)) return header;
+    if (typeof header === 'string' && VALID_KEY.test(header)) return header;
     throw invalidRequest([{ path: 'Idempotency-Key', message: 'must be 1 to 255 printable ASCII characters' }]);
   }
 
@@ -61,7 +61,7 @@ export class Repeats {
     work: (run: IdempotencyRun) => Promise<HttpResponse>,
     onReplay: () => void,
   ): Promise<HttpResponse> {
-    const begun = await this.#parts.idempotency.begin(
+    const outcome = await this.#parts.idempotency.begin(
       {
         owner: ownerOf(input.caller),
         key,
@@ -72,9 +72,9 @@ export class Repeats {
       },
       input.signal,
     );
-    if ('run' in begun) return this.#first(id, begun.run, work);
+    if ('run' in outcome) return this.#first(id, outcome.run, work);
     onReplay();
-    return this.#repeat(id, input, begun.again);
+    return this.#repeat(id, input, outcome.again);
   }
 
   async #first(id: OperationId, run: Run, work: (run: IdempotencyRun) => Promise<HttpResponse>): Promise<HttpResponse> {
@@ -83,7 +83,7 @@ export class Repeats {
       throw error;
     });
     // The work has had its effect, even if the response cannot be stored.
-    await run.keep(this.#storedForm(id, result)).catch(error => this.#notWritten(error));
+    await run.keep(this.#storedForm(id, result)).catch(error => this.#logNotWritten(error));
     return result;
   }
 
@@ -92,13 +92,13 @@ export class Repeats {
     const { code, message, details = {} } = error;
     const failure = { code, message, details: plain(details) };
     const end = hadNoEffect(error.code) ? run.release() : run.keep({ failure });
-    await end.catch(problem => this.#notWritten(problem));
+    await end.catch(problem => this.#logNotWritten(problem));
   }
 
   #storedForm(id: OperationId, { status, headers = {}, body }: HttpResponse): JsonObject {
-    const shown = withoutSecrets(id, plain(Object(body)));
-    const kept = this.#parts.builders[id]?.keep(shown) ?? shown;
-    return { headers, ...(status === undefined ? {} : { status }), ...(body === undefined ? {} : { body: kept }) };
+    const publicBody = withoutSecrets(id, plain(Object(body)));
+    const keptBody = this.#parts.builders[id]?.keep(publicBody) ?? publicBody;
+    return { headers, ...(status === undefined ? {} : { status }), ...(body === undefined ? {} : { body: keptBody }) };
   }
 
   async #repeat(
@@ -117,7 +117,7 @@ export class Repeats {
     };
   }
 
-  #notWritten(error: unknown): void {
+  #logNotWritten(error: unknown): void {
     this.#parts.log.warn('idempotency.not_written', { reason: reason(error) });
   }
 }

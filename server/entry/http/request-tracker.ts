@@ -12,7 +12,7 @@ import { loopWatch } from '../../kit/loop-watch.ts';
 import type { Span, Tracer } from '../../kit/trace.ts';
 
 const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
-const SANE_REQUEST_ID = /^[A-Za-z0-9._:-]{8,128}$/;
+const VALID_REQUEST_ID = /^[A-Za-z0-9._:-]{8,128}$/;
 
 export interface TrackedRequest {
   readonly requestId: string;
@@ -32,14 +32,14 @@ export class RequestTracker {
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #trace: Tracer;
-  readonly #seconds: Histogram<'operation' | 'status'>;
-  readonly #open = new WeakMap<FastifyRequest, TrackedRequest>();
+  readonly #durations: Histogram<'operation' | 'status'>;
+  readonly #trackedRequests = new WeakMap<FastifyRequest, TrackedRequest>();
 
   constructor(clock: Clock, log: Log, trace: Tracer, registry: Registry) {
     this.#clock = clock;
     this.#log = log;
     this.#trace = trace;
-    this.#seconds = new Histogram({
+    this.#durations = new Histogram({
       name: 'berth_http_request_duration_seconds',
       help: 'Duration of requests, from their first byte to the last byte of the response, by operation and status.',
       labelNames: ['operation', 'status'],
@@ -50,7 +50,7 @@ export class RequestTracker {
 
   /** The request id that the caller sent if it is well-formed, otherwise a new one. */
   requestId(header: string | string[] | undefined): string {
-    if (typeof header === 'string' && SANE_REQUEST_ID.test(header)) return header;
+    if (typeof header === 'string' && VALID_REQUEST_ID.test(header)) return header;
     return newRequestId(this.#clock.now());
   }
 
@@ -63,13 +63,13 @@ export class RequestTracker {
       beganMs: this.#clock.monotonicMs(),
       ...(id && operation(id).tag !== 'Service' ? { span: this.#spanOf(id, request) } : {}),
     };
-    this.#open.set(request, tracked);
-    if (id) this.#line(id, 'begin', { requestId: tracked.requestId, method: request.method });
+    this.#trackedRequests.set(request, tracked);
+    if (id) this.#logStage(id, 'begin', { requestId: tracked.requestId, method: request.method });
     return tracked;
   }
 
   of(request: FastifyRequest): TrackedRequest {
-    return this.#open.get(request) ?? this.begin(request, undefined);
+    return this.#trackedRequests.get(request) ?? this.begin(request, undefined);
   }
 
   /** Runs the handler within the span of the request. */
@@ -82,10 +82,10 @@ export class RequestTracker {
 
   /** Attributes the synchronous part of the work to this request, in case it blocks the event loop. */
   attribute<T>(request: FastifyRequest, work: () => T): T {
-    const { work: name, caller } = this.of(request);
-    if (!name) return work();
-    if (caller?.kind === 'agentKey') name.applicationId = caller.applicationId;
-    loopWatch.enter(name);
+    const { work: requestWork, caller } = this.of(request);
+    if (!requestWork) return work();
+    if (caller?.kind === 'agentKey') requestWork.applicationId = caller.applicationId;
+    loopWatch.enter(requestWork);
     try {
       return work();
     } finally {
@@ -93,13 +93,13 @@ export class RequestTracker {
     }
   }
 
-  end(request: FastifyRequest, status: number, delivered: boolean): void {
+  end(request: FastifyRequest, status: number, isDelivered: boolean): void {
     const tracked = this.of(request);
     tracked.endWork?.();
     endSpan(tracked, status);
     const ms = this.#clock.monotonicMs() - tracked.beganMs;
-    this.#seconds.observe({ operation: tracked.operation ?? 'none', status: String(status) }, ms / 1000);
-    if (tracked.operation) this.#line(tracked.operation, 'end', endFields(tracked, status, ms, delivered));
+    this.#durations.observe({ operation: tracked.operation ?? 'none', status: String(status) }, ms / 1000);
+    if (tracked.operation) this.#logStage(tracked.operation, 'end', endFields(tracked, status, ms, isDelivered));
   }
 
   #spanOf(id: OperationId, request: FastifyRequest): Span {
@@ -117,7 +117,7 @@ export class RequestTracker {
    * Logs the beginning or end of a request. Probes and scrapes run every few seconds, so they are logged at debug
    * level.
    */
-  #line(id: OperationId, stage: 'begin' | 'end', fields: LogFields): void {
+  #logStage(id: OperationId, stage: 'begin' | 'end', fields: LogFields): void {
     if (operation(id).tag === 'Service') this.#log.debug(`${id}.${stage}`, fields);
     else this.#log.info(`${id}.${stage}`, fields);
   }
@@ -133,8 +133,8 @@ export class RequestTracker {
 /** The session id in the path, if any. */
 function sessionAttributes(id: OperationId, { params }: FastifyRequest): { 'berth.session_id'?: string } {
   if (!operation(id).path.includes('/sessions/{id}')) return {};
-  const named = Object.entries(Object(params)).find(([name]) => name === 'id')?.[1];
-  return isUuid(String(named)) ? { 'berth.session_id': String(named) } : {};
+  const sessionId = Object.entries(Object(params)).find(([name]) => name === 'id')?.[1];
+  return isUuid(String(sessionId)) ? { 'berth.session_id': String(sessionId) } : {};
 }
 
 /** Only 5xx responses mark the span as failed, because refusals are normal responses. */
@@ -147,7 +147,7 @@ const endFields = (
   { requestId, caller, code, span }: TrackedRequest,
   status: number,
   ms: number,
-  delivered: boolean,
+  isDelivered: boolean,
 ): LogFields => ({
   requestId,
   ...(span?.traceId ? { traceId: span.traceId } : {}),
@@ -159,5 +159,5 @@ const endFields = (
     : {}),
   ...(caller?.kind === 'consumer' ? { applicationId: caller.applicationId, consumerId: caller.consumerId } : {}),
   ...(code ? { code } : {}),
-  ...(delivered ? {} : { delivered }),
+  ...(isDelivered ? {} : { delivered: isDelivered }),
 });

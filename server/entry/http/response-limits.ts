@@ -17,16 +17,16 @@ const COUNTED_BYTES = 64 * 1024;
 /** A connection whose client reads nothing for this long is closed. */
 const SILENCE_MS = 60_000;
 
-interface FlowParts {
+interface ResponseLimitParts {
   readonly waiting: WaitingBytes;
   readonly callerOf: (request: FastifyRequest) => Caller | undefined;
   readonly streamsMax?: Bounds;
   readonly silenceMs?: number;
 }
 
-export function limitResponses(app: FastifyInstance, parts: FlowParts): void {
+export function limitResponses(app: FastifyInstance, parts: ResponseLimitParts): void {
   const { waiting, callerOf, streamsMax = STREAMED_RESPONSES_MAX, silenceMs = SILENCE_MS } = parts;
-  const streamed = new Totals(streamsMax);
+  const streamTotals = new Totals(streamsMax);
   app.addHook('onSend', (request, reply, payload, done) => {
     const bytes = bytesOf(payload);
     if (bytes !== undefined && bytes < COUNTED_BYTES) return done();
@@ -34,25 +34,25 @@ export function limitResponses(app: FastifyInstance, parts: FlowParts): void {
     const owner = { application: ownerOf(request, callerOf(request)) };
     const { socket } = request.raw;
     if (bytes === undefined) {
-      const place = streamed.open(owner);
-      const full = place.take(1);
-      if (full) {
+      const place = streamTotals.open(owner);
+      const fullLevel = place.take(1);
+      if (fullLevel) {
         place.close();
-        end(payload);
-        return done(tooMany(full.max));
+        discard(payload);
+        return done(tooManyStreams(fullLevel.max));
       }
       reply.raw.once('close', () => place.close());
     }
-    const watched = waiting.watch(owner, { bytes: () => socket.writableLength, close: () => socket.destroy() });
-    const note = (): void => watched.note();
-    socket.on('drain', note);
+    const bytesWatch = waiting.watch(owner, { bytes: () => socket.writableLength, close: () => socket.destroy() });
+    const noteBytes = (): void => bytesWatch.note();
+    socket.on('drain', noteBytes);
     reply.raw.once('close', () => {
-      socket.off('drain', note);
-      watched.close();
+      socket.off('drain', noteBytes);
+      bytesWatch.close();
     });
     socket.setTimeout(silenceMs); // Node then destroys the socket, and restores its own timeout after the answer.
     done();
-    note();
+    noteBytes();
   });
 }
 
@@ -65,11 +65,11 @@ function bytesOf(payload: unknown): number | undefined {
 const ownerOf = ({ ip }: FastifyRequest, caller: Caller | undefined): string =>
   caller?.kind === 'account' ? caller.accountId : (caller?.applicationId ?? ip);
 
-function end(payload: unknown): void {
+function discard(payload: unknown): void {
   if (payload instanceof Readable) payload.destroy();
 }
 
-const tooMany = (limit: number): Error =>
+const tooManyStreams = (limit: number): Error =>
   fault('rate_limited', `${limit} files and streams are already being sent, which is the limit.`, {
     advice: 'Finish reading one of them, or close it.',
     details: { limit, used: limit },

@@ -4,7 +4,7 @@ import type { TSchema } from 'typebox';
 import type { Issue } from '../../../contract/common.ts';
 import { isObject } from '../../kit/json.ts';
 
-const SHOWN_CHARACTERS = 60;
+const SHOWN_CHARACTERS_MAX = 60;
 const ISSUES_MAX = 20;
 const UNKNOWN_FIELDS_MAX = 100;
 
@@ -73,8 +73,11 @@ function* problems(shape: Shape, value: unknown, path: string): Generator<Issue>
 function* problemsOfFields(shape: Shape, value: Readonly<Record<string, unknown>>, path: string): Generator<Issue> {
   for (const name of shape.required ?? [])
     if (!Object.hasOwn(value, name)) {
-      const wanted = shape.properties?.[name];
-      yield { path: join(path, name), message: `is missing; expected ${wanted ? expectation(wanted) : 'a value'}` };
+      const expectedShape = shape.properties?.[name];
+      yield {
+        path: join(path, name),
+        message: `is missing; expected ${expectedShape ? expectation(expectedShape) : 'a value'}`,
+      };
     }
   for (const [name, inner] of Object.entries(shape.properties ?? {}))
     if (Object.hasOwn(value, name)) yield* problems(inner, value[name], join(path, name));
@@ -82,8 +85,8 @@ function* problemsOfFields(shape: Shape, value: Readonly<Record<string, unknown>
 
 function* problemsOfChoice(shape: Shape, choices: readonly Shape[], value: unknown, path: string): Generator<Issue> {
   if (choices.some(choice => isEmpty(problems(choice, value, path)))) return;
-  const intended = intendedChoice(choices, value);
-  if (intended) yield* problems(intended, value, path);
+  const intendedShape = intendedChoice(choices, value);
+  if (intendedShape) yield* problems(intendedShape, value, path);
   else yield { path, message: `is ${show(value)}; expected ${expectation(shape)}` };
 }
 
@@ -92,33 +95,34 @@ function* problemsOfChoice(shape: Shape, choices: readonly Shape[], value: unkno
  * member, or the one that defines more of the value's members than any other.
  */
 function intendedChoice(choices: readonly Shape[], value: unknown): Shape | undefined {
-  const ofType = choices.filter(choice => choice.anyOf === undefined && choice.type === typeOf(value));
-  const tagged = ofType.filter(
+  const sameTypeChoices = choices.filter(choice => choice.anyOf === undefined && choice.type === typeOf(value));
+  const sameTagChoices = sameTypeChoices.filter(
     choice =>
       isObject(value) && choice.properties?.type?.const !== undefined && choice.properties.type.const === value.type,
   );
-  if (tagged.length === 1) return tagged[0];
-  if (ofType.length === 1 || !isObject(value)) return ofType.length === 1 ? ofType[0] : undefined;
-  const known = ({ properties = {} }: Shape): number =>
+  if (sameTagChoices.length === 1) return sameTagChoices[0];
+  if (sameTypeChoices.length === 1 || !isObject(value))
+    return sameTypeChoices.length === 1 ? sameTypeChoices[0] : undefined;
+  const knownFieldCount = ({ properties = {} }: Shape): number =>
     Object.keys(value).filter(name => Object.hasOwn(properties, name)).length;
-  const bestScore = Math.max(...ofType.map(known));
-  const closest = ofType.filter(choice => known(choice) === bestScore);
+  const bestScore = Math.max(...sameTypeChoices.map(knownFieldCount));
+  const closest = sameTypeChoices.filter(choice => knownFieldCount(choice) === bestScore);
   return closest.length === 1 ? closest[0] : undefined;
 }
 
 function* unknownPaths(shape: Shape, value: unknown, path: string): Generator<string> {
   if (shape.anyOf) {
-    const intended =
+    const intendedShape =
       shape.anyOf.find(choice => isEmpty(problems(choice, value, path))) ?? intendedChoice(shape.anyOf, value);
-    if (intended) yield* unknownPaths(intended, value, path);
+    if (intendedShape) yield* unknownPaths(intendedShape, value, path);
   } else if (Array.isArray(value) && shape.items) {
     // A list that is too long is refused in any case.
     for (const [index, item] of value.slice(0, shape.maxItems).entries())
       yield* unknownPaths(shape.items, item, `${path}[${index}]`);
   } else if (isObject(value) && shape.properties) {
     for (const [name, inner] of Object.entries(value)) {
-      const known = Object.hasOwn(shape.properties, name) ? shape.properties[name] : undefined;
-      if (known) yield* unknownPaths(known, inner, join(path, name));
+      const fieldShape = Object.hasOwn(shape.properties, name) ? shape.properties[name] : undefined;
+      if (fieldShape) yield* unknownPaths(fieldShape, inner, join(path, name));
       else yield join(path, name);
     }
   }
@@ -139,17 +143,17 @@ function containsIds({ format, anyOf = [], items, properties = {} }: Shape): boo
 function lowercaseIds(shape: Shape, value: unknown): unknown {
   if (!containsIds(shape)) return value;
   if (shape.anyOf) {
-    const intended = shape.anyOf.find(choice => isEmpty(problems(choice, value, '')));
-    return intended ? lowercaseIds(intended, value) : value;
+    const intendedShape = shape.anyOf.find(choice => isEmpty(problems(choice, value, '')));
+    return intendedShape ? lowercaseIds(intendedShape, value) : value;
   }
   if (typeof value === 'string') return value.toLowerCase();
   const { items, properties = {} } = shape;
   if (Array.isArray(value) && items) return value.map(item => lowercaseIds(items, item));
   if (!isObject(value)) return value;
-  const changed = Object.entries(properties).flatMap(([name, subschema]) =>
+  const lowercased = Object.entries(properties).flatMap(([name, subschema]) =>
     Object.hasOwn(value, name) ? [[name, lowercaseIds(subschema, value[name])] as const] : [],
   );
-  return { ...value, ...Object.fromEntries(changed) };
+  return { ...value, ...Object.fromEntries(lowercased) };
 }
 
 /** Whether the value matches the shape. Its members are not checked. */
@@ -183,17 +187,18 @@ function expectation(shape: TSchema | Shape): string {
   if (rest.enum) return (rest.enum.length > 1 ? 'one of ' : '') + rest.enum.map(String).join(', ');
   if (rest.const !== undefined) return JSON.stringify(rest.const);
   if (type === 'boolean') return 'true or false';
-  if (type === 'integer') return `a whole number${span(rest.minimum, rest.maximum)}`;
-  if (type === 'number') return `a number${span(rest.minimum, rest.maximum)}`;
-  if (type === 'array') return `a list${span(rest.minItems, rest.maxItems, ' of')}${rest.maxItems ? ' entries' : ''}`;
+  if (type === 'integer') return `a whole number${rangeText(rest.minimum, rest.maximum)}`;
+  if (type === 'number') return `a number${rangeText(rest.minimum, rest.maximum)}`;
+  if (type === 'array')
+    return `a list${rangeText(rest.minItems, rest.maxItems, ' of')}${rest.maxItems ? ' entries' : ''}`;
   if (type === 'object') return 'an object';
   if (format === 'uuid') return 'a UUID';
   if (format === 'date-time') return 'a time like 2026-09-24T10:15:30.123Z';
   if (pattern) return `a string matching ${pattern}`;
-  return `a string${span(rest.minLength, rest.maxLength, ' of')}${rest.maxLength ? ' characters' : ''}`;
+  return `a string${rangeText(rest.minLength, rest.maxLength, ' of')}${rest.maxLength ? ' characters' : ''}`;
 }
 
-function span(low: number | undefined, upper: number | undefined, unit = ''): string {
+function rangeText(low: number | undefined, upper: number | undefined, unit = ''): string {
   if (low !== undefined && upper === Number.MAX_SAFE_INTEGER) return `${unit} from ${low}`;
   if (low !== undefined && upper !== undefined) return unit ? `${unit} ${low} to ${upper}` : ` from ${low} to ${upper}`;
   if (upper !== undefined) return `${unit} at most ${upper}`;
@@ -204,7 +209,7 @@ function show(value: unknown): string {
   if (Array.isArray(value)) return `a list of ${value.length}`;
   if (isObject(value)) return 'an object';
   const text = JSON.stringify(value) ?? 'undefined';
-  return text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)}…` : text;
+  return text.length > SHOWN_CHARACTERS_MAX ? `${text.slice(0, SHOWN_CHARACTERS_MAX)}…` : text;
 }
 
 function typeOf(value: unknown): string {

@@ -223,9 +223,9 @@ export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Ser
   app.setErrorHandler((error, request, reply) => sendFailure(error, request, reply, tracker));
   const incoming = new IncomingFiles({ folder: parts.incomingDir, clock: parts.clock });
   const cookie = signInCookie(parts.publicUrl ?? `http://${parts.listen.host}:${parts.listen.port}`);
-  const ofConsumer = consumerCookie(parts.publicUrl ?? `http://${parts.listen.host}:${parts.listen.port}`);
+  const cookieOfConsumer = consumerCookie(parts.publicUrl ?? `http://${parts.listen.host}:${parts.listen.port}`);
   const methods = bindOperations(app, {
-    handlers: handlersOf(parts, cookie, ofConsumer),
+    handlers: handlersOf(parts, cookie, cookieOfConsumer),
     callers: parts.identity.callers,
     rates: parts.rates,
     tracker,
@@ -233,7 +233,7 @@ export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Ser
     compat: parts.compat,
     trustedProxies: parts.trustedProxies ?? [],
     cookie,
-    consumerCookie: ofConsumer,
+    consumerCookie: cookieOfConsumer,
     origins: new ApplicationOrigins({
       isOwn: origin => cookie.isOwnOrigin(origin),
       allows: (appId, origin) => parts.consumers.identities.allowsOrigin(appId, origin),
@@ -316,7 +316,7 @@ const handlersOf = (
     signingKeys,
   }: HttpParts,
   cookie: SignInCookie,
-  ofConsumer: ConsumerCookie,
+  cookieOfConsumer: ConsumerCookie,
 ) => ({
   ...sessionHandlers(sessions, offered),
   ...contextHandlers(contexts),
@@ -347,7 +347,7 @@ const handlersOf = (
   ...accountHandlers(people, cookie),
   ...memberHandlers(members),
   ...identityHandlers(consumers),
-  ...consumerHandlers(consumers, consumerParts, ofConsumer),
+  ...consumerHandlers(consumers, consumerParts, cookieOfConsumer),
   ...consumerDataHandlers(consumers, consumerParts),
   ...consumerHandoffHandlers(consumerParts),
   ...signingKeyHandlers(signingKeys),
@@ -401,10 +401,10 @@ function limitRequestTime(request: FastifyRequest, clock: Clock): void {
   const { raw } = request;
   // A request without a body emits no `end`. It is complete, and its response may be a stream that takes hours.
   const expire = (): void => void (raw.complete || raw.socket.destroy());
-  const late = setTimeout(expire, REQUEST_MS).unref();
-  const arrived = (): void => clearTimeout(late);
-  raw.once('end', arrived);
-  raw.once('close', arrived);
+  const timeout = setTimeout(expire, REQUEST_MS).unref();
+  const clearTimer = (): void => clearTimeout(timeout);
+  raw.once('end', clearTimer);
+  raw.once('close', clearTimer);
 }
 
 function sendFailure(error: unknown, request: FastifyRequest, reply: FastifyReply, tracker: RequestTracker): void {
@@ -428,11 +428,11 @@ const pathOf = ({ url }: FastifyRequest): string => url.split('?', 1)[0] ?? url;
 /** Sends the error body also for malformed requests that reach no route. */
 function refuseBrokenRequest(error: NodeJS.ErrnoException, socket: Socket, requestId: string): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
-  const thrown =
+  const refusal =
     error.code === 'HPE_HEADER_OVERFLOW'
       ? fault('headers_too_large', `The request headers are larger than ${HEADER_BYTES_MAX} bytes.`)
       : fault('invalid_request', 'This is not a well-formed HTTP request, or it was not received in time.');
-  const { status, body } = failureOf(thrown, requestId, false);
+  const { status, body } = failureOf(refusal, requestId, false);
   const text = JSON.stringify(body);
   socket.end(
     `HTTP/1.1 ${status} ${body.error}\r\ncontent-type: application/json; charset=utf-8\r\nx-request-id: ${requestId}\r\ncontent-length: ${Buffer.byteLength(text)}\r\nconnection: close\r\n\r\n${text}`,
@@ -441,10 +441,10 @@ function refuseBrokenRequest(error: NodeJS.ErrnoException, socket: Socket, reque
 
 function boundConnections(server: Server, { clock, log }: Pick<HttpParts, 'clock' | 'log'>): void {
   server.maxConnections = CONNECTIONS_MAX;
-  let loggedMs = Number.NEGATIVE_INFINITY;
+  let lastLoggedMs = Number.NEGATIVE_INFINITY;
   server.on('drop', () => {
-    if (clock.monotonicMs() - loggedMs < LOG_EVERY_MS) return;
-    loggedMs = clock.monotonicMs();
+    if (clock.monotonicMs() - lastLoggedMs < LOG_EVERY_MS) return;
+    lastLoggedMs = clock.monotonicMs();
     log.warn('http.connections_full', { max: CONNECTIONS_MAX });
   });
 }
@@ -463,12 +463,12 @@ async function listen(app: FastifyInstance, { host, port }: HttpParts['listen'])
 /** Waits for requests in progress, then destroys every socket, including upgraded ones. */
 async function closeWithin(app: FastifyInstance, sockets: ReadonlySet<Socket>, ms: number): Promise<void> {
   for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy(); // No request was sent on it.
-  const cut = setTimeout(() => {
+  const timeout = setTimeout(() => {
     for (const socket of sockets) socket.destroy();
   }, ms);
   try {
     await app.close();
   } finally {
-    clearTimeout(cut);
+    clearTimeout(timeout);
   }
 }

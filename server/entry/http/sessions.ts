@@ -11,7 +11,7 @@ import { type HttpResponse, jsonResponse } from './http-response.ts';
 import { normaliseCreate, type OfferedChoices } from './normalise-create.ts';
 
 /** The region shown to official clients if the real region has no name that they recognise. */
-const FOREIGN_REGION_DEFAULT = 'us-west-2';
+const COMPAT_REGION_DEFAULT = 'us-west-2';
 
 export const sessionHandlers = (sessions: Sessions, choices: OfferedChoices) => ({
   createSession: async ({
@@ -27,8 +27,8 @@ export const sessionHandlers = (sessions: Sessions, choices: OfferedChoices) => 
       { ...request, warnings: [...warnings, ...request.warnings] },
       options,
     );
-    const reply = createdResponse(created.session, mount, created.warnings);
-    return { ...reply, headers: { ...reply.headers, ...admittedHeaders(created, options) } };
+    const httpResponse = createdResponse(created.session, mount, created.warnings);
+    return { ...httpResponse, headers: { ...httpResponse.headers, ...admittedHeaders(created, options) } };
   },
 
   listSessions: async ({ caller, query, mount }: HandlerInput<'listSessions'>): Promise<HttpResponse> => {
@@ -72,11 +72,11 @@ export const sessionResponseBuilders = (sessions: Sessions, choices: OfferedChoi
       const { caller, body, mount, warnings } = input;
       const session = await sessions.again(caller, id);
       // A run that was interrupted stored no warnings, but the same body leads to the same warnings.
-      const first = storedBody.warnings as readonly Warning[] | undefined;
+      const storedWarnings = storedBody.warnings as readonly Warning[] | undefined;
       return createdResponse(
         session,
         mount,
-        first ?? [...warnings, ...normaliseCreate(body, { ...choices, mount }).warnings],
+        storedWarnings ?? [...warnings, ...normaliseCreate(body, { ...choices, mount }).warnings],
       );
     },
   },
@@ -87,14 +87,14 @@ const createdResponse = (session: SessionView, mount: MountName, warnings: reado
 
 /** Rate limit headers, and the time that the create waited in the queue. */
 export function admittedHeaders({ quota, waitedMs }: CreatedSession, { waitSeconds }: CreateOptions) {
-  const numbers = quota
+  const quotaHeaders = quota
     ? {
         'x-ratelimit-limit': String(quota.limit),
         'x-ratelimit-remaining': String(quota.remaining),
         'x-ratelimit-reset': String(quota.resetSeconds),
       }
     : { 'idempotency-replayed': 'true' };
-  return { ...numbers, ...(waitSeconds === undefined ? {} : { 'x-berth-waited': String(waitedMs) }) };
+  return { ...quotaHeaders, ...(waitSeconds === undefined ? {} : { 'x-berth-waited': String(waitedMs) }) };
 }
 
 /**
@@ -118,7 +118,7 @@ export async function releaseIdempotently(
 /** Returns the session in the form that the mount uses. */
 export function publicView({ regionAsked, ...session }: SessionView, mount: MountName): Session {
   if (mount === 'native' || isOfficialName(session.region)) return session;
-  return { ...session, region: regionAsked ?? FOREIGN_REGION_DEFAULT };
+  return { ...session, region: regionAsked ?? COMPAT_REGION_DEFAULT };
 }
 
 const isOfficialName = (region: string): boolean => COMPAT_REGIONS.some(officialName => officialName === region);

@@ -32,16 +32,16 @@ const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
  * prefix only over https.
  */
 export function signInCookie(publicUrl: string): SignInCookie {
-  const own = new URL(publicUrl);
-  const isSecure = own.protocol === 'https:';
+  const ownUrl = new URL(publicUrl);
+  const isSecure = ownUrl.protocol === 'https:';
   const name = isSecure ? '__Host-berth' : 'berth';
   const attributes = `Path=/; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}`;
   const isOwn = (origin: string | undefined): boolean => {
-    if (origin === own.origin) return true;
+    if (origin === ownUrl.origin) return true;
     // A service on loopback has several names: 127.0.0.1, ::1 and localhost.
-    if (origin === undefined || !isLoopback(own.hostname) || !URL.canParse(origin)) return false;
+    if (origin === undefined || !isLoopback(ownUrl.hostname) || !URL.canParse(origin)) return false;
     const { protocol, hostname, port } = new URL(origin);
-    return protocol === own.protocol && port === own.port && isLoopback(hostname);
+    return protocol === ownUrl.protocol && port === ownUrl.port && isLoopback(hostname);
   };
   return {
     read: ({ cookie = '' }) => {
@@ -52,23 +52,23 @@ export function signInCookie(publicUrl: string): SignInCookie {
       `${name}=${value ?? ''}; ${attributes}; Max-Age=${value === undefined ? 0 : maxAgeSeconds}`,
     assertOwnPage: (method, headers) => {
       if (SAFE_METHODS.has(method)) return;
-      if (isCrossSite(headers) || !isOwn(headers.origin)) throw otherSite(own.origin);
+      if (isCrossSite(headers) || !isOwn(headers.origin)) throw crossSiteFault(ownUrl.origin);
     },
     assertNotCrossSite: headers => {
-      if (isCrossSite(headers)) throw otherSite(own.origin);
+      if (isCrossSite(headers)) throw crossSiteFault(ownUrl.origin);
     },
     assertOwnOrigin: ({ origin }) => {
       if (origin === undefined || isOwn(origin)) return;
-      throw fault('origin_not_allowed', `This request was sent by a page of an origin other than ${own.origin}.`);
+      throw fault('origin_not_allowed', `This request was sent by a page of an origin other than ${ownUrl.origin}.`);
     },
     isOwnOrigin: isOwn,
-    originOf: ({ origin }) => (origin !== undefined && isOwn(origin) ? new URL(origin) : own),
+    originOf: ({ origin }) => (origin !== undefined && isOwn(origin) ? new URL(origin) : ownUrl),
   };
 }
 
 const isCrossSite = (headers: IncomingHttpHeaders): boolean => headers['sec-fetch-site'] === 'cross-site';
 
-const otherSite = (ownOrigin: string): Error =>
+const crossSiteFault = (ownOrigin: string): Error =>
   fault(
     'cross_site_request',
     'This request was sent by a page of another origin, with the cookie of a person who is signed in.',

@@ -10,31 +10,31 @@ import type { SignInCookie } from './sign-in-cookie.ts';
 
 export const signInHandlers = ({ signIn }: Pick<People, 'signIn'>, cookie: SignInCookie) => ({
   setUpAccount: async ({ body, source }: HandlerInput<'setUpAccount'>): Promise<HttpResponse> =>
-    step(await signIn.setUp(body, source), cookie),
+    stepResponse(await signIn.setUp(body, source), cookie),
 
   register: async ({ body, source }: HandlerInput<'register'>): Promise<HttpResponse> =>
-    step(await signIn.register(body, source), cookie),
+    stepResponse(await signIn.register(body, source), cookie),
 
   signInWithPassword: async ({ body, source }: HandlerInput<'signInWithPassword'>): Promise<HttpResponse> =>
-    step(await signIn.withPassword(body, source), cookie),
+    stepResponse(await signIn.withPassword(body, source), cookie),
 
   giveSecondFactor: async ({ body, source }: HandlerInput<'giveSecondFactor'>): Promise<HttpResponse> =>
-    step(await signIn.withSecondFactor(body, source), cookie),
+    stepResponse(await signIn.withSecondFactor(body, source), cookie),
 
   requestEmailCode: async ({ body, source }: HandlerInput<'requestEmailCode'>): Promise<HttpResponse> =>
     jsonResponse(await signIn.requestEmailCode(body, source)),
 
   signInWithEmailCode: async ({ body, source }: HandlerInput<'signInWithEmailCode'>): Promise<HttpResponse> =>
-    step(await signIn.withEmailCode(body, source), cookie),
+    stepResponse(await signIn.withEmailCode(body, source), cookie),
 
   requestPasskeyChallenge: async ({ origin, source }: HandlerInput<'requestPasskeyChallenge'>): Promise<HttpResponse> =>
     jsonResponse(await signIn.requestPasskeyChallenge(origin, source)),
 
   signInWithPasskey: async ({ body, origin, source }: HandlerInput<'signInWithPasskey'>): Promise<HttpResponse> =>
-    step(await signIn.withPasskey(body, origin, source), cookie),
+    stepResponse(await signIn.withPasskey(body, origin, source), cookie),
 });
 
-const step = ({ result, cookie: secret }: SignInStep, cookie: SignInCookie): HttpResponse =>
+const stepResponse = ({ result, cookie: secret }: SignInStep, cookie: SignInCookie): HttpResponse =>
   jsonResponse(result, secret ? cookieHeader(cookie, secret) : {});
 
 export const cookieHeader = (cookie: SignInCookie, secret: Secret | undefined): Record<string, string> => ({

@@ -1,7 +1,7 @@
 // HTTP handlers for credentials of other services.
 import type { StoredCredentials } from '../../domain/stored-credentials/stored-credentials.ts';
 import type { HandlerInput } from './bind.ts';
-import { type HttpResponse, jsonResponse, nothing, tagged } from './http-response.ts';
+import { emptyResponse, type HttpResponse, jsonResponse, responseWithETag } from './http-response.ts';
 
 export type StoredCredentialMethods = Pick<StoredCredentials, 'list' | 'read' | 'write' | 'rollBack' | 'delete'>;
 
@@ -14,7 +14,7 @@ export const storedCredentialHandlers = (credentials: StoredCredentialMethods) =
     jsonResponse(await credentials.list(caller, params.appId, query)),
 
   readStoredCredential: async ({ caller, params }: HandlerInput<'readStoredCredential'>): Promise<HttpResponse> =>
-    tagged(await credentials.read(caller, params.appId, params.id)),
+    responseWithETag(await credentials.read(caller, params.appId, params.id)),
 
   writeStoredCredential: async ({
     caller,
@@ -23,14 +23,14 @@ export const storedCredentialHandlers = (credentials: StoredCredentialMethods) =
     body,
   }: HandlerInput<'writeStoredCredential'>): Promise<HttpResponse> => {
     const { credential, isNew } = await credentials.write(caller, params.appId, params.id, headers['if-match'], body);
-    return { ...tagged(credential), status: isNew ? 201 : 200 };
+    return { ...responseWithETag(credential), status: isNew ? 201 : 200 };
   },
 
   rollBackStoredCredential: async ({
     caller,
     params,
   }: HandlerInput<'rollBackStoredCredential'>): Promise<HttpResponse> =>
-    tagged(await credentials.rollBack(caller, params.appId, params.id)),
+    responseWithETag(await credentials.rollBack(caller, params.appId, params.id)),
 
   deleteStoredCredential: async ({
     caller,
@@ -39,6 +39,6 @@ export const storedCredentialHandlers = (credentials: StoredCredentialMethods) =
     query,
   }: HandlerInput<'deleteStoredCredential'>): Promise<HttpResponse> => {
     await credentials.delete(caller, params.appId, params.id, headers['if-match'], query.force === 'true');
-    return nothing();
+    return emptyResponse();
   },
 });

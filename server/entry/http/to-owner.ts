@@ -40,12 +40,12 @@ export async function passToOwner(
   const kind = OWNER_SUBJECTS[id];
   if (kind === undefined || forwarding.isAlone || forwardedFrom(request.raw)) return;
   const params: Readonly<Record<string, string | undefined>> = Object(request.params);
-  const [owned, named] =
+  const [ownedKind, ownedId] =
     kind === 'link'
       ? downloadOf(linkedObject(params.token ?? ''))
       : ([kind, (kind === 'action' ? params.jobId : params.id) ?? ''] as const);
   const application = caller?.kind === 'agentKey' ? caller.applicationId : undefined;
-  const owner = await forwarding.elsewhere(owned, named, application);
+  const owner = await forwarding.elsewhere(ownedKind, ownedId, application);
   if (owner) await forwarding.pass(owner, request.raw, { requestId: request.id, begin: () => takeReply(reply) });
 }
 
@@ -77,20 +77,20 @@ async function passToNamedOwner(
   const kind = BODY_SUBJECTS[id];
   if (kind === undefined || forwarding.isAlone || forwardedFrom(request.raw)) return false;
   const { sessionId, id: handoffId, input } = Object(request.body);
-  const named = kind === 'handoff' ? handoffId : (sessionId ?? Object(input).sessionId);
-  if (typeof named !== 'string') return false;
+  const subjectId = kind === 'handoff' ? handoffId : (sessionId ?? Object(input).sessionId);
+  if (typeof subjectId !== 'string') return false;
   const application = caller && caller.kind !== 'account' ? caller.applicationId : undefined;
-  const owner = await forwarding.elsewhere(kind, named, application);
+  const owner = await forwarding.elsewhere(kind, subjectId, application);
   if (!owner) return false;
   const body = Buffer.from(JSON.stringify(request.body));
-  const passed = await forwarding.pass(owner, request.raw, {
+  const passOutcome = await forwarding.pass(owner, request.raw, {
     body,
     requestId: request.id,
     begin: () => takeReply(reply),
   });
   // If the other host has not answered, the operation may be one that starts a browser although its input has a field
   // `sessionId`. The request is then placed like any other.
-  return passed === 'answered';
+  return passOutcome === 'answered';
 }
 
 /**
@@ -110,19 +110,19 @@ export async function respondOrPlace<T>(
   if (!PLACED_OPERATIONS.has(id) || forwarding.isAlone) return run();
   if (forwardedFrom(request.raw)) return run().catch(error => throwNotHere(error, reply));
   const region = regionOf(id, request);
-  const asked: PlacedRequest<T> = { forwarding, region, request, reply, run };
-  const first = await askHosts(asked, { waitedMs: 0 });
-  if ('got' in first) return first.got;
+  const placedRequest: PlacedRequest<T> = { forwarding, region, request, reply, run };
+  const firstAdmission = await askHosts(placedRequest, { waitedMs: 0 });
+  if ('got' in firstAdmission) return firstAdmission.got;
   const { waitSeconds } = operation(id).mayWait ? readPreferences(request.headers.prefer) : {};
   const application = caller?.kind === 'agentKey' ? caller.applicationId : undefined;
   if (waitSeconds === undefined || application === undefined) {
-    forwarding.refused(first.refused.why);
-    throw first.error;
+    forwarding.refused(firstAdmission.refused.why);
+    throw firstAdmission.error;
   }
   const outcome = await forwarding.wait<T | undefined>({
-    ...{ application, region: forwarding.regionFor(region), refused: first.refused },
+    ...{ application, region: forwarding.regionFor(region), refused: firstAdmission.refused },
     waitMs: 1000 * waitSeconds,
-    attempt: ticket => askHosts(asked, ticket),
+    attempt: ticket => askHosts(placedRequest, ticket),
     signal: callerConnection(reply.raw).gone,
   });
   if ('got' in outcome) return outcome.got;
@@ -147,24 +147,24 @@ type Admission<T> = { readonly got: T | undefined } | { readonly refused: Refusa
  */
 async function askHosts<T>(placement: PlacedRequest<T>, ticket: LineTicket): Promise<Admission<T>> {
   const { forwarding, region, request, reply } = placement;
-  const tried = new Set<HostId>();
-  let last: Admission<T> | undefined;
+  const triedHosts = new Set<HostId>();
+  let lastAdmission: Admission<T> | undefined;
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
-    const host = forwarding.place(region, tried);
+    const host = forwarding.place(region, triedHosts);
     if (host === undefined) break;
-    tried.add(host === 'here' ? forwarding.host : host.id);
-    if (host === 'here') last = await runHere(placement, ticket);
+    triedHosts.add(host === 'here' ? forwarding.host : host.id);
+    if (host === 'here') lastAdmission = await runHere(placement, ticket);
     else {
       const body = bodyOf(request);
       const options = { body, requestId: request.id, begin: () => takeReply(reply), ticket };
-      const passed = await forwarding.pass(host, request.raw, options);
-      if (passed === 'answered') return { got: undefined };
-      if (passed === 'unreached') continue;
-      last = { ...passed, error: refusalError(passed.refused) };
+      const passOutcome = await forwarding.pass(host, request.raw, options);
+      if (passOutcome === 'answered') return { got: undefined };
+      if (passOutcome === 'unreached') continue;
+      lastAdmission = { ...passOutcome, error: refusalError(passOutcome.refused) };
     }
-    if ('got' in last || last.refused.why !== 'host') return last;
+    if ('got' in lastAdmission || lastAdmission.refused.why !== 'host') return lastAdmission;
   }
-  return last ?? runHere(placement, ticket);
+  return lastAdmission ?? runHere(placement, ticket);
 }
 
 /** A request without a body has no content type either, so it is passed on without a body. */
@@ -210,8 +210,8 @@ export async function routeMcpCall<T>(
   const place = mcpPlace(request.body);
   if (place === 'placed') return placeMcpCall(request, reply, caller, parts, run);
   if (place === 'here' || forwardedFrom(request.raw)) return run();
-  const only = place === 'only_session' ? await onlySession(caller) : undefined;
-  const { kind, id } = place === 'only_session' ? { kind: 'session' as const, id: only ?? '' } : place;
+  const onlySessionId = place === 'only_session' ? await onlySession(caller) : undefined;
+  const { kind, id } = place === 'only_session' ? { kind: 'session' as const, id: onlySessionId ?? '' } : place;
   const owner = await forwarding.elsewhere(kind, id, caller.applicationId);
   // An Action without a session may open a browser.
   if (!owner) return kind === 'action' ? respondOrPlace('callMcp', request, reply, caller, parts, run) : run();

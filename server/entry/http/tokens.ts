@@ -1,7 +1,7 @@
 // HTTP handlers for personal access tokens.
 import type { IdentityMethods } from '../../domain/identity/identity.ts';
 import type { HandlerInput } from './bind.ts';
-import { type HttpResponse, jsonResponse, nothing } from './http-response.ts';
+import { emptyResponse, type HttpResponse, jsonResponse } from './http-response.ts';
 
 export const tokenHandlers = (tokens: IdentityMethods['tokens']) => ({
   listTokens: async ({ caller, query }: HandlerInput<'listTokens'>): Promise<HttpResponse> =>
@@ -15,11 +15,11 @@ export const tokenHandlers = (tokens: IdentityMethods['tokens']) => ({
 
   revokeSentToken: async ({ body, source }: HandlerInput<'revokeSentToken'>): Promise<HttpResponse> => {
     await tokens.revokeSent(body.token, source);
-    return nothing();
+    return emptyResponse();
   },
 
   revokeToken: async ({ caller, params }: HandlerInput<'revokeToken'>): Promise<HttpResponse> => {
     await tokens.revoke(caller, params.id);
-    return nothing();
+    return emptyResponse();
   },
 });

@@ -2,7 +2,7 @@
 import { CATALOG } from '../../domain/topups/catalog.ts';
 import type { TopUps } from '../../domain/topups/topups.ts';
 import type { HandlerInput } from './bind.ts';
-import { cached } from './config.ts';
+import { cacheableResponse } from './config.ts';
 import { type HttpResponse, jsonResponse } from './http-response.ts';
 
 export type TopUpMethods = Pick<TopUps, 'quote' | 'open' | 'list' | 'read' | 'cancel' | 'replaceAuto'>;
@@ -27,5 +27,5 @@ export const topUpHandlers = (topUps: TopUpMethods) => ({
     jsonResponse(await topUps.replaceAuto(caller, body)),
 
   readCatalog: async ({ headers }: HandlerInput<'readCatalog'>): Promise<HttpResponse> =>
-    cached(CATALOG, headers['if-none-match']),
+    cacheableResponse(CATALOG, headers['if-none-match']),
 });

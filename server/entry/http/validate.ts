@@ -14,10 +14,10 @@ setFormat('date-time', text => IsDateTime(text) && !Number.isNaN(Date.parse(text
  * are hundreds of schemas, and compiling them took a third of the start time of a server.
  */
 export function validatorOf(schema: TSchema): (value: unknown) => Issue[] {
-  let compiled: Validator | undefined;
+  let validator: Validator | undefined;
   return value => {
-    compiled ??= Compile(schema);
-    if (compiled.Check(value)) return [];
+    validator ??= Compile(schema);
+    if (validator.Check(value)) return [];
     const issues = explain(schema, value);
     return issues.length > 0
       ? issues

@@ -54,13 +54,13 @@ export class WebFiles {
   }
 
   /** Sends a file. With `immutable`, browsers may cache it forever, because its name contains its digest. */
-  send(path: string, request: FastifyRequest, reply: FastifyReply, immutable: boolean): FastifyReply {
+  send(path: string, request: FastifyRequest, reply: FastifyReply, isImmutable: boolean): FastifyReply {
     const file = this.#file(path);
     if (!file) throw new Error(`${path} is not one of the built files`);
     reply.headers({
       etag: file.etag,
       vary: 'accept-encoding',
-      'cache-control': immutable ? 'public, max-age=31536000, immutable' : 'no-cache',
+      'cache-control': isImmutable ? 'public, max-age=31536000, immutable' : 'no-cache',
     });
     if (request.headers['if-none-match'] === file.etag) return reply.code(304).send();
     const { bytes, encoding } = encodedFor(file, request.headers['accept-encoding'] ?? '');
@@ -69,13 +69,13 @@ export class WebFiles {
   }
 
   #file(path: string): WebFile | undefined {
-    const known = this.#files.get(path);
+    const cachedFile = this.#files.get(path);
     const type = typeOf(path);
-    if (known || type === undefined || !this.#names.has(path)) return known;
-    const read = (name: string): Buffer | undefined =>
+    if (cachedFile || type === undefined || !this.#names.has(path)) return cachedFile;
+    const readIfPresent = (name: string): Buffer | undefined =>
       this.#names.has(name) ? readFileSync(join(this.#root, name)) : undefined;
     const plain = readFileSync(join(this.#root, path));
-    const [br, gzip] = [read(`${path}.br`), read(`${path}.gz`)];
+    const [br, gzip] = [readIfPresent(`${path}.br`), readIfPresent(`${path}.gz`)];
     const etag = `"${createHash('sha256').update(plain).digest('base64url').slice(0, 22)}"`;
     const file = { type, etag, plain, ...(br ? { br } : {}), ...(gzip ? { gzip } : {}) };
     this.#files.set(path, file);

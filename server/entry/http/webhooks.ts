@@ -1,7 +1,7 @@
 // HTTP handlers for webhooks.
 import type { Webhooks } from '../../domain/webhooks/webhooks.ts';
 import type { HandlerInput } from './bind.ts';
-import { type HttpResponse, jsonResponse, nothing, tagged } from './http-response.ts';
+import { emptyResponse, type HttpResponse, jsonResponse, responseWithETag } from './http-response.ts';
 
 export type WebhookMethods = Pick<
   Webhooks,
@@ -13,21 +13,21 @@ export const webhookHandlers = (webhooks: WebhookMethods) => ({
     jsonResponse(await webhooks.list(caller, params.appId, query)),
 
   createWebhook: async ({ caller, params, body }: HandlerInput<'createWebhook'>): Promise<HttpResponse> =>
-    tagged(await webhooks.create(caller, params.appId, body)),
+    responseWithETag(await webhooks.create(caller, params.appId, body)),
 
   readWebhook: async ({ caller, params }: HandlerInput<'readWebhook'>): Promise<HttpResponse> =>
-    tagged(await webhooks.read(caller, params.appId, params.webhookId)),
+    responseWithETag(await webhooks.read(caller, params.appId, params.webhookId)),
 
   changeWebhook: async ({ caller, params, headers, body }: HandlerInput<'changeWebhook'>): Promise<HttpResponse> =>
-    tagged(await webhooks.change(caller, params.appId, params.webhookId, headers['if-match'], body)),
+    responseWithETag(await webhooks.change(caller, params.appId, params.webhookId, headers['if-match'], body)),
 
   deleteWebhook: async ({ caller, params }: HandlerInput<'deleteWebhook'>): Promise<HttpResponse> => {
     await webhooks.remove(caller, params.appId, params.webhookId);
-    return nothing();
+    return emptyResponse();
   },
 
   rotateWebhookKey: async ({ caller, params }: HandlerInput<'rotateWebhookKey'>): Promise<HttpResponse> =>
-    tagged(await webhooks.rotateKey(caller, params.appId, params.webhookId)),
+    responseWithETag(await webhooks.rotateKey(caller, params.appId, params.webhookId)),
 
   testWebhook: async ({ caller, params }: HandlerInput<'testWebhook'>): Promise<HttpResponse> =>
     jsonResponse(await webhooks.test(caller, params.appId, params.webhookId)),

@@ -12,16 +12,16 @@ export interface ShownFrame {
  * Encoded messages by JPEG buffer. Each buffer shows one page at one moment. Entries are garbage-collected with the
  * buffer.
  */
-const encoded = new WeakMap<Buffer, Buffer>();
+const messageByJpeg = new WeakMap<Buffer, Buffer>();
 
 export function frameMessage(page: string, { jpeg, width, height }: ShownFrame): Buffer {
-  const known = encoded.get(jpeg);
-  if (known) return known;
+  const knownMessage = messageByJpeg.get(jpeg);
+  if (knownMessage) return knownMessage;
   const head: FrameHead = { page, width, height };
   const text = Buffer.from(JSON.stringify(head));
   const length = Buffer.alloc(2);
   length.writeUInt16BE(text.length);
   const message = Buffer.concat([length, text, jpeg]);
-  encoded.set(jpeg, message);
+  messageByJpeg.set(jpeg, message);
   return message;
 }

@@ -20,7 +20,7 @@ const MESSAGE_BYTES_MAX = 4 * 1024 ** 2;
 const VIEWERS_MAX = 100;
 const SOCKET_PATH = /^\/v1\/browsers\/live\/([0-9a-f-]{36})\/socket$/;
 const SESSION_ENDED = 'the session has ended';
-const HOLDER = /^[0-9a-f-]{36}$/;
+const HOLDER_ID = /^[0-9a-f-]{36}$/;
 
 export interface LiveEntryParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly live: LiveView;
@@ -32,7 +32,7 @@ type ResolvedAddress = Awaited<ReturnType<LiveView['resolve']>>;
 
 export class LiveEntry {
   readonly #parts: LiveEntryParts;
-  readonly #viewers = new Map<LiveSession, number>();
+  readonly #viewerCounts = new Map<LiveSession, number>();
   readonly #sockets = new WebSocketServer({
     noServer: true,
     maxPayload: MESSAGE_BYTES_MAX,
@@ -58,30 +58,35 @@ export class LiveEntry {
       if (await live.isOver(token, id)) return undefined;
       throw error;
     });
-    if (!resolved) return this.#sayEnded(request, connection, head);
+    if (!resolved) return this.#sendSessionEnded(request, connection, head);
     const { claims, ...session } = resolved;
-    if ((this.#viewers.get(session.live) ?? 0) >= VIEWERS_MAX)
+    if ((this.#viewerCounts.get(session.live) ?? 0) >= VIEWERS_MAX)
       throw fault('client_limit', `Session ${id} already has ${VIEWERS_MAX} viewers, which is the limit.`, {
         advice: 'Close one of the live views.',
         details: { limit: VIEWERS_MAX, used: VIEWERS_MAX },
       });
-    const narrowed = url.searchParams.get('readOnly') === 'true' ? { ...claims, right: 'view' as const } : claims;
+    const allowedClaims = url.searchParams.get('readOnly') === 'true' ? { ...claims, right: 'view' as const } : claims;
     const page = claims.page ?? url.searchParams.get('page') ?? undefined;
     const holder = url.searchParams.get('holder') ?? '';
     this.#sockets.handleUpgrade(request, connection, head, socket => {
-      const seen = { ...narrowed, ...(page === undefined ? {} : { page }) };
-      const offers = (frame: string): boolean => claims.page === undefined || claims.page === frame;
-      void this.#attach(socket, connection, session, seen, offers, HOLDER.test(holder) ? holder : undefined).catch(
-        error => {
-          this.#parts.log.warn('live.failed', { sessionId: id, reason: reason(error) });
-          socket.close(1011, 'the browser could not be reached');
-        },
-      );
+      const viewerClaims = { ...allowedClaims, ...(page === undefined ? {} : { page }) };
+      const isOffered = (frame: string): boolean => claims.page === undefined || claims.page === frame;
+      void this.#attach(
+        socket,
+        connection,
+        session,
+        viewerClaims,
+        isOffered,
+        HOLDER_ID.test(holder) ? holder : undefined,
+      ).catch(error => {
+        this.#parts.log.warn('live.failed', { sessionId: id, reason: reason(error) });
+        socket.close(1011, 'the browser could not be reached');
+      });
     });
   }
 
   /** The page cannot see the status with which an upgrade is refused, and would try again for ever. */
-  #sayEnded(request: IncomingMessage, connection: Duplex, head: Buffer): void {
+  #sendSessionEnded(request: IncomingMessage, connection: Duplex, head: Buffer): void {
     this.#sockets.handleUpgrade(request, connection, head, socket => {
       socket.on('error', error => this.#parts.log.debug('live.socket_error', { reason: reason(error) }));
       socket.send(JSON.stringify({ type: 'ended', why: SESSION_ENDED } satisfies ServerMessage));
@@ -94,19 +99,19 @@ export class LiveEntry {
     connection: Duplex,
     { live, lease }: Omit<ResolvedAddress, 'claims'>,
     claims: ResolvedAddress['claims'],
-    offers: (frame: string) => boolean,
+    isOffered: (frame: string) => boolean,
     holder: string | undefined,
   ): Promise<void> {
     const { clock, log } = this.#parts;
-    this.#viewers.set(live, (this.#viewers.get(live) ?? 0) + 1);
-    const shared = this.#parts.live.view(live);
-    const late = callAt(clock, claims.expiresAt, () => viewer.end('the address has expired'));
+    this.#viewerCounts.set(live, (this.#viewerCounts.get(live) ?? 0) + 1);
+    const sharedView = this.#parts.live.view(live);
+    const expiry = callAt(clock, claims.expiresAt, () => viewer.end('the address has expired'));
     const owner = { application: live.applicationId, session: live.id };
     const waiting = this.#parts.waiting.watch(owner, {
       bytes: () => connection.writableLength,
       close: () => viewer.tooSlow(),
     });
-    const viewer = new Viewer({ socket, claims, holder, viewing: shared.viewing, lease, waiting, clock, log });
+    const viewer = new Viewer({ socket, claims, holder, viewing: sharedView.viewing, lease, waiting, clock, log });
     connection.on('drain', () => waiting.note());
     const { keyId } = claims;
     const subscriptions = [
@@ -120,7 +125,7 @@ export class LiveEntry {
       ...(claims.lease ? [lease.attached()] : []),
       this.#parts.live.onRevoked(live.id, () => viewer.end('the address was revoked')),
       this.#parts.live.onOffer(live.id, offer => {
-        if (claims.right === 'control' && offers(offer.frame)) viewer.offer(offer);
+        if (claims.right === 'control' && isOffered(offer.frame)) viewer.offer(offer);
       }),
       this.#parts.live.onLeave(live.id, hasSessionEnded =>
         hasSessionEnded ? viewer.end(SESSION_ENDED) : viewer.handOver(),
@@ -128,17 +133,17 @@ export class LiveEntry {
     ];
     try {
       log.info('live.came', { sessionId: live.id, right: claims.right });
-      await shared.viewing.open();
+      await sharedView.viewing.open();
       viewer.begin();
       await viewer.gone;
     } finally {
-      late.close();
+      expiry.close();
       waiting.close();
       for (const one of subscriptions) void one.close();
-      await shared.close();
-      const left = (this.#viewers.get(live) ?? 1) - 1;
-      if (left > 0) this.#viewers.set(live, left);
-      else this.#viewers.delete(live);
+      await sharedView.close();
+      const remainingViewers = (this.#viewerCounts.get(live) ?? 1) - 1;
+      if (remainingViewers > 0) this.#viewerCounts.set(live, remainingViewers);
+      else this.#viewerCounts.delete(live);
       log.info('live.left', { sessionId: live.id });
     }
   }

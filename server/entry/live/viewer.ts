@@ -32,7 +32,7 @@ const CLOSE_MS = 2_000;
 /** The maximum size of unread text messages. A viewer that exceeds it is disconnected. */
 const UNREAD_BYTES_MAX = 4 * 1024 ** 2;
 const UPLOADS = '/tmp/.uploads/';
-const UNKNOWN =
+const UNKNOWN_PAGE_TEXT =
   'Too many pages are open for all of them to be recorded. It is not known what must be hidden on this page, so only the viewer in control sees it.';
 /**
  * Sent to viewers without control: what a page asks may repeat what was typed, so only the viewer in control is asked.
@@ -56,16 +56,16 @@ export class Viewer {
   readonly #closing = new AbortController();
   readonly #closeables: Closeable[] = [];
   readonly gone: Promise<void>;
-  #watching: { readonly page: string; readonly frames: Closeable } | undefined;
+  #pageWatch: { readonly page: string; readonly frames: Closeable } | undefined;
   #waitingFrame: LiveFrame | undefined;
   /** The frame that was sent last, and whether it was sent without masks. */
-  #lastSent: { readonly liveFrame: LiveFrame; readonly unmasked: boolean } | undefined;
-  #frameInFlight = false;
+  #lastSentFrame: { readonly liveFrame: LiveFrame; readonly unmasked: boolean } | undefined;
+  #isFrameInFlight = false;
   #control: Control | undefined;
-  #isTaking = false;
+  #isTakingControl = false;
   /** The opener of each page that was shown because the controlled page opened it, by page id. */
   readonly #openers = new Map<string, string>();
-  readonly #icons = new Set<string>();
+  readonly #sentIcons = new Set<string>();
   #lastByteMs: number;
   readonly #work: Work;
 
@@ -90,7 +90,7 @@ export class Viewer {
       viewing.onOpened(opened => this.#onPageOpened(opened)),
       lease.onChange(() => this.#leaseChanged()),
       lease.onSettling(async () => {
-        if (this.#control && this.#watching) await viewing.page(this.#watching.page)?.inputSent();
+        if (this.#control && this.#pageWatch) await viewing.page(this.#pageWatch.page)?.inputSent();
       }),
     );
     const { right, keyId } = claims;
@@ -121,11 +121,11 @@ export class Viewer {
   }
 
   /** Closes the socket, even if the viewer's page does not answer the close frame. */
-  #close(code: number, why: string): void {
+  #close(code: number, closeReason: string): void {
     const { socket } = this.#parts;
-    socket.close(code, why);
-    const late = setTimeout(() => socket.terminate(), CLOSE_MS);
-    socket.once('close', () => clearTimeout(late));
+    socket.close(code, closeReason);
+    const timeout = setTimeout(() => socket.terminate(), CLOSE_MS);
+    socket.once('close', () => clearTimeout(timeout));
   }
 
   get #isOpen(): boolean {
@@ -160,7 +160,7 @@ export class Viewer {
       case 'watch':
         return this.#watch(message.page);
       case 'drawn':
-        this.#frameInFlight = false;
+        this.#isFrameInFlight = false;
         return this.#sendFrame();
       case 'take':
         return void this.#takeControl().catch(this.#onFailed);
@@ -176,34 +176,35 @@ export class Viewer {
   #watch(id: string | undefined): void {
     const { claims, viewing } = this.#parts;
     if (id === undefined || (claims.page !== undefined && id !== claims.page)) return;
-    if (this.#watching?.page === id) return;
+    if (this.#pageWatch?.page === id) return;
     const hasControl = this.#control !== undefined;
     this.#stopWatching();
     const frames = viewing.watch(id, liveFrame => this.#onFrame(id, liveFrame));
     if (!frames) return;
-    this.#watching = { page: id, frames };
+    this.#pageWatch = { page: id, frames };
     this.#sendFrame(); // a picture may have arrived before #watching was set
     if (hasControl) viewing.page(id)?.setControlled(true);
     this.#sendPage(id);
   }
 
   #stopWatching(): void {
-    if (!this.#watching) return;
-    if (this.#control) this.#parts.viewing.page(this.#watching.page)?.setControlled(false);
-    void this.#watching.frames.close();
-    this.#watching = undefined;
+    if (!this.#pageWatch) return;
+    if (this.#control) this.#parts.viewing.page(this.#pageWatch.page)?.setControlled(false);
+    void this.#pageWatch.frames.close();
+    this.#pageWatch = undefined;
     this.#waitingFrame = undefined;
-    this.#lastSent = undefined;
+    this.#lastSentFrame = undefined;
   }
 
   /** Shows a page that the controlled page opened, because a sign-in popup is used at once and closes by itself. */
   #onPageOpened({ page, openerId }: OpenedPage): void {
-    const from = this.#watching?.page;
-    if (!this.#mayDrive || from === undefined || openerId !== from || this.#parts.claims.page !== undefined) return;
-    this.#openers.set(page, from);
+    const openerPage = this.#pageWatch?.page;
+    if (!this.#mayDrive || openerPage === undefined || openerId !== openerPage || this.#parts.claims.page !== undefined)
+      return;
+    this.#openers.set(page, openerPage);
     this.#watch(page);
     this.#parts.viewing.page(page)?.toFront();
-    this.#send({ type: 'opened', page, from });
+    this.#send({ type: 'opened', page, from: openerPage });
   }
 
   async #newTab(): Promise<void> {
@@ -212,13 +213,13 @@ export class Viewer {
     if (page === undefined || claims.page !== undefined) return;
     const tryShow = (): boolean => {
       if (this.#mayDrive) this.#watch(page);
-      return this.#watching?.page === page;
+      return this.#pageWatch?.page === page;
     };
     if (tryShow()) return;
-    const waiting = viewing.onOpened(opened => {
-      if (opened.page === page && tryShow()) void waiting.close();
+    const openedListener = viewing.onOpened(opened => {
+      if (opened.page === page && tryShow()) void openedListener.close();
     });
-    this.#closeables.push(waiting);
+    this.#closeables.push(openedListener);
   }
 
   /**
@@ -244,7 +245,7 @@ export class Viewer {
   }
 
   #onFrame(page: string, liveFrame: LiveFrame): void {
-    if (this.#watching && this.#watching.page !== page) return;
+    if (this.#pageWatch && this.#pageWatch.page !== page) return;
     this.#waitingFrame = liveFrame;
     this.#sendFrame();
   }
@@ -252,14 +253,14 @@ export class Viewer {
   #sendFrame(): void {
     const liveFrame = this.#waitingFrame;
     const { socket } = this.#parts;
-    if (!liveFrame || !this.#watching || this.#frameInFlight || socket.readyState !== socket.OPEN) return;
+    if (!liveFrame || !this.#pageWatch || this.#isFrameInFlight || socket.readyState !== socket.OPEN) return;
     this.#waitingFrame = undefined;
-    this.#frameInFlight = true;
+    this.#isFrameInFlight = true;
     const unmasked = this.#seesUnmasked(liveFrame);
-    if (liveFrame.isUnknown && !unmasked && !this.#lastSent) this.#refuse('watch', UNKNOWN);
-    this.#lastSent = { liveFrame, unmasked };
+    if (liveFrame.isUnknown && !unmasked && !this.#lastSentFrame) this.#refuse('watch', UNKNOWN_PAGE_TEXT);
+    this.#lastSentFrame = { liveFrame, unmasked };
     const shown = unmasked ? { ...liveFrame, jpeg: liveFrame.unmasked } : liveFrame;
-    socket.send(frameMessage(this.#watching.page, shown), { binary: true });
+    socket.send(frameMessage(this.#pageWatch.page, shown), { binary: true });
     this.#parts.waiting.note();
   }
 
@@ -273,14 +274,14 @@ export class Viewer {
 
   /** Called when control has changed. The last frame is sent again, with or without masks. */
   #resendLastFrame(): void {
-    const sent = this.#lastSent;
+    const lastFrame = this.#lastSentFrame;
     if (
-      !sent ||
-      sent.unmasked === this.#seesUnmasked(sent.liveFrame) ||
-      sent.liveFrame.jpeg === sent.liveFrame.unmasked
+      !lastFrame ||
+      lastFrame.unmasked === this.#seesUnmasked(lastFrame.liveFrame) ||
+      lastFrame.liveFrame.jpeg === lastFrame.liveFrame.unmasked
     )
       return;
-    this.#waitingFrame ??= sent.liveFrame;
+    this.#waitingFrame ??= lastFrame.liveFrame;
     this.#sendFrame();
   }
 
@@ -294,20 +295,20 @@ export class Viewer {
     const { lease, viewing, claims } = this.#parts;
     if (claims.right !== 'control')
       return this.#refuse('take', 'This link is view-only. It does not allow taking control.');
-    if (this.#isTaking || (this.#control && lease.isFresh(this.#control.fence))) return;
-    this.#isTaking = true;
+    if (this.#isTakingControl || (this.#control && lease.isFresh(this.#control.fence))) return;
+    this.#isTakingControl = true;
     const control = claims.lease ? this.#leasedControl : await lease.take(this.#holder).catch(() => undefined);
-    this.#isTaking = false;
+    this.#isTakingControl = false;
     if (!control) return this.#refuse('take', this.#refusalReason);
     if (this.#closing.signal.aborted) return;
     this.#control = control;
     this.#resendLastFrame();
-    const page = this.#watching && viewing.page(this.#watching.page);
+    const page = this.#pageWatch && viewing.page(this.#pageWatch.page);
     page?.setControlled(true);
     page?.toFront();
     this.#sendControl();
     if (control.masks) this.#sendTabs();
-    if (this.#watching) this.#sendPage(this.#watching.page);
+    if (this.#pageWatch) this.#sendPage(this.#pageWatch.page);
   }
 
   /**
@@ -346,7 +347,7 @@ export class Viewer {
   #dropControl(): void {
     this.#control = undefined;
     this.#resendLastFrame();
-    if (this.#watching) this.#parts.viewing.page(this.#watching.page)?.setControlled(false);
+    if (this.#pageWatch) this.#parts.viewing.page(this.#pageWatch.page)?.setControlled(false);
   }
 
   async #renew(): Promise<void> {
@@ -424,12 +425,12 @@ export class Viewer {
   #onPageChanged(page: string | undefined): void {
     const { viewing } = this.#parts;
     if (page !== undefined) {
-      if (page === this.#watching?.page) this.#sendPage(page);
+      if (page === this.#pageWatch?.page) this.#sendPage(page);
       return this.#sendTabs();
     }
     this.#sendTabs();
-    const there = this.#watching && viewing.page(this.#watching.page) !== undefined;
-    if (!there) this.#leaveClosedPage(this.#watching?.page);
+    const isStillOpen = this.#pageWatch && viewing.page(this.#pageWatch.page) !== undefined;
+    if (!isStillOpen) this.#leaveClosedPage(this.#pageWatch?.page);
   }
 
   #sendTabs(): void {
@@ -448,9 +449,9 @@ export class Viewer {
 
   #sendIcon(tab: TabState): void {
     const url = tab.faviconUrl;
-    const data = this.#icons.has(url) ? undefined : this.#parts.viewing.iconOf(tab);
+    const data = this.#sentIcons.has(url) ? undefined : this.#parts.viewing.iconOf(tab);
     if (data === undefined) return;
-    this.#icons.add(url);
+    this.#sentIcons.add(url);
     this.#send({ type: 'icon', url, data });
   }
 
@@ -458,8 +459,8 @@ export class Viewer {
     const page = this.#parts.viewing.page(id);
     if (!page) return;
     const { visible: _, dialog, select, files, ...state } = page.state;
-    const asks = this.#mayDrive ? { dialog: dialog && this.#dialogOf(dialog), select, files } : NO_QUESTIONS;
-    this.#send({ type: 'page', page: id, ...state, ...asks });
+    const questions = this.#mayDrive ? { dialog: dialog && this.#dialogOf(dialog), select, files } : NO_QUESTIONS;
+    this.#send({ type: 'page', page: id, ...state, ...questions });
   }
 
   /**
@@ -473,8 +474,8 @@ export class Viewer {
   #sendControl(): void {
     const { control } = this.#parts.lease;
     if (this.#control && control?.fence !== this.#control.fence) this.#dropControl();
-    const who = !control ? 'agent' : this.#control ? 'you' : 'other';
-    this.#send({ type: 'control', who, fence: this.#control?.fence ?? 0 });
+    const controller = !control ? 'agent' : this.#control ? 'you' : 'other';
+    this.#send({ type: 'control', who: controller, fence: this.#control?.fence ?? 0 });
   }
 
   async #sendCursor(page: ViewedPage, x: number, y: number): Promise<void> {
@@ -482,8 +483,8 @@ export class Viewer {
     if (cursor !== undefined) this.#send({ type: 'cursor', cursor });
   }
 
-  #refuse(what: string, why: string): void {
-    this.#send({ type: 'refused', what, why });
+  #refuse(refusedAction: string, explanation: string): void {
+    this.#send({ type: 'refused', what: refusedAction, why: explanation });
   }
 
   #send(message: ServerMessage): void {

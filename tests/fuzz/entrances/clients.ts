@@ -4,7 +4,7 @@ import type { DebugUrls } from '../../../contract/live.ts';
 import { clientPolicy } from '../../../server/entry/cdp/policy.ts';
 import { CdpClient } from '../../harness/cdp.ts';
 import type { CreatedSession } from '../../harness/server.ts';
-import { soon } from '../../harness/until.ts';
+import { withTimeLimit } from '../../harness/until.ts';
 import type { Hostile } from '../hostile.ts';
 import { COMMANDS, hostileParams, type Method } from '../protocol.ts';
 import { type Fixture, withSession } from '../world.ts';
@@ -42,14 +42,14 @@ export async function attackFromClients(world: Fixture, hostile: Hostile, count:
         world.notes.note(String(message));
         client.say(message);
       }
-      await soon('an answer', client.ask('Browser.getVersion'), RESPONSE_MS).catch(() => {});
+      await withTimeLimit('an answer', client.ask('Browser.getVersion'), RESPONSE_MS).catch(() => {});
       client.cut();
     }
   });
 }
 
 const attached = (client: CdpClient): Promise<string | undefined> =>
-  soon('the page', client.attachToPage(), RESPONSE_MS).catch(() => undefined);
+  withTimeLimit('the page', client.attachToPage(), RESPONSE_MS).catch(() => undefined);
 
 async function socketsOf({ server }: Fixture, session: CreatedSession): Promise<string[]> {
   const { body } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${session.id}/debug`);

@@ -1,6 +1,6 @@
 // A hostile page: console output, navigations, requests, dialogs, downloads and workers.
 import { CdpClient } from '../../harness/cdp.ts';
-import { soon } from '../../harness/until.ts';
+import { withTimeLimit } from '../../harness/until.ts';
 import type { Hostile } from '../hostile.ts';
 import { hostileResponse } from '../hostile-web.ts';
 import { type Fixture, withSession } from '../world.ts';
@@ -25,7 +25,7 @@ export async function attackFromPages(world: Fixture, hostile: Hostile, count: n
         : (['Page.navigate', { url: world.web.serve(hostileResponse(hostile)) }] as const);
       world.notes.note(`${method} ${expression ?? ''}`);
       // The page may hang or be closed. The next action follows in any case.
-      await soon(method, client.ask(method, params, page), RESPONSE_MS).catch(() => {});
+      await withTimeLimit(method, client.ask(method, params, page), RESPONSE_MS).catch(() => {});
       if (!expression && hostile.chance(3)) await client.ask('Page.navigate', { url: `${world.pages.a}/` }, page);
     }
     client.cut();

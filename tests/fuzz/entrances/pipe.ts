@@ -1,7 +1,7 @@
 // A hostile browser: the messages that it writes to the pipe are changed, and unexpected events and responses are
 // inserted on channels that appeared in earlier messages.
 import { CdpClient, readIfMessage } from '../../harness/cdp.ts';
-import { soon } from '../../harness/until.ts';
+import { withTimeLimit } from '../../harness/until.ts';
 import type { Hostile } from '../hostile.ts';
 import { EVENTS, hostileParams } from '../protocol.ts';
 import { type Fixture, releaseAll } from '../world.ts';
@@ -31,7 +31,7 @@ export async function attackFromBrowser(world: Fixture, hostile: Hostile, count:
     const { connectUrl } = made.body;
     if (!connectUrl) return;
     const client = await CdpClient.connect(connectUrl, {}, readIfMessage).catch(() => undefined);
-    const page = client && (await soon('the page', client.attachToPage(), DEED_MS).catch(() => undefined));
+    const page = client && (await withTimeLimit('the page', client.attachToPage(), DEED_MS).catch(() => undefined));
     hostility = 8;
     for (let n = 0; n < count; n++) {
       const message = Buffer.from(event([...channels], hostile));
@@ -39,7 +39,7 @@ export async function attackFromBrowser(world: Fixture, hostile: Hostile, count:
       line.say(hostile.chance(12) ? withoutNul(hostile.broken(String(message))) : message);
       if (n % 10 !== 0 || !client?.isOpen) continue;
       const url = `${world.pages.a}/${hostile.pick(['', 'next', 'popups', 'socket', 'download'])}`;
-      await soon('a page', client.ask('Page.navigate', { url }, page), DEED_MS).catch(() => {});
+      await withTimeLimit('a page', client.ask('Page.navigate', { url }, page), DEED_MS).catch(() => {});
     }
     client?.cut();
     await releaseAll(world);

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import type { TSchema } from 'typebox';
 import { OPERATION_IDS, type OperationId, operation } from '../../../contract/operations.ts';
-import { soon } from '../../harness/until.ts';
+import { withTimeLimit } from '../../harness/until.ts';
 import type { Hostile } from '../hostile.ts';
 import { plausibleBy, withOneHostile } from '../schemas.ts';
 import { type Fixture, withSession } from '../world.ts';
@@ -157,7 +157,7 @@ function exchange(port: string, bytes: Buffer): Promise<string> {
     socket.once('close', () => resolve());
   });
   socket.write(bytes);
-  return soon('an answer', over, RESPONSE_MS)
+  return withTimeLimit('an answer', over, RESPONSE_MS)
     .catch(() => {})
     .then(() => {
       socket.destroy();

@@ -1,7 +1,7 @@
 // Why a call failed, and whether it may have had an effect. The texts are for callers of the API, so they name a rule
 // and never an address, the content of a response or a system error.
 import { WaitExpired } from '../../../kit/wait.ts';
-import { Failed, RefusedError } from '../failure.ts';
+import { FailedError, RefusedError } from '../failure.ts';
 import type { AddressRule } from '../rules.ts';
 
 /**
@@ -91,7 +91,8 @@ function callErrorOf(error: unknown, isSent: boolean): CallError {
   if (error instanceof CallError) return error;
   if (error instanceof WaitExpired) return new CallError('timed_out');
   if (error instanceof RefusedError) return new CallError('address_not_allowed');
-  if (!isSent) return new CallError(UNSENT_ERROR_KINDS[error instanceof Failed ? error.kind : ''] ?? 'connect_failed');
+  if (!isSent)
+    return new CallError(UNSENT_ERROR_KINDS[error instanceof FailedError ? error.kind : ''] ?? 'connect_failed');
   return new CallError(codeOf(error).startsWith('HPE_') ? headErrorKind(error) : 'closed_early');
 }
 

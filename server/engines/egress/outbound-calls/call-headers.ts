@@ -35,12 +35,12 @@ const RESERVED: ReadonlySet<string> = new Set([
  * @throws CallError
  */
 export function headersOf(
-  given: CallHeaders,
+  callerHeaders: CallHeaders,
   target: CallTarget,
   bodyBytes: number | undefined,
   { requestHeadersMax, requestHeadBytesMax }: CallLimits,
 ): string[] {
-  const entries = Object.entries(given);
+  const entries = Object.entries(callerHeaders);
   if (entries.length > requestHeadersMax) throw new CallError('too_many_headers');
   const names = new Set<string>();
   let bytes = 0;
@@ -52,6 +52,15 @@ export function headersOf(
     bytes += name.length + value.length;
   }
   if (bytes > requestHeadBytesMax) throw new CallError('too_many_headers');
-  const length = bodyBytes === undefined ? [] : ['content-length', `${bodyBytes}`];
-  return ['host', target.host, 'accept-encoding', 'identity', 'connection', 'close', ...length, ...entries.flat()];
+  const lengthHeader = bodyBytes === undefined ? [] : ['content-length', `${bodyBytes}`];
+  return [
+    'host',
+    target.host,
+    'accept-encoding',
+    'identity',
+    'connection',
+    'close',
+    ...lengthHeader,
+    ...entries.flat(),
+  ];
 }

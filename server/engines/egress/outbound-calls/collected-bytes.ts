@@ -27,8 +27,8 @@ export class CollectedBytes {
   }
 
   #grow(length: number): void {
-    const grown = Buffer.alloc(Math.min(this.#bytesMax, Math.max(FIRST_BYTES, length, 2 * this.#buffer.length)));
-    grown.set(this.bytes);
-    this.#buffer = grown;
+    const newBuffer = Buffer.alloc(Math.min(this.#bytesMax, Math.max(FIRST_BYTES, length, 2 * this.#buffer.length)));
+    newBuffer.set(this.bytes);
+    this.#buffer = newBuffer;
   }
 }

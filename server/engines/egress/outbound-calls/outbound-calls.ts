@@ -87,13 +87,13 @@ export class OutboundCalls {
   /** Sends one request. Never rejects: a failure is returned as a CallFailure, with the phase in which it occurred. */
   async send(call: OutboundCall, signal?: AbortSignal): Promise<CallResult> {
     let isSent = false;
-    const sending = (): void => {
+    const markSent = (): void => {
       isSent = true;
     };
     const deadlineMs = Math.min(call.deadlineMs, this.#limits.deadlineMsMax);
     try {
-      const prepared = this.#prepare(call);
-      return await withDeadline(deadlineMs, 'an answer', inner => this.#run(prepared, sending, inner), signal);
+      const preparedCall = this.#prepare(call);
+      return await withDeadline(deadlineMs, 'an answer', inner => this.#run(preparedCall, markSent, inner), signal);
     } catch (error) {
       return failureOf(signal?.aborted ? new CallError('cancelled') : error, isSent);
     }
@@ -112,7 +112,7 @@ export class OutboundCalls {
 
   async #run(
     { target, message }: { readonly target: CallTarget; readonly message: Message },
-    sending: () => void,
+    markSent: () => void,
     signal: AbortSignal,
   ): Promise<CallResponse> {
     const connection = await this.#connectInTime(target, signal);
@@ -124,7 +124,7 @@ export class OutboundCalls {
     signal.addEventListener('abort', close, { once: true });
     try {
       signal.throwIfAborted();
-      sending();
+      markSent();
       const reply = await exchange(socket, message, this.#limits);
       const connected = { address: address.text, port: target.port, isEncrypted: target.isEncrypted };
       return { kind: 'answered', ...reply, connected };
@@ -195,7 +195,7 @@ export class OutboundCalls {
     } catch (error) {
       socket.destroy();
       if (signal.aborted || error instanceof WaitExpired || error instanceof CallError) throw error;
-      throw new CallError(CERTIFICATE.test(codeOf(error)) ? 'certificate_refused' : 'tls_failed');
+      throw new CallError(CERTIFICATE_ERROR.test(codeOf(error)) ? 'certificate_refused' : 'tls_failed');
     }
   }
 
@@ -210,4 +210,4 @@ export class OutboundCalls {
 }
 
 /** Matches the codes of OpenSSL and Node for certificate errors. */
-const CERTIFICATE = /CERT|UNABLE_TO_|SELF_SIGNED|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE/;
+const CERTIFICATE_ERROR = /CERT|UNABLE_TO_|SELF_SIGNED|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE/;

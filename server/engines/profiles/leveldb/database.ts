@@ -23,15 +23,15 @@ export function readDatabase(files: ReadonlyMap<string, Buffer>): Entries {
   const manifest = current === undefined ? undefined : files.get(current);
   if (!manifest) return new Map();
   const { tables, firstLog } = readManifest(manifest);
-  const newest = new NewestEntries();
+  const newestEntries = new NewestEntries();
   for (const [name, bytes] of files) {
     const [, digits, kind] = /^(\d+)\.(log|ldb|sst)$/.exec(name) ?? [];
     const number = Number(digits);
-    if (kind === 'log' && number >= firstLog) for (const batch of logRecords(bytes)) readBatch(batch, newest);
+    if (kind === 'log' && number >= firstLog) for (const batch of logRecords(bytes)) readBatch(batch, newestEntries);
     else if (kind && kind !== 'log' && tables.has(number))
-      for (const { key, value } of tableEntries(bytes)) newest.addInternal(key, value);
+      for (const { key, value } of tableEntries(bytes)) newestEntries.addInternal(key, value);
   }
-  return newest.living();
+  return newestEntries.living();
 }
 
 /** Returns the files of a new database. */
@@ -57,8 +57,8 @@ class NewestEntries {
     this.#bytes += key.length + (value?.length ?? 0);
     if (this.#bytes > ENTRIES_BYTES_MAX) throw new LevelDbError(`more than ${ENTRIES_BYTES_MAX} bytes of entries`);
     const name = key.toString('latin1');
-    const standing = this.#entries.get(name);
-    if (!standing || number >= standing.number) this.#entries.set(name, { number, value });
+    const existing = this.#entries.get(name);
+    if (!existing || number >= existing.number) this.#entries.set(name, { number, value });
   }
 
   addInternal(key: Buffer, value: Buffer): void {
@@ -69,8 +69,8 @@ class NewestEntries {
   }
 
   living(): Entries {
-    const living = [...this.#entries].flatMap(([key, { value }]) => (value ? [[key, value] as const] : []));
-    return new Map(living);
+    const pairs = [...this.#entries].flatMap(([key, { value }]) => (value ? [[key, value] as const] : []));
+    return new Map(pairs);
   }
 }
 

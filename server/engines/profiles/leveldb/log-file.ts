@@ -7,7 +7,7 @@ const [FULL, FIRST, MIDDLE, LAST] = [1, 2, 3, 4] as const;
 
 /** Yields complete records. An unfinished record at the end of the file is ignored. */
 export function* logRecords(file: Buffer): Generator<Buffer, void> {
-  let begun: Buffer[] = [];
+  let recordParts: Buffer[] = [];
   for (let at = 0; at + HEADER_BYTES <= file.length; ) {
     const roomInBlock = BLOCK_BYTES - (at % BLOCK_BYTES);
     if (roomInBlock < HEADER_BYTES) {
@@ -19,26 +19,26 @@ export function* logRecords(file: Buffer): Generator<Buffer, void> {
     const isWhole = kind >= FULL && kind <= LAST && length <= roomInBlock - HEADER_BYTES && end <= file.length;
     if (!isWhole || file.readUInt32LE(at) !== mask(crc32c(file.subarray(at + 6, end)))) return;
     const part = file.subarray(at + HEADER_BYTES, end);
-    if (kind === FULL || kind === FIRST) begun = [part];
-    else begun.push(part);
-    if (kind === FULL || kind === LAST) yield Buffer.concat(begun);
+    if (kind === FULL || kind === FIRST) recordParts = [part];
+    else recordParts.push(part);
+    if (kind === FULL || kind === LAST) yield Buffer.concat(recordParts);
     at = end;
   }
 }
 
 export function logFileOf(records: readonly Buffer[]): Buffer {
   const parts: Buffer[] = [];
-  let written = 0;
+  let writtenBytes = 0;
   const put = (part: Buffer): void => {
     parts.push(part);
-    written += part.length;
+    writtenBytes += part.length;
   };
   for (const record of records) {
     let at = 0;
     do {
-      if (BLOCK_BYTES - (written % BLOCK_BYTES) < HEADER_BYTES)
-        put(Buffer.alloc(BLOCK_BYTES - (written % BLOCK_BYTES)));
-      const room = BLOCK_BYTES - (written % BLOCK_BYTES) - HEADER_BYTES;
+      if (BLOCK_BYTES - (writtenBytes % BLOCK_BYTES) < HEADER_BYTES)
+        put(Buffer.alloc(BLOCK_BYTES - (writtenBytes % BLOCK_BYTES)));
+      const room = BLOCK_BYTES - (writtenBytes % BLOCK_BYTES) - HEADER_BYTES;
       const part = record.subarray(at, at + room);
       const [isFirst, isLast] = [at === 0, at + part.length === record.length];
       put(recordPart(part, isFirst ? (isLast ? FULL : FIRST) : isLast ? LAST : MIDDLE));

@@ -19,8 +19,10 @@ export function decompressSnappy(compressed: Buffer): Buffer {
 }
 
 function copyLiteral(source: ByteReader, tag: number, target: Buffer, from: number): number {
-  const short = tag >> 2;
-  const bytes = source.take(1 + (short < 60 ? short : source.take(short - 59).readUIntLE(0, short - 59)));
+  const lengthCode = tag >> 2;
+  const bytes = source.take(
+    1 + (lengthCode < 60 ? lengthCode : source.take(lengthCode - 59).readUIntLE(0, lengthCode - 59)),
+  );
   if (from + bytes.length > target.length) throw new LevelDbError('a block is longer than its stated length');
   bytes.copy(target, from);
   return from + bytes.length;
@@ -28,10 +30,10 @@ function copyLiteral(source: ByteReader, tag: number, target: Buffer, from: numb
 
 /** Copies earlier output, byte by byte because source and target may overlap. */
 function copyBack(source: ByteReader, tag: number, target: Buffer, from: number): number {
-  const near = (tag & 3) === 1;
-  const length = near ? 4 + ((tag >> 2) & 7) : 1 + (tag >> 2);
+  const isNear = (tag & 3) === 1;
+  const length = isNear ? 4 + ((tag >> 2) & 7) : 1 + (tag >> 2);
   const offsetBytes = (tag & 3) === 2 ? 2 : 4;
-  const offset = near ? ((tag >> 5) << 8) + source.byte() : source.take(offsetBytes).readUIntLE(0, offsetBytes);
+  const offset = isNear ? ((tag >> 5) << 8) + source.byte() : source.take(offsetBytes).readUIntLE(0, offsetBytes);
   if (offset === 0 || offset > from || from + length > target.length)
     throw new LevelDbError('a block has an invalid back reference');
   for (let at = from; at < from + length; at++) target[at] = target[at - offset] ?? 0;

@@ -44,15 +44,16 @@ function readBlock(file: Buffer, { offset, size }: Handle): Buffer {
  */
 function* blockEntries(block: Buffer): Generator<TableEntry, void> {
   if (block.length < 4) throw new LevelDbError('a block has no restart table');
-  const restarts = block.readUInt32LE(block.length - 4);
-  const end = block.length - 4 - 4 * restarts;
+  const restartCount = block.readUInt32LE(block.length - 4);
+  const end = block.length - 4 - 4 * restartCount;
   if (end < 0) throw new LevelDbError('a block has no restart table');
   const source = new ByteReader(block.subarray(0, end));
   let key = Buffer.alloc(0);
   while (source.left > 0) {
-    const [shared, added, length] = [source.varint(), source.varint(), source.varint()];
-    if (shared > key.length) throw new LevelDbError('a key shares more bytes with the previous key than that key has');
-    key = Buffer.concat([key.subarray(0, shared), source.take(added)]);
-    yield { key, value: source.take(length) };
+    const [sharedBytes, addedBytes, valueBytes] = [source.varint(), source.varint(), source.varint()];
+    if (sharedBytes > key.length)
+      throw new LevelDbError('a key shares more bytes with the previous key than that key has');
+    key = Buffer.concat([key.subarray(0, sharedBytes), source.take(addedBytes)]);
+    yield { key, value: source.take(valueBytes) };
   }
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Fault } from '../../../kit/fault.ts';
 import { runProgram } from '../run-program.ts';
 import { type Binaries, findBinaries } from './find-binaries.ts';
-import type { Identity } from './identity.ts';
+import type { PostgresUser } from './identity.ts';
 
 const INITDB_MS = 120_000;
 
@@ -15,8 +15,8 @@ export const clusterFolder = (dataDir: string): string => join(dataDir, 'pg');
 export function clusterMajor(dataDir: string): number | undefined {
   const folder = clusterFolder(dataDir);
   if (!existsSync(folder)) return undefined;
-  const recorded = join(folder, 'PG_VERSION');
-  const major = existsSync(recorded) ? Number(readFileSync(recorded, 'utf8')) : Number.NaN;
+  const versionFile = join(folder, 'PG_VERSION');
+  const major = existsSync(versionFile) ? Number(readFileSync(versionFile, 'utf8')) : Number.NaN;
   if (major > 0) return major;
   throw new Fault('data_folder_unusable', `${folder} exists, but is not a PostgreSQL cluster.`, {
     advice: 'Move it to another place, or restore the cluster from a backup.',
@@ -29,11 +29,11 @@ export function clusterMajor(dataDir: string): number | undefined {
  */
 export async function binariesFor(dataDir: string, folder: string | undefined): Promise<Binaries> {
   const major = clusterMajor(dataDir);
-  const explicit = folder === undefined ? {} : { folder };
-  const found = await findBinaries({ ...explicit, ...(major === undefined ? {} : { major }) });
-  if (found) return found;
-  const present = await findBinaries(explicit);
-  throw majorMismatch(dataDir, major ?? 0, present?.version ?? 'none');
+  const folderCriterion = folder === undefined ? {} : { folder };
+  const matchingBinaries = await findBinaries({ ...folderCriterion, ...(major === undefined ? {} : { major }) });
+  if (matchingBinaries) return matchingBinaries;
+  const installedBinaries = await findBinaries(folderCriterion);
+  throw majorMismatch(dataDir, major ?? 0, installedBinaries?.version ?? 'none');
 }
 
 function majorMismatch(dataDir: string, major: number, present: string): Fault {
@@ -55,24 +55,27 @@ function majorMismatch(dataDir: string, major: number, present: string): Fault {
 export async function makeCluster(
   dataDir: string,
   binaries: Binaries,
-  runAs: Identity,
+  runAs: PostgresUser,
   signal: AbortSignal,
 ): Promise<void> {
   const folder = clusterFolder(dataDir);
-  const fresh = `${folder}.new`;
-  await rm(fresh, { recursive: true, force: true });
+  const temporaryFolder = `${folder}.new`;
+  await rm(temporaryFolder, { recursive: true, force: true });
   await mkdir(dataDir, { recursive: true });
-  const end = await runProgram(runAs.as([join(binaries.folder, 'initdb'), ...INITDB_ARGUMENTS, '-D', fresh]), {
-    timeoutMs: INITDB_MS,
-    signal,
-  });
-  if (end.code !== 0) {
-    await rm(fresh, { recursive: true, force: true });
-    throw new Fault('data_folder_unusable', `PostgreSQL could not create its files in ${folder}: ${end.output}`, {
+  const result = await runProgram(
+    runAs.as([join(binaries.folder, 'initdb'), ...INITDB_ARGUMENTS, '-D', temporaryFolder]),
+    {
+      timeoutMs: INITDB_MS,
+      signal,
+    },
+  );
+  if (result.code !== 0) {
+    await rm(temporaryFolder, { recursive: true, force: true });
+    throw new Fault('data_folder_unusable', `PostgreSQL could not create its files in ${folder}: ${result.output}`, {
       advice: 'Free some disk space, or make the folder writable for the user that Berth runs as.',
     });
   }
-  await rename(fresh, folder);
+  await rename(temporaryFolder, folder);
   await sync(dataDir);
 }
 

@@ -33,15 +33,15 @@ const SYSTEM_FOLDERS = ['/usr/bin', '/usr/local/bin'];
  */
 export async function findBinaries(criteria: { folder?: string; major?: number } = {}): Promise<Binaries | undefined> {
   const problems: string[] = [];
-  let others = 0;
+  let otherVersions = 0;
   for (const folder of criteria.folder ? [criteria.folder] : await candidates(problems)) {
     const binaries = await inspect(folder, problems);
     if (!binaries) continue;
     if (criteria.major === undefined || binaries.major === criteria.major) return binaries;
-    others += 1;
+    otherVersions += 1;
   }
-  if (others > 0) return undefined;
-  throw missing(problems);
+  if (otherVersions > 0) return undefined;
+  throw missingBinaries(problems);
 }
 
 async function candidates(problems: string[]): Promise<string[]> {
@@ -78,7 +78,7 @@ async function inspect(folder: string, problems: string[]): Promise<Binaries | u
   }
 }
 
-const missing = (problems: readonly string[]): Fault =>
+const missingBinaries = (problems: readonly string[]): Fault =>
   new Fault('database_binaries_missing', `No PostgreSQL ${MAJOR_MIN} or newer that runs on this machine was found.`, {
     advice: 'Run npm ci, install it (Debian: apt install postgresql), or set DATABASE_URL to an existing server.',
     details: { tried: problems },

@@ -4,7 +4,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { Fault } from '../../../kit/fault.ts';
 import { runProgram } from '../run-program.ts';
 
-export interface Identity {
+export interface PostgresUser {
   /** The owner of the files that we create for PostgreSQL, as seen from this process. */
   readonly uid: number;
   readonly gid: number;
@@ -28,11 +28,11 @@ const DIE_WITH_PARENT = ['setpriv', '--pdeathsig', 'INT'];
  * Returns this process's user, or for root the owner of the data folder, so that the owner's server and commands run by
  * root can both use the cluster.
  */
-export async function postgresIdentity(dataDir: string): Promise<Identity> {
+export async function postgresIdentity(dataDir: string): Promise<PostgresUser> {
   const self = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
   const { uid, gid } = self.uid === 0 ? await stat(dataDir) : self;
   const setprivPrefix = uid === self.uid ? [] : ['setpriv', '--reuid', `${uid}`, '--regid', `${gid}`, '--clear-groups'];
-  const prefix = [...setprivPrefix, ...(await namespace(uid, setprivPrefix, dataDir))];
+  const prefix = [...setprivPrefix, ...(await namespacePrefix(uid, setprivPrefix, dataDir))];
   return {
     uid,
     gid,
@@ -45,11 +45,11 @@ export async function postgresIdentity(dataDir: string): Promise<Identity> {
  * Returns the prefix that makes a command run under another user id inside a user namespace, if the id outside cannot
  * be used.
  */
-async function namespace(uid: number, userSwitch: readonly string[], dataDir: string): Promise<string[]> {
-  const named = await namedUsers();
-  if (uid !== 0 && named.has(uid)) return [];
-  const [inside = 1] = [...named];
-  const unshare = ['unshare', '--user', `--map-user=${inside}`, `--map-group=${inside}`];
+async function namespacePrefix(uid: number, userSwitch: readonly string[], dataDir: string): Promise<string[]> {
+  const namedIds = await namedUsers();
+  if (uid !== 0 && namedIds.has(uid)) return [];
+  const [mappedId = 1] = [...namedIds];
+  const unshare = ['unshare', '--user', `--map-user=${mappedId}`, `--map-group=${mappedId}`];
   const probe = await runProgram([...userSwitch, ...unshare, 'true'], { timeoutMs: PROBE_MS });
   if (probe.code === 0) return unshare;
   // The user may have a name in a directory service. If the user has no name, initdb reports that.

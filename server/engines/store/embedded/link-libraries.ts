@@ -17,21 +17,21 @@ interface Link {
  * of links created.
  */
 export async function linkLibraries(packageRoot: string): Promise<number> {
-  let made = 0;
+  let createdCount = 0;
   for (const link of await readLinks(packageRoot)) {
     const target = resolve(packageRoot, link.target);
     if (await fileExists(target)) continue;
     await makeLink(resolve(packageRoot, link.source), target);
-    made += 1;
+    createdCount += 1;
   }
-  return made;
+  return createdCount;
 }
 
 async function readLinks(packageRoot: string): Promise<Link[]> {
   const parsed: unknown = JSON.parse(await readFile(join(packageRoot, 'native', 'pg-symlinks.json'), 'utf8'));
-  const inside = (path: string): boolean => resolve(packageRoot, path).startsWith(packageRoot + sep);
+  const isInside = (path: string): boolean => resolve(packageRoot, path).startsWith(packageRoot + sep);
   const links = Array.isArray(parsed) ? parsed.filter(isLink) : [];
-  return links.filter(link => inside(link.source) && inside(link.target));
+  return links.filter(link => isInside(link.source) && isInside(link.target));
 }
 
 const isLink = (value: unknown): value is Link =>
@@ -49,12 +49,12 @@ const fileExists = (path: string): Promise<boolean> =>
   );
 
 async function makeLink(source: string, target: string): Promise<void> {
-  const fresh = `${target}.${process.pid}-${randomBytes(4).toString('hex')}`;
+  const temporaryLink = `${target}.${process.pid}-${randomBytes(4).toString('hex')}`;
   try {
-    await symlink(relative(dirname(target), source), fresh);
-    await rename(fresh, target);
+    await symlink(relative(dirname(target), source), temporaryLink);
+    await rename(temporaryLink, target);
   } catch (error) {
-    await rm(fresh, { force: true });
+    await rm(temporaryLink, { force: true });
     throw new Fault('database_binaries_missing', `The library link ${target} cannot be made: ${reason(error)}.`, {
       advice: 'Run npm rebuild as the user who owns node_modules.',
       cause: error,

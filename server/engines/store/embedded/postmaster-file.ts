@@ -29,9 +29,9 @@ export function readPostmasterFile(cluster: string): PostmasterFile | undefined 
  */
 export function isClusterProcess(cluster: string, pid: number): boolean {
   try {
-    const works = statSync(`/proc/${pid}/cwd`);
-    const there = statSync(cluster);
-    return works.ino === there.ino && works.dev === there.dev && !isZombie(pid);
+    const workingFolderStats = statSync(`/proc/${pid}/cwd`);
+    const clusterStats = statSync(cluster);
+    return workingFolderStats.ino === clusterStats.ino && workingFolderStats.dev === clusterStats.dev && !isZombie(pid);
   } catch {
     return false;
   }

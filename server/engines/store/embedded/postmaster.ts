@@ -7,7 +7,7 @@ import { withTimeout } from '../../../kit/wait.ts';
 import { PROGRAM_ENVIRONMENT } from '../run-program.ts';
 import { clusterFolder } from './cluster.ts';
 import type { Binaries } from './find-binaries.ts';
-import type { Identity } from './identity.ts';
+import type { PostgresUser } from './identity.ts';
 import { isClusterProcess, type PostmasterFile, readPostmasterFile } from './postmaster-file.ts';
 import { lastLogLines, openServerLog, serverLogSize } from './server-log.ts';
 import { serverArguments } from './settings.ts';
@@ -38,10 +38,10 @@ const STOP_STEPS = [
   { signal: 'SIGKILL', waitMs: 2_000 },
 ] as const;
 
-export interface Launch {
+export interface LaunchOptions {
   readonly dataDir: string;
   readonly binaries: Binaries;
-  readonly identity: Identity;
+  readonly identity: PostgresUser;
   readonly socketFolder: string;
 }
 
@@ -64,22 +64,27 @@ export class StartFailed extends Error {
 }
 
 /** Starts a postmaster, and resolves when it responds. */
-export async function launch(options: Launch, signal: AbortSignal): Promise<Postmaster> {
+export async function launch(options: LaunchOptions, signal: AbortSignal): Promise<Postmaster> {
   const cluster = clusterFolder(options.dataDir);
   const logSizeBefore = await serverLogSize(options.dataDir);
   const child = spawnPostgres(options, cluster);
-  const life = { pid: child.pid ?? 0, adopted: false, gone: exit(child), alive: () => isAlive(child) };
+  const processHandle = { pid: child.pid ?? 0, adopted: false, gone: waitForExit(child), alive: () => isAlive(child) };
   try {
-    const file = await withTimeout(READY_MS, 'PostgreSQL to start', inner => ready(cluster, child, inner), signal);
-    return { ...life, socketFolder: file.socketFolder, port: file.port };
+    const file = await withTimeout(
+      READY_MS,
+      'PostgreSQL to start',
+      inner => waitUntilReady(cluster, child, inner),
+      signal,
+    );
+    return { ...processHandle, socketFolder: file.socketFolder, port: file.port };
   } catch (error) {
-    await stopPostmaster(life);
+    await stopPostmaster(processHandle);
     if (signal.aborted) throw error;
     throw new StartFailed((await lastLogLines(options.dataDir, logSizeBefore)) || reason(error));
   }
 }
 
-function spawnPostgres(options: Launch, cluster: string): ChildProcess {
+function spawnPostgres(options: LaunchOptions, cluster: string): ChildProcess {
   const command = serverArguments(cluster, options.socketFolder, options.binaries);
   const [program = '', ...args] = options.identity.asTied([join(options.binaries.folder, 'postgres'), ...command]);
   const log = openServerLog(options.dataDir);
@@ -99,7 +104,7 @@ function spawnPostgres(options: Launch, cluster: string): ChildProcess {
 const isAlive = (child: ChildProcess): boolean =>
   child.pid !== undefined && child.exitCode === null && child.signalCode === null;
 
-function exit(child: ChildProcess): Promise<void> {
+function waitForExit(child: ChildProcess): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   child.once('exit', () => resolve());
   child.once('error', () => resolve());
@@ -110,7 +115,7 @@ function exit(child: ChildProcess): Promise<void> {
  * Waits until the postmaster is ready. Every program before `postgres` replaces itself with the next, so the child's
  * pid is the postmaster's.
  */
-async function ready(cluster: string, child: ChildProcess, signal: AbortSignal): Promise<PostmasterFile> {
+async function waitUntilReady(cluster: string, child: ChildProcess, signal: AbortSignal): Promise<PostmasterFile> {
   for (;;) {
     signal.throwIfAborted();
     if (!isAlive(child)) throw new Error('PostgreSQL exited during its start');
@@ -121,7 +126,7 @@ async function ready(cluster: string, child: ChildProcess, signal: AbortSignal):
 }
 
 /** Returns the postmaster that is running in the cluster but was not started by this process, if any. */
-export function find(dataDir: string): Postmaster | undefined {
+export function findPostmaster(dataDir: string): Postmaster | undefined {
   const cluster = clusterFolder(dataDir);
   const file = readPostmasterFile(cluster);
   if (!file || !isClusterProcess(cluster, file.pid)) return undefined;

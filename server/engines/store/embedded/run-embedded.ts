@@ -10,7 +10,14 @@ import { binariesFor, clusterFolder, clusterMajor, makeCluster } from './cluster
 import { postgresIdentity } from './identity.ts';
 import { isResponding, type SocketAddress } from './is-responding.ts';
 import { endOrphans } from './orphans.ts';
-import { find, type Launch, launch, type Postmaster, StartFailed, stopPostmaster } from './postmaster.ts';
+import {
+  findPostmaster,
+  type LaunchOptions,
+  launch,
+  type Postmaster,
+  StartFailed,
+  stopPostmaster,
+} from './postmaster.ts';
 import { isClusterProcess, readPostmasterFile, replaceDeadPid } from './postmaster-file.ts';
 import { boundServerLog, lastLogLines } from './server-log.ts';
 import { makeSocketFolder, removeSocketFolder } from './socket-folder.ts';
@@ -42,11 +49,14 @@ export async function runEmbedded(options: EmbeddedOptions): Promise<Embedded> {
   const closing = new AbortController();
   const signal = options.signal ? AbortSignal.any([closing.signal, options.signal]) : closing.signal;
   const plan = await prepare(options, signal);
-  const first = await findOrStart(plan, options, signal);
-  const running: Running = { postmaster: first, plan: { ...plan, socketFolder: first.socketFolder } };
+  const firstPostmaster = await findOrStart(plan, options, signal);
+  const running: Running = {
+    postmaster: firstPostmaster,
+    plan: { ...plan, socketFolder: firstPostmaster.socketFolder },
+  };
   const watch = Promise.all([keepRunning(running, options, closing.signal), keepLogBounded(options, closing.signal)]);
   return {
-    address: first,
+    address: firstPostmaster,
     get pid() {
       return running.postmaster.pid;
     },
@@ -55,7 +65,7 @@ export async function runEmbedded(options: EmbeddedOptions): Promise<Embedded> {
       await watch;
       if (running.postmaster.adopted && !options.endAdoptedOnClose) return;
       await stopPostmaster(running.postmaster);
-      await removeSocketFolder(first.socketFolder);
+      await removeSocketFolder(firstPostmaster.socketFolder);
     },
   };
 }
@@ -63,10 +73,10 @@ export async function runEmbedded(options: EmbeddedOptions): Promise<Embedded> {
 interface Running {
   postmaster: Postmaster;
   /** The pool uses one socket path, so every later postmaster uses the same. */
-  readonly plan: Launch;
+  readonly plan: LaunchOptions;
 }
 
-async function prepare(options: EmbeddedOptions, signal: AbortSignal): Promise<Launch> {
+async function prepare(options: EmbeddedOptions, signal: AbortSignal): Promise<LaunchOptions> {
   const { dataDir, log } = options;
   const binaries = await binariesFor(dataDir, options.binariesFolder);
   const identity = await postgresIdentity(dataDir);
@@ -77,7 +87,7 @@ async function prepare(options: EmbeddedOptions, signal: AbortSignal): Promise<L
   return { dataDir, binaries, identity, socketFolder: await makeSocketFolder(dataDir, identity) };
 }
 
-async function findOrStart(plan: Launch, options: EmbeddedOptions, signal: AbortSignal): Promise<Postmaster> {
+async function findOrStart(plan: LaunchOptions, options: EmbeddedOptions, signal: AbortSignal): Promise<Postmaster> {
   const postmaster = (await adopt(plan.dataDir, signal)) ?? (await launchAfterCrash(plan, options.log, signal));
   const fields = { pid: postmaster.pid, version: plan.binaries.version };
   options.log.info(postmaster.adopted ? 'postgres.adopted' : 'postgres.started', fields);
@@ -86,21 +96,21 @@ async function findOrStart(plan: Launch, options: EmbeddedOptions, signal: Abort
 
 /** Waits until a postmaster that was found in the cluster responds. Returns undefined if it was about to end. */
 async function adopt(dataDir: string, signal: AbortSignal): Promise<Postmaster | undefined> {
-  const found = find(dataDir);
-  if (!found) return undefined;
+  const existing = findPostmaster(dataDir);
+  if (!existing) return undefined;
   try {
     return await withTimeout(
       CRASH_LEFTOVERS_MS,
-      `PostgreSQL ${found.pid}`,
-      inner => waitUntilResponding(found, inner),
+      `PostgreSQL ${existing.pid}`,
+      inner => waitUntilResponding(existing, inner),
       signal,
     );
   } catch (error) {
     signal.throwIfAborted();
     throw new Fault(
       'database_unreachable',
-      `PostgreSQL (process ${found.pid}) is running in ${clusterFolder(dataDir)}, but does not respond.`,
-      { advice: `Stop it with kill -INT ${found.pid}, then start again.`, cause: error },
+      `PostgreSQL (process ${existing.pid}) is running in ${clusterFolder(dataDir)}, but does not respond.`,
+      { advice: `Stop it with kill -INT ${existing.pid}, then start again.`, cause: error },
     );
   }
 }
@@ -119,12 +129,12 @@ async function waitUntilResponding(candidate: Postmaster, signal: AbortSignal): 
   return undefined;
 }
 
-async function launchAfterCrash(plan: Launch, log: Log, signal: AbortSignal): Promise<Postmaster> {
+async function launchAfterCrash(plan: LaunchOptions, log: Log, signal: AbortSignal): Promise<Postmaster> {
   try {
     return await launchWithRetries(plan, signal);
   } catch (error) {
     signal.throwIfAborted();
-    if (!preventsStart(error)) throw cannotStart(error);
+    if (!isTemporaryFailure(error)) throw cannotStart(error);
   }
   log.warn('postgres.orphans_ended', { pids: endOrphans(clusterFolder(plan.dataDir)) });
   return launchWithRetries(plan, signal).catch(error => {
@@ -133,20 +143,20 @@ async function launchAfterCrash(plan: Launch, log: Log, signal: AbortSignal): Pr
   });
 }
 
-async function launchWithRetries(plan: Launch, signal: AbortSignal): Promise<Postmaster> {
-  for (let leftMs = CRASH_LEFTOVERS_MS; ; leftMs -= RETRY_MS) {
+async function launchWithRetries(plan: LaunchOptions, signal: AbortSignal): Promise<Postmaster> {
+  for (let remainingMs = CRASH_LEFTOVERS_MS; ; remainingMs -= RETRY_MS) {
     clearDeadPostmaster(clusterFolder(plan.dataDir));
     try {
       return await launch(plan, signal);
     } catch (error) {
       signal.throwIfAborted();
-      if (!preventsStart(error) || leftMs <= 0) throw error;
+      if (!isTemporaryFailure(error) || remainingMs <= 0) throw error;
       await timer(RETRY_MS);
     }
   }
 }
 
-const preventsStart = (error: unknown): boolean => error instanceof StartFailed && error.passes;
+const isTemporaryFailure = (error: unknown): boolean => error instanceof StartFailed && error.passes;
 
 function clearDeadPostmaster(cluster: string): void {
   const file = readPostmasterFile(cluster);
@@ -162,24 +172,24 @@ const cannotStart = (error: unknown): Fault =>
 async function keepRunning(running: Running, options: EmbeddedOptions, closing: AbortSignal): Promise<void> {
   for (let attempt = 0; ; attempt += 1) {
     const sinceMs = options.clock.monotonicMs();
-    await Promise.race([running.postmaster.gone, aborted(closing)]);
+    await Promise.race([running.postmaster.gone, waitForAbort(closing)]);
     if (closing.aborted) return;
     if (options.clock.monotonicMs() - sinceMs > STABLE_MS) attempt = 0;
     options.log.error('postgres.died', { pid: running.postmaster.pid, lastLines: await lastLogLines(options.dataDir) });
-    const again = await startAgain(running.plan, options, attempt, closing);
-    if (!again) return;
-    running.postmaster = again;
+    const replacement = await startAgain(running.plan, options, attempt, closing);
+    if (!replacement) return;
+    running.postmaster = replacement;
   }
 }
 
 /** Retries until a postmaster is running or `close` is called. The first attempt after a healthy run is immediate. */
 async function startAgain(
-  plan: Launch,
+  plan: LaunchOptions,
   options: EmbeddedOptions,
-  deaths: number,
+  firstAttempt: number,
   closing: AbortSignal,
 ): Promise<Postmaster | undefined> {
-  for (let attempt = deaths; ; attempt += 1) {
+  for (let attempt = firstAttempt; ; attempt += 1) {
     if (attempt > 0) await timer(backoffMs(attempt), undefined, { signal: closing }).catch(() => undefined);
     if (closing.aborted) return undefined;
     try {
@@ -193,7 +203,7 @@ async function startAgain(
 
 const backoffMs = (attempt: number): number => Math.min(BACKOFF_MAX_MS, RETRY_MS * 2 ** Math.min(attempt, 10));
 
-function aborted(signal: AbortSignal): Promise<void> {
+function waitForAbort(signal: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   if (signal.aborted) resolve();
   signal.addEventListener('abort', () => resolve(), { once: true });

@@ -45,8 +45,8 @@ async function fallbackName(dataDir: string, uid: number): Promise<string> {
 /** Other users may have created something at this path, so it is checked, not trusted. */
 async function makeInSharedFolder(folder: string, owner: Owner): Promise<string> {
   await makeOwned(folder, owner);
-  const found = await lstat(folder);
-  if (found.isDirectory() && found.uid === owner.uid && (found.mode & 0o077) === 0) return folder;
+  const existing = await lstat(folder);
+  if (existing.isDirectory() && existing.uid === owner.uid && (existing.mode & 0o077) === 0) return folder;
   throw new Fault(
     'data_folder_unusable',
     `${folder} is not a private folder of the user that Berth runs as, so no socket is created in it.`,
@@ -57,12 +57,12 @@ async function makeInSharedFolder(folder: string, owner: Owner): Promise<string>
 }
 
 async function makeOwned(folder: string, owner: Owner): Promise<void> {
-  const made = await mkdir(folder, { mode: 0o700 }).then(
+  const wasCreated = await mkdir(folder, { mode: 0o700 }).then(
     () => true,
     (error: NodeJS.ErrnoException) => {
       if (error.code === 'EEXIST') return false;
       throw error;
     },
   );
-  if (made && process.getuid?.() === 0) await chown(folder, owner.uid, owner.gid);
+  if (wasCreated && process.getuid?.() === 0) await chown(folder, owner.uid, owner.gid);
 }

@@ -17,10 +17,10 @@ export type CountedAttempt = { readonly at: string } | { readonly waitMs: number
 
 export interface AttemptRows {
   /** Counts an attempt, if fewer than `max` were counted within the period. */
-  count(name: AttemptKey, limit: AttemptLimit): Promise<CountedAttempt>;
-  takeBack(name: AttemptKey, at: string): Promise<void>;
+  count(key: AttemptKey, limit: AttemptLimit): Promise<CountedAttempt>;
+  takeBack(key: AttemptKey, at: string): Promise<void>;
   /**
    * Removes the rows whose period is over. If more than `keep` rows remain, also removes those whose periods end first.
    */
-  sweep(keep: number): Promise<void>;
+  sweep(rowsMax: number): Promise<void>;
 }

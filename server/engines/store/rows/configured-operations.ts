@@ -50,7 +50,7 @@ export interface ConfiguredOperationRows {
   insert(
     row: Pick<OperationRow, 'applicationId' | 'id' | 'kind' | 'status'>,
     content: OperationContent,
-    first: number,
+    firstRevision: number,
     maxOperations: number,
     now: Date,
   ): Promise<OperationRow | 'limit_reached' | 'name_taken' | undefined>;

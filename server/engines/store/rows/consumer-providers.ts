@@ -26,6 +26,10 @@ export interface ConsumerProviders {
   /** All providers of an application, ordered by id. */
   list(application: ApplicationId): Promise<ConsumerProviderRow[]>;
   /** Inserts the row if `before` is 0, otherwise replaces the revision `before`. */
-  write(row: ConsumerProviderRow, before: number, limit: number): Promise<'written' | 'limit_reached' | 'changed'>;
+  write(
+    row: ConsumerProviderRow,
+    expectedRevision: number,
+    limit: number,
+  ): Promise<'written' | 'limit_reached' | 'changed'>;
   remove(application: ApplicationId, id: string, revision: number): Promise<boolean>;
 }

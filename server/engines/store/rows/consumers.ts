@@ -27,7 +27,7 @@ export interface IdentityRow {
 export interface Identities {
   get(application: ApplicationId): Promise<IdentityRow | undefined>;
   /** Replaces the row if its revision is `before`. If `before` is 0, inserts the row unless there is one. */
-  replace(row: IdentityRow, before: number): Promise<boolean>;
+  replace(row: IdentityRow, expectedRevision: number): Promise<boolean>;
 }
 
 export interface ConsumerRow {

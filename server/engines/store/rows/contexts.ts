@@ -61,7 +61,7 @@ export interface KeepVersionRequest {
   readonly earlier: { readonly max: number; readonly until: Date };
 }
 
-export interface Kept {
+export interface KeptVersion {
   readonly context: ContextRow;
   /** The version that was the newest before this one, if the session did not start from it. */
   readonly overtook?: VersionRow;
@@ -95,8 +95,8 @@ export interface ContextRows {
     application: ApplicationId,
     context: ContextId,
     request: KeepVersionRequest,
-    session?: { readonly id: SessionId; readonly events: (kept: Kept) => readonly AddressedEvent[] },
-  ): Promise<Kept | undefined>;
+    session?: { readonly id: SessionId; readonly events: (kept: KeptVersion) => readonly AddressedEvent[] },
+  ): Promise<KeptVersion | undefined>;
   /** Marks the objects of the version for removal, because it will not be kept. */
   abandon(id: VersionId, now: Date): Promise<void>;
   /** Returns versions that are due for removal, each with those of its objects that no other version shares. */

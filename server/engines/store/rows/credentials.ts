@@ -89,13 +89,13 @@ export interface Keys {
     options?: { readonly keepConnections?: boolean },
   ): Promise<boolean>;
   /**
-   * Inserts the new key and makes the old key expire at `oldEnds`, in one transaction. `not_rotatable`: the old key is
+   * Inserts the new key and makes the old key expire at `oldKeyExpiresAt`, in one transaction. `not_rotatable`: the old key is
    * no longer valid or was already rotated.
    */
   rotate(
     oldKey: KeyId,
     successor: KeyRow,
-    oldEnds: Date,
+    oldKeyExpiresAt: Date,
     limit: number,
   ): Promise<'rotated' | 'not_rotatable' | 'limit_reached'>;
   touch(id: KeyId, at: Date, ip: string): Promise<void>;

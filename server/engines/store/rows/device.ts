@@ -42,7 +42,7 @@ export type DeviceDecision =
     };
 
 /** What a token request changes. */
-export type Collection =
+export type TokenRequestEffect =
   | { readonly does: 'nothing' }
   /** Records the time of the request. */
   | { readonly does: 'count' }
@@ -68,13 +68,13 @@ export interface DeviceRows {
   /** Records a read of the state. False if the last read was after `since`. */
   readState(id: DeviceAuthorizationId, now: Date, since: Date): Promise<boolean>;
   /**
-   * Locks the row, calls `decideCollection`, and carries out what it returns, in one transaction. `limit_reached`: the
+   * Locks the row, calls `decideEffect`, and carries out what it returns, in one transaction. `limit_reached`: the
    * account has too many valid tokens, and nothing was changed.
    */
-  collect<Verdict extends Collection>(
+  collect<Verdict extends TokenRequestEffect>(
     deviceCode: Buffer,
     now: Date,
-    decideCollection: (row: DeviceRow | undefined) => Verdict,
+    decideEffect: (row: DeviceRow | undefined) => Verdict,
     tokensMax: number,
   ): Promise<{ readonly row?: DeviceRow; readonly verdict: Verdict | 'limit_reached' }>;
   /** Removes authorizations that expired before this time. Returns the number of rows. */

@@ -25,7 +25,7 @@ export interface LineRows {
   /** Adds the create at the end of the line, unless `maxWaiting` creates of the application are already waiting. */
   join(row: Omit<WaitingCreate, 'turn' | 'place'>, maxWaiting: number): Promise<Place | { readonly waiting: number }>;
   /** Records that these callers are still waiting. Inserts those rows of `idle` that are missing. */
-  keep(idle: readonly WaitingCreate[], trying: readonly WaitingCreate[]): Promise<void>;
+  keep(idleCreates: readonly WaitingCreate[], tryingCreates: readonly WaitingCreate[]): Promise<void>;
   leave(place: number): Promise<void>;
   /** In the order of the line. */
   list(limit: number): Promise<Array<Place & Pick<WaitingCreate, 'applicationId' | 'region' | 'why'>>>;

@@ -14,11 +14,11 @@ export const accounts = (db: Db): Accounts => ({
 
   insert: async row => {
     const insertion = db.insertInto('accounts').values(row);
-    const made = await insertion
+    const insertedRows = await insertion
       .onConflict(on => on.column('email').doNothing())
       .returning('id')
       .execute();
-    return made.length > 0 ? 'inserted' : 'email_taken';
+    return insertedRows.length > 0 ? 'inserted' : 'email_taken';
   },
 
   get: async id => (await selectAccounts(db).where('id', '=', id).execute()).map(withoutNulls)[0],

@@ -13,7 +13,7 @@ const OPEN_STATES = ['awaiting_approval', 'approved'] as const;
 export const actions = (db: Db): ActionRows => ({
   insert: (row, limits) => inTransaction(db, trx => insert(trx, row, limits)),
 
-  get: async (application, id) => (await one(db, application, id).execute()).map(rowOf)[0],
+  get: async (application, id) => (await selectAction(db, application, id).execute()).map(rowOf)[0],
 
   forAccount: async (account, id) => {
     const query = db
@@ -37,9 +37,9 @@ export const actions = (db: Db): ActionRows => ({
   },
 
   decide: async (application, id, { decision, ...change }, now) => {
-    const ended = change.state === 'refused' ? { sealedContent: null, endedAt: now } : {};
+    const endColumns = change.state === 'refused' ? { sealedContent: null, endedAt: now } : {};
     const decided = updateAction(db, application, id)
-      .set({ ...change, ...ended, decision: JSON.stringify(decision) })
+      .set({ ...change, ...endColumns, decision: JSON.stringify(decision) })
       .where('state', '=', 'awaiting_approval')
       .where('expiresAt', '>', now);
     return (await decided.returningAll().execute()).map(rowOf)[0];
@@ -71,7 +71,7 @@ export const actions = (db: Db): ActionRows => ({
     return (await update.returningAll().execute()).map(rowOf);
   },
 
-  lock: async (application, id) => (await one(db, application, id).forUpdate().execute()).map(rowOf)[0],
+  lock: async (application, id) => (await selectAction(db, application, id).forUpdate().execute()).map(rowOf)[0],
 
   execute: async (application, id, invocation, now) => {
     const executing = updateAction(db, application, id)
@@ -94,12 +94,12 @@ export const actions = (db: Db): ActionRows => ({
 
   due: async (now, host, batch) => {
     const query = db.selectFrom('actions').selectAll().where('state', '=', 'approved').where('executeAt', '<=', now);
-    const here = query.where('expiresAt', '>', now).where(({ not, exists, selectFrom }) => {
+    const executableActions = query.where('expiresAt', '>', now).where(({ not, exists, selectFrom }) => {
       const running = selectFrom('sessions').select('sessions.id').where('sessions.status', '=', 'RUNNING');
       const elsewhere = running.where('sessions.hostId', '<>', host);
       return not(exists(elsewhere.whereRef('sessions.id', '=', 'actions.sessionId')));
     });
-    return (await here.orderBy('executeAt').limit(batch).execute()).map(rowOf);
+    return (await executableActions.orderBy('executeAt').limit(batch).execute()).map(rowOf);
   },
 
   postpone: async (id, executeAt, heldBack) => {
@@ -119,7 +119,7 @@ export const actions = (db: Db): ActionRows => ({
   },
 });
 
-const one = (db: Db, application: ApplicationId, id: ActionId) =>
+const selectAction = (db: Db, application: ApplicationId, id: ActionId) =>
   db.selectFrom('actions').selectAll().where('applicationId', '=', application).where('id', '=', id);
 
 const updateAction = (db: Db, application: ApplicationId, id: ActionId) =>
@@ -139,17 +139,17 @@ async function insert(
   const query = trx.selectFrom('actions').selectAll().where('keyId', '=', keyId);
   const [existing] = (await query.where('idempotencyKey', '=', idempotencyKey).execute()).map(rowOf);
   if (existing) return { existing };
-  const open = trx
+  const openActions = trx
     .selectFrom('actions')
     .where('applicationId', '=', applicationId)
     .where('state', 'in', OPEN_STATES)
     .where('expiresAt', '>', createdAt);
-  const [alike] = (await open.selectAll().where('likeness', '=', likeness).limit(1).execute()).map(rowOf);
+  const [alike] = (await openActions.selectAll().where('likeness', '=', likeness).limit(1).execute()).map(rowOf);
   if (alike) return { alike };
-  if ((await open.select(countAll).executeTakeFirstOrThrow()).count >= applicationMax) return 'application_full';
+  if ((await openActions.select(countAll).executeTakeFirstOrThrow()).count >= applicationMax) return 'application_full';
   if (providerId !== undefined && subject !== undefined) {
-    const ofUser = open.where('providerId', '=', providerId).where('subject', '=', subject);
-    if ((await ofUser.select(countAll).executeTakeFirstOrThrow()).count >= endUserMax) return 'end_user_full';
+    const userActions = openActions.where('providerId', '=', providerId).where('subject', '=', subject);
+    if ((await userActions.select(countAll).executeTakeFirstOrThrow()).count >= endUserMax) return 'end_user_full';
   }
   const { metadata, decision: _, ...columns } = row;
   await trx

@@ -36,7 +36,9 @@ export const attempts = (db: Db): AttemptRows => ({
     void (await sql`update attempts set times = array_remove(times, ${at}::bigint)
       where tally = ${tally} and digest = ${digest}`.execute(db)),
 
-  sweep: async keep =>
+  sweep: async rowsMax =>
     void (await sql`delete from attempts where kept_until <= clock_timestamp()
-      or kept_until <= (select kept_until from attempts order by kept_until desc offset ${keep} limit 1)`.execute(db)),
+      or kept_until <= (select kept_until from attempts order by kept_until desc offset ${rowsMax} limit 1)`.execute(
+      db,
+    )),
 });

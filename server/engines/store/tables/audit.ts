@@ -69,11 +69,11 @@ export const audit = (db: Db): AuditRows => ({
 
   insertSeal: async row => {
     const insertion = db.insertInto('auditSeals').values(row);
-    const made = await insertion
+    const insertedSeals = await insertion
       .onConflict(on => on.doNothing())
       .returning('number')
       .execute();
-    return made.length > 0;
+    return insertedSeals.length > 0;
   },
 });
 

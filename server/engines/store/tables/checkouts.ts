@@ -12,8 +12,8 @@ export const checkouts = (db: Db): CheckoutRows => ({
     inTransaction(db, async trx => {
       await lockApplication(trx, row.applicationId);
       const query = trx.selectFrom('creditCheckouts').where('applicationId', '=', row.applicationId);
-      const counted = query.where('status', '=', 'open').where('expiresAt', '>', row.createdAt).select(countAll);
-      if ((await counted.executeTakeFirstOrThrow()).count >= openMax) return 'limit_reached';
+      const openCheckouts = query.where('status', '=', 'open').where('expiresAt', '>', row.createdAt).select(countAll);
+      if ((await openCheckouts.executeTakeFirstOrThrow()).count >= openMax) return 'limit_reached';
       await trx.insertInto('creditCheckouts').values(row).execute();
       return 'inserted';
     }),
@@ -39,8 +39,8 @@ export const checkouts = (db: Db): CheckoutRows => ({
       .where('status', '=', 'open')
       .where('expiresAt', '<=', now);
     const update = db.updateTable('creditCheckouts').set({ status: 'expired', endedAt: now });
-    const rows = update.where('id', 'in', query.limit(batch)).where('status', '=', 'open').returning('id');
-    return (await rows.execute()).length;
+    const expiration = update.where('id', 'in', query.limit(batch)).where('status', '=', 'open').returning('id');
+    return (await expiration.execute()).length;
   },
 });
 

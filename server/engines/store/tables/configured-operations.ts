@@ -31,7 +31,7 @@ export const configuredOperations = (db: Db): ConfiguredOperationRows => ({
     return (await query.execute()).map(withoutNulls)[0];
   },
 
-  insert: (row, content, first, maxOperations, now) =>
+  insert: (row, content, firstRevision, maxOperations, now) =>
     inTransaction(db, async trx => {
       const { applicationId, id, kind, status } = row;
       await lockApplication(trx, applicationId);
@@ -49,8 +49,8 @@ export const configuredOperations = (db: Db): ConfiguredOperationRows => ({
       const inserted = await trx
         .insertInto('operations')
         .values({
-          ...{ applicationId, id, kind, status, revision: first, createdAt: now, updatedAt: now },
-          publishedRevision: status === 'published' ? first : null,
+          ...{ applicationId, id, kind, status, revision: firstRevision, createdAt: now, updatedAt: now },
+          publishedRevision: status === 'published' ? firstRevision : null,
         })
         .onConflict(conflict =>
           conflict.columns(['applicationId', 'id']).doUpdateSet(eb => ({
@@ -115,7 +115,7 @@ const updateUndeleted = (db: Db, application: ApplicationId, id: string) =>
     .where('id', '=', id)
     .where('status', '<>', 'deleted');
 
-interface WantedRevision {
+interface RevisionSelection {
   readonly id?: string;
   /**
    * Which revision to join. A string is the name of the column of `operations` that contains its number; a number is
@@ -128,9 +128,9 @@ interface WantedRevision {
 async function withContent(
   db: Db,
   application: ApplicationId,
-  { id, at, isPublished }: WantedRevision,
+  { id, at, isPublished }: RevisionSelection,
 ): Promise<OperationWithContent[]> {
-  let wanted = db
+  let selectedOperations = db
     .selectFrom('operations')
     .innerJoin('operationRevisions', join => {
       const joined = join
@@ -145,9 +145,9 @@ async function withContent(
     .where('operations.applicationId', '=', application)
     .where('operations.status', '<>', 'deleted')
     .orderBy('operations.id');
-  if (id !== undefined) wanted = wanted.where('operations.id', '=', id);
-  if (isPublished) wanted = wanted.where('operations.status', '=', 'published');
-  return (await wanted.execute()).map(({ digest, definition, credentialIds, ...row }) => ({
+  if (id !== undefined) selectedOperations = selectedOperations.where('operations.id', '=', id);
+  if (isPublished) selectedOperations = selectedOperations.where('operations.status', '=', 'published');
+  return (await selectedOperations.execute()).map(({ digest, definition, credentialIds, ...row }) => ({
     ...rowOf(row),
     content: { digest, definition, credentialIds },
   }));

@@ -37,18 +37,18 @@ export const consumerMemory = (db: Db): ConsumerMemory => ({
     const query = db.selectFrom('consumerMemory').select('version').where('consumerId', '=', row.consumerId);
     const version = (await query.where('key', '=', row.key).execute())[0]?.version ?? 0;
     if (ifVersion !== undefined && ifVersion !== version) return { version };
-    const others = db
+    const otherEntries = db
       .selectFrom('consumerMemory')
       .select([countAll, sql<number>`coalesce(sum(bytes), 0)`.as('bytes')])
       .where('consumerId', '=', row.consumerId)
       .where('key', '<>', row.key);
-    const { count, bytes } = await others.executeTakeFirstOrThrow();
+    const { count, bytes } = await otherEntries.executeTakeFirstOrThrow();
     if (count >= limits.items || bytes + row.bytes > limits.bytes) return 'limit_reached';
-    const { consumerId: _, key: __, ...changed } = row;
+    const { consumerId: _, key: __, ...changedColumns } = row;
     await db
       .insertInto('consumerMemory')
       .values(row)
-      .onConflict(on => on.columns(['consumerId', 'key']).doUpdateSet(changed))
+      .onConflict(on => on.columns(['consumerId', 'key']).doUpdateSet(changedColumns))
       .execute();
     return 'written';
   },
@@ -77,7 +77,10 @@ export const consumerMemory = (db: Db): ConsumerMemory => ({
     const consumer = db.selectFrom('consumers').select('id').where('id', '=', row.consumerId);
     const unlinkedConsumer = consumer.where('deletedAt', 'is', null).where('linkedTo', 'is', null);
     if ((await unlinkedConsumer.forNoKeyUpdate().execute()).length === 0) return 'gone';
-    const validConsents = db.selectFrom('consumerConsents').where('consumerId', '=', row.consumerId).where(holds(now));
+    const validConsents = db
+      .selectFrom('consumerConsents')
+      .where('consumerId', '=', row.consumerId)
+      .where(isInEffect(now));
     if ((await validConsents.select(countAll).executeTakeFirstOrThrow()).count >= limit) return 'limit_reached';
     await db.insertInto('consumerConsents').values(row).execute();
     return 'inserted';
@@ -89,7 +92,7 @@ export const consumerMemory = (db: Db): ConsumerMemory => ({
         .selectFrom('consumerConsents')
         .selectAll()
         .where('consumerId', '=', consumer)
-        .where(holds(now))
+        .where(isInEffect(now))
         .orderBy('id', 'desc')
         .execute()
     ).map(withoutNulls),
@@ -102,7 +105,7 @@ export const consumerMemory = (db: Db): ConsumerMemory => ({
       .set({ revokedAt: now })
       .where('consumerId', '=', consumer)
       .where('id', '=', id)
-      .where(holds(now));
+      .where(isInEffect(now));
     return (await update.returning('id').execute()).length > 0;
   },
 });
@@ -123,11 +126,11 @@ async function isConsented(
 const consentExists = (consumer: ConsumerId, key: string, grantee: KeyId, access: ConsentRow['access'], now: Date) =>
   sql<boolean>`exists (
     select from consumer_consents
-    where consumer_consents.consumer_id = ${consumer} and (key_id is null or key_id = ${grantee}) and ${holds(now)}
+    where consumer_consents.consumer_id = ${consumer} and (key_id is null or key_id = ${grantee}) and ${isInEffect(now)}
       and (${access} = 'read' or access = 'write')
       and exists (select from unnest(patterns) pattern where case when right(pattern, 1) = '*'
         then starts_with(${key}, left(pattern, -1)) else pattern = ${key} end))`;
 
 const hasPrefix = (prefix: string) => sql<boolean>`starts_with(key, ${prefix})`;
 
-const holds = (now: Date) => sql<boolean>`revoked_at is null and (expires_at is null or expires_at > ${now})`;
+const isInEffect = (now: Date) => sql<boolean>`revoked_at is null and (expires_at is null or expires_at > ${now})`;

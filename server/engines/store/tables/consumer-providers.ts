@@ -25,15 +25,15 @@ export const consumerProviders = (db: Db): ConsumerProviders => ({
         .execute()
     ).map(withoutNulls),
 
-  write: async (row, before, limit) => {
+  write: async (row, expectedRevision, limit) => {
     const values = { ...row, metadata: JSON.stringify(row.metadata), secretSealed: row.secretSealed ?? null };
-    if (before > 0) {
+    if (expectedRevision > 0) {
       const update = db
         .updateTable('consumerProviders')
         .set(values)
         .where('applicationId', '=', row.applicationId)
         .where('id', '=', row.id)
-        .where('revision', '=', before);
+        .where('revision', '=', expectedRevision);
       return (await update.returning('id').execute()).length > 0 ? 'written' : 'changed';
     }
     await lockApplication(db, row.applicationId);

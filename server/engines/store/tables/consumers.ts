@@ -20,8 +20,8 @@ export const identities = (db: Db): Identities => ({
       withoutNulls,
     )[0],
 
-  replace: async (row, before) => {
-    if (before === 0) {
+  replace: async (row, expectedRevision) => {
+    if (expectedRevision === 0) {
       const insertion = db
         .insertInto('applicationIdentities')
         .values(row)
@@ -32,7 +32,7 @@ export const identities = (db: Db): Identities => ({
       .updateTable('applicationIdentities')
       .set({ ...row, colour: row.colour ?? null })
       .where('applicationId', '=', row.applicationId)
-      .where('revision', '=', before);
+      .where('revision', '=', expectedRevision);
     return (await update.returning('revision').execute()).length > 0;
   },
 });
@@ -42,7 +42,7 @@ export const consumers = (db: Db): Consumers => {
   const first = async (query: ReturnType<typeof livingConsumers>): Promise<ConsumerRow | undefined> =>
     (await query.execute()).map(withoutNulls)[0];
   /** Returns the consumer that this one is linked to, or this one itself. */
-  const followed = async (row: ConsumerRow | undefined): Promise<ConsumerRow | undefined> =>
+  const followLink = async (row: ConsumerRow | undefined): Promise<ConsumerRow | undefined> =>
     row?.linkedTo ? first(livingConsumers().where('id', '=', row.linkedTo)) : row;
   const namesOf: Consumers['namesOf'] = async (application, id) => {
     const query = db
@@ -52,9 +52,9 @@ export const consumers = (db: Db): Consumers => {
       .where('deletedAt', 'is', null)
       .where(eb => eb.or([eb('id', '=', id), eb('linkedTo', '=', id)]));
     const rows = await query.orderBy('id').execute();
-    const isOwn = (row: { readonly id: ConsumerId }): number => (row.id === id ? 0 : 1);
+    const sortRank = (row: { readonly id: ConsumerId }): number => (row.id === id ? 0 : 1);
     return rows
-      .toSorted((one, other) => isOwn(one) - isOwn(other))
+      .toSorted((one, other) => sortRank(one) - sortRank(other))
       .map(({ providerId, subject }) => ({ providerId, subject }));
   };
   return {
@@ -64,11 +64,11 @@ export const consumers = (db: Db): Consumers => {
         .values({ ...row, metadata: row.metadata && JSON.stringify(row.metadata) })
         .onConflict(on => on.doNothing());
       if ((await insertion.returning('id').execute()).length > 0) return { row, isNew: true };
-      const same = livingConsumers()
+      const sameConsumer = livingConsumers()
         .where('applicationId', '=', row.applicationId)
         .where('providerId', '=', row.providerId)
         .where(eb => eb.or([eb('subject', '=', row.subject), ...(row.email ? [eb('email', '=', row.email)] : [])]));
-      const found = await followed(await first(same));
+      const found = await followLink(await first(sameConsumer));
       return found && { row: found, isNew: false };
     },
 
@@ -83,7 +83,7 @@ export const consumers = (db: Db): Consumers => {
       ),
 
     bySubject: async (application, provider, subject) =>
-      followed(
+      followLink(
         await first(
           livingConsumers()
             .where('applicationId', '=', application)
@@ -96,8 +96,8 @@ export const consumers = (db: Db): Consumers => {
 
     link: async (application, { from, to }) => {
       const both = livingConsumers().where('applicationId', '=', application).where('id', 'in', [from, to]);
-      const locked = await both.where('linkedTo', 'is', null).orderBy('id').forNoKeyUpdate().execute();
-      if (from === to || locked.length < 2) return false;
+      const lockedConsumers = await both.where('linkedTo', 'is', null).orderBy('id').forNoKeyUpdate().execute();
+      if (from === to || lockedConsumers.length < 2) return false;
       const update = db.updateTable('consumers').set({ linkedTo: to });
       await update.where(eb => eb.or([eb('id', '=', from), eb('linkedTo', '=', from)])).execute();
       await db.updateTable('invocations').set({ consumerId: to }).where('consumerId', '=', from).execute();

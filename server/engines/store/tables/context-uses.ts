@@ -6,7 +6,7 @@ import type { Announcer } from '../announcer.ts';
 import type { Db } from '../database.ts';
 import type { ContextUse, ContextUses, OpenOutcome } from '../rows/contexts.ts';
 import type { Tables } from '../schema.ts';
-import { lock } from './contexts.ts';
+import { lockContext } from './contexts.ts';
 import { recordAddressedEvents } from './news.ts';
 import { withoutNulls } from './without-nulls.ts';
 
@@ -14,7 +14,7 @@ export const contextUses = (db: Db, announcer: Announcer): ContextUses => ({
   open: use => db.transaction().execute(trx => open(trx, use)),
 
   savingSessionOf: async (application, context) => {
-    const saving = await db
+    const savingUses = await db
       .selectFrom('contextUses')
       .select('sessionId')
       .where('applicationId', '=', application)
@@ -22,7 +22,7 @@ export const contextUses = (db: Db, announcer: Announcer): ContextUses => ({
       .where('savingSince', 'is not', null)
       .limit(1)
       .execute();
-    return saving[0]?.sessionId;
+    return savingUses[0]?.sessionId;
   },
 
   started: async (session, fromVersion) => {
@@ -56,7 +56,7 @@ export const contextUses = (db: Db, announcer: Announcer): ContextUses => ({
   },
 
   fail: async event => {
-    const closed = await db.transaction().execute(async trx => {
+    const closedUses = await db.transaction().execute(async trx => {
       const deleted = await trx
         .deleteFrom('contextUses')
         .where('sessionId', '=', event.session)
@@ -65,7 +65,7 @@ export const contextUses = (db: Db, announcer: Announcer): ContextUses => ({
       await recordAddressedEvents(trx, deleted.length > 0 ? [event] : []);
       return deleted;
     });
-    announcer.tell(closed.map(({ applicationId }) => ({ applicationId, id: event.session })));
+    announcer.tell(closedUses.map(({ applicationId }) => ({ applicationId, id: event.session })));
   },
 
   orphans: async (host, createdBefore) => {
@@ -78,23 +78,23 @@ export const contextUses = (db: Db, announcer: Announcer): ContextUses => ({
   },
 
   ofHost: async host => {
-    const all = await db.selectFrom('contextUses').select('sessionId').where('hostId', '=', host).execute();
-    return all.map(({ sessionId }) => sessionId);
+    const uses = await db.selectFrom('contextUses').select('sessionId').where('hostId', '=', host).execute();
+    return uses.map(({ sessionId }) => sessionId);
   },
 });
 
 async function open(trx: Db, use: Parameters<ContextUses['open']>[0]): Promise<OpenOutcome> {
-  if (!(await lock(trx, use.applicationId, use.contextId))) return { opened: false };
-  const standing = await trx
+  if (!(await lockContext(trx, use.applicationId, use.contextId))) return { opened: false };
+  const existingUses = await trx
     .selectFrom('contextUses')
     .select(['sessionId', 'savingSince', 'exclusive'])
     .where('contextId', '=', use.contextId)
     .orderBy('savingSince')
     .execute();
-  const saving = standing.find(({ savingSince }) => savingSince !== null);
-  if (saving) return { saving: saving.sessionId };
-  const holder = use.exclusive && standing.find(({ exclusive }) => exclusive);
-  if (holder) return { held: holder.sessionId };
+  const savingUse = existingUses.find(({ savingSince }) => savingSince !== null);
+  if (savingUse) return { saving: savingUse.sessionId };
+  const exclusiveUse = use.exclusive && existingUses.find(({ exclusive }) => exclusive);
+  if (exclusiveUse) return { held: exclusiveUse.sessionId };
   const { sessionId, contextId, applicationId, hostId, exclusive, createdAt } = use;
   await trx
     .insertInto('contextUses')

@@ -10,7 +10,7 @@ import type {
   ContextRow,
   ContextRows,
   KeepVersionRequest,
-  Kept,
+  KeptVersion,
   NewContext,
   RemovableVersion,
   VersionRow,
@@ -59,7 +59,7 @@ export const contexts = (db: Db, announcer: Announcer): ContextRows => ({
 
   reserve: (application, context, version) =>
     db.transaction().execute(async trx => {
-      if (!(await lock(trx, application, context))) return false;
+      if (!(await lockContext(trx, application, context))) return false;
       const { archiveOf, id, source, now, until } = version;
       if (archiveOf && !(await hasArchive(trx, context, archiveOf))) return false;
       await trx
@@ -74,16 +74,16 @@ export const contexts = (db: Db, announcer: Announcer): ContextRows => ({
     }),
 
   keep: async (application, context, request, session) => {
-    let news: readonly AddressedEvent[] = [];
+    let eventsToRecord: readonly AddressedEvent[] = [];
     const kept = await db.transaction().execute(async trx => {
-      const standing = await lock(trx, application, context);
-      if (!standing) return undefined;
-      const done = await keep(trx, standing, request, session?.id);
-      news = session?.events(done) ?? [];
-      await recordAddressedEvents(trx, news);
-      return done;
+      const lockedContext = await lockContext(trx, application, context);
+      if (!lockedContext) return undefined;
+      const keptVersion = await keep(trx, lockedContext, request, session?.id);
+      eventsToRecord = session?.events(keptVersion) ?? [];
+      await recordAddressedEvents(trx, eventsToRecord);
+      return keptVersion;
     });
-    announcer.tell(news.map(({ session }) => ({ applicationId: application, id: session })));
+    announcer.tell(eventsToRecord.map(({ session }) => ({ applicationId: application, id: session })));
     return kept;
   },
 
@@ -106,7 +106,11 @@ export const contexts = (db: Db, announcer: Announcer): ContextRows => ({
 const livingContexts = (db: Db, application: ApplicationId) =>
   db.selectFrom('contexts').selectAll().where('applicationId', '=', application).where('wrappedKey', 'is not', null);
 
-export const lock = async (trx: Db, application: ApplicationId, id: ContextId): Promise<ContextRow | undefined> =>
+export const lockContext = async (
+  trx: Db,
+  application: ApplicationId,
+  id: ContextId,
+): Promise<ContextRow | undefined> =>
   (await livingContexts(trx, application).where('id', '=', id).forUpdate().execute()).map(contextRow)[0];
 
 function contextRow(row: Selectable<Tables['contexts']>): ContextRow {
@@ -118,8 +122,8 @@ function contextRow(row: Selectable<Tables['contexts']>): ContextRow {
 async function insert(trx: Db, row: NewContext, limit: number): Promise<'inserted' | 'name_taken' | 'limit_reached'> {
   const { applicationId } = row;
   await lockApplication(trx, applicationId);
-  const all = livingContexts(trx, applicationId).clearSelect().select(countAll);
-  if ((await all.executeTakeFirstOrThrow()).count >= limit) return 'limit_reached';
+  const countQuery = livingContexts(trx, applicationId).clearSelect().select(countAll);
+  if ((await countQuery.executeTakeFirstOrThrow()).count >= limit) return 'limit_reached';
   const { id, name = null, wrappedKey, createdAt } = row;
   const inserted = await trx
     .insertInto('contexts')
@@ -147,7 +151,7 @@ async function keep(
   existing: ContextRow,
   request: KeepVersionRequest,
   session: string | undefined,
-): Promise<Kept> {
+): Promise<KeptVersion> {
   const { id, facts, now } = request;
   const version = existing.version + 1;
   const previous = await retire(trx, existing, request);
@@ -230,16 +234,19 @@ const REMOVAL_RETRY_MS = 600_000;
  * share their objects.
  */
 async function removable(trx: Db, now: Date, batch: number): Promise<RemovableVersion[]> {
-  const due = await trx
+  const dueVersions = await trx
     .selectFrom('contextVersions')
     .select(['id', 'contextId'])
     .where('dueAt', '<=', now)
     .orderBy('dueAt')
     .limit(batch)
     .execute();
-  if (due.length === 0) return [];
-  const [ids, owners] = [due.map(({ id }) => id), [...new Set(due.map(({ contextId }) => contextId))]];
-  await trx.selectFrom('contexts').select('id').where('id', 'in', owners).orderBy('id').forUpdate().execute();
+  if (dueVersions.length === 0) return [];
+  const [ids, contextIds] = [
+    dueVersions.map(({ id }) => id),
+    [...new Set(dueVersions.map(({ contextId }) => contextId))],
+  ];
+  await trx.selectFrom('contexts').select('id').where('id', 'in', contextIds).orderBy('id').forUpdate().execute();
   const marked = await trx
     .updateTable('contextVersions')
     .set({ state: 'gone', dueAt: addMs(now, REMOVAL_RETRY_MS) })
@@ -247,19 +254,19 @@ async function removable(trx: Db, now: Date, batch: number): Promise<RemovableVe
     .where('dueAt', '<=', now)
     .returning(['id', 'applicationId', 'contextId', 'archiveOf', 'cookiesOf'])
     .execute();
-  const stillUsed = await usedByOthers(trx, owners);
+  const idsInUse = await usedByOthers(trx, contextIds);
   return marked.map(({ archiveOf, cookiesOf, ...row }) => ({
     ...row,
-    ...(archiveOf && !stillUsed.has(archiveOf) ? { archiveOf } : {}),
-    ...(cookiesOf && !stillUsed.has(cookiesOf) ? { cookiesOf } : {}),
+    ...(archiveOf && !idsInUse.has(archiveOf) ? { archiveOf } : {}),
+    ...(cookiesOf && !idsInUse.has(cookiesOf) ? { cookiesOf } : {}),
   }));
 }
 
-async function usedByOthers(trx: Db, owners: readonly ContextId[]): Promise<ReadonlySet<VersionId>> {
+async function usedByOthers(trx: Db, contextIds: readonly ContextId[]): Promise<ReadonlySet<VersionId>> {
   const others = await trx
     .selectFrom('contextVersions')
     .select(['archiveOf', 'cookiesOf'])
-    .where('contextId', 'in', owners)
+    .where('contextId', 'in', contextIds)
     .where('state', '!=', 'gone')
     .execute();
   return new Set(others.flatMap(({ archiveOf, cookiesOf }) => [archiveOf, cookiesOf]).filter(id => id !== null));

@@ -12,14 +12,14 @@ export const controls = (db: Db): ControlRows => ({
 
   lockFence: async (application, session) => {
     // The update changes nothing, but it locks the row.
-    const locked = await sql<LockedFence>`
+    const lockResult = await sql<LockedFence>`
       insert into session_controls (session_id, application_id)
         select id, application_id from sessions where id = ${session} and application_id = ${application}
       on conflict (session_id) do update set fence = session_controls.fence
       returning fence, (select status = 'RUNNING' and end_status is null from sessions where id = ${session}) as runs`.execute(
       db,
     );
-    return locked.rows[0];
+    return lockResult.rows[0];
   },
 
   setFence: async (session, fence) => {

@@ -10,7 +10,7 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 /** How long credentials are still listed after they have expired or been revoked. */
 const LISTED_AFTER_END_MS = 90 * DAY_MS;
 
-export const isAlive = (now: Date) => (eb: ExpressionBuilder<Tables, Credentials>) =>
+export const isValid = (now: Date) => (eb: ExpressionBuilder<Tables, Credentials>) =>
   eb.and([eb('revokedAt', 'is', null), eb.or([eb('expiresAt', 'is', null), eb('expiresAt', '>', now)])]);
 
 export const isListed = (now: Date): RawBuilder<boolean> => {
@@ -27,7 +27,7 @@ const REVOCATION_CHANNEL: Channel = 'credential_revoked';
 export const announceRevocation = sql<string>`pg_notify(${sql.lit(REVOCATION_CHANNEL)}, encode(hash, 'hex'))`;
 
 /** Like `announceRevocation`, but open connections of the key stay open. */
-export const announcedKeepingConnections = sql<string>`pg_notify(${sql.lit(REVOCATION_CHANNEL)}, encode(hash, 'hex') || ' keep')`;
+export const announceRevocationKeepingConnections = sql<string>`pg_notify(${sql.lit(REVOCATION_CHANNEL)}, encode(hash, 'hex') || ' keep')`;
 
 /** Whether this use is later than the stored one, which may have been written first. */
 export const isLaterUse = (at: Date) => (eb: ExpressionBuilder<Tables, Credentials>) =>

@@ -18,16 +18,16 @@ export function assertAmount(amount: number, minimum = 1): void {
  * Locks the balance of the account until the end of the transaction. Creates an empty balance if the account has none.
  */
 export async function lockBalance(trx: Db, account: AccountId): Promise<BalanceRow> {
-  const locked = (): Promise<BalanceRow | undefined> =>
+  const selectLocked = (): Promise<BalanceRow | undefined> =>
     trx.selectFrom('creditBalances').selectAll().where('accountId', '=', account).forUpdate().executeTakeFirst();
-  const existing = await locked();
+  const existing = await selectLocked();
   if (existing) return existing;
   await trx
     .insertInto('creditBalances')
     .values({ accountId: account })
     .onConflict(conflict => conflict.column('accountId').doNothing())
     .execute();
-  const created = await locked();
+  const created = await selectLocked();
   if (!created) throw new Error(`no balance row exists for account ${account}`);
   return created;
 }
@@ -37,7 +37,7 @@ export async function lockBalance(trx: Db, account: AccountId): Promise<BalanceR
  * the transaction. If there is not enough credit, returns the shortage and changes nothing.
  */
 export async function hold(trx: Db, request: NewHold): Promise<'held' | Shortage> {
-  const { rows } = await sql<{ available: number | null }>`select ${holding(request)} as available`.execute(trx);
+  const { rows } = await sql<{ available: number | null }>`select ${holdExpression(request)} as available`.execute(trx);
   const available = rows[0]?.available ?? undefined;
   return available === undefined ? 'held' : { required: request.amount, available };
 }
@@ -46,7 +46,7 @@ export async function hold(trx: Db, request: NewHold): Promise<'held' | Shortage
  * `hold` as an expression for use in another statement. Null if the credit is held, otherwise the available amount.
  * Throws like `assertAmount`.
  */
-export function holding(request: NewHold): RawBuilder<number | null> {
+export function holdExpression(request: NewHold): RawBuilder<number | null> {
   assertAmount(request.amount);
   const { id, applicationId, hostId, purposeKind, purposeId, amount, rates, at } = request;
   return sql`hold_credit(
@@ -61,8 +61,8 @@ export async function lockHeld(
   purposeId: string,
 ): Promise<{ balance: BalanceRow; reservation: ReservationRow } | undefined> {
   const query = trx.selectFrom('creditReservations').where('purposeId', '=', purposeId).where('status', '=', 'held');
-  const ofAccount = trx.selectFrom('creditBalances').selectAll().where('accountId', '=', query.select('accountId'));
-  const balance = await ofAccount.forUpdate().executeTakeFirst();
+  const balanceQuery = trx.selectFrom('creditBalances').selectAll().where('accountId', '=', query.select('accountId'));
+  const balance = await balanceQuery.forUpdate().executeTakeFirst();
   // A separate statement, because only a new statement sees what was committed while the first one waited.
   const row = balance && (await query.selectAll().forUpdate().executeTakeFirst());
   return row && { balance, reservation: reservationRow(row) };
@@ -78,16 +78,17 @@ export async function meter(
   { metered, cost, target, at, dueAt }: Metering,
 ): Promise<'extended' | 'short'> {
   assertAmount(cost, 0);
-  const wanted = Math.max(0, target - reservation.amount);
-  const isShort = wanted > balance.available;
-  const extension = isShort ? 0 : wanted;
+  const neededExtension = Math.max(0, target - reservation.amount);
+  const isShort = neededExtension > balance.available;
+  const extension = isShort ? 0 : neededExtension;
   const amount = reservation.amount + extension;
   const captured = Math.max(reservation.captured, Math.min(cost, amount));
-  const used = captured - reservation.captured;
+  const newlyCaptured = captured - reservation.captured;
   const lowAt = isShort ? (reservation.lowAt ?? at) : null;
-  await change(trx, reservation, { amount, captured, ...metered, meteredAt: at, dueAt, lowAt });
-  const legs = { available: -extension, reserved: extension - used, revenue: used };
-  if (extension > 0 || used > 0) await addEntry(trx, reservation, extension > 0 ? 'extend' : 'capture', legs, at);
+  await changeReservation(trx, reservation, { amount, captured, ...metered, meteredAt: at, dueAt, lowAt });
+  const legs = { available: -extension, reserved: extension - newlyCaptured, revenue: newlyCaptured };
+  if (extension > 0 || newlyCaptured > 0)
+    await addEntry(trx, reservation, extension > 0 ? 'extend' : 'capture', legs, at);
   return isShort ? 'short' : 'extended';
 }
 
@@ -97,14 +98,14 @@ export async function meter(
  * captured; undefined if nothing is held.
  */
 export async function settle(trx: Db, purposeId: string, options: SettleOptions): Promise<number | undefined> {
-  const { rows } = await sql<{ captured: number | null }>`select ${settling(purposeId, options)} as captured`.execute(
-    trx,
-  );
+  const { rows } = await sql<{
+    captured: number | null;
+  }>`select ${settleExpression(purposeId, options)} as captured`.execute(trx);
   return rows[0]?.captured ?? undefined;
 }
 
 /** `settle` as an expression for use in another statement. Null if nothing is held. Throws like `assertAmount`. */
-export function settling(
+export function settleExpression(
   purposeId: string,
   { cost, at, mayExceed = false, metered, as }: SettleOptions,
 ): RawBuilder<number | null> {
@@ -144,7 +145,7 @@ export async function addCredit(
   return lockBalance(trx, account);
 }
 
-async function change(
+async function changeReservation(
   trx: Db,
   { id }: ReservationRow,
   values: Partial<Omit<Selectable<Tables['creditReservations']>, 'id'>>,

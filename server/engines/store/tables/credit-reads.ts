@@ -5,7 +5,7 @@ import type { CostRow, CreditReads, EntryRow } from '../rows/credits.ts';
 import { reservationRow } from './credit-ledger.ts';
 import { withoutNulls } from './without-nulls.ts';
 
-const EMPTY = { funding: 0, available: 0, reserved: 0, revenue: 0, promo: 0 };
+const EMPTY_BALANCE = { funding: 0, available: 0, reserved: 0, revenue: 0, promo: 0 };
 
 export const creditReads = (db: Db): CreditReads => ({
   unknown: async (now, batch) => {
@@ -17,7 +17,7 @@ export const creditReads = (db: Db): CreditReads => ({
   balance: async account => {
     const books = ['funding', 'available', 'reserved', 'revenue', 'promo'] as const;
     const query = db.selectFrom('creditBalances').select(books).where('accountId', '=', account);
-    return (await query.executeTakeFirst()) ?? EMPTY;
+    return (await query.executeTakeFirst()) ?? EMPTY_BALANCE;
   },
 
   held: async (application, limit) => {
@@ -71,16 +71,16 @@ export const creditReads = (db: Db): CreditReads => ({
   },
 });
 
-const day = (column: string) => sql`(${sql.ref(column)} at time zone 'UTC')::date::text`;
+const utcDay = (column: string) => sql`(${sql.ref(column)} at time zone 'UTC')::date::text`;
 
 const ENTRY_GROUPING: Readonly<Record<'day' | 'operation' | 'key', RawBuilder<unknown>>> = {
-  day: day('entries.at'),
+  day: utcDay('entries.at'),
   operation: sql`reservations.operation_id`,
   key: sql`reservations.key_id::text`,
 };
 
 const CALL_GROUPING: typeof ENTRY_GROUPING = {
-  day: day('created_at'),
+  day: utcDay('created_at'),
   operation: sql`operation_id`,
   key: sql`key_id::text`,
 };

@@ -24,18 +24,18 @@ export const credits = (db: Db, announcer: Announcer): CreditRows => ({
 
   meter: async ({ purposeId }, plan) => {
     const metered = await db.transaction().execute(async trx => {
-      const found = await lockHeld(trx, purposeId);
-      const session = found && (await usedBy(trx, purposeId));
-      if (!found || !session) return undefined;
-      const planned = plan(found.reservation, session);
-      const outcome = await meter(trx, found, planned);
+      const lockedHold = await lockHeld(trx, purposeId);
+      const session = lockedHold && (await usedBy(trx, purposeId));
+      if (!lockedHold || !session) return undefined;
+      const metering = plan(lockedHold.reservation, session);
+      const outcome = await meter(trx, lockedHold, metering);
       const { isEnding } = session;
       if (outcome === 'extended') return { isEnding, told: [] };
-      const lowSince = found.reservation.lowAt ?? planned.at;
-      const isFirst = found.reservation.lowAt === undefined && !isEnding;
-      const { required, available } = { required: planned.target, available: found.balance.available };
+      const lowSince = lockedHold.reservation.lowAt ?? metering.at;
+      const isFirst = lockedHold.reservation.lowAt === undefined && !isEnding;
+      const { required, available } = { required: metering.target, available: lockedHold.balance.available };
       const told = isFirst
-        ? await append(trx, purposeId, 'session.credit_low', planned.at, { required, available })
+        ? await append(trx, purposeId, 'session.credit_low', metering.at, { required, available })
         : [];
       return { isEnding, lowSince, told };
     });
@@ -55,12 +55,12 @@ export const credits = (db: Db, announcer: Announcer): CreditRows => ({
           and is_low <> (available < ${threshold}::bigint)
         group by account_id, is_low, available`.execute(db);
     for (const { accountId, isLow, available, sessionId } of rows) {
-      const told = await db.transaction().execute(async trx => {
+      const sessionsToAnnounce = await db.transaction().execute(async trx => {
         const update = trx.updateTable('creditBalances').set({ isLow: !isLow }).where('accountId', '=', accountId);
-        const [first] = await update.where('isLow', '=', isLow).returning('accountId').execute();
-        return first && !isLow ? append(trx, sessionId, 'credit.low', at, { available, threshold }) : [];
+        const [changedBalance] = await update.where('isLow', '=', isLow).returning('accountId').execute();
+        return changedBalance && !isLow ? append(trx, sessionId, 'credit.low', at, { available, threshold }) : [];
       });
-      announcer.tell(told);
+      announcer.tell(sessionsToAnnounce);
     }
     return rows.length;
   },

@@ -2,9 +2,9 @@
 import { sql } from 'kysely';
 import type { DeviceAuthorizationId } from '../../../kit/ids.ts';
 import { type Db, inTransaction } from '../database.ts';
-import type { Collection, DeviceRow, DeviceRows } from '../rows/device.ts';
+import type { DeviceRow, DeviceRows, TokenRequestEffect } from '../rows/device.ts';
 import type { Channel } from '../store.ts';
-import { announceRevocation as announcedToken, isAlive } from './credentials.ts';
+import { announceRevocation as announceTokenRevocation, isValid } from './credentials.ts';
 import { countAll } from './limited-insert.ts';
 import { insertToken } from './tokens.ts';
 import { withoutNulls } from './without-nulls.ts';
@@ -61,12 +61,12 @@ export const device = (db: Db): DeviceRows => ({
     return (await inTime.returning('id').execute()).length > 0;
   },
 
-  collect: (deviceCode, now, judge, tokensMax) =>
+  collect: (deviceCode, now, decideEffect, tokensMax) =>
     inTransaction(db, async trx => {
       const row = (await byDeviceCode(trx, deviceCode).forUpdate().execute()).map(withoutNulls)[0];
-      const verdict = judge(row);
+      const verdict = decideEffect(row);
       if (!row) return { verdict };
-      const done = await carryOut(trx, row, verdict, now, tokensMax);
+      const done = await applyEffect(trx, row, verdict, now, tokensMax);
       return { row, verdict: done === 'limit_reached' ? done : verdict };
     }),
 
@@ -87,10 +87,10 @@ const claimedBy = (db: Db, userCode: Buffer, account: NonNullable<DeviceRow['acc
     .where('accountId', '=', account)
     .where('expiresAt', '>', now);
 
-async function carryOut(
+async function applyEffect(
   trx: Db,
   { id }: DeviceRow,
-  verdict: Collection,
+  verdict: TokenRequestEffect,
   now: Date,
   tokensMax: number,
 ): Promise<'done' | 'limit_reached'> {
@@ -105,7 +105,7 @@ async function carryOut(
   }
   if (verdict.does === 'revoke') {
     const update = trx.updateTable('tokens').set({ revokedAt: now }).where('id', '=', verdict.token);
-    await update.where(isAlive(now)).returning(announcedToken.as('announced')).execute();
+    await update.where(isValid(now)).returning(announceTokenRevocation.as('announced')).execute();
   }
   return 'done';
 }

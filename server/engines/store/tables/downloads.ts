@@ -17,7 +17,7 @@ type DownloadExpressions = ExpressionBuilder<Tables, 'downloads'>;
 export const downloads = (db: Db, announcer: Announcer): DownloadRows => ({
   begin: async row => begin(db, row),
 
-  complete: async (row, storedFields, actor, assertRoom) => {
+  complete: async (row, outboxRow, actor, assertRoom) => {
     const { applicationId, sessionId, id: downloadId, filename, mimeType, size, checksum, createdAt, finishedAt } = row;
     const isCompleted = await db.transaction().execute(async trx => {
       await lockApplication(trx, applicationId); // so that concurrent downloads count each other
@@ -31,7 +31,7 @@ export const downloads = (db: Db, announcer: Announcer): DownloadRows => ({
         .returning('id')
         .execute();
       if (completed.length === 0) return false;
-      await insertIntoOutbox(trx, [storedFields]);
+      await insertIntoOutbox(trx, [outboxRow]);
       const event = { session: sessionId, type: 'download.completed', at: finishedAt, actor } as const;
       await recordAddressedEvents(trx, [{ ...event, detail: { downloadId, filename, mimeType, size } }]);
       return true;

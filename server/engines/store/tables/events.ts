@@ -31,7 +31,7 @@ export const LOCK_SPACE = 1_655_271_028;
 
 export const SERVICE: Actor = { kind: 'service' };
 
-export interface Recording {
+export interface EventToRecord {
   readonly type: SessionEventType;
   readonly at: Date;
   readonly actor: Actor | RawBuilder<unknown>;
@@ -43,26 +43,26 @@ export interface Recording {
  * Returns an expression that records an event. A statement selects it as a column from session rows that the statement
  * names `changed`.
  */
-export const recordExpression = ({ type, at, actor, detail }: Recording): RawBuilder<number | null> => {
-  const [kind, name] =
+export const recordExpression = ({ type, at, actor, detail }: EventToRecord): RawBuilder<number | null> => {
+  const [kind, idExpression] =
     'kind' in actor
       ? [sql`${actor.kind}::text`, sql`${actor.id ?? null}::text`]
       : [sql`(${actor}).actor_kind`, sql`(${actor}).actor_id`];
   return sql`record_session_event(
-    changed.id, changed.application_id, ${at}::timestamptz, ${type}::text, ${kind}, ${name},
+    changed.id, changed.application_id, ${at}::timestamptz, ${type}::text, ${kind}, ${idExpression},
     ${isRaw(detail) ? detail : sql`${JSON.stringify(detail)}::jsonb`},
     ${EVENTS_PER_SESSION_MAX}::integer, ${DETAIL_BYTES_MAX}::integer, ${LOCK_SPACE}::integer)`;
 };
 
 /** Returns an expression that records an application event. A statement selects it as a column from the changed rows. */
-export const recordedForApplication = (
+export const applicationEventExpression = (
   application: RawBuilder<unknown>,
-  { type, at, actor, detail }: ApplicationRecording,
+  { type, at, actor, detail }: ApplicationEventToRecord,
 ) =>
   sql<number>`record_application_event(${application}, ${at}, ${type}, ${actor.kind}::text, ${actor.id}::text, ${detail},
     ${DETAIL_BYTES_MAX}::integer, ${LOCK_SPACE}::integer)`;
 
-interface ApplicationRecording {
+interface ApplicationEventToRecord {
   readonly type: RawBuilder<unknown>;
   readonly at: RawBuilder<unknown>;
   readonly actor: { readonly kind: Actor['kind']; readonly id: RawBuilder<unknown> };
@@ -75,13 +75,13 @@ export const applicationEvents = (db: Db, announcer: Announcer): ApplicationEven
       ...{ type: sql`${type}::text`, at: sql`${at}::timestamptz`, detail: sql`${JSON.stringify(detail)}::jsonb` },
       actor: { kind: actor.kind, id: sql`${actor.id ?? null}` },
     };
-    await sql`select ${recordedForApplication(sql`${application}::uuid`, recording)}`.execute(db);
+    await sql`select ${applicationEventExpression(sql`${application}::uuid`, recording)}`.execute(db);
     // Sent before the commit: a reader that is woken early waits for the lock that this transaction holds.
     announcer.tell([{ applicationId: application }]);
   },
 });
 
-const isRaw = (detail: Recording['detail']): detail is RawBuilder<unknown> =>
+const isRaw = (detail: EventToRecord['detail']): detail is RawBuilder<unknown> =>
   'toOperationNode' in detail && typeof detail.toOperationNode === 'function';
 
 export const events = (db: Db, announcer: Announcer): EventRows => ({
@@ -126,13 +126,17 @@ export const events = (db: Db, announcer: Announcer): EventRows => ({
       .selectFrom('gone')
       .select(({ fn }) => fn.count<number>('sessionId').distinct().as('sessions'))
       .executeTakeFirstOrThrow();
-    const old = db
+    const oldEvents = db
       .selectFrom('sessionEvents')
       .select('id')
       .where('sessionId', 'is', null)
       .where('at', '<', endedBefore);
-    const others = await db.deleteFrom('sessionEvents').where('id', 'in', old.limit(batch)).returning('id').execute();
-    return Math.max(forgotten.sessions, others.length);
+    const deletedEvents = await db
+      .deleteFrom('sessionEvents')
+      .where('id', 'in', oldEvents.limit(batch))
+      .returning('id')
+      .execute();
+    return Math.max(forgotten.sessions, deletedEvents.length);
   },
 });
 
@@ -154,14 +158,14 @@ function listEvents(
   db: Db,
   application: ApplicationId,
   { after, session, types, from, to, limit }: EventFilter,
-  lastNumber: number,
+  lastId: number,
 ) {
   let query = db
     .selectFrom('sessionEvents')
     .selectAll()
     .where('applicationId', '=', application)
     .where('id', '>', after)
-    .where('id', '<=', lastNumber);
+    .where('id', '<=', lastId);
   if (session) query = query.where('sessionId', '=', session);
   if (types) query = query.where(eb => eb('type', '=', eb.fn.any(eb.val([...types]))));
   if (from) query = query.where('at', '>=', from);

@@ -53,7 +53,7 @@ async function use(
   ids: readonly ExtensionId[],
   now: Date,
 ): Promise<ExtensionRow[]> {
-  const used = await trx
+  const usedExtensions = await trx
     .updateTable('extensions')
     .set({ usedAt: now })
     .where('applicationId', '=', application)
@@ -64,9 +64,9 @@ async function use(
     .updateTable('extensionFiles')
     .set({ usedAt: now })
     .where('applicationId', '=', application)
-    .where(sql<boolean>`checksum = any(${used.map(({ checksum }) => checksum)}::text[])`)
+    .where(sql<boolean>`checksum = any(${usedExtensions.map(({ checksum }) => checksum)}::text[])`)
     .execute();
-  return used.map(withoutNulls);
+  return usedExtensions.map(withoutNulls);
 }
 
 /**

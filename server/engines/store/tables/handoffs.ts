@@ -10,13 +10,16 @@ const LISTED_BETWEEN_MAX = 100;
 const OPEN_STATUSES: readonly HandoffStatus[] = ['requested', 'claimed'];
 
 export const handoffs = (db: Db): HandoffRows => {
-  const all = db.selectFrom('handoffs').selectAll();
-  const listed = db
+  const allHandoffs = db.selectFrom('handoffs').selectAll();
+  const listedHandoffs = db
     .selectFrom('handoffs')
     .leftJoin('sessions', 'sessions.id', 'handoffs.sessionId')
     .selectAll('handoffs')
     .select('sessions.pageUrl');
-  const countOf = async (column: 'applicationId' | 'consumerId', id: ApplicationId | ConsumerId): Promise<number> => {
+  const countOpenBy = async (
+    column: 'applicationId' | 'consumerId',
+    id: ApplicationId | ConsumerId,
+  ): Promise<number> => {
     const query = db
       .selectFrom('handoffs')
       .where(column, '=', id)
@@ -26,15 +29,15 @@ export const handoffs = (db: Db): HandoffRows => {
   };
   return {
     get: async (application, id) =>
-      first(await all.where('applicationId', '=', application).where('id', '=', id).execute()),
+      first(await allHandoffs.where('applicationId', '=', application).where('id', '=', id).execute()),
 
     findOpen: async session =>
-      first(await all.where('sessionId', '=', session).where('status', 'in', OPEN_STATUSES).execute()),
+      first(await allHandoffs.where('sessionId', '=', session).where('status', 'in', OPEN_STATUSES).execute()),
 
-    byLease: async hash => first(await all.where('leaseHash', '=', hash).execute()),
+    byLease: async hash => first(await allHandoffs.where('leaseHash', '=', hash).execute()),
 
     list: async (application, { limit, before, status, session, key }) => {
-      let query = listed.where('handoffs.applicationId', '=', application);
+      let query = listedHandoffs.where('handoffs.applicationId', '=', application);
       if (before) query = query.where('handoffs.id', '<', before);
       if (status) query = query.where('handoffs.status', '=', status);
       if (session) query = query.where('handoffs.sessionId', '=', session);
@@ -43,28 +46,28 @@ export const handoffs = (db: Db): HandoffRows => {
     },
 
     ofSession: async (application, session) => {
-      const found = all.where('applicationId', '=', application).where('sessionId', '=', session);
-      return (await found.orderBy('id').execute()).map(withoutNulls);
+      const sessionHandoffs = allHandoffs.where('applicationId', '=', application).where('sessionId', '=', session);
+      return (await sessionHandoffs.orderBy('id').execute()).map(withoutNulls);
     },
 
     listControlledBetween: async (session, from, to) => {
       const until = sql<Date | null>`coalesce(case when control_until >= claimed_at then control_until end, ended_at)`;
-      const found = all
+      const controlledHandoffs = allHandoffs
         .where('sessionId', '=', session)
         .where('claimedAt', '<=', to)
         .where(({ or, eb }) => or([eb(until, 'is', null), eb(until, '>=', from)]));
-      return (await found.orderBy('id').limit(LISTED_BETWEEN_MAX).execute()).map(withoutNulls);
+      return (await controlledHandoffs.orderBy('id').limit(LISTED_BETWEEN_MAX).execute()).map(withoutNulls);
     },
 
     ofConsumer: async (consumer, { limit, before, status }) => {
-      let query = listed.where('handoffs.consumerId', '=', consumer);
+      let query = listedHandoffs.where('handoffs.consumerId', '=', consumer);
       if (before) query = query.where('handoffs.id', '<', before);
       if (status) query = query.where('handoffs.status', '=', status);
       return (await query.orderBy('handoffs.id', 'desc').limit(limit).execute()).map(withoutNulls);
     },
 
-    countOpen: application => countOf('applicationId', application),
-    countOpenOfConsumer: consumer => countOf('consumerId', consumer),
+    countOpen: application => countOpenBy('applicationId', application),
+    countOpenOfConsumer: consumer => countOpenBy('consumerId', consumer),
 
     listWithoutConsumer: async () => {
       const query = db
@@ -118,8 +121,8 @@ export const handoffs = (db: Db): HandoffRows => {
     },
 
     change: async (id, { evidence, ...change }) => {
-      const set = { ...change, ...(evidence ? { evidence: JSON.stringify(evidence) } : {}) };
-      return first(await db.updateTable('handoffs').set(set).where('id', '=', id).returningAll().execute());
+      const changedColumns = { ...change, ...(evidence ? { evidence: JSON.stringify(evidence) } : {}) };
+      return first(await db.updateTable('handoffs').set(changedColumns).where('id', '=', id).returningAll().execute());
     },
 
     endForEndedSessions: async now => {

@@ -29,16 +29,16 @@ export const hosts = (db: Db): Hosts => ({
     return rows[0].now;
   },
 
-  join: (row, leaseMs, judge, isStart) =>
+  join: (row, leaseMs, check, isStart) =>
     db.transaction().execute(async trx => {
       await sql`select pg_advisory_xact_lock(${JOIN_LOCK})`.execute(trx);
-      const before = await trx.selectFrom('hosts').select('state').where('id', '=', row.id).execute();
-      const others = (await livingHosts(trx)).filter(({ id }) => id !== row.id);
-      const { storeMark } = await judge(others);
+      const earlierRows = await trx.selectFrom('hosts').select('state').where('id', '=', row.id).execute();
+      const otherHosts = (await livingHosts(trx)).filter(({ id }) => id !== row.id);
+      const { storeMark } = await check(otherHosts);
       await upsert(trx, row, storeMark, leaseMs);
-      if (isStart && isOver(before[0]?.state)) await drain(trx, row.id, false);
+      if (isStart && hasEnded(earlierRows[0]?.state)) await drain(trx, row.id, false);
       await announceHosts(trx);
-      return { wasLost: before[0]?.state === 'lost' };
+      return { wasLost: earlierRows[0]?.state === 'lost' };
     }),
 
   renew: async ({ id, incarnation }, leaseMs, warm) => {
@@ -134,9 +134,9 @@ export const hosts = (db: Db): Hosts => ({
   },
 
   drain: async (id, draining) => {
-    const isThere = await drain(db, id, draining);
+    const isFound = await drain(db, id, draining);
     await announceHosts(db);
-    return isThere;
+    return isFound;
   },
 
   remove: async id => {
@@ -152,7 +152,7 @@ export const hosts = (db: Db): Hosts => ({
   },
 });
 
-const isOver = (state: HostState | undefined): boolean => state === 'left' || state === 'lost';
+const hasEnded = (state: HostState | undefined): boolean => state === 'left' || state === 'lost';
 
 async function drain(db: Db, id: HostId, draining: boolean): Promise<boolean> {
   const update = db.updateTable('hosts').set({ draining }).where('id', '=', id).where('state', '<>', 'removed');

@@ -59,15 +59,15 @@ export const inbox = (db: Db): InboxRows => ({
         select m.account_id, h.application_id from ${claimable(roles, conditions.now)} and ${isNotNotified(sql`h`, conditions)}) waiting
         join accounts on accounts.id = account_id and accounts.email_verified_at is not null
         left join notification_settings settings using (account_id)
-        where ${isWanted(sql`waiting.application_id`, conditions)}
+        where ${wantsMail(sql`waiting.application_id`, conditions)}
         limit ${limit}`.execute(db);
     return rows.map(({ accountId }) => accountId);
   },
 
   pause: async (account, now) => {
-    const told = { toldAt: now };
-    const settings = db.insertInto('notificationSettings').values({ accountId: account, ...told });
-    await settings.onConflict(on => on.column('accountId').doUpdateSet(told)).execute();
+    const columns = { toldAt: now };
+    const settings = db.insertInto('notificationSettings').values({ accountId: account, ...columns });
+    await settings.onConflict(on => on.column('accountId').doUpdateSet(columns)).execute();
   },
 
   tell: (account, mail, roles, conditions, limit) =>
@@ -101,7 +101,7 @@ const isNotNotified = (item: RawBuilder<unknown>, { waitingSince }: NotifyCondit
   ${item}.created_at <= ${waitingSince} and not exists (
     select from told_items told where told.account_id = m.account_id and told.item_id = ${item}.id)`;
 
-const isWanted = (application: RawBuilder<unknown>, { notifiedBefore }: NotifyConditions): RawBuilder<unknown> => sql`
+const wantsMail = (application: RawBuilder<unknown>, { notifiedBefore }: NotifyConditions): RawBuilder<unknown> => sql`
   coalesce(settings.mails, true) and not ${application} = any(coalesce(settings.muted_applications, '{}'))
     and (settings.told_at is null or settings.told_at <= ${notifiedBefore})`;
 
@@ -136,14 +136,14 @@ async function waitingOf(
     m.account_id = ${account} and ${isNotNotified(item, conditions)} and not ${item}.application_id = any(
       select unnest(muted_applications) from notification_settings where account_id = ${account})
     order by ${item}.created_at limit ${limit} for share of ${item} skip locked`;
-  const name = (item: RawBuilder<unknown>) =>
+  const applicationName = (item: RawBuilder<unknown>) =>
     sql`(select name from applications where id = ${item}.application_id) as application_name`;
   const approvals = await sql<WaitingRow>`
     select 'approval' as kind, a.id, a.application_id, a.created_at, a.expires_at, a.operation_id, a.operation_revision,
-        ${name(sql`a`)}
+        ${applicationName(sql`a`)}
       from ${decidable(roles, conditions.now)} and ${isOfAccount(sql`a`)}`.execute(trx);
   const handoffs = await sql<WaitingRow>`
-    select 'handoff' as kind, h.id, h.application_id, h.created_at, h.expires_at, h.reason, ${name(sql`h`)}
+    select 'handoff' as kind, h.id, h.application_id, h.created_at, h.expires_at, h.reason, ${applicationName(sql`h`)}
       from ${claimable(roles, conditions.now)} and ${isOfAccount(sql`h`)}`.execute(trx);
   return [...approvals.rows, ...handoffs.rows];
 }

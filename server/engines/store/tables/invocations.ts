@@ -15,8 +15,8 @@ import type {
   InvocationRows,
 } from '../rows/invocations.ts';
 import type { Tables } from '../schema.ts';
-import { hold, lockHeld, settle, settling } from './credit-ledger.ts';
-import { recordedForApplication } from './events.ts';
+import { hold, lockHeld, settle, settleExpression } from './credit-ledger.ts';
+import { applicationEventExpression } from './events.ts';
 import { idNear } from './id-near.ts';
 import { withoutNulls } from './without-nulls.ts';
 
@@ -77,7 +77,7 @@ export const invocations = (db: Db, announcer: Announcer): InvocationRows => ({
     return (await query.orderBy('id', 'desc').limit(limit).execute()).map(rowOf);
   },
 
-  callsSince: (key, operationId, since) => madeSince(db, key, operationId, since),
+  callsSince: (key, operationId, since) => callTotalsSince(db, key, operationId, since),
 
   dispatch: async (id, startedAt, session) => {
     const update = db
@@ -95,7 +95,7 @@ export const invocations = (db: Db, announcer: Announcer): InvocationRows => ({
   },
 
   end: async (id, end) => {
-    const ended = await endOne(db, id, end);
+    const ended = await endInvocation(db, id, end);
     announcer.tell(ended ? [{ applicationId: ended.applicationId }] : []);
     return ended;
   },
@@ -173,7 +173,7 @@ async function limitRefusal(
 ): Promise<'calls_used_up' | { readonly spent: number } | undefined> {
   if (!limits) return undefined;
   const { countedSince, callsMax = Infinity, costMax = Infinity } = limits;
-  const { calls, cost } = await madeSince(trx, keyId, operationId, countedSince);
+  const { calls, cost } = await callTotalsSince(trx, keyId, operationId, countedSince);
   if (calls > callsMax) return 'calls_used_up';
   return cost > costMax ? { spent: cost - reserved } : undefined;
 }
@@ -186,16 +186,20 @@ async function holdCredit(
 ): Promise<'held' | { readonly short: Shortage }> {
   const { id, applicationId, hostId, keyId, operationId, reserved: amount, createdAt: at } = row;
   if (amount === 0) return 'held';
-  const asked: NewHold = {
+  const holdRequest: NewHold = {
     ...{ id: newId<ReservationId>(at), applicationId, hostId, keyId, operationId, amount, rates, at },
     ...{ purposeKind: 'invocation', purposeId: id },
   };
-  const held = await hold(trx, asked);
-  return held === 'held' ? held : { short: held };
+  const outcome = await hold(trx, holdRequest);
+  return outcome === 'held' ? outcome : { short: outcome };
 }
 
 /** Ends an invocation with one statement. The balance is locked before the row, as in all other statements. */
-async function endOne(db: Db, id: InvocationRow['id'], ending: InvocationEnd): Promise<InvocationRow | undefined> {
+async function endInvocation(
+  db: Db,
+  id: InvocationRow['id'],
+  ending: InvocationEnd,
+): Promise<InvocationRow | undefined> {
   const { output, error, meters, captured, heldUntil: _, ...end } = ending;
   const update = db
     .updateTable('invocations')
@@ -209,14 +213,14 @@ async function endOne(db: Db, id: InvocationRow['id'], ending: InvocationEnd): P
     })
     .where('id', '=', id)
     .where('state', 'in', OPEN_STATES)
-    .where(creditSettled(id, ending))
+    .where(settleCredit(id, ending))
     .returningAll()
-    .returning(ENDED.as('eventId'));
+    .returning(END_EVENT.as('eventId'));
   return (await update.execute()).map(({ eventId: _, ...row }) => rowOf(row))[0];
 }
 
 /** The event that reports the end of the invocation. It contains neither input nor output. */
-const ENDED = recordedForApplication(sql`application_id`, {
+const END_EVENT = applicationEventExpression(sql`application_id`, {
   type: sql`'invocation.' || state`,
   at: sql`ended_at`,
   actor: { kind: 'agentKey', id: sql`key_id` },
@@ -229,16 +233,16 @@ const ENDED = recordedForApplication(sql`application_id`, {
  * row is locked, and only if this statement sees that the row is open. If a concurrent statement has already ended the
  * invocation and settled the credit, this statement finds nothing to settle and no open row.
  */
-function creditSettled(
+function settleCredit(
   id: InvocationRow['id'],
   { captured, heldUntil, meters, endedAt }: InvocationEnd,
 ): RawBuilder<boolean> {
   const metered = meteredIn(meters);
-  const done =
+  const creditCall =
     captured === undefined
       ? sql`keep_credit(invocations.id, ${heldUntil ?? null}::timestamptz)`
-      : sql`coalesce(${settling(id, { cost: captured, at: endedAt, metered })}, 0) >= 0`;
-  return sql`case when invocations.id = ${id}::uuid and state in ('accepted', 'dispatched') then ${done} else false end`;
+      : sql`coalesce(${settleExpression(id, { cost: captured, at: endedAt, metered })}, 0) >= 0`;
+  return sql`case when invocations.id = ${id}::uuid and state in ('accepted', 'dispatched') then ${creditCall} else false end`;
 }
 
 const meteredIn = ({ browserSeconds, egressBytes }: JsonObject) => ({
@@ -251,7 +255,12 @@ async function findExisting(trx: Db, row: InvocationRow): Promise<InvocationRow 
   return (await query.where('idempotencyKey', '=', idempotencyKey).execute()).map(rowOf)[0];
 }
 
-async function madeSince(db: Db, key: InvocationRow['keyId'], operationId: string, since: Date): Promise<CallTotals> {
+async function callTotalsSince(
+  db: Db,
+  key: InvocationRow['keyId'],
+  operationId: string,
+  since: Date,
+): Promise<CallTotals> {
   const query = db
     .selectFrom('invocations')
     .where('keyId', '=', key)

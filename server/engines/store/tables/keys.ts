@@ -3,7 +3,13 @@ import { sql } from 'kysely';
 import type { KeyId } from '../../../kit/ids.ts';
 import { type Db, inTransaction } from '../database.ts';
 import type { KeyRow, Keys } from '../rows/credentials.ts';
-import { announcedKeepingConnections, announceRevocation, isAlive, isLaterUse, isListed } from './credentials.ts';
+import {
+  announceRevocation,
+  announceRevocationKeepingConnections,
+  isLaterUse,
+  isListed,
+  isValid,
+} from './credentials.ts';
 import { countAll, lockApplication } from './limited-insert.ts';
 import { withoutNulls } from './without-nulls.ts';
 
@@ -47,8 +53,8 @@ export const keys = (db: Db): Keys => ({
       .returning(announceRevocation.as('announced'));
     const [row] = await update.execute();
     if (!row) return undefined;
-    const { announced: _, ...kept } = row;
-    return withoutNulls(kept);
+    const { announced: _, ...changedKey } = row;
+    return withoutNulls(changedKey);
   },
 
   revoke: async (application, id, now, { keepConnections = false } = {}) => {
@@ -57,13 +63,13 @@ export const keys = (db: Db): Keys => ({
       .set(eb => ({ revokedAt: now, revision: eb('revision', '+', 1) }))
       .where('applicationId', '=', application)
       .where('id', '=', id)
-      .where(isAlive(now))
-      .returning((keepConnections ? announcedKeepingConnections : announceRevocation).as('announced'));
+      .where(isValid(now))
+      .returning((keepConnections ? announceRevocationKeepingConnections : announceRevocation).as('announced'));
     return (await update.execute()).length > 0;
   },
 
-  rotate: (oldKey, successor, oldEnds, limit) =>
-    inTransaction(db, trx => rotate(trx, oldKey, successor, oldEnds, limit)).catch(error => {
+  rotate: (oldKey, successor, oldKeyExpiresAt, limit) =>
+    inTransaction(db, trx => rotate(trx, oldKey, successor, oldKeyExpiresAt, limit)).catch(error => {
       if (error instanceof LimitReached) return 'limit_reached' as const;
       throw error;
     }),
@@ -82,7 +88,7 @@ async function rotate(
   trx: Db,
   oldKey: KeyId,
   successor: KeyRow,
-  oldEnds: Date,
+  oldKeyExpiresAt: Date,
   limit: number,
 ): Promise<'rotated' | 'not_rotatable' | 'limit_reached'> {
   const now = successor.createdAt;
@@ -91,12 +97,14 @@ async function rotate(
     .set(eb => ({
       revision: eb('revision', '+', 1),
       replacedBy: successor.id,
-      ...(oldEnds <= now ? { revokedAt: now } : { expiresAt: sql<Date>`least(expires_at, ${oldEnds})` }),
+      ...(oldKeyExpiresAt <= now
+        ? { revokedAt: now }
+        : { expiresAt: sql<Date>`least(expires_at, ${oldKeyExpiresAt})` }),
     }))
     .where('applicationId', '=', successor.applicationId)
     .where('id', '=', oldKey)
     .where('replacedBy', 'is', null)
-    .where(isAlive(now))
+    .where(isValid(now))
     .returning(announceRevocation.as('announced'))
     .execute();
   if (ended.length === 0) return 'not_rotatable';
@@ -109,7 +117,7 @@ class LimitReached extends Error {}
 
 async function insert(trx: Db, row: KeyRow, limit: number): Promise<'inserted' | 'limit_reached'> {
   await lockApplication(trx, row.applicationId);
-  const query = trx.selectFrom('keys').where('applicationId', '=', row.applicationId).where(isAlive(row.createdAt));
+  const query = trx.selectFrom('keys').where('applicationId', '=', row.applicationId).where(isValid(row.createdAt));
   if ((await query.select(countAll).executeTakeFirstOrThrow()).count >= limit) return 'limit_reached';
   await trx
     .insertInto('keys')

@@ -8,7 +8,7 @@ import type { LineRows, Place, WaitingCreate } from '../rows/line.ts';
 export const STALE_SECONDS = 5;
 const FORGOTTEN_SECONDS = 60;
 
-const isKept = sql<boolean>`seen_at > now() - make_interval(secs => ${STALE_SECONDS})`;
+const isFresh = sql<boolean>`seen_at > now() - make_interval(secs => ${STALE_SECONDS})`;
 
 export const line = (db: Db): LineRows => ({
   join: (row, maxWaiting) =>
@@ -16,29 +16,29 @@ export const line = (db: Db): LineRows => ({
       await sql`select from application_limits where application_id = ${row.applicationId} for no key update`.execute(
         trx,
       );
-      const waiting = await waitingOf(trx, row.applicationId);
+      const waiting = await countWaiting(trx, row.applicationId);
       if (waiting >= maxWaiting) return { waiting };
       const { rows } = await sql<Place>`
         insert into waiting_creates (turn, application_id, host_id, region, why, refused)
         select greatest(coalesce(min(turn), 0), coalesce(max(turn) filter (where application_id = ${row.applicationId}) + 1, 0)),
             ${row.applicationId}::uuid, ${row.hostId}::uuid, ${row.region}, ${row.why}, ${JSON.stringify(row.refused)}::jsonb
-          from waiting_creates where ${isKept}
+          from waiting_creates where ${isFresh}
         returning turn, place`.execute(trx);
       const [joined] = rows;
       if (!joined) throw new Error('an insert returned no row');
       return joined;
     }),
 
-  keep: async (idle, trying) => {
+  keep: async (idleCreates, tryingCreates) => {
     await sql`delete from waiting_creates where seen_at < now() - make_interval(secs => ${FORGOTTEN_SECONDS})`.execute(
       db,
     );
-    if (trying.length > 0)
-      await sql`update waiting_creates set seen_at = now() where place = any(${placesOf(trying)}::bigint[])`.execute(
+    if (tryingCreates.length > 0)
+      await sql`update waiting_creates set seen_at = now() where place = any(${placesOf(tryingCreates)}::bigint[])`.execute(
         db,
       );
-    if (idle.length === 0) return;
-    const rows = JSON.stringify(idle.map(inSnakeCase));
+    if (idleCreates.length === 0) return;
+    const rows = JSON.stringify(idleCreates.map(inSnakeCase));
     await sql`
       insert into waiting_creates (place, turn, application_id, host_id, region, why, refused)
         select place, turn, application_id, host_id, region, why, refused
@@ -52,17 +52,17 @@ export const line = (db: Db): LineRows => ({
 
   list: async limit => {
     const { rows } = await sql<Awaited<ReturnType<LineRows['list']>>[number]>`
-      select turn, place, application_id, region, why from waiting_creates where ${isKept}
+      select turn, place, application_id, region, why from waiting_creates where ${isFresh}
         order by turn, place limit ${limit}`.execute(db);
     return rows;
   },
 
-  waitingOf: application => waitingOf(db, application),
+  waitingOf: application => countWaiting(db, application),
 
   standing: async (application, at) => {
     const { rows } = await sql<{ position: number; waiting: number }>`
       select (count(*) filter (where (turn, place) < (${at.turn}::int, ${at.place}::bigint)) + 1)::int as position, count(*)::int as waiting
-        from waiting_creates where application_id = ${application} and ${isKept}`.execute(db);
+        from waiting_creates where application_id = ${application} and ${isFresh}`.execute(db);
     const { position = 1, waiting = 1 } = rows[0] ?? {};
     return { position, waiting: Math.max(position, waiting) };
   },
@@ -79,9 +79,9 @@ const inSnakeCase = ({ applicationId, hostId, ...rest }: WaitingCreate) => ({
   host_id: hostId,
 });
 
-async function waitingOf(db: Db, application: ApplicationId): Promise<number> {
+async function countWaiting(db: Db, application: ApplicationId): Promise<number> {
   const { rows } = await sql<{ waiting: number }>`
-    select count(*)::int as waiting from waiting_creates where application_id = ${application} and ${isKept}`.execute(
+    select count(*)::int as waiting from waiting_creates where application_id = ${application} and ${isFresh}`.execute(
     db,
   );
   return rows[0]?.waiting ?? 0;

@@ -14,13 +14,13 @@ const lastActiveAt = sql<Date | null>`greatest(
 
 export const members = (db: Db): Members => ({
   list: async (application, { limit, before }) => {
-    const all = ofApplication(db, application)
+    const membersQuery = ofApplication(db, application)
       .orderBy('members.createdAt', 'desc')
       .orderBy('members.accountId', 'desc')
       .limit(limit);
     const { joinedAt, accountId } = before ?? {};
     const older = sql<boolean>`(members.created_at, members.account_id) < (${joinedAt}, ${accountId})`;
-    return (await (before ? all.where(older) : all).execute()).map(withoutNulls);
+    return (await (before ? membersQuery.where(older) : membersQuery).execute()).map(withoutNulls);
   },
 
   get: async (application, account) =>

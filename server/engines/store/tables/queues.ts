@@ -5,15 +5,15 @@ import { countAll } from './limited-insert.ts';
 
 export const queues = (db: Db): QueueRows => ({
   count: async host => {
-    const waiting = {
+    const countQueries = {
       files: db.selectFrom('outbox').where('hostId', '=', host).select(countAll),
       webhooks: db.selectFrom('webhookDeliveries').where('dueAt', 'is not', null).select(countAll),
       mails: db.selectFrom('mails').where('dueAt', 'is not', null).select(countAll),
     };
     const [files, webhooks, mails] = await Promise.all([
-      waiting.files.executeTakeFirstOrThrow(),
-      waiting.webhooks.executeTakeFirstOrThrow(),
-      waiting.mails.executeTakeFirstOrThrow(),
+      countQueries.files.executeTakeFirstOrThrow(),
+      countQueries.webhooks.executeTakeFirstOrThrow(),
+      countQueries.mails.executeTakeFirstOrThrow(),
     ]);
     return { files: files.count, webhooks: webhooks.count, mails: mails.count };
   },

@@ -4,7 +4,7 @@ import type { Announcer } from '../announcer.ts';
 import type { Db } from '../database.ts';
 import type { SessionRow } from '../rows/sessions.ts';
 import type { SessionsTable, Tables } from '../schema.ts';
-import { type Recording, recordExpression } from './events.ts';
+import { type EventToRecord, recordExpression } from './events.ts';
 import { sessionRow } from './session-row.ts';
 
 type ChangedSession = Selectable<SessionsTable>;
@@ -23,7 +23,7 @@ export class Recorder {
   }
 
   /** Returns the rows that were changed. Events are written only for these. */
-  async write(change: Change, ...events: readonly Recording[]): Promise<SessionRow[]> {
+  async write(change: Change, ...events: readonly EventToRecord[]): Promise<SessionRow[]> {
     const rows = await writeRecorded(this.#db, change, ...events);
     this.#announcer.tell(rows);
     return rows;
@@ -36,12 +36,16 @@ export class Recorder {
 }
 
 /** Must be the last statement of a transaction, because it takes a lock that readers wait for. */
-export async function writeRecorded(db: Db, change: Change, ...events: readonly Recording[]): Promise<SessionRow[]> {
-  const written = await db
+export async function writeRecorded(
+  db: Db,
+  change: Change,
+  ...events: readonly EventToRecord[]
+): Promise<SessionRow[]> {
+  const writtenRows = await db
     .with('changed', () => change)
     .selectFrom('changed')
     .selectAll('changed')
     .select(sql<unknown>`array[${sql.join(events.map(recordExpression))}]`.as('events'))
     .execute();
-  return written.map(({ events: _, ...row }) => sessionRow(row));
+  return writtenRows.map(({ events: _, ...row }) => sessionRow(row));
 }

@@ -61,11 +61,11 @@ export const recordings = (db: Db, announcer: Announcer): RecordingRows => ({
 
   addSegment: async ({ samples, ...row }) => {
     // After a SIGKILL a segment may be stored again with different bytes. The row describes the bytes stored last.
-    const { sessionId, page, sequence, ...told } = { ...row, samples: JSON.stringify(samples) };
+    const { sessionId, page, sequence, ...changedColumns } = { ...row, samples: JSON.stringify(samples) };
     await db
       .insertInto('recordingSegments')
-      .values({ sessionId, page, sequence, ...told })
-      .onConflict(oc => oc.columns(['sessionId', 'page', 'sequence']).doUpdateSet(told))
+      .values({ sessionId, page, sequence, ...changedColumns })
+      .onConflict(oc => oc.columns(['sessionId', 'page', 'sequence']).doUpdateSet(changedColumns))
       .execute();
   },
 
@@ -108,14 +108,14 @@ export const recordings = (db: Db, announcer: Announcer): RecordingRows => ({
   },
 
   ask: async ({ sessionId, page, hostId, assembly, requestedAt }) => {
-    const fresh = { state: 'PENDING', hostId, assembly, requestedAt, attempts: 0, failure: null } as const;
+    const requestColumns = { state: 'PENDING', hostId, assembly, requestedAt, attempts: 0, failure: null } as const;
     await db
       .insertInto('recordingFiles')
-      .values({ sessionId, page, ...fresh })
+      .values({ sessionId, page, ...requestColumns })
       .onConflict(oc =>
         oc
           .columns(['sessionId', 'page'])
-          .doUpdateSet(fresh)
+          .doUpdateSet(requestColumns)
           // A complete file is kept: the recording of an ended session does not change. One that a living host is
           // assembling is not begun again, or it would never be complete for a client that asks often.
           .where(({ eb, or, and, ref }) =>
@@ -143,17 +143,17 @@ export const recordings = (db: Db, announcer: Announcer): RecordingRows => ({
   },
 
   settle: async ({ sessionId, page, assembly, state, size, completedAt, failure, attempts }, now) => {
-    const set = {
+    const outcomeColumns = {
       state,
       attempts,
       size: size ?? null,
       completedAt: completedAt ?? null,
       failure: failure ?? null,
     };
-    const told = await db.transaction().execute(async trx => {
+    const sessionsToAnnounce = await db.transaction().execute(async trx => {
       const settled = await trx
         .updateTable('recordingFiles')
-        .set(set)
+        .set(outcomeColumns)
         .where('sessionId', '=', sessionId)
         .where('page', '=', page)
         .where('assembly', '=', assembly)
@@ -165,7 +165,7 @@ export const recordings = (db: Db, announcer: Announcer): RecordingRows => ({
       const detail = { pageId: String(page), ...(size === undefined ? {} : { size }) };
       return recordAddressedEvents(trx, [{ session: sessionId, type, at: now, actor: { kind: 'service' }, detail }]);
     });
-    announcer.tell(told);
+    announcer.tell(sessionsToAnnounce);
   },
 
   omit: async (session, { why, targetId, page }) => {

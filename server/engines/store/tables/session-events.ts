@@ -4,12 +4,12 @@ import { sql } from 'kysely';
 import type { SessionId } from '../../../kit/ids.ts';
 import type { JsonObject } from '../../../kit/json.ts';
 import type { BoxJson, NewSession, SessionEnd, SessionRows } from '../rows/sessions.ts';
-import { type Recording, SERVICE } from './events.ts';
+import { type EventToRecord, SERVICE } from './events.ts';
 
 /** Longer details are cut, because they are for people to read; the log has the full text. */
-const WORDS_MAX = 500;
+const DETAIL_CHARACTERS_MAX = 500;
 
-export const createdEvent = (row: NewSession): Recording => ({
+export const createdEvent = (row: NewSession): EventToRecord => ({
   type: 'session.created',
   at: row.createdAt,
   actor: row.keyId ? { kind: 'agentKey', id: row.keyId } : SERVICE,
@@ -24,21 +24,21 @@ export const createdEvent = (row: NewSession): Recording => ({
 /**
  * The box that was started for a session has the session's id as its name; the box of a warm browser has another name.
  */
-export const boxedEvent = (id: SessionId, box: BoxJson, at: Date): Recording => ({
+export const boxedEvent = (id: SessionId, box: BoxJson, at: Date): EventToRecord => ({
   type: typeof box.id === 'string' && box.id !== id ? 'session.claimed' : 'session.launched',
   at,
   actor: SERVICE,
   detail: {},
 });
 
-export const started = (at: Date): Recording => ({
+export const startedEvent = (at: Date): EventToRecord => ({
   type: 'session.started',
   at,
   actor: SERVICE,
   detail: sql`jsonb_build_object('tookMs', round(1000 * extract(epoch from changed.started_at - changed.created_at)))`,
 });
 
-export const updatedEvent = (change: Parameters<SessionRows['change']>[2], at: Date): Recording => ({
+export const updatedEvent = (change: Parameters<SessionRows['change']>[2], at: Date): EventToRecord => ({
   type: 'session.updated',
   at,
   actor: change.by ?? SERVICE,
@@ -49,14 +49,14 @@ export const updatedEvent = (change: Parameters<SessionRows['change']>[2], at: D
 });
 
 /** `clients` is the current number of clients. */
-export const connectedEvent = (clients: number, at: Date): Recording => ({
+export const connectedEvent = (clients: number, at: Date): EventToRecord => ({
   type: 'client.connected',
   at,
   actor: { kind: 'client' },
   detail: { clients },
 });
 
-export const disconnected = ({ clients, why, releaseAt }: Disconnection, at: Date): Recording => ({
+export const disconnectedEvent = ({ clients, why, releaseAt }: Disconnection, at: Date): EventToRecord => ({
   type: 'client.disconnected',
   at,
   actor: { kind: 'client' },
@@ -70,17 +70,21 @@ interface Disconnection {
   readonly releaseAt?: Date | undefined;
 }
 
-export const adoptedEvent = (at: Date): Recording => ({ type: 'session.adopted', at, actor: SERVICE, detail: {} });
+export const adoptedEvent = (at: Date): EventToRecord => ({ type: 'session.adopted', at, actor: SERVICE, detail: {} });
 
-export function endEvents({ status, reason, detail, by = SERVICE }: SessionEnd, at: Date): Recording[] {
-  const why: JsonObject = { status, reason, ...(detail === undefined ? {} : { detail: detail.slice(0, WORDS_MAX) }) };
-  const decision: Recording = { type: 'session.end_decided', at, actor: by, detail: why };
+export function endEvents({ status, reason, detail, by = SERVICE }: SessionEnd, at: Date): EventToRecord[] {
+  const decisionDetail: JsonObject = {
+    status,
+    reason,
+    ...(detail === undefined ? {} : { detail: detail.slice(0, DETAIL_CHARACTERS_MAX) }),
+  };
+  const decision: EventToRecord = { type: 'session.end_decided', at, actor: by, detail: decisionDetail };
   if (reason !== 'released') return [decision];
   return [{ type: 'session.release_requested', at, actor: by, detail: {} }, decision];
 }
 
 /** The actor is the one who decided the end. */
-export const endedEvent = (at: Date): Recording => ({
+export const endedEvent = (at: Date): EventToRecord => ({
   type: 'session.ended',
   at,
   actor: sql`coalesce(
@@ -88,6 +92,6 @@ export const endedEvent = (at: Date): Recording => ({
       where session_id = changed.id and type = 'session.end_decided' order by id desc limit 1),
     ('service', null)::session_actor)`,
   detail: sql`jsonb_strip_nulls(jsonb_build_object(
-    'status', changed.end_status, 'reason', changed.end_reason, 'detail', left(changed.end_detail, ${WORDS_MAX}),
+    'status', changed.end_status, 'reason', changed.end_reason, 'detail', left(changed.end_detail, ${DETAIL_CHARACTERS_MAX}),
     'seconds', round(extract(epoch from changed.ended_at - changed.created_at), 3), 'proxyBytes', changed.proxy_bytes))`,
 });

@@ -28,9 +28,9 @@ const isUndecided = (eb: SessionExpressions) => eb.and([isLiving(eb), eb('endSta
 
 export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows => ({
   place: async (row, options) => {
-    const placed = await place(db, row, options);
-    if ('placed' in placed) recorder.announce(placed.placed);
-    return placed;
+    const outcome = await place(db, row, options);
+    if ('placed' in outcome) recorder.announce(outcome.placed);
+    return outcome;
   },
 
   countOf: (application, createdAfter, now) => countOf(db, application, createdAfter, now),
@@ -95,7 +95,7 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
       .where('status', '=', 'PENDING')
       .where(isUndecided)
       .returningAll();
-    const events = [...(box ? [event.boxedEvent(id, box, startedAt)] : []), event.started(startedAt)];
+    const events = [...(box ? [event.boxedEvent(id, box, startedAt)] : []), event.startedEvent(startedAt)];
     return (await recorder.write(update, ...events))[0];
   },
 
@@ -153,8 +153,8 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
       .where('endStatus', 'is not', null)
       .where(settleCredit(id, endedAt))
       .returningAll();
-    const [moved] = await recorder.write(update, event.endedEvent(endedAt));
-    return moved ?? findEnded(db, id);
+    const [finishedRow] = await recorder.write(update, event.endedEvent(endedAt));
+    return finishedRow ?? findEnded(db, id);
   },
 
   countTraffic: async (id, { proxyBytes, egressBytes }) => {
@@ -187,7 +187,7 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
     const update = db.updateTable('sessions').set({ attached: true, connectBy: null, releaseAt: null, updatedAt: now });
     await recorder.write(
       update.where('id', '=', id).where(isLiving).returningAll(),
-      event.disconnected({ clients, why }, now),
+      event.disconnectedEvent({ clients, why }, now),
     );
   },
 
@@ -197,7 +197,7 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
       .set({ attached: false, connectBy: null, releaseAt: releaseAt ?? null, updatedAt: now });
     await recorder.write(
       update.where('id', '=', id).where(isLiving).returningAll(),
-      event.disconnected({ clients: 0, why, releaseAt }, now),
+      event.disconnectedEvent({ clients: 0, why, releaseAt }, now),
     );
   },
 

@@ -157,22 +157,22 @@ export const storedCredentials = (db: Db): StoredCredentialRows => ({
 });
 
 async function withVersion(db: Db, application: ApplicationId, id?: string): Promise<StoredCredentialWithVersion[]> {
-  let wanted = db
+  let credentialQuery = db
     .selectFrom('storedCredentials')
     .selectAll()
     .where('applicationId', '=', application)
     .where('deletedAt', 'is', null)
     .orderBy('id');
-  if (id !== undefined) wanted = wanted.where('id', '=', id);
-  const rows = (await wanted.execute()).map(withoutNulls);
+  if (id !== undefined) credentialQuery = credentialQuery.where('id', '=', id);
+  const rows = (await credentialQuery.execute()).map(withoutNulls);
   if (rows.length === 0) return [];
   let query = db.selectFrom('storedCredentialVersions').selectAll().where('applicationId', '=', application);
   if (id !== undefined) query = query.where('credentialId', '=', id);
   const versions = (await query.orderBy('version', 'desc').execute()).map(withoutNulls);
   return rows.flatMap(row => {
-    const own = versions.filter(({ credentialId }) => credentialId === row.id);
-    const current = own.find(({ version }) => version === row.version);
-    const previous = own.find(({ version }) => version < row.version);
+    const ownVersions = versions.filter(({ credentialId }) => credentialId === row.id);
+    const current = ownVersions.find(({ version }) => version === row.version);
+    const previous = ownVersions.find(({ version }) => version < row.version);
     if (!current) return []; // It was rotated or deleted between the two reads.
     return [{ ...row, current, ...(previous?.destroyAt ? { previousUntil: previous.destroyAt } : {}) }];
   });

@@ -2,7 +2,7 @@
 
 import { type Db, inTransaction } from '../database.ts';
 import type { TokenRow, Tokens } from '../rows/credentials.ts';
-import { announceRevocation, isAlive, isLaterUse, isListed } from './credentials.ts';
+import { announceRevocation, isLaterUse, isListed, isValid } from './credentials.ts';
 import { countAll, lockAccount } from './limited-insert.ts';
 import { withoutNulls } from './without-nulls.ts';
 
@@ -36,15 +36,15 @@ export const tokens = (db: Db): Tokens => ({
       .set({ revokedAt: now })
       .where('accountId', '=', account)
       .where('id', '=', id)
-      .where(isAlive(now))
+      .where(isValid(now))
       .returning(announceRevocation.as('announced'));
     return (await update.execute()).length > 0;
   },
 
   touch: async (id, at, ip) => {
     const update = db.updateTable('tokens').set({ lastUsedAt: at, lastUsedIp: ip }).where('id', '=', id);
-    const first = await update.where('lastUsedAt', 'is', null).returning('id').execute();
-    if (first.length > 0) return true;
+    const firstUse = await update.where('lastUsedAt', 'is', null).returning('id').execute();
+    if (firstUse.length > 0) return true;
     await update.where(isLaterUse(at)).execute();
     return false;
   },
@@ -53,7 +53,7 @@ export const tokens = (db: Db): Tokens => ({
 /** Runs in the caller's transaction. */
 export async function insertToken(trx: Db, row: TokenRow, limit: number): Promise<'inserted' | 'limit_reached'> {
   await lockAccount(trx, row.accountId);
-  const query = trx.selectFrom('tokens').where('accountId', '=', row.accountId).where(isAlive(row.createdAt));
+  const query = trx.selectFrom('tokens').where('accountId', '=', row.accountId).where(isValid(row.createdAt));
   if ((await query.select(countAll).executeTakeFirstOrThrow()).count >= limit) return 'limit_reached';
   await trx.insertInto('tokens').values(row).execute();
   return 'inserted';

@@ -19,7 +19,7 @@ export const usageHours = (db: Db): UsageHours => ({
   ofApplication: async (application, period) => {
     const { rows } = await sql<UsageHour>`
       select hour, ${SUMS}, end_reasons, starts, peak
-        from (${await inAll(db, application, period)}) as hours where key_id is null order by hour`.execute(db);
+        from (${await allHours(db, application, period)}) as hours where key_id is null order by hour`.execute(db);
     return rows;
   },
 
@@ -28,7 +28,7 @@ export const usageHours = (db: Db): UsageHours => ({
       select hours.key_id, keys.name, sum(created)::bigint as created, sum(ended)::bigint as ended,
           sum(failed)::bigint as failed, sum(browser_ms)::bigint as browser_ms, sum(cpu_ms)::bigint as cpu_ms,
           sum(bytes_received)::bigint as bytes_received, sum(bytes_sent)::bigint as bytes_sent
-        from (${await inAll(db, application, period)}) as hours
+        from (${await allHours(db, application, period)}) as hours
           left join keys on keys.id = hours.key_id and keys.application_id = ${application}
         where hours.key_id is not null
         group by hours.key_id, keys.name
@@ -71,13 +71,17 @@ async function lockNextHour(trx: Db): Promise<Date | undefined> {
 }
 
 /** The rows of the table, and computed rows for the hours that are not in the table yet. */
-async function inAll(db: Db, application: ApplicationId, { from, to, now }: UsagePeriod): Promise<RawBuilder<unknown>> {
+async function allHours(
+  db: Db,
+  application: ApplicationId,
+  { from, to, now }: UsagePeriod,
+): Promise<RawBuilder<unknown>> {
   const { until = from } = (await db.selectFrom('usageSummed').select('until').executeTakeFirst()) ?? {};
-  const later = new Date(Math.min(Math.max(from.getTime(), until.getTime()), to.getTime()));
+  const firstUnsummed = new Date(Math.min(Math.max(from.getTime(), until.getTime()), to.getTime()));
   return sql`
     select application_id, hour, key_id, ${SUMS}, end_reasons, starts, peak from usage_hours
-      where application_id = ${application} and hour >= ${from} and hour < ${later}
-    union all (${usageQuery({ from: later, to, now }, application)})`;
+      where application_id = ${application} and hour >= ${from} and hour < ${firstUnsummed}
+    union all (${usageQuery({ from: firstUnsummed, to, now }, application)})`;
 }
 
 /**
@@ -85,8 +89,8 @@ async function inAll(db: Db, application: ApplicationId, { from, to, now }: Usag
  * keys.
  */
 function usageQuery({ from, to, now }: UsagePeriod, application?: ApplicationId): RawBuilder<unknown> {
-  const one = application === undefined ? sql`true` : sql`application_id = ${application}`;
-  const within = START_BOUNDS_MS.map((_, at) => at).concat(START_BOUNDS_MS.length);
+  const isSelected = application === undefined ? sql`true` : sql`application_id = ${application}`;
+  const bucketIndexes = START_BOUNDS_MS.map((_, at) => at).concat(START_BOUNDS_MS.length);
   return sql`
     with touched as (
       select hour, application_id, key_id, status, end_reason, started_at, ended_at,
@@ -101,7 +105,7 @@ function usageQuery({ from, to, now }: UsagePeriod, application?: ApplicationId)
         from generate_series(${from}::timestamptz, ${to}::timestamptz - interval '1 hour', interval '1 hour') as hour
           join sessions on created_at < hour + interval '1 hour' and (ended_at is null or ended_at >= hour)
           left join session_usage on session_usage.session_id = sessions.id
-        where created_at < ${to} and (ended_at is null or ended_at >= ${from}) and ${one}),
+        where created_at < ${to} and (ended_at is null or ended_at >= ${from}) and ${isSelected}),
     reasons as (
       select hour, application_id, jsonb_object_agg(end_reason, ends) as end_reasons
         from (select hour, application_id, end_reason, count(*) as ends from touched where is_ended
@@ -126,7 +130,7 @@ function usageQuery({ from, to, now }: UsagePeriod, application?: ApplicationId)
           coalesce(sum(cpu_ms) filter (where is_ended), 0)::bigint as cpu_ms,
           coalesce(sum(bytes_received) filter (where is_ended), 0)::bigint as bytes_received,
           coalesce(sum(bytes_sent) filter (where is_ended), 0)::bigint as bytes_sent,
-          array[${sql.join(within.map(at => sql`count(*) filter (where is_started and bound = ${sql.lit(at)})`))}]::integer[] as starts
+          array[${sql.join(bucketIndexes.map(at => sql`count(*) filter (where is_started and bound = ${sql.lit(at)})`))}]::integer[] as starts
         from touched
         group by grouping sets ((hour, application_id), (hour, application_id, key_id))
         having grouping(key_id) = 1 or key_id is not null)

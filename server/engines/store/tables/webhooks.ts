@@ -28,7 +28,7 @@ export const webhooks = (db: Db): WebhookRows => ({
 
   change: ({ applicationId, id }, revision, { status, ...change }, now) =>
     inTransaction(db, async trx => {
-      const state =
+      const statusColumns =
         status === 'disabled'
           ? { status, disabledReason: 'caller' as const, disabledAt: now }
           : status === 'enabled'
@@ -36,7 +36,7 @@ export const webhooks = (db: Db): WebhookRows => ({
             : {};
       const update = trx
         .updateTable('webhooks')
-        .set({ ...change, ...state, revision: revision + 1 })
+        .set({ ...change, ...statusColumns, revision: revision + 1 })
         .where('applicationId', '=', applicationId)
         .where('id', '=', id)
         .where('revision', '=', revision)
