@@ -58,7 +58,7 @@ async function measurePaint(page: Page, address: string): Promise<Paint> {
 async function prepareDecisions(
   context: BrowserContext,
   origin: string,
-): Promise<{ readonly own: readonly string[]; readonly visited: readonly string[] }> {
+): Promise<{ readonly consumerPages: readonly string[]; readonly linkedPages: readonly string[] }> {
   await liftLimits(server);
   const owner = await Owner.of(server);
   const ids = { end_user: 'orders.cancel', owner: 'orders.refund' } as const;
@@ -72,8 +72,8 @@ async function prepareDecisions(
   const agent = new ActionAgent(server, key);
   const input = { orderId: 'A-1007' };
   const [consumerAction, ownerAction] = [
-    await agent.prepared(ids.end_user, { input, endUser }),
-    await agent.prepared(ids.owner, { input }),
+    await agent.prepareSuccessfully(ids.end_user, { input, endUser }),
+    await agent.prepareSuccessfully(ids.owner, { input }),
   ];
   const browserKey = (await keyWith(server, { scopes: [...AGENT_KEY_SCOPES] })).key;
   const createHandoff = async (options: object) => {
@@ -89,8 +89,8 @@ async function prepareDecisions(
   ]);
   const home = `/consumer/${server.applicationId}`;
   return {
-    own: [home, `${home}/receipts`, `${home}/memory`, `${home}/account`],
-    visited: [
+    consumerPages: [home, `${home}/receipts`, `${home}/memory`, `${home}/account`],
+    linkedPages: [
       ...[`${home}/approve/${consumerAction.jobId}`, `${home}/handoffs/${ofConsumer}`],
       ...[`${home}/consent/${id}?key=address.home&access=read`, `/approve/${ownerAction.jobId}`],
       `/handoffs/${ofMember}?app=${server.applicationId}`,
@@ -148,9 +148,9 @@ async function measure(): Promise<void> {
       place.replaceAll(server.applicationId, '{appId}').replace(session.id, '{id}').replace(IDS, '{id}');
     for (const place of paths)
       await measureRow(nameOf(place), () => measurePaint(page, `${server.url}/console${place}`));
-    for (const place of [...decisionPages.own, ...decisionPages.visited])
+    for (const place of [...decisionPages.consumerPages, ...decisionPages.linkedPages])
       await measureRow(nameOf(place), () => measurePaint(page, localUrl + place));
-    for (const place of decisionPages.visited)
+    for (const place of decisionPages.linkedPages)
       await measureRow(`${nameOf(place)}, first visit`, () => firstVisit(page.context(), localUrl + place));
   } finally {
     await browser.close();

@@ -90,7 +90,7 @@ async function costOf(crowd: Crowd, viewers: number, pids: () => readonly number
 async function openLiveViewers(url: string, count: number): Promise<Crowd> {
   const viewers = await Promise.all(Array.from({ length: count }, () => LiveViewer.open(url)));
   return {
-    frameCounts: () => viewers.map(({ frames }) => frames),
+    frameCounts: () => viewers.map(({ frameCount: frames }) => frames),
     leave: async () => {
       await Promise.all(viewers.map(viewer => viewer.close()));
     },

@@ -39,9 +39,9 @@ const NAMES_MAX = 1_000_000;
 
 export interface Leftovers {
   /** Session ids of the browsers, processes and folders that were removed. */
-  readonly swept: readonly string[];
+  readonly sweptSessionIds: readonly string[];
   /** Sessions that were still open in the database. */
-  readonly ended: readonly string[];
+  readonly endedSessionIds: readonly string[];
 }
 
 export async function endLeftovers(
@@ -58,7 +58,10 @@ export async function endLeftovers(
     const results: Leftovers[] = [];
     for (const number of [1, ...numbersWithFolder(config.sharedDir)])
       results.push(await endLeftoversOf(number, { config, store, clock, log, end: OPERATOR_END }));
-    return { swept: results.flatMap(({ swept }) => swept), ended: results.flatMap(({ ended }) => ended) };
+    return {
+      sweptSessionIds: results.flatMap(({ sweptSessionIds: swept }) => swept),
+      endedSessionIds: results.flatMap(({ endedSessionIds: ended }) => ended),
+    };
   } finally {
     await store.close();
   }
@@ -83,7 +86,7 @@ async function endLeftoversOf(
   const rows = await store.sessions.ofHost(runtime.host);
   const swept = await sweepAll(runtime, ownConfig, rows);
   await endSessions(store, rows, ownConfig, clock, end);
-  return { swept, ended: rows.map(row => row.id) };
+  return { sweptSessionIds: swept, endedSessionIds: rows.map(row => row.id) };
 }
 
 /** Ends what was left by processes that are no longer started because the number of processes was lowered. */
@@ -95,7 +98,13 @@ export async function endFormerProcesses(
   if ((config.process?.number ?? 1) > 1) return;
   const count = config.process?.of ?? 1;
   for (const number of numbersWithFolder(config.sharedDir).filter(number => number > count)) {
-    const { swept, ended } = await endLeftoversOf(number, { config, store, clock, log, end: FORMER_PROCESS_END });
+    const { sweptSessionIds: swept, endedSessionIds: ended } = await endLeftoversOf(number, {
+      config,
+      store,
+      clock,
+      log,
+      end: FORMER_PROCESS_END,
+    });
     if (swept.length + ended.length > 0) log.warn('processes.former_ended', { number, sessions: ended.length });
   }
 }

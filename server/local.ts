@@ -154,7 +154,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
       const { id } = email === undefined ? await account() : await accountOf(store, email);
       return setUpAddress(config.publicUrl, await newSetUpSecret(store, clock, id));
     },
-    credits: application => credits.of(application),
+    credits: application => credits.viewOf(application),
     grantCredit: async (idOrEmail, amount, reason) =>
       grantCredit({ store, audit, clock }, (await findAccount(store, account, idOrEmail)).id, amount, reason),
     confirmCheckout: (id, reason) => confirmCheckout({ store, audit, clock }, id, reason),

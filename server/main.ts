@@ -16,7 +16,7 @@ import { sendReady } from './wiring/process-messages.ts';
 import { runProcesses } from './wiring/supervise.ts';
 import type { StopSignal } from './wiring/supervised.ts';
 
-const EXIT = { fine: 0, failed: 1, badConfig: 2 } as const;
+const EXIT = { ok: 0, failed: 1, badConfig: 2 } as const;
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -51,7 +51,7 @@ export async function serve(env: Environment, clock: Clock = systemClock): Promi
     log.info('service.stopping', { how: stopMode });
     await service.stop(stopMode);
     if (!config.process) removeServerRecord(config.dataDir);
-    return EXIT.fine;
+    return EXIT.ok;
   } catch (error) {
     return fail(explain(error, step), EXIT.failed);
   } finally {
@@ -78,7 +78,10 @@ function logUnhandledRejections(log: Log): void {
   process.on('unhandledRejection', error => log.error('service.unhandled_rejection', { error }));
 }
 
-function greeting(config: Config, { first, isolation, missing, url, operatorUrl }: Service): string {
+function greeting(
+  config: Config,
+  { firstStartResult: first, isolation, missingFeatures: missing, url, operatorUrl }: Service,
+): string {
   const base = config.publicUrl;
   const cliPrefix = commandPrefix();
   const lines = [
@@ -112,7 +115,7 @@ function greeting(config: Config, { first, isolation, missing, url, operatorUrl 
 /**
  * The token is in the fragment, which browsers never send to a server; the console removes it from the address at once.
  */
-const consoleLink = (base: string, cliPrefix: string, { consoleToken }: Service['first']): string =>
+const consoleLink = (base: string, cliPrefix: string, { consoleToken }: Service['firstStartResult']): string =>
   consoleToken
     ? `${base}/console#token=${consoleToken.reveal()}\n            signs you in for ${CONSOLE_LINK_HOURS} hours; for another link: ${cliPrefix} console`
     : `${base}/console   (for a link that signs you in: ${cliPrefix} console)`;

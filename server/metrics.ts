@@ -10,19 +10,19 @@ const START_BUCKETS_SECONDS = [0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75
 
 export interface MetricSources {
   sessionsByStatus(): Promise<Readonly<Record<string, number>>>;
-  clients(): number;
+  cdpClients(): number;
   slots: number;
-  boxes(): number;
-  warm(): number;
+  occupiedSlots(): number;
+  warmBrowsers(): number;
   /** Browsers that are being started in advance. */
   warmStarting(): number;
   /** The number of session starts that wait for a processor. */
   startsWaiting(): number;
   isDemandContinuous(): boolean;
-  waiting(): number;
+  waitingCreates(): number;
   unstoredRecordings(): number;
   /** The work that is queued in the database for background tasks. */
-  queued(): Promise<QueueCounts>;
+  queueCounts(): Promise<QueueCounts>;
   /** Jobs that wait for a worker thread. */
   waitingJobs(): number;
 }
@@ -37,10 +37,10 @@ const TIMER_MS_MAX = 2 ** 31 - 1;
 
 export interface Metrics {
   readonly registry: Registry;
-  started(row: SessionRow, seconds: number): void;
-  claimed(outcome: 'hit' | 'miss'): void;
-  ended(row: SessionRow): void;
-  refused(refusalReason: string): void;
+  recordStart(row: SessionRow, seconds: number): void;
+  recordClaim(outcome: 'hit' | 'miss'): void;
+  recordEnd(row: SessionRow): void;
+  recordRefusal(refusalReason: string): void;
   readonly loop: LoopListener;
 }
 
@@ -79,10 +79,10 @@ export function openMetrics(): Metrics {
   return {
     registry,
     loop: loopMetrics(registers),
-    refused: refusalReason => refusals.inc({ why: refusalReason }),
-    started: (row, seconds) => starts.observe({ browser: wasWarm(row) ? 'warm' : 'cold' }, seconds),
-    claimed: outcome => claims.inc({ outcome }),
-    ended: row => {
+    recordRefusal: refusalReason => refusals.inc({ why: refusalReason }),
+    recordStart: (row, seconds) => starts.observe({ browser: wasWarm(row) ? 'warm' : 'cold' }, seconds),
+    recordClaim: outcome => claims.inc({ outcome }),
+    recordEnd: row => {
       const seconds = ((row.endedAt ?? row.updatedAt).getTime() - row.createdAt.getTime()) / 1000;
       ends.observe({ reason: row.end?.reason ?? 'unknown' }, seconds);
     },
@@ -109,8 +109,8 @@ function loopMetrics(registers: Registry[]): LoopListener {
   });
   let longestMs = 0;
   return {
-    delayed: ms => delays.observe(ms / 1000),
-    longTurn: ({ cpuMs, ran }) => {
+    onDelay: ms => delays.observe(ms / 1000),
+    onLongTurn: ({ cpuMs, markedWork: ran }) => {
       longTurns.inc({ work: ran?.what ?? 'other' });
       longestMs = Math.max(longestMs, cpuMs);
       longest.set(longestMs / 1000);
@@ -138,7 +138,7 @@ export function measure({ registry }: Pick<Metrics, 'registry'>, sources: Metric
     help: 'Browsers that occupy a slot on this host: of sessions, warm, starting and ending.',
     registers,
     collect() {
-      this.set(sources.boxes());
+      this.set(sources.occupiedSlots());
     },
   });
   new Gauge({
@@ -146,7 +146,7 @@ export function measure({ registry }: Pick<Metrics, 'registry'>, sources: Metric
     help: 'Attached CDP clients.',
     registers,
     collect() {
-      this.set(sources.clients());
+      this.set(sources.cdpClients());
     },
   });
   measureWarmPool(sources, registers);
@@ -155,7 +155,7 @@ export function measure({ registry }: Pick<Metrics, 'registry'>, sources: Metric
     help: 'Creates in the queue.',
     registers,
     collect() {
-      this.set(sources.waiting());
+      this.set(sources.waitingCreates());
     },
   });
   new Gauge({
@@ -172,7 +172,7 @@ export function measure({ registry }: Pick<Metrics, 'registry'>, sources: Metric
     labelNames: ['queue'],
     registers,
     async collect() {
-      const { files, webhooks, mails } = await sources.queued();
+      const { files, webhooks, mails } = await sources.queueCounts();
       const all = { files, webhooks, mails, jobs: sources.waitingJobs() };
       for (const [queue, count] of Object.entries(all)) this.set({ queue }, count);
     },
@@ -185,7 +185,7 @@ function measureWarmPool(sources: MetricSources, registers: Registry[]): void {
     help: 'Warm browsers that have started and are not yet claimed by a session.',
     registers,
     collect() {
-      this.set(sources.warm());
+      this.set(sources.warmBrowsers());
     },
   });
   new Gauge({

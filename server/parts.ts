@@ -35,8 +35,8 @@ export interface Service {
   /** The address of metrics and readiness, with the actual port. */
   readonly operatorUrl?: string;
   readonly isolation: string;
-  readonly missing: readonly string[];
-  readonly first: FirstStart;
+  readonly missingFeatures: readonly string[];
+  readonly firstStartResult: FirstStart;
   /** `leave`: running sessions wait for the next server. `drain`: they end as COMPLETED / drained. */
   stop(mode: 'leave' | 'drain'): Promise<void>;
 }
@@ -105,8 +105,8 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
     url: http.url,
     ...(operator ? { operatorUrl: operator.url } : {}),
     isolation: slots.form,
-    missing: slots.missing,
-    first,
+    missingFeatures: slots.missing,
+    firstStartResult: first,
     stop: mode => stop(mode, { sessions, invocations, admission, foundation, recordings: families.recordings }),
   };
 }
@@ -159,10 +159,10 @@ async function stop(
 
 const watchLoop = (metrics: Metrics, log: Log) =>
   loopWatch.listen({
-    delayed: metrics.loop.delayed,
-    longTurn: turn => {
-      metrics.loop.longTurn(turn);
-      const { ms, cpuMs, ran, underWay } = turn;
+    onDelay: metrics.loop.onDelay,
+    onLongTurn: turn => {
+      metrics.loop.onLongTurn(turn);
+      const { ms, cpuMs, markedWork: ran, underWay } = turn;
       log.warn('loop.long_turn', { ms: Math.round(ms), cpuMs: Math.round(cpuMs), ...ran, underWay });
     },
   });
@@ -175,14 +175,14 @@ const sourcesOf = (
   host: HostId,
 ): Omit<MetricSources, 'unstoredRecordings'> => ({
   sessionsByStatus: () => store.sessions.countByStatus(host),
-  clients: () => liveSessions.all.reduce((sum, live) => sum + live.clients, 0),
+  cdpClients: () => liveSessions.all.reduce((sum, live) => sum + live.clients, 0),
   slots: config.slots,
-  boxes: () => slots.taken,
-  warm: () => pool.size,
+  occupiedSlots: () => slots.usedCount,
+  warmBrowsers: () => pool.size,
   warmStarting: () => pool.pending,
   startsWaiting: () => gate.waiting,
   isDemandContinuous: () => pool.isUnderPressure,
-  waiting: () => queue.size + line.size,
-  queued: () => store.queues.count(host),
-  waitingJobs: () => workers.waiting,
+  waitingCreates: () => queue.size + line.size,
+  queueCounts: () => store.queues.count(host),
+  waitingJobs: () => workers.waitingJobCount,
 });

@@ -19,7 +19,7 @@ export async function stop(terminal: Terminal, options: StopOptions): Promise<vo
   const { dataDir } = readConfig(terminal.env);
   const server = runningServer(dataDir);
   if (server) await end(server, options.drain ? 'SIGINT' : 'SIGTERM');
-  const { swept, ended } = await endLeftovers(terminal.env);
+  const { sweptSessionIds: swept, endedSessionIds: ended } = await endLeftovers(terminal.env);
   const pid = server?.pid;
   if (options.json)
     return printJson(terminal, { ...(pid ? { pid } : {}), stopped: server !== undefined, ended, swept });

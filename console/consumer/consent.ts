@@ -34,9 +34,9 @@ export async function showConsent(session: Session, keyId: string): Promise<void
     DURATIONS.map(([text, days]) => [text, String(days ?? '')] as const),
   );
   const allow = async (): Promise<void> => {
-    const days = Number(durationChoice.chosen());
+    const days = Number(durationChoice.chosenValue());
     await session.send('memory.consent', {
-      ...{ keyId, keys: [keyChoice.chosen()], access },
+      ...{ keyId, keys: [keyChoice.chosenValue()], access },
       ...(days > 0 ? { expiresAt: new Date(Date.now() + days * DAY_MS).toISOString() } : {}),
     });
     showDone(
@@ -62,7 +62,7 @@ function showDone({ appId }: Session, text: string): void {
 
 interface Choice {
   readonly element: HTMLElement;
-  readonly chosen: () => string;
+  readonly chosenValue: () => string;
 }
 
 /** Initially, the first option is selected. */
@@ -73,6 +73,6 @@ function choice(title: string, options: ReadonlyArray<readonly [text: string, va
   const labels = options.map(([text], at) => build('label', { className: 'radio' }, inputs[at] ?? '', text));
   return {
     element: build('fieldset', {}, build('legend', {}, title), ...labels),
-    chosen: () => inputs.find(({ checked }) => checked)?.value ?? '',
+    chosenValue: () => inputs.find(({ checked }) => checked)?.value ?? '',
   };
 }

@@ -29,7 +29,7 @@ const RECORD_WORDS: Readonly<Record<ConsumerHandoff['record'], string>> = {
 
 export async function showHandoff(session: Session, id: string): Promise<void> {
   const handoff = await session.send<ConsumerHandoff>('handoffs.get', { id });
-  const lease = handoff.status === 'claimed' ? Lease.stored(session.appId, id) : undefined;
+  const lease = handoff.status === 'claimed' ? Lease.restore(session.appId, id) : undefined;
   if (lease) return showControlView(session, handoff, lease);
   draw(session, handoff);
 }
@@ -78,7 +78,7 @@ function takeControl(session: Session, handoff: ConsumerHandoff): HTMLButtonElem
     withDisabled([takeButton], async () => {
       try {
         const claimed = await session.send<ClaimedHandoff>('handoffs.claim', { id });
-        showControlView(session, handoff, Lease.of(session.appId, claimed));
+        showControlView(session, handoff, Lease.create(session.appId, claimed));
       } catch (error) {
         if (!(error instanceof CommandRefused) || error.status !== 409) throw error;
         draw(session, await session.send<ConsumerHandoff>('handoffs.get', { id }));
@@ -131,7 +131,7 @@ function showControlView(session: Session, handoff: ConsumerHandoff, lease: Leas
   });
   const buttons = build('div', { className: 'ends' }, ...endButtons);
   byId('body').replaceChildren(agentMessage, view, build('div', { className: 'foot' }, note, buttons));
-  lease.keep(
+  lease.startRenewing(
     () => showProblem(undefined),
     error => (Lease.isOver(error) ? void onControlLost().catch(showProblem) : showProblem(error)),
   );

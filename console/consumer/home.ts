@@ -18,25 +18,25 @@ interface Page {
   /** The text in the navigation. Absent: the page can be reached only by a link. */
   readonly tab?: string;
   /** Shown above the buttons of the sign-in page. */
-  readonly why: string;
+  readonly signInReason: string;
   readonly show: (session: Session) => Promise<void>;
 }
 
 const PAGES: Readonly<Record<string, Page>> = {
-  '': { tab: 'For you', why: 'Sign in to see what agents ask of you.', show: showWaiting },
-  receipts: { tab: 'Receipts', why: 'Sign in to see what agents did for you.', show: showReceipts },
-  memory: { tab: 'Memory', why: 'Sign in to see what agents remember about you.', show: showMemory },
-  account: { tab: 'Account', why: 'Sign in to see your account.', show: showAccount },
+  '': { tab: 'For you', signInReason: 'Sign in to see what agents ask of you.', show: showWaiting },
+  receipts: { tab: 'Receipts', signInReason: 'Sign in to see what agents did for you.', show: showReceipts },
+  memory: { tab: 'Memory', signInReason: 'Sign in to see what agents remember about you.', show: showMemory },
+  account: { tab: 'Account', signInReason: 'Sign in to see your account.', show: showAccount },
   approve: {
-    why: 'Sign in to see what an agent asks of you.',
+    signInReason: 'Sign in to see what an agent asks of you.',
     show: session => showApproval(session, resourceId),
   },
   handoffs: {
-    why: 'Sign in to help an agent in its browser.',
+    signInReason: 'Sign in to help an agent in its browser.',
     show: session => showHandoff(session, resourceId),
   },
   consent: {
-    why: 'Sign in to decide whether an agent may use what is remembered about you.',
+    signInReason: 'Sign in to decide whether an agent may use what is remembered about you.',
     show: session => showConsent(session, resourceId),
   },
 };
@@ -83,7 +83,7 @@ async function open(): Promise<void> {
     if (resourceId === '') showTabs();
   } catch (error) {
     if (!(error instanceof CommandRefused) || !isSignedOut(error, resourceId !== '')) throw error;
-    showProviders(consumer.providers, pageToShow.why);
+    showProviders(consumer.providers, pageToShow.signInReason);
   }
 }
 

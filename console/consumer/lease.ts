@@ -23,13 +23,13 @@ export class Lease {
     this.#claimedHandoff = claimedHandoff;
   }
 
-  static of(appId: string, claimedHandoff: ClaimedHandoff): Lease {
+  static create(appId: string, claimedHandoff: ClaimedHandoff): Lease {
     sessionStorage.setItem(keyOf(claimedHandoff.handoffId), JSON.stringify(claimedHandoff));
     return new Lease(appId, claimedHandoff);
   }
 
   /** Restores the lease after a reload of the page. */
-  static stored(appId: string, id: string): Lease | undefined {
+  static restore(appId: string, id: string): Lease | undefined {
     const text = sessionStorage.getItem(keyOf(id));
     return text === null ? undefined : new Lease(appId, JSON.parse(text) as ClaimedHandoff); // Written above.
   }
@@ -57,7 +57,7 @@ export class Lease {
   }
 
   /** Renews until the lease is closed. */
-  keep(onRenewed: () => void, onFailed: (error: unknown) => void): void {
+  startRenewing(onRenewed: () => void, onFailed: (error: unknown) => void): void {
     const { signal } = this.#closing;
     let retryTimer: ReturnType<typeof setTimeout> | undefined;
     const renew = (): void => {

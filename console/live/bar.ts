@@ -41,7 +41,7 @@ export class Bar {
     this.#drawReload();
   }
 
-  tabs(tabs: readonly TabState[]): void {
+  setTabs(tabs: readonly TabState[]): void {
     this.#tabs = tabs;
     this.#draw();
   }
@@ -51,12 +51,12 @@ export class Bar {
     return tab?.title || tab?.url || 'the first tab';
   }
 
-  icon(url: string, data: string): void {
+  setIcon(url: string, data: string): void {
     this.#icons.set(url, data);
     this.#draw();
   }
 
-  page(page: PageMessage): void {
+  setPage(page: PageMessage): void {
     this.#shownPage = page.page;
     this.#isLoading = page.loading;
     parts.back.disabled = !this.#hasControl || !page.canGoBack;
@@ -84,7 +84,7 @@ export class Bar {
   #draw(): void {
     const tab = this.#tabs.find(one => one.page === this.#shownPage);
     if (document.activeElement !== parts.url) parts.url.value = tab?.url ?? '';
-    parts.behind.hidden = tab?.visible !== false;
+    parts.behindNotice.hidden = tab?.visible !== false;
     document.title = tab?.title ? `${tab.title} - Live view` : 'Live view';
     this.#tabStrip.draw({ tabs: this.#tabs, shown: this.#shownPage, hasControl: this.#hasControl, icons: this.#icons });
   }

@@ -12,17 +12,17 @@ export class OpenerNotice {
   constructor(nameOf: (page: string) => string, onBack: (page: string) => void) {
     this.#nameOf = nameOf;
     this.#onBack = onBack;
-    parts.followedBack.addEventListener('click', () => {
+    parts.openerBackButton.addEventListener('click', () => {
       if (this.#opener) this.#onBack(this.#opener.from);
     });
   }
 
-  opened(page: string, from: string): void {
+  setOpener(page: string, from: string): void {
     this.#opener = { page, from };
     this.draw();
   }
 
-  page(pageId: string): void {
+  setPage(pageId: string): void {
     this.#shownPage = pageId;
     this.draw();
   }
@@ -30,12 +30,12 @@ export class OpenerNotice {
   /** Must also be called when titles change. */
   draw(): void {
     const shownOpener = this.#opener?.page === this.#shownPage ? this.#opener : undefined;
-    parts.followed.hidden = shownOpener === undefined;
+    parts.openerNotice.hidden = shownOpener === undefined;
     if (!shownOpener) return;
     const name = shorten(this.#nameOf(shownOpener.from));
     const text = 'This page was opened in a new tab.';
-    if (parts.followedText.textContent !== text) parts.followedText.textContent = text;
-    parts.followedBack.textContent = `Back to \u201c${name}\u201d`;
+    if (parts.openerText.textContent !== text) parts.openerText.textContent = text;
+    parts.openerBackButton.textContent = `Back to \u201c${name}\u201d`;
   }
 }
 

@@ -77,14 +77,14 @@ function receive(message: ServerMessage): void {
       hasDevtools = message.devtools;
       return showControl();
     case 'tabs':
-      bar.tabs(message.tabs);
+      bar.setTabs(message.tabs);
       return openerNotice.draw();
     case 'icon':
-      return bar.icon(message.url, message.data);
+      return bar.setIcon(message.url, message.data);
     case 'page':
       shownPage = message.page;
-      bar.page(message);
-      openerNotice.page(shownPage);
+      bar.setPage(message);
+      openerNotice.setPage(shownPage);
       linkDevtools(shownPage, hasDevtools);
       if (hasControl()) overlays.show(message.dialog, message.select, message.files);
       return;
@@ -95,7 +95,7 @@ function receive(message: ServerMessage): void {
     case 'refused':
       return notify(message.why);
     case 'opened':
-      return openerNotice.opened(message.page, message.from);
+      return openerNotice.setOpener(message.page, message.from);
     case 'returned':
       return notify(`The tab was closed. You are back in \u201c${bar.nameOf(message.page)}\u201d.`);
     case 'cursor':

@@ -60,7 +60,12 @@ export const noFreeSlot = (slots: number, used: number): Fault<ErrorCode> =>
   });
 
 /** Returns the fault for a full disk. Undefined if the disk has room for another session. */
-export function diskFull({ freeBytes, leastBytes, freeFiles, leastFiles }: DiskRoom): Fault<ErrorCode> | undefined {
+export function diskFull({
+  freeBytes,
+  minFreeBytes: leastBytes,
+  freeFiles,
+  minFreeFiles: leastFiles,
+}: DiskRoom): Fault<ErrorCode> | undefined {
   if (freeBytes < leastBytes)
     return fault(
       'capacity',

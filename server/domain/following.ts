@@ -27,7 +27,7 @@ export interface FollowedValue<T> {
   /** Returns the time at which the value will change without a notification. */
   readonly changesAt?: (value: T) => Date;
   /** Maximum time between two reads. */
-  readonly lookMs?: number;
+  readonly pollMs?: number;
 }
 
 interface WaitingRequest {
@@ -65,8 +65,8 @@ export class ChangeFollower implements Closeable {
   /**
    * Returns the value once it has changed, or the current value when the time is over or the caller has disconnected.
    */
-  async changed<T>(firstValue: T, options: FollowedValue<T>, waitSeconds: number, signal: AbortSignal): Promise<T> {
-    const { concerns, caller, read, isChanged, changesAt, lookMs = POLL_MS } = options;
+  async awaitChange<T>(firstValue: T, options: FollowedValue<T>, waitSeconds: number, signal: AbortSignal): Promise<T> {
+    const { concerns, caller, read, isChanged, changesAt, pollMs: lookMs = POLL_MS } = options;
     if (waitSeconds === 0 || isChanged(firstValue) || this.#isFullFor(caller)) return firstValue;
     const clock = this.#clock;
     const deadlineMs = clock.monotonicMs() + waitSeconds * 1000;

@@ -45,7 +45,7 @@ export class Environment {
       .filter(item => item !== '');
   }
 
-  whole(name: string, fallback: number, min: number, max: number): number {
+  wholeNumber(name: string, fallback: number, min: number, max: number): number {
     const text = this.text(name);
     if (text === undefined) return fallback;
     const number = Number(text);

@@ -10,7 +10,7 @@ function block(ms: number): void {
 
 async function turnsOf(work: () => Promise<void> | void): Promise<LongTurn[]> {
   const turns: LongTurn[] = [];
-  const listening = loopWatch.listen({ delayed: () => {}, longTurn: turn => turns.push(turn) });
+  const listening = loopWatch.listen({ onDelay: () => {}, onLongTurn: turn => turns.push(turn) });
   await timer(10);
   await work();
   await timer(100);
@@ -27,7 +27,7 @@ test('reports a long turn of the event loop once, with the work that caused it',
     block(3 * LONG_TURN_MS);
     loopWatch.leave();
   });
-  const told = turns.filter(({ ran }) => ran === work);
+  const told = turns.filter(({ markedWork: ran }) => ran === work);
   assert.equal(told.length, 1);
   assert.ok((told[0]?.ms ?? 0) >= 3 * LONG_TURN_MS);
   assert.ok((told[0]?.cpuMs ?? 0) > 0);
@@ -39,7 +39,7 @@ test('reports a long turn with an unknown cause together with the work in progre
   const turns = await turnsOf(() => block(3 * LONG_TURN_MS));
   over();
   const [told] = turns;
-  assert.equal(told?.ran, undefined);
+  assert.equal(told?.markedWork, undefined);
   assert.deepEqual(told?.underWay, [work]);
   assert.deepEqual((await turnsOf(() => block(3 * LONG_TURN_MS)))[0]?.underWay, []);
 });

@@ -26,14 +26,14 @@ export interface LongTurn {
    * The work that was marked with `enter` and `leave`. Absent if the turn was spent outside of such work. Work in
    * `underWay` may then have caused it.
    */
-  readonly ran: Work | undefined;
+  readonly markedWork: Work | undefined;
   readonly underWay: readonly Work[];
 }
 
 export interface LoopListener {
   /** Reports the delay of the loop in milliseconds, many times a second. */
-  delayed(ms: number): void;
-  longTurn(turn: LongTurn): void;
+  onDelay(ms: number): void;
+  onLongTurn(turn: LongTurn): void;
 }
 
 /** A process has one event loop, so there is one instance of this class. */
@@ -71,7 +71,7 @@ class LoopWatch {
     const timer = setInterval(() => {
       const [nowMs, nowCpuMs] = [systemClock.monotonicMs(), cpuOfThreadMs()];
       const delayMs = Math.max(0, nowMs - lastTickMs - TICK_MS);
-      listener.delayed(delayMs);
+      listener.onDelay(delayMs);
       const unreportedMs = delayMs - this.#reportedMs;
       if (unreportedMs > LONG_TURN_MS) this.#notify(unreportedMs, undefined);
       this.#reportedMs = 0;
@@ -92,7 +92,7 @@ class LoopWatch {
     this.#reportedMs += ms;
     this.#reportedCpuMs += cpuMs;
     const underWay = [...this.#underWay].slice(0, UNDER_WAY_MAX);
-    this.#listener?.longTurn({ ms, cpuMs, ran: runningWork, underWay });
+    this.#listener?.onLongTurn({ ms, cpuMs, markedWork: runningWork, underWay });
   }
 }
 

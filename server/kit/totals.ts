@@ -84,7 +84,7 @@ export class Share {
   }
 
   /** The innermost level that holds more than its bound. */
-  get exceeded(): Level | undefined {
+  get exceededLevel(): Level | undefined {
     return this.levels.find(({ sum, max }) => sum > max);
   }
 

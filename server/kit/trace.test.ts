@@ -38,7 +38,7 @@ describe('a tracer', () => {
   it('nests spans in the current span, and passes shared attributes to later child spans', async () => {
     const { tracer, spans } = remembering();
     const outer = tracer.begin('outer', { traceparent: 'from the caller', common: { request: 'r' } });
-    await outer.around(async () => {
+    await outer.runInside(async () => {
       await tracer.during('first', async () => {
         await tracer.during('inner', async () => {});
       });
@@ -62,7 +62,7 @@ describe('a tracer', () => {
   it('ends a span with the error of its work, and rethrows the error', async () => {
     const { tracer, spans } = remembering();
     const error = new Error('no');
-    const work = tracer.begin('outer').around(() => tracer.during('part', () => Promise.reject(error)));
+    const work = tracer.begin('outer').runInside(() => tracer.during('part', () => Promise.reject(error)));
     await assert.rejects(work, error);
     assert.deepEqual(spans[1]?.ends, [error]);
   });
@@ -78,7 +78,7 @@ describe('a tracer', () => {
   it('records no child span without a current span', async () => {
     const { tracer, spans } = remembering();
     assert.equal(await tracer.during('alone', async () => 7), 7);
-    await tracer.begin('outer').around(() => outsideSpans(() => tracer.during('background', async () => {})));
+    await tracer.begin('outer').runInside(() => outsideSpans(() => tracer.during('background', async () => {})));
     assert.deepEqual(
       spans.map(({ name }) => name),
       ['outer'],
@@ -87,7 +87,7 @@ describe('a tracer', () => {
 
   it('runs the work without recording spans if tracing is disabled', async () => {
     const span = noTracer.begin('nothing', { common: { request: 'r' } });
-    assert.equal(await span.around(() => noTracer.during('part', async () => 7)), 7);
+    assert.equal(await span.runInside(() => noTracer.during('part', async () => 7)), 7);
     noTracer.share({ session: 's' });
     span.end();
     assert.deepEqual([span.traceId, span.common], [undefined, {}]);

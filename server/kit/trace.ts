@@ -68,7 +68,7 @@ export class Span {
   }
 
   /** Runs `work`. The spans that it begins are inside this span. */
-  around<T>(work: () => T): T {
+  runInside<T>(work: () => T): T {
     return this.raw ? activeSpan.run(this, work) : work();
   }
 }
@@ -95,7 +95,7 @@ export class Tracer {
     if (!activeSpan.getStore()) return work();
     const span = this.begin(name);
     try {
-      const result = await span.around(work);
+      const result = await span.runInside(work);
       span.end();
       return result;
     } catch (error) {

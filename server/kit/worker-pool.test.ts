@@ -21,7 +21,7 @@ const why = (expected: string) => (error: WorkFailed) => error.name === 'WorkFai
 
 test('returns results, transfers buffers, and starts no thread before the first job', async () => {
   const pool = new WorkerPool();
-  assert.equal(pool.size, 0);
+  assert.equal(pool.threadCount, 0);
   assert.equal(await pool.run(double, 21, { of }), 42);
   const reversed = jobOf<Uint8Array, { bytes: Uint8Array }>('reverse', 'return { bytes: input.reverse() };');
   const bytes = Uint8Array.of(1, 2, 3);
@@ -29,7 +29,7 @@ test('returns results, transfers buffers, and starts no thread before the first 
   assert.deepEqual([...back], [3, 2, 1]);
   assert.equal(bytes.length, 0);
   await pool.close();
-  assert.equal(pool.size, 0);
+  assert.equal(pool.threadCount, 0);
 });
 
 test('a job that throws fails with the message of its error, and the thread runs the next job', async () => {
@@ -142,7 +142,8 @@ test('refuses jobs above the limit, and all jobs after close', async () => {
 test('idle threads end automatically', async () => {
   const pool = new WorkerPool({ idleMs: 10 });
   await pool.run(double, 1, { of });
-  for (let round = 0; pool.size > 0 && round < 500; round++) await new Promise(resolve => setTimeout(resolve, 10));
-  assert.equal(pool.size, 0);
+  for (let round = 0; pool.threadCount > 0 && round < 500; round++)
+    await new Promise(resolve => setTimeout(resolve, 10));
+  assert.equal(pool.threadCount, 0);
   await pool.close();
 });

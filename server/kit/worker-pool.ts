@@ -112,12 +112,12 @@ export class WorkerPool implements Workers, Closeable {
   }
 
   /** Jobs that wait for a thread. */
-  get waiting(): number {
+  get waitingJobCount(): number {
     return this.#waitingCount;
   }
 
   /** Number of threads. */
-  get size(): number {
+  get threadCount(): number {
     return this.#threads.size;
   }
 
@@ -224,7 +224,7 @@ export class WorkerPool implements Workers, Closeable {
       thread.worker.postMessage(order, [...(options.moved ?? [])]);
     } catch (error) {
       // The input cannot be cloned, or one of its buffers has already been moved.
-      this.#settle(thread, { id: order.id, failed: reason(error) });
+      this.#settle(thread, { id: order.id, errorMessage: reason(error) });
     }
   }
 
@@ -251,7 +251,8 @@ export class WorkerPool implements Workers, Closeable {
     thread.worker.unref();
     thread.timer = setTimeout(() => void this.#end(thread, closedFailure), this.#limits.idleMs).unref();
     if ('output' in outcome) finishedJob?.response.resolve(outcome.output);
-    else finishedJob?.response.reject(new WorkFailed(finishedJob.job.name, 'failed', `failed: ${outcome.failed}`));
+    else
+      finishedJob?.response.reject(new WorkFailed(finishedJob.job.name, 'failed', `failed: ${outcome.errorMessage}`));
     this.#assign();
   }
 

@@ -24,7 +24,7 @@ export interface JobBegun {
   readonly begun: number;
 }
 
-export type Outcome = { readonly id: number } & ({ readonly output: unknown } | { readonly failed: string });
+export type Outcome = { readonly id: number } & ({ readonly output: unknown } | { readonly errorMessage: string });
 
 const port = parentPort;
 if (!port) throw new Error('this file can run only as a worker thread');
@@ -45,7 +45,7 @@ port.on('message', ({ id, module, input }: JobRequest) => {
       port.postMessage(outcome, buffersIn(output));
     },
     (error: unknown) => {
-      const outcome: Outcome = { id, failed: error instanceof Error ? error.message : 'it threw no error' };
+      const outcome: Outcome = { id, errorMessage: error instanceof Error ? error.message : 'it threw no error' };
       port.postMessage(outcome);
     },
   );

@@ -42,9 +42,9 @@ export async function openAdmission(
     },
     waitingOf: async application =>
       queue.waitingOf(application) + (fleet.isAlone ? 0 : await line.waitingOf(application)),
-    changed: () => {
+    onChanged: () => {
       queue.slotFreed();
-      line.moved();
+      line.announceRoom();
     },
     clock,
     log,

@@ -32,7 +32,7 @@ export function openCdp({ clock, log, trace }: Runtime, { config, workers }: Fou
     leaseOf: id => live.service.leaseOf(id),
     keyUses: identity.keyUses,
     people: live.service,
-    elsewhere: (...upgrade) => live.entry.upgrade(...upgrade),
+    handleOtherUpgrade: (...upgrade) => live.entry.upgrade(...upgrade),
     forwarding,
     waiting,
     readLong: (message, jobOwner) =>

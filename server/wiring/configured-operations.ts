@@ -36,7 +36,7 @@ export function openConfiguredOperations(
   };
   return {
     service: new ConfiguredOperations({
-      ...{ store, applications, audit, credentials, typed, outbound, compile, clock },
+      ...{ store, applications, audit, credentials, typedCredentials: typed, outbound, compile, clock },
       validate: validateIn(workers),
       cursors: new Cursors(secret, clock),
     }),

@@ -60,7 +60,7 @@ export function openConsumerActions(
   { store, secret, audit }: Foundation,
   deps: {
     readonly decisions: Decisions;
-    readonly catalogue: Pick<Catalogue, 'exact'>;
+    readonly catalogue: Pick<Catalogue, 'findRevision'>;
     readonly handoffs: Handoffs;
     readonly consumers: ConsumerServices;
   },

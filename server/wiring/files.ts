@@ -37,7 +37,7 @@ export interface FilesDeps {
   readonly limits: Pick<Limits, 'effective'>;
   readonly downloads: Downloads;
   /** Called when a download of a running session has been stored. */
-  readonly downloaded: KeeperParts['kept'];
+  readonly downloaded: KeeperParts['onKept'];
 }
 
 export async function openFiles(runtime: Runtime, foundation: Foundation, deps: FilesDeps) {
@@ -49,7 +49,7 @@ export async function openFiles(runtime: Runtime, foundation: Foundation, deps: 
   const keeper = new Keeper({
     ...{ rows: store.downloads, limits, host, clock, log },
     ...{ staging, outbox, keyOf: downloadKey, sessionBytesMax: downloadBytes, downloadsFolder: DOWNLOADS },
-    kept: downloaded,
+    onKept: downloaded,
   });
   const uploads = new Uploads({
     ...{ rows: store.uploads, stored: store.storedBytes, sessions: store.sessions, events: store.events },

@@ -39,7 +39,13 @@ export async function openFleet(
     secretMark: markOf(secret),
   };
   const fleet = scope.own(
-    new Fleet({ ...runtime, rows: store.hosts, storage: storageOf(artifacts), own: ownHost, lease: config.lease }),
+    new Fleet({
+      ...runtime,
+      rows: store.hosts,
+      storage: storageOf(artifacts),
+      joiningHost: ownHost,
+      lease: config.lease,
+    }),
   );
   if (!config.databaseUrl) {
     await store.hosts.announce({ id: host, ...row });
@@ -60,7 +66,7 @@ function keepLeases({ log }: Runtime, { sharedDir, lease }: Config, { hosts }: S
   const onFailure = (error: unknown): void => log.warn('processes.lease_not_kept', { reason: reason(error) });
   return onRestarts((number, endedAt) => {
     const host = hostIdIn(processFolder(sharedDir, number));
-    if (host) hosts.restarts(host, endedAt, lease.restartMs).catch(onFailure);
+    if (host) hosts.markRestarting(host, endedAt, lease.restartMs).catch(onFailure);
   }, onFailure);
 }
 

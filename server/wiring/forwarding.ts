@@ -17,7 +17,7 @@ export interface ForwardingDeps {
   readonly liveSessions: LiveSessions;
   readonly isStarting: (session: SessionId) => boolean;
   readonly admission: Pick<Admission, 'limits' | 'line'>;
-  readonly refused: Forwarding['refused'];
+  readonly refused: Forwarding['countRefusal'];
 }
 
 export function openForwarding(
@@ -53,7 +53,7 @@ export function openForwarding(
       const { maxWaiting } = await admission.limits.effective(request.application);
       return admission.line.enter({ ...request, maxWaiting });
     },
-    refused,
+    countRefusal: refused,
     passUpgrade: (...upgrade) => forwarder.passUpgrade(...upgrade),
   };
 }

@@ -78,7 +78,7 @@ export async function openWeb(runtime: Runtime, foundation: Foundation, deps: We
       usage: families.usage.service,
       credits: families.credits.service,
       topUps: families.credits.topUps,
-      host: { one: host.service, all: host.hosts },
+      host: { thisHost: host.service, allHosts: host.hosts },
       rates: admission.rates,
       waiting: admission.waiting,
       people: families.people.service,

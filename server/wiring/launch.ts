@@ -73,7 +73,7 @@ export function openLaunch(
         { session, lifetimeMs: LIFETIME_MS, program, background, ...(fill ? { fill } : {}) },
         signal,
       );
-      void startingBox.then(box => box.gone).then(folders.release, folders.release);
+      void startingBox.then(box => box.whenGone).then(folders.release, folders.release);
       return startingBox;
     },
   };

@@ -27,7 +27,7 @@ export function openMcp(foundation: Foundation, deps: McpDeps) {
   const { requests, following: handoffFollower, service } = handoffs;
   const tools = new BrowserTools({
     ...{ sessions, live, uploads, ...driving },
-    handOvers: new HandOvers({ requests, following: handoffFollower, handoffs: service, rows, publicUrl }),
+    handOvers: new HandOvers({ requests, changeFollower: handoffFollower, handoffs: service, rows, publicUrl }),
     requestOf: ({ contextId, persist = false, timeout, width, height }, metadata) =>
       normaliseCreate(
         {

@@ -24,7 +24,7 @@ import { routeSeal } from './vault.ts';
 export interface NetworkDeps {
   readonly endSession: NetworkParts['end'];
   /** Called when a navigation was refused. */
-  readonly blocked: NetworkParts['blocked'];
+  readonly blocked: NetworkParts['onBlocked'];
 }
 
 export async function openNetwork(runtime: Runtime, foundation: Foundation, { endSession, blocked }: NetworkDeps) {
@@ -33,7 +33,7 @@ export async function openNetwork(runtime: Runtime, foundation: Foundation, { en
   const engine = await openNetworkEngine(runtime, foundation);
   const seal = routeSeal(vault, secret);
   const { sessions: rows, events } = store;
-  return { watcher: new Network({ engine, rows, events, seal, end: endSession, blocked, clock, log }) };
+  return { watcher: new Network({ engine, rows, events, seal, end: endSession, onBlocked: blocked, clock, log }) };
 }
 
 async function openNetworkEngine({ clock, log }: Runtime, { config, slots }: Foundation): Promise<NetworkEngine> {
@@ -44,18 +44,18 @@ async function openNetworkEngine({ clock, log }: Runtime, { config, slots }: Fou
     policy: ({ hosts, blockAds, routes: chosenRoutes }) =>
       egressPolicy({
         ...addressOptions,
-        hosts: hosts && hostMatcher(hosts),
-        ads: blockAds ? ads : undefined,
+        isAllowedHost: hosts && hostMatcher(hosts),
+        isAdHost: blockAds ? ads : undefined,
         routeTo:
           chosenRoutes.length === 0
             ? undefined
             : routes(chosenRoutes.map(({ pattern, by }) => ({ pattern, by: upstreamOf(by) }))),
       }),
     hostMatcher,
-    usedUp: closedPolicy('egress_limit'),
+    usedUpPolicy: closedPolicy('egress_limit'),
     pools: config.proxyPools === undefined ? [] : readProxyPools(config.proxyPools),
-    blocksAds: ads !== undefined,
-    jailed: slots.form !== 'process',
+    canBlockAds: ads !== undefined,
+    isJailed: slots.form !== 'process',
     patternErrors,
     probe: (storedProxy, signal) =>
       probe(storedProxy, policy, createResolver({ hosts: config.egressHosts, clock }), signal),
@@ -78,7 +78,7 @@ async function probe(
     await probeUpstream(upstream, { resolve, check, limits: EGRESS_LIMITS }, signal);
     return undefined;
   } catch (error) {
-    if (error instanceof ProxyFailedError) return { trouble: error.trouble, words: error.message };
+    if (error instanceof ProxyFailedError) return { trouble: error.proxyFailureKind, words: error.message };
     if (!(error instanceof RefusedError)) throw error;
     const words = `sessions may not reach its address (${error.rule}). The operator can allow it with BERTH_EGRESS_ALLOW.`;
     return { trouble: 'address_refused', words };

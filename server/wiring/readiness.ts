@@ -23,7 +23,7 @@ export async function readiness({ store, slots }: Foundation, pool: WarmPool): P
   return { ok: checks.every(({ ok }) => ok), checks };
 }
 
-const diskCheck = ({ freeBytes, leastBytes, freeFiles, leastFiles }: DiskRoom) => ({
+const diskCheck = ({ freeBytes, minFreeBytes: leastBytes, freeFiles, minFreeFiles: leastFiles }: DiskRoom) => ({
   name: 'disk',
   ok: freeBytes >= leastBytes && freeFiles >= leastFiles,
   detail:

@@ -58,7 +58,7 @@ export async function openRecordings(runtime: Runtime, foundation: Foundation, p
     service: new RecordingService({
       ...{ rows, sessions, artifacts, pictureKey, addresses, host, clock, tallies },
       markWatched: session => recorder.markWatched(session),
-      settled: session => recorder.settled(session),
+      whenSettled: session => recorder.whenSettled(session),
       newestPicture: session => liveFrames.newestOf(session),
       prompt: () => foundation.prompt(ASSEMBLE),
       segmentMs: SEGMENT_MS,
@@ -66,7 +66,7 @@ export async function openRecordings(runtime: Runtime, foundation: Foundation, p
     }),
     watcher: recordingWatcher({ recorder, storage, pages, rows, events, clock, log }),
     tasks: [{ name: ASSEMBLE, everyMs: ASSEMBLE_MS, restMs: REST_MS, run: () => assembler.tend() }],
-    unstored: () => recorder.unstored,
+    unstored: () => recorder.unstoredCount,
     /**
      * Stores all recordings. Called before the process ends for good, because a host that is removed loses its data
      * folder.

@@ -15,7 +15,7 @@ export interface RetentionDeps extends Pick<KeptFiles, 'artifacts' | 'outbox'> {
 export function retentionOf({ clock, log }: Runtime, { store, artifacts, outbox }: RetentionDeps): RetentionParts {
   const rowCleanups: readonly RowCleanup[] = [forgetRecording(store)];
   const { retention: rows, outbox: waiting } = store;
-  return { rows, waiting, prefixOf: sessionPrefix, artifacts, outbox, rowCleanups, clock, log };
+  return { rows, outboxRows: waiting, prefixOf: sessionPrefix, artifacts, outbox, rowCleanups, clock, log };
 }
 
 /** Returns the times at which the files and the row of a session that ends now are due for removal. */

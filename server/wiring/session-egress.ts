@@ -38,7 +38,7 @@ export function openSessionEgress(
         owner = session;
       },
       open: (policy, listener) => {
-        egress.listen(listener);
+        egress.replaceListener(listener);
         egress.replacePolicy(policy);
       },
       replacePolicy: policy => egress.replacePolicy(policy),

@@ -95,7 +95,7 @@ export function openSessions(runtime: Runtime, foundation: Foundation, deps: Ses
     liveSessions,
     isStarting,
     admission,
-    refused: metrics.refused,
+    refused: metrics.recordRefusal,
   });
   const cdp = openCdp(runtime, foundation, { connect, endings, identity, waiting, ...families, forwarding });
   const browserHost = openBrowserHost(runtime, foundation, cdp);
@@ -103,7 +103,7 @@ export function openSessions(runtime: Runtime, foundation: Foundation, deps: Ses
   const pool = new WarmPool({
     gate,
     ...{ size: config.warm, defaultSettings: defaultLaunch(config.engine), browserHost, claims, clock, log },
-    ...{ starting: () => starting.size, processors: availableParallelism(), counted: metrics.claimed },
+    ...{ starting: () => starting.size, processors: availableParallelism(), counted: metrics.recordClaim },
   });
   const scheduleExpiry = (ms: number): void => prompt(EXPIRE, ms);
   const presence = { rows, clock, log, graceMs: config.disconnectGraceMs, scheduleExpiry };
@@ -153,9 +153,9 @@ function openShared(
     ...{ ...runtime, rows, watchers, liveSessions, starting, dueTimes: dueTimesOf(config) },
     isElsewhere: row => row.hostId !== runtime.host && fleet.isLiving(row.hostId),
     onEnd: row => {
-      metrics.ended(row);
+      metrics.recordEnd(row);
       admission.queue.slotFreed();
-      admission.line.moved();
+      admission.line.announceRoom();
     },
   });
   const connect = new Connect({ ...runtime, rows, events, liveSessions, starting, signing, keyUses, callers });
@@ -188,11 +188,11 @@ function openService(
     },
     hasRoomElsewhere: () => fleet.hasRoomElsewhere,
     isInFleet: () => !fleet.isAlone,
-    onLeftLine: () => line.moved(),
+    onLeftLine: () => line.announceRoom(),
     defaultRegion: config.regions[0],
     rates: config.credit.rates,
-    started: metrics.started,
-    refused: metrics.refused,
+    onStarted: metrics.recordStart,
+    onRefused: metrics.recordRefusal,
   });
   return new SessionService({
     rows,

@@ -37,7 +37,7 @@ export async function runProcesses({ config, clock, log, stopRequested }: Superv
     };
     const numbers = Array.from({ length: processCount }, (_, at) => at + 1);
     const supervisedProcesses: readonly SupervisedProcess[] = numbers.map(
-      number => new SupervisedProcess({ numbered: { number, of: processCount }, env, clock, log, ended: onRestart }),
+      number => new SupervisedProcess({ numbered: { number, of: processCount }, env, clock, log, onEnded: onRestart }),
     );
     const stop = (signal: StopSignal): void => {
       for (const one of supervisedProcesses) one.stop(signal);
@@ -49,7 +49,7 @@ export async function runProcesses({ config, clock, log, stopRequested }: Superv
     const allAddresses = addresses ? await Promise.all(others.map(one => one.start())) : [addresses];
     if (addresses && !allAddresses.includes(undefined)) writeServerRecord(config.dataDir, addresses);
     else stop('SIGTERM');
-    const codes = await Promise.all(supervisedProcesses.map(one => one.ended));
+    const codes = await Promise.all(supervisedProcesses.map(one => one.whenEnded));
     removeServerRecord(config.dataDir);
     return Math.max(...codes);
   } finally {

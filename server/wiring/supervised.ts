@@ -23,7 +23,7 @@ export interface SupervisedParts {
   readonly clock: Clock;
   readonly log: Log;
   /** Called when the process has ended by itself and will be restarted. */
-  readonly ended: (number: number) => void;
+  readonly onEnded: (number: number) => void;
 }
 
 export class SupervisedProcess {
@@ -50,7 +50,7 @@ export class SupervisedProcess {
   }
 
   /** Resolves to the exit code when the process has stopped for good. */
-  get ended(): Promise<number> {
+  get whenEnded(): Promise<number> {
     return this.#exitCode.promise;
   }
 
@@ -103,7 +103,7 @@ export class SupervisedProcess {
     if (this.#signal) return this.#end(code);
     if (!this.#hasServed) return this.#end(code || FAILED);
     log.error('processes.ended', { ...numbered, code, signal });
-    this.#parts.ended(numbered.number);
+    this.#parts.onEnded(numbered.number);
     this.#deaths = ranMs > STABLE_MS ? 0 : this.#deaths + 1;
     const waitMs = this.#deaths <= 1 ? 0 : Math.min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS * 2 ** (this.#deaths - 2));
     await clock.sleep(waitMs, this.#stopping.signal).catch(() => {});

@@ -65,7 +65,7 @@ test('refuses input whose digest other programs would not compute', async () => 
 test('a member approves the digest, and the agent executes the Action once', async () => {
   const metadata = { note: 'x'.repeat(800) };
   const input = { orderId: 'A-1' };
-  const action = await agent.prepared('orders.cancel', { input, reason: 'The customer asked.', metadata });
+  const action = await agent.prepareSuccessfully('orders.cancel', { input, reason: 'The customer asked.', metadata });
   assert.deepEqual([action.status, action.approver], ['awaiting_approval', 'member']);
   assert.equal(action.approvalUrl, `${server.url}/approve/${action.jobId}`);
   const { createHash } = await import('node:crypto');
@@ -106,7 +106,7 @@ test('a member approves the digest, and the agent executes the Action once', asy
 test('an owner approves with a passkey signature over the digest', async () => {
   await stepUp(owner);
   const passkey = await addPasskey(server, owner);
-  const action = await agent.prepared('orders.refund', { input: { orderId: 'A-2' } });
+  const action = await agent.prepareSuccessfully('orders.refund', { input: { orderId: 'A-2' } });
   assert.equal(action.approver, 'owner');
   await stepUp(admin);
   const byAdmin = await decide(server, admin, action);
@@ -128,7 +128,7 @@ test('an owner approves with a passkey signature over the digest', async () => {
 });
 
 test('an Action with executeOnApproval is executed on approval, without another request', async () => {
-  const action = await agent.prepared('orders.hold', { input: { orderId: 'A-3' }, executeOnApproval: true });
+  const action = await agent.prepareSuccessfully('orders.hold', { input: { orderId: 'A-3' }, executeOnApproval: true });
   assert.equal(action.approver, 'member');
   await stepUp(admin);
   assert.equal((await decide(server, admin, action)).status, 200);
@@ -145,19 +145,19 @@ test('a refused, expired, cancelled or withdrawn Action is not executed', async 
     assert.deepEqual([executed.status, executed.body.code], [410, 'expired'], executed.text);
     assert.equal((await agent.read(action.jobId)).body.status, status);
   };
-  const refused = await agent.prepared('orders.cancel', { input: { orderId: 'A-4' } });
+  const refused = await agent.prepareSuccessfully('orders.cancel', { input: { orderId: 'A-4' } });
   const result = await decide(server, admin, refused, { decision: 'refuse', message: 'Ask them\u202e first.' });
   assert.deepEqual([result.status, result.body.decision?.message], [200, 'Ask them first.'], result.text);
   await over(refused, 'refused');
-  const cancelled = await agent.prepared('orders.cancel', { input: { orderId: 'A-4' } });
+  const cancelled = await agent.prepareSuccessfully('orders.cancel', { input: { orderId: 'A-4' } });
   assert.equal((await agent.cancel(cancelled.jobId)).body.why, 'caller');
   await over(cancelled, 'cancelled');
-  const expired = await agent.prepared('orders.cancel', { input: { orderId: 'A-4' }, expiresIn: 60 });
+  const expired = await agent.prepareSuccessfully('orders.cancel', { input: { orderId: 'A-4' }, expiresIn: 60 });
   await stepUp(admin);
   assert.equal((await decide(server, admin, expired)).status, 200);
   await server.advance(61_000);
   await over(expired, 'expired');
-  const withdrawn = await agent.prepared('orders.cancel', { input: { orderId: 'A-4' } });
+  const withdrawn = await agent.prepareSuccessfully('orders.cancel', { input: { orderId: 'A-4' } });
   assert.equal((await decide(server, admin, withdrawn)).status, 200);
   assert.equal((await configure.send('POST', 'operations/orders.cancel/withdraw')).status, 200);
   await over(withdrawn, 'cancelled');
@@ -186,7 +186,7 @@ test('a repeated request returns the same Action, and a second request for an eq
 
 test('an Action uses the revision for which it was prepared, and is not executed before its start time', async () => {
   const notBefore = new Date(server.now().getTime() + 120_000).toISOString();
-  const action = await agent.prepared('orders.hold', { input: { orderId: 'A-7' }, notBefore });
+  const action = await agent.prepareSuccessfully('orders.hold', { input: { orderId: 'A-7' }, notBefore });
   await configure.publish('orders.hold', cancelOrder(upstream, { approval: 'none', title: 'Hold it' }));
   await stepUp(admin);
   assert.equal((await decide(server, admin, action)).status, 200);
@@ -198,7 +198,7 @@ test('an Action uses the revision for which it was prepared, and is not executed
 });
 
 test('members can list Actions, but only members who may decide an Action can open its approval page', async () => {
-  const action = await agent.prepared('orders.refund', { input: { orderId: 'A-8' } });
+  const action = await agent.prepareSuccessfully('orders.refund', { input: { orderId: 'A-8' } });
   const listed = await developer.get<ApplicationActionPage>(actionsPath(server, '?limit=3'));
   assert.equal(listed.body.data[0]?.jobId, action.jobId);
   assert.deepEqual([listed.body.data[0]?.mayDecide, listed.body.data[0]?.action?.input.orderId], [false, 'A-8']);

@@ -74,7 +74,7 @@ test('records publishing and completed calls as events without a session, in ord
   const types = (await feed('&type=invocation.failed,operation.withdrawn')).map(({ type }) => type);
   assert.deepEqual(types, ['invocation.failed', 'operation.withdrawn']);
   assert.ok((await eventsOf(server, session.id)).every(({ sessionId }) => sessionId === session.id));
-  const got = await receiver.count('/calls', 4);
+  const got = await receiver.waitForCount('/calls', 4);
   assert.deepEqual(
     got.map(({ message }) => message.type),
     ['operation.published', 'invocation.succeeded', 'invocation.ambiguous', 'operation.withdrawn'],
@@ -91,14 +91,14 @@ test('records changes of an Action as events, with the digest but without the in
   const agent = new ActionAgent(server, asking.key);
   const [one, other, last] = await Promise.all(
     ['secret-1', 'secret-2', 'secret-3'].map(orderId =>
-      agent.prepared('orders.hold', { input: { orderId }, reason: `because ${orderId}`, expiresIn: 60 }),
+      agent.prepareSuccessfully('orders.hold', { input: { orderId }, reason: `because ${orderId}`, expiresIn: 60 }),
     ),
   );
   assert.ok(one && other && last);
   await agent.cancel(one.jobId);
   await owner.send('POST', 'operations/orders.hold/withdraw');
   await owner.send('POST', 'operations/orders.hold/publish');
-  const late = await agent.prepared('orders.hold', { input: { orderId: 'secret-4' }, expiresIn: 60 });
+  const late = await agent.prepareSuccessfully('orders.hold', { input: { orderId: 'secret-4' }, expiresIn: 60 });
   await server.advance(61_000);
   const told = await eventually(
     'the expiry',
@@ -126,7 +126,7 @@ test('records changes of an Action as events, with the digest but without the in
     ],
   );
   assert.doesNotMatch(JSON.stringify(told), /secret-|because/);
-  const got = await receiver.count('/actions', 8);
+  const got = await receiver.waitForCount('/actions', 8);
   assert.deepEqual(
     got.map(({ message }) => message.data.detail),
     told.map(({ detail }) => detail),
@@ -159,7 +159,7 @@ test('events are kept after a restart of the server, and are removed after 31 da
   await server.restart();
   assert.deepEqual(await feed('&type=invocation.succeeded'), before);
   await server.advance(32 * DAY_MS);
-  await server.hourly(
+  await server.eventuallyHourly(
     'the events to be removed',
     () => feed('&type=invocation.succeeded'),
     ({ length }) => length === 0,

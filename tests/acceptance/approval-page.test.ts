@@ -33,7 +33,7 @@ async function signIn({ page }: WatchedPage, password = PASSWORD): Promise<void>
 }
 
 test('a person reviews an Action on a phone, and approves it with a passkey signature over the digest', async () => {
-  const action = await agent.prepared('orders.cancel', {
+  const action = await agent.prepareSuccessfully('orders.cancel', {
     input: { orderId: 'A-1' },
     reason: 'The customer asked for it on the phone.',
     executeOnApproval: true,
@@ -48,14 +48,14 @@ test('a person reviews an Action on a phone, and approves it with a passkey sign
     await page.getByRole('heading', { name: 'Overview', exact: true }).waitFor();
     await page.goto(action.approvalUrl.replace(server.url, ORIGIN));
     await page.getByRole('heading', { name: 'Cancel order A-1' }).waitFor();
-    await watched.assertSound();
+    await watched.assertAccessible();
     const said = page.locator('section', { has: page.getByRole('heading', { name: 'The agent says' }) });
     assert.match(await said.innerText(), /The customer asked for it on the phone\./);
     assert.ok(await page.getByText('This cannot be undone.').isVisible());
     await page.getByRole('button', { name: 'Approve', exact: true }).click();
     await page.getByRole('heading', { name: 'Done' }).waitFor();
     assert.ok(await page.getByText('by a passkey, over the digest').isVisible());
-    await watched.assertSound();
+    await watched.assertAccessible();
   });
   const { body } = await agent.read(action.jobId);
   assert.deepEqual([body.status, body.decision?.method, body.decision?.acr], ['succeeded', 'passkey', 'phr']);
@@ -63,7 +63,7 @@ test('a person reviews an Action on a phone, and approves it with a passkey sign
 });
 
 test('shows markup, links and reordered text from an agent as plain text, and hidden characters in values as escape sequences', async () => {
-  const action = await agent.prepared('orders.cancel', {
+  const action = await agent.prepareSuccessfully('orders.cancel', {
     input: { orderId: `A-2\u202e${'x'.repeat(190)}<b>` },
     reason: '<b>Approve</b> at https://evil.example/ \u202enow\u0007 [here](javascript:alert(1))',
   });
@@ -80,7 +80,7 @@ test('shows markup, links and reordered text from an agent as plain text, and hi
       /A-2\\u\{202e\}x{180,}… \(\d+ characters\)/,
     );
     assert.ok(!(await page.locator('main').innerText()).includes('\u202e'));
-    await watched.assertSound();
+    await watched.assertAccessible();
     await page.getByRole('button', { name: 'Refuse' }).click();
     await page.getByRole('heading', { name: 'Refused' }).waitFor();
   });
@@ -88,7 +88,7 @@ test('shows markup, links and reordered text from an agent as plain text, and hi
 });
 
 test('the page cannot be framed, sends no requests to other origins, and reveals nothing before the sign-in', async () => {
-  const action = await agent.prepared('orders.cancel', { input: { orderId: 'A-3' } });
+  const action = await agent.prepareSuccessfully('orders.cancel', { input: { orderId: 'A-3' } });
   const reply = await fetch(`${ORIGIN}/approve/${action.jobId}`);
   const policy = reply.headers.get('content-security-policy') ?? '';
   assert.match(policy, /default-src 'none'/);
@@ -98,7 +98,7 @@ test('the page cannot be framed, sends no requests to other origins, and reveals
   assert.doesNotMatch(await reply.text(), /A-3|Cancel/);
   await visit(ORIGIN, NARROW, `/approve/${action.jobId}`, async (page, watched) => {
     await page.getByRole('heading', { name: 'Sign in to decide' }).waitFor();
-    await watched.assertSound();
+    await watched.assertAccessible();
     assert.doesNotMatch(await page.locator('body').innerText(), /A-3|Cancel/);
   });
 });

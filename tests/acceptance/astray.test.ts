@@ -145,5 +145,5 @@ for (const how of ['redirect', ...Object.keys(WAYS)])
 test('the session leaves nothing behind', async () => {
   await client.close();
   await server.release(session.id);
-  await server.settles();
+  await server.waitUntilSettled();
 });

@@ -123,7 +123,7 @@ test('a backup of a running service, restored into an empty folder, contains key
     );
     await playlistWhen(server, session.id, '0', playlist => playlist.includes('#EXTINF'));
   });
-  await server.ended(session.id);
+  await server.waitUntilEnded(session.id);
   const film = await fetchFilm(await playlistWhen(server, session.id, '0', list => list.includes('ENDLIST')));
   const running = await server.createSession({ keepAlive: true });
 

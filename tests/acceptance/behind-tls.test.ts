@@ -61,8 +61,8 @@ test('a session can be created, driven, watched and released through the proxy',
   assert.ok(debuggerUrl.startsWith(`${url}/`), debuggerUrl);
   assert.equal((await fetch(debuggerUrl)).status, 200);
   const viewer = await LiveViewer.open(debuggerUrl);
-  await eventually('a picture', () => viewer.frames > 0);
-  await viewer.take();
+  await eventually('a picture', () => viewer.frameCount > 0);
+  await viewer.takeControl();
   await viewer.close();
 
   await browser.close();

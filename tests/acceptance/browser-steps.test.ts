@@ -93,7 +93,7 @@ test('fills in a form, submits it and reads the response in a session that is th
   const picture = decodePng(await bytesOf(artifacts[0]));
   assert.deepEqual([picture.width, picture.height], [800, 600]);
   assert.equal(picture.colourAt(700, 500), '#00ff00');
-  await server.settles();
+  await server.waitUntilSettled();
 });
 
 test('takes several screenshots and PDF files, each with its own link', async () => {
@@ -306,5 +306,5 @@ test('does not repeat the steps after the server was killed, and reports their e
   );
   assert.equal(ended.error?.code, 'upstream_ambiguous');
   assert.equal(pages.hits('/done'), before + 1);
-  await server.settles();
+  await server.waitUntilSettled();
 });

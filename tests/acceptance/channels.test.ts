@@ -110,4 +110,4 @@ test('pending commands get a response when their page is closed', () =>
     assert.ok((await waiting).error);
   }));
 
-test('the sessions leave nothing behind', () => server.settles());
+test('the sessions leave nothing behind', () => server.waitUntilSettled());

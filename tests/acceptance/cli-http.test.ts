@@ -238,4 +238,4 @@ test('error messages state what to do, and each kind of failure has its own exit
   assert.equal((await machine.run(['logout', '--profile', 'nobody'])).code, EXIT.notFound);
 });
 
-test('the sessions leave nothing behind', () => server.settles());
+test('the sessions leave nothing behind', () => server.waitUntilSettled());

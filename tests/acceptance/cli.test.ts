@@ -255,7 +255,7 @@ test('stop without --drain also stops the browsers that the server leaves runnin
   await server.start();
   const session = await server.read(id);
   assert.deepEqual([session.status, session.endReason], ['COMPLETED', 'operator']);
-  await server.settles();
+  await server.waitUntilSettled();
 });
 
 test('stop after a SIGKILL of the server stops the remaining browsers', async () => {
@@ -278,5 +278,5 @@ test('stop after a SIGKILL of the server stops the remaining browsers', async ()
   );
   await server.start();
   assert.ok((await server.read(id)).endedAt);
-  await server.settles();
+  await server.waitUntilSettled();
 });

@@ -54,13 +54,13 @@ async function heldBy(page: Page): Promise<string> {
 test('adds a credential after an API error, and does not keep its value in the page', () =>
   visitAs(OWNER, DESK, async (page, watched) => {
     await page.getByText('No credentials').waitFor();
-    await watched.assertSound();
+    await watched.assertAccessible();
     await page.getByRole('button', { name: 'Add a credential' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Id', { exact: true }).fill('shop-api');
     await dialog.getByLabel('Key', { exact: true }).fill(SECRET);
     await dialog.getByLabel('Hosts').fill('https://api.shop.example/v1');
-    await watched.assertSound();
+    await watched.assertAccessible();
     await dialog.getByRole('button', { name: 'Add' }).click();
     await dialog.getByRole('alert').getByText(/hosts/).waitFor();
     await dialog.getByLabel('Hosts').fill(upstream.host);
@@ -70,7 +70,7 @@ test('adds a credential after an API error, and does not keep its value in the p
     await dialog.waitFor({ state: 'detached' });
     await page.getByText(upstream.host).waitFor();
     await page.getByText('Never used').waitFor();
-    await watched.assertSound();
+    await watched.assertAccessible();
     assert.doesNotMatch(await heldBy(page), new RegExp(SECRET));
   }));
 
@@ -94,17 +94,17 @@ test('a developer rotates a credential that an operation uses, and calls send th
     const dialog = page.getByRole('dialog');
     assert.equal(await dialog.getByLabel('Key', { exact: true }).inputValue(), '');
     await dialog.getByLabel('Key', { exact: true }).fill(NEXT);
-    await watched.assertSound();
+    await watched.assertAccessible();
     await dialog.getByRole('button', { name: 'Rotate' }).click();
     await page.getByText(/Version 2, written/).waitFor();
-    await watched.assertSound();
+    await watched.assertAccessible();
     assert.equal(await page.getByRole('button', { name: /^Restore/ }).count(), 0);
     assert.doesNotMatch(await heldBy(page), new RegExp(NEXT));
   });
   assert.equal(await sent(), `Bearer ${NEXT}`);
   await visitAs(OWNER, DESK, async (page, watched) => {
     await page.getByRole('button', { name: 'Restore the previous value of shop-api' }).click();
-    await watched.assertSound();
+    await watched.assertAccessible();
     await page.getByRole('dialog').getByRole('button', { name: 'Restore' }).click();
     await page.getByText(/Version 3, written/).waitFor();
   });
@@ -115,7 +115,7 @@ test('refuses a rotation if the credential has changed since the page was loaded
   visitAs(OWNER, DESK, async page => {
     await page.getByRole('button', { name: 'Rotate shop-api' }).click();
     const body = { type: 'api_key', value: { key: 'changed elsewhere' }, hosts: [upstream.host] };
-    assert.equal((await owner.write('shop-api', body, '*')).status, 200);
+    assert.equal((await owner.writeCredential('shop-api', body, '*')).status, 200);
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Key', { exact: true }).fill(NEXT);
     await dialog.getByRole('button', { name: 'Rotate' }).click();
@@ -127,7 +127,7 @@ test('a viewer sees the hosts of a credential, but no buttons', () =>
     await page.getByText(upstream.host).waitFor();
     for (const name of [/^Add/, /^Rotate/, /^Restore/, /^Delete/])
       assert.equal(await page.getByRole('button', { name }).count(), 0, String(name));
-    await watched.assertSound();
+    await watched.assertAccessible();
   }));
 
 test('the form for a website sign-in has origins instead of hosts', () =>
@@ -140,7 +140,7 @@ test('the form for a website sign-in has origins instead of hosts', () =>
     await dialog.getByLabel('Password').fill(SECRET);
     await dialog.getByLabel('Origins').fill('https://bank.example');
     assert.equal(await dialog.getByLabel('Hosts').count(), 0);
-    await watched.assertSound();
+    await watched.assertAccessible();
     await dialog.getByRole('button', { name: 'Add' }).click();
     await page.getByText('https://bank.example').waitFor();
     await page.getByText('May be typed at').waitFor();
@@ -152,7 +152,7 @@ test('refuses to delete a credential in use, names the operation that uses it, a
     const dialog = page.getByRole('dialog');
     await dialog.getByRole('button', { name: 'Delete' }).click();
     await dialog.getByText('Published operations use the credential shop-api: orders.read.').waitFor();
-    await watched.assertSound();
+    await watched.assertAccessible();
     await dialog.getByLabel('Delete it even though operations use it').check();
     await dialog.getByRole('button', { name: 'Delete' }).click();
     await dialog.waitFor({ state: 'detached' });

@@ -49,18 +49,18 @@ test('the page of an account without credit states that new work is refused', ()
     await page.getByText('No entries yet').waitFor();
     await page.getByText('Only an owner of the application can order.').waitFor();
     assert.equal(await page.getByRole('button', { name: /^Order/ }).count(), 0);
-    await watched.assertSound();
+    await watched.assertAccessible();
   }));
 
 test('an owner orders a pack, sees how to pay, and sees the credit after the operator has confirmed the payment', () =>
   visitAs(OWNER, DESK, async (page, watched) => {
     await page.getByText('plus 10 bonus credits').waitFor();
     await page.getByRole('button', { name: 'Order 50 credits' }).click();
-    await watched.assertSound();
+    await watched.assertAccessible();
     await page.getByRole('dialog').getByRole('button', { name: 'Order' }).click();
     await page.getByText('Transfer to DE00 0000 with the reference.').waitFor();
     await page.getByText('Waiting for payment').waitFor();
-    await watched.assertSound();
+    await watched.assertAccessible();
     const { body } = await owner.send<never>('GET', 'credits');
     assert.equal(Object(body).available, 0);
     const { data } = (
@@ -91,10 +91,10 @@ test('shows the usage by day, by operation and by key, in a chart and in a table
     await page.getByText('Show as table').click();
     assert.equal(await page.getByRole('table').getByRole('row').count(), 8);
     await page.getByRole('cell', { name: '0.5 credits' }).waitFor();
-    await watched.assertSound();
+    await watched.assertAccessible();
     await page.getByRole('button', { name: 'By agent key' }).click();
     await page.getByRole('row', { name: /nightly shop 0\.5 credits 2/ }).waitFor();
-    await watched.assertSound();
+    await watched.assertAccessible();
     await page.getByRole('button', { name: 'By operation' }).click();
     await page.getByRole('row', { name: /orders\.read 0\.5 credits 2/ }).waitFor();
     await page.reload();
@@ -109,7 +109,7 @@ test('the ledger can be filtered by entry type', () =>
     await page.getByLabel('Entry').selectOption('Bought');
     await page.getByText('0.25 credits used', { exact: true }).first().waitFor({ state: 'detached' });
     await page.getByText('available +50 credits').waitFor();
-    await watched.assertSound();
+    await watched.assertAccessible();
     await page.getByLabel('Entry').selectOption('Granted by the operator');
     await page.getByText('No matching entries').waitFor();
   }));
@@ -123,6 +123,6 @@ test('an installation without charges shows that nothing is charged, and still s
     await page.getByRole('heading', { name: 'This installation does not charge' }).waitFor();
     await page.getByText('0 s of browser time in the last 7 days.').waitFor();
     await page.getByText('This installation does not sell credit.').waitFor();
-    await watched.assertSound();
+    await watched.assertAccessible();
   });
 });

@@ -92,7 +92,7 @@ test('the command palette can open pages and sessions by keyboard alone', () =>
       await page.keyboard.type(text);
     };
     await go('agent');
-    await watched.assertSound();
+    await watched.assertAccessible();
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Agent keys', exact: true }).waitFor();
     await go('palette-42');
@@ -122,7 +122,7 @@ test('on a phone, a button opens the palette, and the palette opens pages', () =
   visitSessions(server, link, PHONE, async watched => {
     const { page } = watched;
     await page.getByRole('button', { name: 'Go to' }).click();
-    await watched.assertSound();
+    await watched.assertAccessible();
     await page.getByRole('option', { name: /Audit log/ }).click();
     await page.getByRole('heading', { name: 'Audit log', exact: true }).waitFor();
   }));
@@ -137,7 +137,7 @@ test('selected sessions are released together, and the others keep running', () 
     assert.ok(first && second && kept);
     for (const { id } of [first, second]) await page.getByRole('checkbox', { name: id }).check();
     await page.getByText('2 sessions selected').waitFor();
-    await watched.assertSound();
+    await watched.assertAccessible();
     await page.getByRole('region', { name: 'Selected sessions' }).getByRole('button', { name: 'Release' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Release' }).click();
     await page.getByRole('region', { name: 'Selected sessions' }).waitFor({ state: 'detached' });
@@ -162,7 +162,7 @@ test('hidden columns stay hidden after a reload', () =>
     await heading.first().waitFor();
     await page.getByRole('button', { name: 'Columns' }).click();
     await page.getByRole('checkbox', { name: 'End reason' }).waitFor();
-    await watched.assertSound();
+    await watched.assertAccessible();
     await page.getByRole('checkbox', { name: 'End reason' }).uncheck();
     await page.keyboard.press('Escape');
     const words = page.getByRole('list', { name: 'Sessions' }).getByText('Released by a caller');
@@ -265,7 +265,7 @@ test('the logs can be filtered by level, status and page, and saved as files', (
     await page.getByLabel('Level').selectOption('Errors');
     await page.getByText('the card was refused').waitFor();
     assert.equal(await page.getByText('the price has changed').count(), 0);
-    await watched.assertSound();
+    await watched.assertAccessible();
     await page.getByLabel('Page', { exact: true }).selectOption({ index: 2 });
     await page.getByText('the card was refused').waitFor({ state: 'detached' });
     const saving = page.waitForEvent('download');
@@ -284,5 +284,5 @@ test('the logs can be filtered by level, status and page, and saved as files', (
     assert.equal(await page.getByRole('button', { name: /200 GET/ }).count(), 0);
     await page.getByLabel('Filter the requests').fill('nowhere');
     await page.getByText('0 requests').waitFor();
-    await watched.assertSound();
+    await watched.assertAccessible();
   }));

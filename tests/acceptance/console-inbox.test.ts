@@ -108,7 +108,7 @@ const mailsAre = (count: number) =>
   );
 
 const prepared = (operationId: string, orderId: string, more: object = {}): Promise<Action> =>
-  agent.prepared(operationId, { input: { orderId }, reason: `The customer of ${orderId} asked.`, ...more });
+  agent.prepareSuccessfully(operationId, { input: { orderId }, reason: `The customer of ${orderId} asked.`, ...more });
 
 test('the inbox counts what each role may decide or claim, and reports changes immediately', async () => {
   const session = await server.createSession({ keepAlive: true }, key);
@@ -400,7 +400,7 @@ test('e-mails can be turned off on the account page', () =>
       async () => (await admin.get<Notifications>('/v1/account/notifications')).body.mails,
       mails => !mails,
     );
-    await watched.assertSound();
+    await watched.assertAccessible();
     await box.click();
     await eventually(
       'the setting',
@@ -427,7 +427,7 @@ test('the inbox has no accessibility findings or overflow in three widths and bo
           () => page.getByText('Loading').count(),
           count => count === 0,
         );
-        await watched.assertSound();
+        await watched.assertAccessible();
         if (look !== DESK) return;
         // The count is part of the navigation.
         await page.getByRole('link', { name: /^Inbox \d+ waiting for you$/ }).waitFor();

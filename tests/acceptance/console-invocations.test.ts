@@ -49,7 +49,7 @@ const visitAs = (email: string, look: Look, path: string, work: Parameters<typeo
 test('the page shows that an application has no invocations yet', () =>
   visitAs(OWNER, DESK, list, async (page, watched) => {
     await page.getByText('No invocations yet').waitFor();
-    await watched.assertSound();
+    await watched.assertAccessible();
   }));
 
 const agent = await keyWith(server, { name: 'nightly shop' });
@@ -72,7 +72,7 @@ test('a member finds an invocation by its filters', async () => {
     await page.getByRole('link', { name: 'browser.screenshot' }).waitFor();
     assert.equal(await rows.count(), 3);
     await rows.first().getByText('nightly shop').waitFor();
-    await watched.assertSound();
+    await watched.assertAccessible();
     await page.getByLabel('State').selectOption('Failed');
     await page.getByText('page_failed').waitFor();
     await page.getByRole('link', { name: 'browser.screenshot' }).waitFor({ state: 'detached' });
@@ -80,7 +80,7 @@ test('a member finds an invocation by its filters', async () => {
     await page.getByLabel('Operation').focus();
     await page.getByLabel('Operation').selectOption('orders.read');
     await page.getByText('No matching invocations').waitFor();
-    await watched.assertSound();
+    await watched.assertAccessible();
     await page.getByLabel('State').selectOption('Any state');
     await page.getByRole('link', { name: 'orders.read' }).click();
     await page.getByRole('heading', { name: 'Invocation', exact: true }).waitFor();
@@ -106,10 +106,10 @@ for (const look of [DESK, DESK_DARK, { ...DESK, width: 1024 }, PHONE, PHONE_DARK
         .getByText(/^Kept until/)
         .first()
         .waitFor();
-      await watched.assertSound();
+      await watched.assertAccessible();
       await page.getByText('Verify it without this service').click();
       await page.getByText(/^berth receipts verify/).waitFor();
-      await watched.assertSound();
+      await watched.assertAccessible();
     }));
 
 test('downloads the receipt as a file that can be verified elsewhere', () =>
@@ -152,7 +152,7 @@ for (const [part, name] of ['header', 'payload', 'signature'].entries())
       if (part > 0) await page.getByText(/Its signature is not valid\./).waitFor();
       assert.equal(await page.getByText('Verified in this browser').count(), 0);
       assert.equal(await page.getByText('Issued by').count(), 0);
-      await watched.assertSound();
+      await watched.assertAccessible();
     }));
 
 test('shows the difference if the data on the page does not match the receipt', () =>
@@ -179,7 +179,7 @@ test('reports a missing key and a failed request for the keys', () =>
     );
     await page.reload();
     await page.getByText('No keys here.').waitFor();
-    await watched.assertSound();
+    await watched.assertAccessible();
     await page.unrouteAll({ behavior: 'wait' });
     await page.getByRole('button', { name: 'Try again' }).click();
     await page.getByText('Verified in this browser').waitFor();
@@ -192,13 +192,13 @@ test('shows a receipt as not verified if the browser has no Web Crypto API', () 
     await signInByHand(page, OWNER, PASSWORD);
     await page.getByText('Not verified').waitFor();
     await page.getByText(/over HTTPS/).waitFor();
-    await watched.assertSound();
+    await watched.assertAccessible();
   }));
 
 test('links to the session, its replay and the file of a screenshot', () =>
   visitAs(OWNER, DESK, pathOf('screenshot'), async (page, watched) => {
     await page.getByText('Verified in this browser').waitFor();
-    await watched.assertSound();
+    await watched.assertAccessible();
     const file = page.getByRole('link', { name: /^image\/png/ });
     const response = await fetch((await file.getAttribute('href')) ?? '');
     assert.deepEqual([response.status, response.headers.get('content-type')], [200, 'image/png']);
@@ -215,7 +215,7 @@ test('shows why an invocation failed, and verifies its receipt', () =>
     await page.getByText(/The page could not be loaded/).waitFor();
     // A read has no effect, so the page does not warn that there may have been one.
     assert.equal(await page.getByText('The effect may have happened.').count(), 0);
-    await watched.assertSound();
+    await watched.assertAccessible();
   }));
 
 test('a viewer can verify the receipt, but sees neither input nor output', () =>
@@ -223,7 +223,7 @@ test('a viewer can verify the receipt, but sees neither input nor output', () =>
     await page.getByText('Verified in this browser').waitFor();
     await page.getByText('The input is kept, but is shown only to developers, admins and owners.').waitFor();
     assert.equal(await page.getByText('A-1007').count(), 0);
-    await watched.assertSound();
+    await watched.assertAccessible();
   }));
 
 test('reports an unknown id, and every element can be reached by keyboard', async () => {
@@ -232,7 +232,7 @@ test('reports an unknown id, and every element can be reached by keyboard', asyn
       .getByRole('alert')
       .getByText(/does not exist/)
       .waitFor();
-    await watched.assertSound();
+    await watched.assertAccessible();
   });
   await visitAs(OWNER, DESK, pathOf('order'), async page => {
     await page.getByText('Verified in this browser').waitFor();

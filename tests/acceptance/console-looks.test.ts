@@ -30,7 +30,7 @@ assert.equal(invocation.status, 'failed');
 
 const owner = await Owner.of(server);
 const CREDENTIAL = { type: 'api_key', value: { key: 'key-of-the-shop' }, hosts: ['api.shop.example'] };
-assert.equal((await owner.write('shop-api', CREDENTIAL)).status, 201);
+assert.equal((await owner.writeCredential('shop-api', CREDENTIAL)).status, 201);
 const order = cancelOrder(
   { url: 'https://api.shop.example' },
   { binding: { auth: { credentialId: 'shop-api', as: 'bearer' } } },
@@ -110,11 +110,11 @@ for (const [name, windows] of DEVICES)
         const loading = (): Promise<number> => page.getByText('Loading').count();
         await eventually('the page to be loaded', loading, count => count === 0);
         for (const [look, other] of windows) {
-          await watched.change(look);
+          await watched.setDisplay(look);
           const which = `${address} with ${look.width} pixels`;
           assert.deepEqual(await watched.findings(), [], `${which}, ${look.colours}`);
           assert.equal(await watched.overflows(), false, which);
-          await watched.change(other);
+          await watched.setDisplay(other);
           assert.deepEqual(await watched.findings('colours'), [], `${which}, ${other.colours}`);
           assert.equal(await watched.overflows(), false, which);
         }

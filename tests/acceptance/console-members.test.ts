@@ -27,14 +27,14 @@ test('a person is invited, accepts, gets another role and is removed', async () 
     await page.getByRole('dialog').getByRole('button', { name: 'Invite' }).click();
     await page.getByRole('heading', { name: `Invitation for ${INVITED}` }).waitFor();
     link = await page.getByRole('dialog').locator('pre, code').first().innerText();
-    await watched.assertSound();
+    await watched.assertAccessible();
   });
   assert.match(link, /\/console\/invitation#biv_/);
 
   await visit(server.url, PHONE, new URL(link).pathname + new URL(link).hash, async (page, watched) => {
     await page.getByRole('heading', { name: 'You are invited' }).waitFor();
     assert.ok(!page.url().includes('biv_'), 'the secret stays in the address');
-    await watched.assertSound();
+    await watched.assertAccessible();
     await page.getByLabel('Your name').fill('Bob');
     await page.getByLabel('E-mail address').fill(INVITED);
     await page.getByLabel('Password').fill(PASSWORD);
@@ -49,14 +49,14 @@ test('a person is invited, accepts, gets another role and is removed', async () 
     await page.goto(`${server.url}${members}`);
     await page.getByText('Ada').waitFor();
     assert.equal(await page.getByRole('button', { name: 'Invite' }).count(), 0);
-    await watched.assertSound();
+    await watched.assertAccessible();
   });
 
   await visit(server.url, DESK_DARK, members, async (page, watched) => {
     await signIn(page, OWNER);
     await page.getByLabel('Role of Bob').selectOption('viewer');
     await page.getByText('accepted').waitFor();
-    await watched.assertSound();
+    await watched.assertAccessible();
     await page.getByRole('button', { name: 'Remove Bob' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
     await page.getByLabel('Role of Bob').waitFor({ state: 'detached' });
@@ -74,7 +74,7 @@ test('a person is invited, accepts, gets another role and is removed', async () 
     await page.getByRole('listitem').filter({ hasText: 'member.removed' }).waitFor();
     await page.getByLabel('Action').selectOption('agent_key.rotated');
     await page.getByText('No matching entries').waitFor();
-    await watched.assertSound();
+    await watched.assertAccessible();
   });
 });
 
@@ -89,7 +89,7 @@ test('the operator can read unsent e-mails in the outbox, and copy the link from
       await mail.getByText(/\/console\/invitation#biv_/).waitFor();
       await mail.getByRole('button', { name: `Copy the link for ${INVITED}` }).click();
       assert.match(await page.evaluate('navigator.clipboard.readText()'), /^http\S+\/console\/invitation#biv_\S+$/);
-      await watched.assertSound();
+      await watched.assertAccessible();
     });
   await visit(server.url, DESK, outbox, async page => {
     await signIn(page, INVITED);
@@ -118,7 +118,7 @@ test('past invitations show why and when they ended, and older invitations are s
     const ended = page.getByRole('listitem').filter({ hasText: INVITED });
     await ended.getByText('Accepted').waitFor();
     await ended.locator('time[title$="UTC"]').waitFor();
-    await watched.assertSound();
+    await watched.assertAccessible();
   });
 });
 

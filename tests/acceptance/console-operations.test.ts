@@ -42,16 +42,16 @@ test('an operation can be created from an example, corrected after errors, publi
   visitAs(DEVELOPER, DESK, '', async (page, watched) => {
     await page.getByText('No operations of your own').waitFor();
     await page.getByRole('link', { name: 'browser.screenshot' }).waitFor();
-    await watched.assertSound();
+    await watched.assertAccessible();
     await page.getByRole('link', { name: 'New operation' }).click();
     await page.getByRole('button', { name: /^Read from an API/ }).click();
-    await watched.assertSound();
+    await watched.assertAccessible();
     const address = page.getByLabel('Address', { exact: true });
     await address.fill(`${upstream.url}/orders/{order}`);
     await page.getByRole('button', { name: 'Save as draft' }).click();
     await page.getByText('has the variable order, which inputSchema does not define', { exact: true }).waitFor();
     await page.locator('input:focus').and(address).waitFor();
-    await watched.assertSound();
+    await watched.assertAccessible();
     await address.fill(`${upstream.url}/orders/{orderId}`);
 
     const schema = page.getByLabel('Schema of the input');
@@ -63,7 +63,7 @@ test('an operation can be created from an example, corrected after errors, publi
     await schema.fill(written.replace('"string"', '"strin"'));
     await page.getByRole('button', { name: 'Save as draft' }).click();
     await page.getByRole('button', { name: /^Line \d+: properties\.orderId\.type/ }).waitFor();
-    await watched.assertSound();
+    await watched.assertAccessible();
     await schema.fill(written);
 
     await page.getByRole('button', { name: 'Save as draft' }).click();
@@ -76,7 +76,7 @@ test('an operation can be created from an example, corrected after errors, publi
     await page.getByRole('button', { name: 'Call it' }).click();
     await page.getByText('Succeeded').waitFor();
     await page.getByLabel('the output', { exact: true }).getByText('"shipped"').waitFor();
-    await watched.assertSound();
+    await watched.assertAccessible();
     assert.deepEqual(
       upstream.received('/orders').map(({ url }) => url),
       ['/orders/A-1007'],
@@ -111,7 +111,7 @@ test('a trial call with invalid input shows the error and sends no request', () 
     await page.getByLabel('Input to try').fill('{"orderId": }');
     await page.getByRole('button', { name: 'Call it' }).click();
     await page.getByRole('button', { name: /^Line 1 is not JSON/ }).waitFor();
-    await watched.assertSound();
+    await watched.assertAccessible();
     assert.equal(upstream.received('/orders').length, 1);
   }));
 
@@ -126,7 +126,7 @@ test('a change is saved as a draft next to the published revision, and the diffe
     await page.getByText('price.microCredits').waitFor();
     await page.getByText('250000').waitFor();
     await page.getByText('draft r2').waitFor();
-    await watched.assertSound();
+    await watched.assertAccessible();
     assert.equal((await invoke(server, key, 'orders.read', { orderId: 'A-2' })).body.operationRevision, 1);
     await page.getByRole('button', { name: 'Publish revision 2' }).click();
     await page.getByText('Published r2').waitFor();
@@ -154,7 +154,7 @@ test('errors in browser steps are shown with their line number', () =>
     await steps.fill('[\n  {"do": "click", "selector": "#send"},\n  {"do": "fill", "selector": "#a"}\n]');
     await page.getByRole('button', { name: 'Save and publish' }).click();
     await page.getByRole('button', { name: /^Line 3: \[1\]/ }).waitFor();
-    await watched.assertSound();
+    await watched.assertAccessible();
     await steps.fill('[{"do": "extract", "fields": {"title": {"selector": "h1"}}}]');
     await page.getByRole('button', { name: 'Save and publish' }).click();
     await page.getByRole('heading', { name: 'tickets.open' }).waitFor();
@@ -168,7 +168,7 @@ test('a viewer can read an operation, but sees no buttons', () =>
     assert.equal(await page.getByLabel('Address', { exact: true }).isDisabled(), true);
     for (const name of [/^Save/, /^Publish/, /^Withdraw/, /^Delete/, /^Call it/])
       assert.equal(await page.getByRole('button', { name }).count(), 0, String(name));
-    await watched.assertSound();
+    await watched.assertAccessible();
     await page.goto(`${server.url}${operations}/new`);
     await page.getByText('You can view operations, but not create them').waitFor();
   }));
@@ -183,7 +183,7 @@ test('a developer can switch off a built-in operation, but cannot set its price'
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText('Switched off', { exact: true }).waitFor();
     await page.getByText('This operation is switched off.').waitFor();
-    await watched.assertSound();
+    await watched.assertAccessible();
     assert.equal((await standing('browser.pdf')).enabled, false);
   }));
 

@@ -32,7 +32,7 @@ test('the overview states that there are no sessions in the period', () =>
     const { page } = watched;
     await page.goto(overview);
     await page.getByText('No sessions in this period').waitFor();
-    await watched.assertSound();
+    await watched.assertAccessible();
   }));
 
 test('shows the usage of the application this week, from the first page and by keyboard alone', async () => {
@@ -63,7 +63,7 @@ test('a failed session is counted under its end reason, which links to the sessi
   visitSessions(server, link, DESK, async ({ page }) => {
     const { id } = await server.createSession({ keepAlive: true });
     kill(boxOf(server, id).browser);
-    await server.ended(id);
+    await server.waitUntilEnded(id);
     await page.goto(`${overview}?period=day`);
     await page.getByRole('link', { name: 'The browser crashed' }).click();
     await page.getByRole('heading', { name: 'Sessions', exact: true }).waitFor();
@@ -79,6 +79,6 @@ for (const look of LOOKS)
         await page.goto(`${overview}?period=${period}`);
         await page.getByText(/ended sessions failed\. Failures/).waitFor();
         for (const summary of await page.getByText('Show as table').all()) await summary.click();
-        await watched.assertSound();
+        await watched.assertAccessible();
       }
     }));

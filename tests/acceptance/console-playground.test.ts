@@ -43,7 +43,7 @@ test('the first snippet runs successfully, by keyboard alone, next to the live v
     await page.getByRole('log').getByText('Greeted').waitFor();
     const live = page.frameLocator('iframe[title="Live view of the session"]');
     await live.getByRole('button', { name: 'Take control' }).waitFor();
-    await watched.assertSound();
+    await watched.assertAccessible();
     // The next run uses the same session.
     assert.equal((await running()).length, 1);
     await page.getByRole('button', { name: 'Run' }).click();
@@ -160,7 +160,7 @@ test('only the runner may evaluate code, and the runner has an opaque origin', a
 for (const look of [DESK, DESK_DARK, { ...DESK, width: 1024 }, PHONE, PHONE_DARK])
   test(`the playground has no accessibility findings or overflow at ${look.width} pixels, ${look.colours}`, () =>
     playground(look, async watched => {
-      await watched.assertSound();
+      await watched.assertAccessible();
       await watched.page.getByRole('tab', { name: 'As JSON' }).click();
-      await watched.assertSound();
+      await watched.assertAccessible();
     }));

@@ -22,19 +22,19 @@ test('a person creates an account with the link from the first start, adds a pas
     await watched.addAuthenticator();
     await page.getByRole('heading', { name: 'Set up your account' }).waitFor();
     assert.ok(!page.url().includes('setup='), 'the secret stays in the address');
-    await watched.assertSound();
+    await watched.assertAccessible();
     await page.getByLabel('Your name').fill('Ada');
     await page.getByLabel('E-mail address').fill(EMAIL);
     await page.getByLabel('Password').fill(PASSWORD);
     await page.getByRole('button', { name: 'Create the account' }).click();
     await page.getByRole('heading', { name: 'Add a passkey' }).waitFor();
-    await watched.assertSound();
+    await watched.assertAccessible();
     await page.getByRole('button', { name: 'Add a passkey' }).click();
     await page.getByRole('heading', { name: 'Overview', exact: true }).waitFor();
 
     await page.getByRole('link', { name: 'Account', exact: true }).click();
     await page.getByText('First passkey').waitFor();
-    await watched.assertSound();
+    await watched.assertAccessible();
     await page.getByRole('navigation').getByRole('button', { name: 'Sign out' }).click();
     await page.getByRole('heading', { name: 'Sign in to Berth' }).waitFor();
     await page.reload();
@@ -52,7 +52,7 @@ test('a person signs in with a password, sees an error for a wrong password, and
   await visit(base, PHONE, '/console/', async (page, watched) => {
     await signIn(page, 'not the password');
     await page.getByRole('alert').getByText('is wrong').waitFor();
-    await watched.assertSound();
+    await watched.assertAccessible();
     await signIn(page);
     await page.getByRole('heading', { name: 'Overview', exact: true }).waitFor();
     await page.reload();
@@ -65,7 +65,7 @@ test('an e-mailed code signs the person in and verifies the address', async () =
     await page.getByLabel('E-mail address').fill(EMAIL);
     await page.getByRole('button', { name: 'Send me a code by e-mail' }).click();
     await page.getByText('a code was sent there').waitFor();
-    await watched.assertSound();
+    await watched.assertAccessible();
     await page.getByLabel('Code').fill(await mailedCode(server, EMAIL));
     await page.getByRole('button', { name: 'Continue' }).click();
     await page.getByText('Verified', { exact: true }).waitFor();
@@ -78,7 +78,7 @@ test('a person adds an authenticator app, and signs in with a recovery code inst
     await page.getByRole('button', { name: 'Add an authenticator app' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByRole('img', { name: 'QR code of the seed' }).waitFor();
-    await watched.assertSound();
+    await watched.assertAccessible();
     const seed = (await dialog.locator('.font-mono').innerText()).replaceAll(/\s/g, '');
     const app = new TOTP({ secret: Seed.fromBase32(seed) });
     await dialog.getByLabel('Code').fill(app.generate());
@@ -92,7 +92,7 @@ test('a person adds an authenticator app, and signs in with a recovery code inst
 
     await signIn(page);
     await page.getByText('your authenticator app shows').waitFor();
-    await watched.assertSound();
+    await watched.assertAccessible();
     await page.getByRole('button', { name: 'Use a recovery code' }).click();
     await page.getByLabel('Recovery code').fill(recovery);
     await page.getByRole('button', { name: 'Continue' }).click();
@@ -113,7 +113,7 @@ test('a change that requires a recent proof is made after the person confirms th
     await page.getByLabel('Name').fill('Phone');
     await page.getByRole('button', { name: 'Add', exact: true }).click();
     await page.getByText('Phone', { exact: true }).waitFor();
-    await watched.assertSound();
+    await watched.assertAccessible();
     // Signs in again with the password alone, which is a weaker proof than the passkey that was just added.
     await page.evaluate(() => fetch('/v1/account/sign-out', { method: 'POST' }));
     await page.reload();
@@ -121,7 +121,7 @@ test('a change that requires a recent proof is made after the person confirms th
     await page.getByRole('button', { name: 'Remove Phone' }).click();
     await page.getByRole('button', { name: 'Remove', exact: true }).click();
     await page.getByRole('heading', { name: 'Confirm that it is you' }).waitFor();
-    await watched.assertSound();
+    await watched.assertAccessible();
     await page.getByRole('button', { name: 'Confirm', exact: true }).click();
     await page.getByText('No passkey yet').waitFor();
   });

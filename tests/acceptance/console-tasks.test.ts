@@ -192,7 +192,7 @@ task('rotate the shop credential', 3, async user => {
   const { page } = user;
   const owner = await Owner.of(server);
   const body = { type: 'api_key', value: { key: 'key-of-the-shop' }, hosts: ['api.shop.example'] };
-  assert.equal((await owner.write('shop-api', body)).status, 201);
+  assert.equal((await owner.writeCredential('shop-api', body)).status, 201);
   await user.click(page.getByRole('link', { name: 'Credentials' }));
   await user.click(page.getByRole('button', { name: 'Rotate shop-api' }));
   await user.type(page.getByRole('dialog').getByLabel('Key'), 'another-key-of-the-shop');
@@ -234,7 +234,7 @@ task(
     await owner.publish('orders.cancel', cancelOrder(upstream, { approval: 'owner', title: 'Cancel an order' }));
     const grants = [{ operationId: 'orders.cancel' }];
     const agent = new ActionAgent(server, (await keyWith(server, { scopes: ACTION_SCOPES, grants })).key);
-    const { jobId } = await agent.prepared('orders.cancel', { input: { orderId: 'A-7' } });
+    const { jobId } = await agent.prepareSuccessfully('orders.cancel', { input: { orderId: 'A-7' } });
     await user.click(page.getByRole('link', { name: 'Inbox 1 waiting for you' }));
     await user.click(page.getByRole('button', { name: 'Approve' }));
     await page.getByRole('heading', { name: 'Nothing is waiting for you' }).waitFor();

@@ -21,14 +21,14 @@ test('creates a webhook, sends a test event, shows its delivery, and sends it ag
   await visit(server.url, DESK, webhooks, async (page, watched) => {
     await signInByHand(page, OWNER, PASSWORD);
     await page.getByText('No webhooks').waitFor();
-    await watched.assertSound();
+    await watched.assertAccessible();
     await page.getByRole('button', { name: 'Create a webhook' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Name').fill('billing');
     await dialog.getByLabel('Address').fill('https://10.0.0.1/');
     await dialog.getByRole('button', { name: 'Create' }).click();
     await dialog.getByText(/rule private/).waitFor();
-    await watched.assertSound();
+    await watched.assertAccessible();
     await dialog.getByLabel('Address').fill(receiver.url('/console'));
     await dialog.getByLabel('Event types').fill('session.started, session.ended');
     await dialog.getByRole('button', { name: 'Create' }).click();
@@ -39,10 +39,10 @@ test('creates a webhook, sends a test event, shows its delivery, and sends it ag
     await page.getByRole('button', { name: 'Send a test to billing' }).click();
     await page.getByRole('heading', { name: 'Deliveries of billing' }).waitFor();
     await page.getByText('Delivered', { exact: true }).waitFor();
-    const [received] = await receiver.count('/console', 1);
-    await watched.assertSound();
+    const [received] = await receiver.waitForCount('/console', 1);
+    await watched.assertAccessible();
     await page.getByRole('button', { name: /^Send again: webhook\.test/ }).click();
-    const [, again] = await receiver.count('/console', 2);
+    const [, again] = await receiver.waitForCount('/console', 2);
     assert.equal(again?.headers['webhook-id'], received?.headers['webhook-id']);
   });
 });
@@ -54,12 +54,12 @@ test('the page shows why a delivery failed, and that a webhook is disabled', asy
     await page.getByRole('button', { name: 'Send a test to billing' }).click();
     await page.getByText('The endpoint responded with the status 503; expected 2xx.').waitFor();
     await page.getByText('Failing since').waitFor();
-    await watched.assertSound();
+    await watched.assertAccessible();
     await page.getByRole('button', { name: 'Disable billing' }).click();
     await page.getByRole('button', { name: 'Enable billing' }).waitFor();
     await page.getByText(/^Disabled/).waitFor();
     assert.equal(await page.getByRole('button', { name: 'Send a test to billing' }).count(), 0);
-    await watched.assertSound();
+    await watched.assertAccessible();
   });
 });
 
@@ -70,7 +70,7 @@ test('a viewer sees webhooks and deliveries, but no buttons to change them', asy
     await page.getByText('Given up').first().waitFor();
     for (const name of ['Create a webhook', 'Change billing', 'Delete billing', 'Enable billing'])
       assert.equal(await page.getByRole('button', { name }).count(), 0, name);
-    await watched.assertSound();
+    await watched.assertAccessible();
   });
 });
 

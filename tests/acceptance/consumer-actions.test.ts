@@ -37,7 +37,11 @@ const lee = await lab.signIn('lee@example.com');
 const hits = (orderId: string): number => upstream.received(`/orders/${orderId}/`).length;
 
 const prepare = (orderId: string, subject = kim.consumer.subject, more: object = {}) =>
-  agent.prepared('orders.cancel', { input: { orderId }, endUser: { providerId: 'hosted', subject }, ...more });
+  agent.prepareSuccessfully('orders.cancel', {
+    input: { orderId },
+    endUser: { providerId: 'hosted', subject },
+    ...more,
+  });
 
 test('a consumer approves the digest with a passkey on a phone, and the agent executes the Action once', async () => {
   const action = await prepare('A-1', kim.consumer.subject, { reason: 'You asked me to.' });
@@ -48,7 +52,7 @@ test('a consumer approves the digest with a passkey on a phone, and the agent ex
     await page.getByLabel('E-mail address').fill('kim@example.com');
     await page.getByRole('button', { name: 'Send me a code' }).click();
     await page.getByText('a six-digit code is on its way').waitFor();
-    await page.getByLabel('Code').fill(await lab.mailed('kim@example.com'));
+    await page.getByLabel('Code').fill(await lab.codeMailedTo('kim@example.com'));
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('link', { name: 'Account' }).click();
     await page.getByRole('button', { name: 'Add a passkey' }).click();
@@ -56,10 +60,10 @@ test('a consumer approves the digest with a passkey on a phone, and the agent ex
     await page.goto(base + new URL(action.approvalUrl).pathname);
     await page.getByRole('heading', { name: 'Cancel order A-1' }).waitFor();
     await page.getByText('You asked me to.').waitFor();
-    await watched.assertSound();
+    await watched.assertAccessible();
     await page.getByRole('button', { name: 'Approve' }).click();
     await page.getByText('You have approved this.').waitFor();
-    await watched.assertSound();
+    await watched.assertAccessible();
   });
   assert.equal(hits('A-1'), 0);
   const executed = await Promise.all(Array.from({ length: 5 }, () => agent.execute(action)));
@@ -112,7 +116,7 @@ test('a consumer sees only their own Actions, and can refuse an Action with a me
 
 test('a consumer sees an Action that is for them but that a member decides, and cannot decide it', async () => {
   const endUser = { providerId: 'hosted', subject: kim.consumer.subject };
-  const { jobId, digest } = await agent.prepared('orders.refund', { input: { orderId: 'A-7' }, endUser });
+  const { jobId, digest } = await agent.prepareSuccessfully('orders.refund', { input: { orderId: 'A-7' }, endUser });
   const listed = await lab.send<ApplicationActionPage>('actions.list', { limit: 1 }, kim.accessToken);
   assert.equal(listed.body.data[0]?.jobId, jobId, listed.text);
   const read = await lab.send<ApplicationAction>('actions.get', { jobId }, kim.accessToken);

@@ -22,30 +22,30 @@ test('a consumer signs in with a code, adds a passkey, and then signs in with th
     await watched.addAuthenticator();
     await page.getByRole('heading', { name: 'Sign in' }).waitFor();
     assert.equal(await page.locator('#brand').innerText(), 'Default');
-    await watched.assertSound();
+    await watched.assertAccessible();
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.waitForURL('**/consumer/signin/**');
     await page.getByLabel('E-mail address').fill('kim@example.com');
-    await watched.assertSound();
+    await watched.assertAccessible();
     await page.getByRole('button', { name: 'Send me a code' }).click();
     await page.getByText('a six-digit code is on its way').waitFor();
-    await watched.assertSound();
-    await page.getByLabel('Code').fill(await lab.mailed('kim@example.com'));
+    await watched.assertAccessible();
+    await page.getByLabel('Code').fill(await lab.codeMailedTo('kim@example.com'));
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByText('Signed in as kim@example.com').waitFor();
     assert.ok(!page.url().includes('code='), 'the code stays in the address');
     await page.getByRole('button', { name: 'Add a passkey' }).click();
     await page.getByRole('button', { name: 'Remove the passkey' }).waitFor();
-    await watched.assertSound();
+    await watched.assertAccessible();
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('button', { name: 'Use a passkey' }).click();
     await page.getByRole('heading', { name: 'Nothing is waiting for you' }).waitFor();
-    await watched.assertSound();
+    await watched.assertAccessible();
     for (const tab of ['Receipts', 'Memory', 'Account']) {
       await page.getByRole('link', { name: tab }).click();
       await page.getByRole('heading', { name: tab, exact: true }).waitFor();
-      await watched.assertSound();
+      await watched.assertAccessible();
     }
     await page.getByText('Signed in as kim@example.com').waitFor();
     await page.reload();
@@ -61,7 +61,7 @@ test('a consumer sets a password with a code, sees an error for a wrong password
     await page.getByLabel('New password').fill('a long enough password');
     await page.getByRole('button', { name: 'Continue' }).click();
     await page.getByText('a six-digit code is on its way').waitFor();
-    await page.getByLabel('Code').fill(await lab.mailed('lee@example.com'));
+    await page.getByLabel('Code').fill(await lab.codeMailedTo('lee@example.com'));
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByText('Signed in as lee@example.com').waitFor();
     await page.getByRole('button', { name: 'Sign out' }).click();
@@ -71,7 +71,7 @@ test('a consumer sets a password with a code, sees an error for a wrong password
     await page.getByLabel('Password').fill('not the password');
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('alert').getByText('is wrong').waitFor();
-    await watched.assertSound();
+    await watched.assertAccessible();
     await page.getByLabel('Password').fill('a long enough password');
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('heading', { name: 'Nothing is waiting for you' }).waitFor();
@@ -85,7 +85,7 @@ test('the page for an unknown sign-in states that the sign-in has expired', asyn
     `/consumer/signin/${lab.appId}/01a1fa50-5319-7450-a6b3-c787ada50631`,
     async (page, watched) => {
       await page.getByRole('alert').getByText('has expired').waitFor();
-      await watched.assertSound();
+      await watched.assertAccessible();
     },
   );
 });

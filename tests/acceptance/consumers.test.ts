@@ -107,7 +107,7 @@ test('a consumer sets a password with an e-mailed code, which ends earlier sessi
   const given = { signIn: begun.signIn, email: 'pass@example.com', password: 'a long enough password' };
   const sent = await lab.fromPage<EmailCodeSent>('hosted.register', given);
   assert.equal(sent.status, 202, sent.text);
-  const code = await lab.mailed('pass@example.com');
+  const code = await lab.codeMailedTo('pass@example.com');
   const done = await lab.fromPage('hosted.verify', { signIn: begun.signIn, ticket: sent.body.ticket, code });
   assert.equal(done.status, 200, done.text);
   assert.equal((await lab.send('session.get', {}, before.accessToken)).status, 401);
@@ -142,7 +142,7 @@ test('on pages of the service, the session is stored in a cookie, and a passkey 
   };
   const signIn = await begin();
   const sent = await lab.fromPage<EmailCodeSent>('hosted.code', { signIn, email: 'page@example.com' }, headers);
-  const code = await lab.mailed('page@example.com');
+  const code = await lab.codeMailedTo('page@example.com');
   const verified = await lab.fromPage<HostedSignInResult>(
     'hosted.verify',
     { signIn, ticket: sent.body.ticket, code },

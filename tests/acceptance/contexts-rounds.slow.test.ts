@@ -51,7 +51,7 @@ test('a SIGKILL at a random time loses at most the latest cookies and the storag
     const waitMs = Math.random() * KILLED_WITHIN_MS;
     await new Promise(resolve => setTimeout(resolve, waitMs));
     killBox(server.dataDir, session.id);
-    assert.equal((await server.ended(session.id)).endReason, 'crashed');
+    assert.equal((await server.waitUntilEnded(session.id)).endReason, 'crashed');
     await waitForContextEvent(server, session.id, 'context.saved_partially');
     await waitForVersion(server, id, round + 1);
     lastCookie = await cookieNow(id);

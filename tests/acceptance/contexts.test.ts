@@ -34,7 +34,7 @@ async function leave(id: string, mark: string): Promise<string> {
     await leaveMarks(page, secure, mark);
     await leaveMarks(page, plain, mark);
   });
-  assert.equal((await server.ended(session.id)).status, 'COMPLETED');
+  assert.equal((await server.waitUntilEnded(session.id)).status, 'COMPLETED');
   return session.id;
 }
 
@@ -81,7 +81,7 @@ test('does not save the context without `persist`', async () => {
   const { id } = await createContext(server);
   const session = await server.createSession({ browserSettings: { context: { id } } });
   await onPage(session.connectUrl, page => leaveMarks(page, plain, 'gone'));
-  await server.ended(session.id);
+  await server.waitUntilEnded(session.id);
   assert.equal((await readContext(server, id)).version, 0);
   assert.deepEqual(await contextEvents(server, session.id), []);
 });
@@ -284,5 +284,5 @@ test('refuses requests without a key, and returns 404 for a key of another appli
 });
 
 test('a session leaves nothing behind after its context is saved', async () => {
-  await server.settles();
+  await server.waitUntilSettled();
 });

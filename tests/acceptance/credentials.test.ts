@@ -28,7 +28,7 @@ const call = (orderId: string) => {
 const sentWith = (orderId: string) => upstream.received(`/orders/${orderId}/`).at(-1)?.headers;
 
 test('writes a credential, and returns it without its value', async () => {
-  const made = await owner.write('shop-api', apiKey('first-key-of-the-shop', { label: 'Shop' }));
+  const made = await owner.writeCredential('shop-api', apiKey('first-key-of-the-shop', { label: 'Shop' }));
   assert.equal(made.status, 201, made.text);
   assert.deepEqual([made.body.version, made.body.revision, made.headers.etag], [1, 1, '"1"']);
   assert.deepEqual(
@@ -64,7 +64,7 @@ test('refuses a value that does not match its type, and does not include the val
     [apiKey(value, { expiresAt: '2020-01-01T00:00:00.000Z' }), 'expiresAt'],
   ];
   for (const [body, path, code = 'invalid_request'] of cases) {
-    const refused = await owner.write('wrong', body);
+    const refused = await owner.writeCredential('wrong', body);
     assert.deepEqual([refused.status, refused.body.code], [400, code], refused.text);
     assert.ok(refused.text.includes(`"${path}"`), `${path}: ${refused.text}`);
     assert.doesNotMatch(refused.text, /misplaced|1234567890/);
@@ -88,7 +88,7 @@ test('stores each type of credential, and gives equal values equal fingerprints 
   };
   const prints = new Map<string, string>();
   for (const [id, body] of Object.entries(all)) {
-    const { status, body: made, text } = await owner.write(id, body);
+    const { status, body: made, text } = await owner.writeCredential(id, body);
     assert.equal(status, 201, text);
     prints.set(id, made.fingerprint);
   }
@@ -144,9 +144,9 @@ test('a call that is running during a rotation uses the old value, and the next 
     () => held.length,
     length => length === 1,
   );
-  assert.equal((await owner.write('shop-api', apiKey('second-key-of-the-shop'))).status, 428);
-  assert.equal((await owner.write('shop-api', apiKey('second-key-of-the-shop'), '"9"')).status, 412);
-  const rotated = await owner.write('shop-api', apiKey('second-key-of-the-shop'), '"1"');
+  assert.equal((await owner.writeCredential('shop-api', apiKey('second-key-of-the-shop'))).status, 428);
+  assert.equal((await owner.writeCredential('shop-api', apiKey('second-key-of-the-shop'), '"9"')).status, 412);
+  const rotated = await owner.writeCredential('shop-api', apiKey('second-key-of-the-shop'), '"1"');
   assert.deepEqual([rotated.status, rotated.body.version, rotated.body.revision], [200, 2, 2], rotated.text);
   assert.ok(rotated.body.rollbackUntil);
   await call('after');
@@ -196,14 +196,17 @@ test('a credential of a published operation can be deleted only by force, and ca
     await rowsOf(server, `select version from stored_credential_versions where credential_id = 'shop-api'`),
     [],
   );
-  const again = await owner.write('shop-api', apiKey('third-key-of-the-shop'));
+  const again = await owner.writeCredential('shop-api', apiKey('third-key-of-the-shop'));
   assert.deepEqual([again.status, again.body.version], [201, 4], again.text);
   assert.equal((await call('again')).body.status, 'succeeded');
 });
 
 test('a call with an expired credential is refused', async () => {
   const expiresAt = new Date(server.now().getTime() + HOUR_MS).toISOString();
-  assert.equal((await owner.write('shop-api', apiKey('fourth-key-of-the-shop', { expiresAt }), '*')).status, 200);
+  assert.equal(
+    (await owner.writeCredential('shop-api', apiKey('fourth-key-of-the-shop', { expiresAt }), '*')).status,
+    200,
+  );
   assert.equal((await call('early')).body.status, 'succeeded');
   await server.advance(2 * HOUR_MS);
   const late = await call('late');

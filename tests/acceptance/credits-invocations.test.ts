@@ -69,7 +69,7 @@ test('admits only three of six concurrent calls if the credit covers three', asy
       await server.api<Invocation>('POST', agentPath(server, `invocations/${body.id}/cancel`), { key });
   const { available } = await eventually('nothing to be held', credits, ({ reserved }) => reserved === 0);
   assert.ok(available > 0 && available < 3 * HOLD);
-  await server.settles();
+  await server.waitUntilSettled();
   await grant(1_000_000);
 });
 

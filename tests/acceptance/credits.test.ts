@@ -175,7 +175,7 @@ test('a session whose browser died while the server was down is charged up to th
   await server.kill('SIGKILL');
   killBox(server.dataDir, id);
   await server.start();
-  assert.equal((await server.ended(id)).endReason, 'service_restart');
+  assert.equal((await server.waitUntilEnded(id)).endReason, 'service_restart');
   const { reserved, balance } = await credits();
   const [{ captured = 0 } = {}] = metered.reservations;
   const used = before - balance;

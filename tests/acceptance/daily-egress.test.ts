@@ -58,7 +58,7 @@ test('when the daily bytes are used up, sessions end, and creates are refused un
   await download(first);
   await counted(limit);
   for (const { id } of [first, second]) {
-    const { status, endReason } = await server.ended(id);
+    const { status, endReason } = await server.waitUntilEnded(id);
     assert.deepEqual([status, endReason], ['ERROR', 'egress_limit']);
     const [decided] = await waitForSessionEvent(server, id, 'session.end_decided');
     assert.equal(decided?.detail.detail, `the application used up its egressBytesPerDay (${limit})`);

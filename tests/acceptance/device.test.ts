@@ -67,7 +67,7 @@ test('openid-client gets an error when the request is denied', async () => {
 // ------------------------------------------------------------------------------
 
 test('a start request returns 200 for a form and 201 for JSON, and the token can be requested in the other format', async () => {
-  const asForm = await devices.openly<StartedDevice>(START, form({ client_id: 'my-agent' }), FORM);
+  const asForm = await devices.sendWithoutCredential<StartedDevice>(START, form({ client_id: 'my-agent' }), FORM);
   assert.equal(asForm.status, 200, asForm.text);
   assert.equal(asForm.headers['cache-control'], 'no-store');
   const { user_code: userCode, device_code: deviceCode, interval, expires_in: expiresIn } = asForm.body;
@@ -76,14 +76,14 @@ test('a start request returns 200 for a form and 201 for JSON, and the token can
   assert.deepEqual([interval, expiresIn], [5, 600]);
   assert.ok(userCode);
   await devices.approve(asForm.body);
-  const token = await devices.collected(asForm.body);
+  const token = await devices.collectToken(asForm.body);
   assert.equal(token.scope, 'applications:read keys:write');
   assert.deepEqual(token.application_ids, [server.applicationId]);
 
   const asJson = await devices.start();
   await devices.approve(asJson);
   const fields = { grant_type: DEVICE_GRANT, device_code: asJson.device_code, client_id: 'my-agent', unknown: 'x' };
-  const collectedAsForm = await devices.openly<CollectedToken>(DEVICE_TOKENS, form(fields), FORM);
+  const collectedAsForm = await devices.sendWithoutCredential<CollectedToken>(DEVICE_TOKENS, form(fields), FORM);
   assert.equal(collectedAsForm.status, 200, collectedAsForm.text);
   assert.equal(collectedAsForm.headers['cache-control'], 'no-store');
 });
@@ -109,7 +109,7 @@ test('a person who enters the code sees the program name, the requested scopes a
 test('the token is a developer token that is valid for eight hours and has only the scopes and applications that the person selected', async () => {
   const started = await devices.start({ scope: 'applications:read keys:write audit:read', device_name: 'laptop' });
   await devices.approve(started, { scopes: ['applications:read', 'keys:write'] });
-  const { access_token: token, token_id: id, scope, expires_in: expiresIn } = await devices.collected(started);
+  const { access_token: token, token_id: id, scope, expires_in: expiresIn } = await devices.collectToken(started);
   assert.deepEqual([scope, expiresIn], ['applications:read keys:write', 28_800]);
   const current = await server.api<Token>('GET', '/v1/account/tokens/current', { key: token });
   assert.equal(current.body.id, id);
@@ -140,7 +140,7 @@ test('token requests return authorization_pending, then slow_down, then the toke
   assert.equal((await devices.collect(started)).body.error, 'slow_down', 'the interval is ten seconds now');
   await server.advance(4 * INTERVAL_MS);
   await devices.approve(started);
-  await devices.collected(started);
+  await devices.collectToken(started);
 });
 
 test('codes expire after ten minutes, even if the request was approved', async () => {
@@ -162,7 +162,7 @@ test('a token request requires the verifier if the authorization has a code chal
   });
   await devices.approve(started);
   assert.equal((await devices.collect(started)).body.error, 'invalid_grant');
-  await devices.collected(started, { code_verifier: verifier });
+  await devices.collectToken(started, { code_verifier: verifier });
 });
 
 test('OAuth errors have the fields of RFC 6749 and the fields of other API errors', async () => {
@@ -184,7 +184,7 @@ test('OAuth errors have the fields of RFC 6749 and the fields of other API error
     [DEVICE_TOKENS, 'invalid_request', { grant_type: DEVICE_GRANT, client_id: 'my-agent' }],
   ];
   for (const [path, error, body] of asked) {
-    const response = await devices.openly(path, body);
+    const response = await devices.sendWithoutCredential(path, body);
     assert.deepEqual([response.status, response.body.error, response.body.code], [400, error, error], response.text);
     assert.match(response.body.error_description, /^[\x20-\x21\x23-\x5b\x5d-\x7e]+$/);
     assert.equal(response.body.requestId, response.headers['x-request-id']);
@@ -245,7 +245,7 @@ test('rows are removed a day after their codes expire', async () => {
   const started = await devices.start();
   await server.advance(24 * HOUR_MS + 660_000);
   const statusOf = async (): Promise<number> => (await stateOf(started)).status;
-  await server.hourly('the row to be removed', statusOf, status => status === 401);
+  await server.eventuallyHourly('the row to be removed', statusOf, status => status === 401);
   assert.equal((await devices.collect(started)).body.error, 'invalid_grant');
 });
 
@@ -256,20 +256,24 @@ test('revokes a token by its value, sent as JSON or as a form, and also returns 
   const issue = { key: owner, body: { name: 'to be revoked', scopes: ['applications:read'] } };
   const { body } = await server.api<{ token: string }>('POST', '/v1/account/tokens', issue);
   assert.equal(await statusWith(body.token), 200);
-  const revoked = await devices.openly(REVOKE, form({ token: body.token, token_type_hint: 'access_token' }), FORM);
+  const revoked = await devices.sendWithoutCredential(
+    REVOKE,
+    form({ token: body.token, token_type_hint: 'access_token' }),
+    FORM,
+  );
   assert.deepEqual([revoked.status, revoked.text], [200, '']);
   assert.equal(await statusWith(body.token), 401);
   for (const token of [body.token, 'nonsense', server.key])
-    assert.equal((await devices.openly(REVOKE, { token })).status, 200);
+    assert.equal((await devices.sendWithoutCredential(REVOKE, { token })).status, 200);
   assert.equal((await server.api('GET', '/v1/browsers/sessions')).status, 200, 'an agent key is no such token');
-  assert.equal((await devices.openly(REVOKE, {})).body.error, 'invalid_request');
+  assert.equal((await devices.sendWithoutCredential(REVOKE, {})).body.error, 'invalid_request');
 });
 
 test('the audit log records the approval of a device with the account and its human session', async () => {
   const owner = await ownerToken(server);
   const started = await devices.start();
   await devices.approve(started);
-  await devices.collected(started);
+  await devices.collectToken(started);
   const path = `/v1/applications/${server.applicationId}/audit?action=device.approved`;
   const { body } = await server.api<AuditPage>('GET', path, { key: owner });
   const entry = body.data.find(({ target }) => target?.id === started.id);
@@ -281,7 +285,7 @@ test('the audit log records the approval of a device with the account and its hu
 test('a token without applications but with applications:write can create one application, and can then use it', async () => {
   const started = await devices.start({ scope: 'applications:read applications:write keys:write' });
   await devices.approve(started, { applicationIds: [] });
-  const { access_token: key, application_ids: ids } = await devices.collected(started);
+  const { access_token: key, application_ids: ids } = await devices.collectToken(started);
   assert.deepEqual(ids, []);
   assert.equal((await server.api('GET', `/v1/applications/${server.applicationId}`, { key })).status, 404);
   const create = () => server.api<Application>('POST', '/v1/applications', { key, body: { name: 'By an agent' } });

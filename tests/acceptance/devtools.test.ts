@@ -264,11 +264,11 @@ test('DevTools commands are refused while a viewer has control, and DevTools is 
   const { session, page, link, end } = await openDesk('/known', { takeover: 'refuse' });
   const debug = await linksOf(session.id);
   const viewer = await LiveViewer.open(debug.debuggerUrl);
-  await viewer.take();
+  await viewer.takeControl();
   const devtools = await CdpClient.connect(socketOf(link));
   const reload = await devtools.ask('Page.reload');
   assert.match(reload.error?.message ?? '', /a person controls this session/);
-  await viewer.give();
+  await viewer.giveControl();
   await devtools.send('Page.reload');
   await viewer.close();
 

@@ -98,7 +98,7 @@ test('an operation shows the estimated browser time of a call, and whether its c
   const { price } = await one('orders.look');
   assert.equal(price.estimate, undefined);
   const credential = { type: 'api_key', value: { key: 'a key of the shop' }, hosts: [upstream.host] };
-  assert.equal((await owner.write('shop', credential)).status, 201);
+  assert.equal((await owner.writeCredential('shop', credential)).status, 201);
   const auth = { credentialId: 'shop', as: 'bearer' };
   await owner.publish('orders.look', { ...cancelOrder(upstream, { binding: { auth } }), effect: 'read' });
   assert.deepEqual((await one('orders.look')).requires, { connection: 'ready' });

@@ -17,7 +17,7 @@ for (const [document, blocks] of examples())
     for (const { id } of open.body) {
       // A session whose client has disconnected may already have ended.
       const released = await server.api('POST', `/v1/browsers/sessions/${id}`, { body: { status: 'REQUEST_RELEASE' } });
-      if (released.status !== 200) await server.ended(id);
+      if (released.status !== 200) await server.waitUntilEnded(id);
     }
   });
 

@@ -286,7 +286,7 @@ describe('downloads', () => {
       await listed(session.id, 1);
       if (end === 'release') await server.release(session.id);
       else process.kill(browserOf(session.id).pid, 'SIGKILL');
-      await server.ended(session.id);
+      await server.waitUntilEnded(session.id);
       await browser.close();
       const failed = await eventsOf(server, session.id, 'download.failed');
       assert.deepEqual(

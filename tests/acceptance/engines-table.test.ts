@@ -73,7 +73,7 @@ async function look(engine: Engine): Promise<Observations> {
   const session = await server.createSession({ keepAlive: true, browserSettings: { engine } });
   const client = await CdpClient.connect(session.connectUrl);
   await client.send('Target.createTarget', { url: `${pages.url}/look?${engine}` });
-  const seen = await eventually('the page to have looked', () => looks.seenBy(engine));
+  const seen = await eventually('the page to have looked', () => looks.observationsOf(engine));
   await client.close();
   await server.release(session.id);
   assert.ok(seen);

@@ -49,7 +49,7 @@ for (const engine of ENGINES) {
     const second = await server.createSession(on(engine, body.browserSettings));
     const found = await onPage(second.connectUrl, page => findMarks(page, pages.url));
     assert.deepEqual(found, allMarks(engine));
-    await server.ended(second.id);
+    await server.waitUntilEnded(second.id);
   });
 }
 

@@ -21,7 +21,7 @@ const streamOf = (id: string, headers: Record<string, string> = {}): Promise<Eve
     ...headers,
   });
 async function decisionOf(id: string): Promise<unknown> {
-  await server.ended(id);
+  await server.waitUntilEnded(id);
   const decided = (await listed(id)).find(({ type }) => type === 'session.end_decided');
   return [decided?.actor.kind, decided?.detail.status, decided?.detail.reason];
 }
@@ -67,7 +67,7 @@ test('records the end of a session that the operator drained', async () => {
 });
 
 test('records the end of a session whose browser failed to start', async () => {
-  chromium.mood('fails');
+  chromium.setBehaviour('fails');
   const { status } = await server.api('POST', '/v1/browsers/sessions', { body: { userMetadata: { run: 'refused' } } });
   assert.equal(status, 500);
   assert.equal((await server.operator('/readyz')).status, 200, 'one start may fail');
@@ -75,7 +75,7 @@ test('records the end of a session whose browser failed to start', async () => {
   const sick = await server.operator('/readyz');
   assert.equal(sick.status, 503);
   assert.match(sick.text, /3 browsers in a row did not start/);
-  chromium.mood('well');
+  chromium.setBehaviour('well');
   await server.release((await server.createSession({ keepAlive: true })).id);
   assert.equal((await server.operator('/readyz')).status, 200);
   const found = await server.api<Array<{ id: string }>>(

@@ -36,7 +36,7 @@ const rest = ({ type, actor, detail }: SessionEvent) => ({ type, actor, detail }
  * of them. Ignores events about clients.
  */
 async function endOf(id: string): Promise<SessionEvent> {
-  await server.ended(id);
+  await server.waitUntilEnded(id);
   const [decided, ended] = (await listed(id)).filter(({ type }) => type.startsWith('session.')).slice(-2);
   assert.ok(decided && ended);
   assert.equal(decided.type, 'session.end_decided');
@@ -405,7 +405,7 @@ test('deletes events 31 days after the session ended, but keeps the session', as
   await server.advance(30 * 24 * 3_600_000);
   assert.ok((await listed(id)).length > 0);
   await server.advance(2 * 24 * 3_600_000);
-  await server.hourly(
+  await server.eventuallyHourly(
     'the events to be forgotten',
     () => listed(id),
     events => events.length === 0,

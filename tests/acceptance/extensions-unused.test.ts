@@ -56,7 +56,7 @@ test('stores identical extensions in one file, and deletes the file with the las
   assert.ok(isStored(second));
   await server.api('DELETE', `${EXTENSIONS}/${second.id}`);
   await server.advance(DAY_MS);
-  await server.hourly(
+  await server.eventuallyHourly(
     'the file to go',
     () => isStored(second),
     stored => !stored,
@@ -70,12 +70,12 @@ test('deletes an extension and its file after the configured number of days with
   const session = await server.createSession({ extensionIds: [used.id] });
   await server.release(session.id);
   await server.advance(2 * DAY_MS);
-  await server.hourly(
+  await server.eventuallyHourly(
     'it to be deleted',
     () => statusOf(unused),
     status => status === 404,
   );
-  await server.hourly(
+  await server.eventuallyHourly(
     'its file to go',
     () => isStored(unused),
     stored => !stored,

@@ -83,7 +83,7 @@ async function approve(watched: WatchedPage, address: string): Promise<void> {
   await page.getByText('berth-cli').waitFor();
   await page.getByText('(not verified)').waitFor();
   await page.getByLabel('In one application that it creates').check();
-  await watched.assertSound();
+  await watched.assertAccessible();
   await page.getByRole('button', { name: 'Approve' }).click();
   await page.getByRole('heading', { name: 'Approved' }).waitFor();
 }

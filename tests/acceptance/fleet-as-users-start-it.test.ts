@@ -257,7 +257,7 @@ test('a live view of the session can be opened through every host', async () => 
   const session = await create();
   const { debuggerFullscreenUrl } = await got<DebugUrls>(200, 'GET', `${SESSIONS}/${session.id}/debug`);
   const viewers = await Promise.all(Array.from({ length: HOSTS }, () => LiveViewer.open(debuggerFullscreenUrl)));
-  for (const viewer of viewers) await eventually('a picture', () => viewer.frames > 0);
+  for (const viewer of viewers) await eventually('a picture', () => viewer.frameCount > 0);
   await release(session.id);
 });
 

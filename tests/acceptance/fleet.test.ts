@@ -112,7 +112,7 @@ describe('a session is created through any host', () => {
       assert.equal((await front.release(id)).status, 'COMPLETED');
       assert.equal((await one.read(id)).endReason, 'released');
     }
-    await Promise.all([one.settles(), two.settles()]);
+    await Promise.all([one.waitUntilSettled(), two.waitUntilSettled()]);
   });
 
   it('creates one session per idempotency key, even if several hosts receive the request', async () => {
@@ -288,13 +288,13 @@ describe('the sessions and data of a host can be reached through the other hosts
       assert.equal(claimed.status, 200, claimed.text);
       assert.equal((await waited).status, 'claimed');
       const viewer = await LiveViewer.open(addressAt(front, claimed.body.liveViewUrl));
-      await eventually('control of the person', () => viewer.last('control')?.who === 'you' && viewer.frames > 0);
+      await eventually('control of the person', () => viewer.last('control')?.who === 'you' && viewer.frameCount > 0);
       let isRead = false;
       const read = invoke(two, key, 'browser.content', { sessionId: session.id }).finally(() => {
         isRead = true;
       });
       viewer.click(100, 30);
-      viewer.drive({ type: 'text', text: 'from afar' });
+      viewer.sendInput({ type: 'text', text: 'from afar' });
       for (const host of fleet.hosts) assert.equal((await withLease(host, claimed.body, 'renew')).status, 200);
       const { body: listed } = await two.api<{ data: Handoff[] }>('GET', handoffsPath(one, '?status=claimed'), { key });
       assert.deepEqual(
@@ -343,7 +343,7 @@ describe('TLS between hosts', () => {
     const debug = await one.api<DebugUrls>('GET', `${SESSIONS}/${session.id}/debug`);
     assert.equal(debug.status, 200, debug.text);
     await onPage(addressAt(front, session.connectUrl), page => page.setContent('<title>Secret</title>'));
-    const passed = way.passed().toString('latin1');
+    const passed = way.relayedBytes().toString('latin1');
     assert.ok(passed.length > 10_000, `${passed.length} bytes`);
     for (const secret of [fleet.key, 'x-berth-host-token', session.id, 'Secret'])
       assert.ok(!passed.includes(secret), secret);
@@ -386,7 +386,7 @@ describe('consumers and Actions work across all hosts', async () => {
     });
 
   it('an Action is prepared on one host, followed and approved on others, and executed only once even if all hosts execute it concurrently', async () => {
-    const action = await new ActionAgent(one, agent.key).prepared('orders.cancel', {
+    const action = await new ActionAgent(one, agent.key).prepareSuccessfully('orders.cancel', {
       input: { orderId: 'F-1' },
       endUser,
     });
@@ -462,7 +462,10 @@ describe('consumers and Actions work across all hosts', async () => {
     await stepUp(owner);
     for (const executeOnApproval of [false, true]) {
       const input = { sessionId: session.id, instructions: `Look at it, ${executeOnApproval}` };
-      const action = await new ActionAgent(two, key).prepared('browser.handoff', { input, executeOnApproval });
+      const action = await new ActionAgent(two, key).prepareSuccessfully('browser.handoff', {
+        input,
+        executeOnApproval,
+      });
       assert.equal((await decide(one, owner, action)).status, 200);
       const executing = executeOnApproval ? undefined : new ActionAgent(two, key).execute(action);
       const handoff = await handoffOf();
@@ -475,14 +478,14 @@ describe('consumers and Actions work across all hosts', async () => {
       assert.equal(ended.body.error?.code, 'handoff_cancelled', ended.text);
     }
     await front.release(session.id);
-    const action = await new ActionAgent(front, key).prepared('browser.content', {
+    const action = await new ActionAgent(front, key).prepareSuccessfully('browser.content', {
       input: { url: `${pages.url}/files` },
     });
     assert.equal((await decide(one, owner, action)).status, 200);
     const executed = await new ActionAgent(front, key).execute(action);
     const ended = await new ActionAgent(front, key).invocation(executed.body.id ?? assert.fail(executed.text));
     assert.equal(ended.body.status, 'succeeded', ended.text);
-    await Promise.all([one.settles(), two.settles()]);
+    await Promise.all([one.waitUntilSettled(), two.waitUntilSettled()]);
   });
 
   it('all hosts reject an access token after the consumer session is refreshed or ended on one host', async () => {
@@ -597,7 +600,7 @@ describe('MCP through any host', () => {
     await called(second, 'browser_close');
     assert.equal((await third.callTool({ name: 'browser_snapshot', arguments: { sessionId } })).isError, true);
     for (const client of clients) await client.close();
-    await Promise.all([one.settles(), two.settles()]);
+    await Promise.all([one.waitUntilSettled(), two.waitUntilSettled()]);
   });
 
   it('opens a session on another host if the chosen host has become full, and returns an error if no host has a free slot', async () => {
@@ -620,7 +623,7 @@ describe('MCP through any host', () => {
       await client.close();
     }
     await front.release(taken.id);
-    await Promise.all([one.settles(), two.settles()]);
+    await Promise.all([one.waitUntilSettled(), two.waitUntilSettled()]);
   });
 });
 

@@ -87,7 +87,7 @@ for (const [what, raw] of [
 ] as const)
   test(`a message with ${what} returns an error and has no effect`, async () => {
     const response = client.next(what, ({ error, id }) => error !== undefined && (id === undefined || id === 9001));
-    client.say(raw);
+    client.sendRaw(raw);
     assert.ok((await response).error?.message);
     await assertUnharmed();
   });
@@ -103,7 +103,7 @@ for (const [what, raw, expected] of [
 ] as const)
   test(`a message with ${what} returns the error ${expected.code}, as in Chromium`, async () => {
     const response = client.next(what, ({ error, result }) => error !== undefined || result !== undefined);
-    client.say(raw);
+    client.sendRaw(raw);
     const { error, id } = await response;
     assert.deepEqual({ code: error?.code, id }, { id: undefined, ...expected });
   });
@@ -119,14 +119,14 @@ test('a page opened with a javascript: URL is empty, and the URL is not executed
 test('a message with excessive nesting returns an error', async () => {
   const deep = `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`;
   const response = client.next('the error', ({ error }) => error !== undefined);
-  client.say(`{"id":9001,"method":"Browser.getVersion","params":${deep}}`);
+  client.sendRaw(`{"id":9001,"method":"Browser.getVersion","params":${deep}}`);
   assert.ok((await response).error);
   await assertUnharmed();
 });
 
 test('a binary message closes only its client, with 1003', async () => {
   const odd = await CdpClient.connect(session.connectUrl);
-  odd.say(Buffer.from('{"id":1,"method":"Browser.getVersion"}'));
+  odd.sendRaw(Buffer.from('{"id":1,"method":"Browser.getVersion"}'));
   assert.equal((await odd.closed()).code, 1003);
   await assertUnharmed();
 });
@@ -368,5 +368,5 @@ for (const [what, change, status, code] of [
 test('leaves nothing behind', async () => {
   await client.close();
   await server.release(session.id);
-  await server.settles();
+  await server.waitUntilSettled();
 });

@@ -137,7 +137,7 @@ for (const look of SIZES)
     const said = (await page.locator('section', { hasText: 'The agent says' }).textContent()) ?? '';
     assert.ok(said.includes('<b>not bold</b>') && !said.includes('\u202e') && said.length < 300, said);
     await page.getByText(pages.url, { exact: true }).waitFor();
-    await watched.assertSound();
+    await watched.assertAccessible();
     if (shots) await page.screenshot({ path: `${shots}/request-${look.width}-${look.colours}.png` });
     await page.getByRole('button', { name: 'Take control' }).click();
     await page.getByRole('button', { name: 'Done' }).waitFor();
@@ -253,7 +253,7 @@ async function signInAsConsumer(page: Page, lab: ConsumerLab, email: string): Pr
   await page.getByLabel('E-mail address').fill(email);
   await page.getByRole('button', { name: 'Send me a code' }).click();
   await page.getByText('a six-digit code is on its way').waitFor();
-  await page.getByLabel('Code').fill(await lab.mailed(email));
+  await page.getByLabel('Code').fill(await lab.codeMailedTo(email));
   await page.getByRole('button', { name: 'Sign in' }).click();
 }
 
@@ -279,7 +279,7 @@ test('a consumer finds a waiting hand-off, takes control on a phone, keeps contr
     await signInAsConsumer(page, lab, 'kim@example.com');
     if (!isFirst) {
       await page.getByRole('heading', { name: 'Waiting for you' }).waitFor();
-      await watched.assertSound();
+      await watched.assertAccessible();
       await shot('list');
       await page.getByRole('link', { name: /^Enter a code for an agent .* until / }).click();
     }
@@ -288,7 +288,7 @@ test('a consumer finds a waiting hand-off, takes control on a phone, keeps contr
     await page.getByText(pages.url, { exact: true }).waitFor();
     const said = await page.locator('section', { hasText: 'The agent says' }).textContent();
     assert.ok(said?.includes('<b>') && !said.includes('\u202e'), said ?? '');
-    await watched.assertSound();
+    await watched.assertAccessible();
     await shot('request');
     await page.getByRole('button', { name: 'Take control' }).click();
     await inControl(screen(page));
@@ -302,7 +302,7 @@ test('a consumer finds a waiting hand-off, takes control on a phone, keeps contr
     await page.getByLabel('Message for the agent').fill('The code is in.');
     await page.getByRole('button', { name: 'Done' }).click();
     await page.getByText('The agent has control again').waitFor();
-    await watched.assertSound();
+    await watched.assertAccessible();
     await page.getByRole('link', { name: 'See what else is waiting for you' }).click();
     await page.getByRole('heading', { name: 'Nothing is waiting for you' }).waitFor();
     await page.getByText(', done, ').first().waitFor();

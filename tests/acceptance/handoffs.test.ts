@@ -58,9 +58,9 @@ const eventsOf = async (id: string): Promise<string[]> => {
 
 /** Waits until the person has control, then types into the field. */
 async function typeAs(viewer: LiveViewer, text: string): Promise<void> {
-  await eventually('control of the person', () => viewer.last('control')?.who === 'you' && viewer.frames > 0);
+  await eventually('control of the person', () => viewer.last('control')?.who === 'you' && viewer.frameCount > 0);
   viewer.click(100, 40);
-  viewer.drive({ type: 'text', text });
+  viewer.sendInput({ type: 'text', text });
 }
 
 test('Playwright requests a hand-off over CDP, waits for a member, and continues with the same handles', async () => {
@@ -179,7 +179,7 @@ test('only one of twenty concurrent claims succeeds, and a returned lease gives 
   const second = await claimHandoff(server, person, handoff);
   assert.ok(second.fence > first.fence);
   await assert.rejects(LiveViewer.open(first.liveViewUrl), /refused with 403/);
-  before.drive({ type: 'text', text: 'stale' });
+  before.sendInput({ type: 'text', text: 'stale' });
   await withLease(server, second, 'complete', { outcome: 'completed' });
   await browser.close();
   await server.release(id);
@@ -250,7 +250,7 @@ test('taking control in the live view creates a hand-off, and a second hand-off 
   const { id, browser } = await onCodePage();
   const { body: urls } = await server.api<{ debuggerUrl: string }>('GET', `/v1/browsers/sessions/${id}/debug`, { key });
   const viewer = await LiveViewer.open(urls.debuggerUrl);
-  await viewer.take();
+  await viewer.takeControl();
   const { body: listed } = await server.api<{ data: Handoff[] }>('GET', handoffsPath(server, `?sessionId=${id}`), {
     key,
   });
@@ -263,7 +263,7 @@ test('taking control in the live view creates a hand-off, and a second hand-off 
     body: { sessionId: id, instructions: 'x' },
   });
   assert.deepEqual([beside.status, beside.body.code], [409, 'handoff_exists']);
-  await viewer.give();
+  await viewer.giveControl();
   const { id: handoff } = await requestHandoff(server, key, id);
   viewer.say({ type: 'take' });
   await eventually('the refusal', () => viewer.last('refused')?.why.includes('waits for a person'));

@@ -680,4 +680,4 @@ test('the log has a line at the start and end of each operation, without secrets
 });
 
 test('leaves only the session of the other application behind', async () =>
-  server.settles([(await otherApplication()).sessionId]));
+  server.waitUntilSettled([(await otherApplication()).sessionId]));

@@ -106,7 +106,7 @@ test('an idempotency key is kept for a day', async () => {
   const key = randomUUID();
   const first = await create(key, { timeout: 60 });
   await server.advance(DAY_MS - 60_000);
-  await server.ended(first.body.id);
+  await server.waitUntilEnded(first.body.id);
   assert.equal((await create(key, { timeout: 60 })).body.id, first.body.id);
   await server.advance(120_000);
   const next = await create(key, { timeout: 60 });
@@ -140,9 +140,9 @@ test('a refused request does not use up its key', async () => {
 
 test('the error of a failed start is replayed for the same key, and a create with another key can succeed', async () => {
   const key = randomUUID();
-  chromium.mood('fails');
+  chromium.setBehaviour('fails');
   const first = await create(key);
-  chromium.mood('well');
+  chromium.setBehaviour('well');
   assert.ok(first.status >= 500, first.text);
   const again = await create(key);
   assert.ok(isReplay(again));
@@ -190,25 +190,25 @@ test('a repeated release with the same key returns the same response as the firs
 });
 
 test('a caller that disconnected gets its session with a repeated request, even while the session is starting', async () => {
-  chromium.mood('slow');
+  chromium.setBehaviour('slow');
   const key = randomUUID();
   const first = cutOff({ 'idempotency-key': key });
   const [pending] = await eventually('the session to be placed', sessions, found => found.length === 1);
   first.hangUp();
   const again = await create(key);
-  chromium.mood('well');
+  chromium.setBehaviour('well');
   assert.deepEqual([again.status, again.body.id, again.body.status], [201, pending?.id, 'RUNNING']);
   assert.equal((await sessions()).length, 1);
   await releaseAll();
 });
 
 test('an idempotency key is still known after the server crashed during the request', async () => {
-  chromium.mood('hangs');
+  chromium.setBehaviour('hangs');
   const key = randomUUID();
   cutOff({ 'idempotency-key': key });
   const [pending] = await eventually('the session to be placed', sessions, found => found.length === 1);
   await eventually('its browser to hang', () => chromium.isStarting());
-  chromium.mood('well');
+  chromium.setBehaviour('well');
   await server.restart();
   const again = await create(key);
   assert.deepEqual([again.status, again.body.id], [201, pending?.id]);
@@ -224,13 +224,13 @@ const resend = (count: number, body: object = { keepAlive: true }, key = server.
   server.api('POST', SESSIONS, { key, body, headers: { 'x-stainless-retry-count': String(count) } });
 
 test("the official client's example creates only one session, even if its request times out while the browser starts", async () => {
-  chromium.mood('slow');
+  chromium.setBehaviour('slow');
   // The default of three attempts may not be enough on a busy machine.
   const sdk = new Browserbase({ apiKey: server.key, baseURL: server.url, maxRetries: 9 });
   const begun = (): number => server.log().filter(line => line.includes('createSession.begin')).length;
   const before = begun();
   const session = await sdk.sessions.create({ timeout: 3600 });
-  chromium.mood('well');
+  chromium.setBehaviour('well');
   await eventually('the log to tell that it has sent the create again', () => begun() - before >= 2);
   const all = (await server.api<Session[]>('GET', SESSIONS)).body.filter(({ id }) => id >= session.id);
   assert.deepEqual(
@@ -243,11 +243,11 @@ test("the official client's example creates only one session, even if its reques
 });
 
 test('a retry gets the session whose response was lost, but only once, and only with the same agent key and body', async () => {
-  chromium.mood('slow');
+  chromium.setBehaviour('slow');
   const first = cutOff({ 'x-stainless-retry-count': '0' });
   const [lost] = await eventually('the session to be placed', sessions, found => found.length === 1);
   first.hangUp();
-  chromium.mood('well');
+  chromium.setBehaviour('well');
   const made = await server.operate(
     'keys',
     'create',
@@ -269,10 +269,10 @@ test('a retry gets the session whose response was lost, but only once, and only 
 });
 
 test('a retry does not get a session whose response has arrived or is being sent', async () => {
-  chromium.mood('slow');
+  chromium.setBehaviour('slow');
   const underWay = resend(0);
   await eventually('the session to be placed', sessions, found => found.length === 1);
-  chromium.mood('well');
+  chromium.setBehaviour('well');
   const [other, first] = await Promise.all([resend(1), underWay]);
   assert.notEqual(other.body.id, first.body.id);
   assert.notEqual((await resend(1)).body.id, first.body.id);
@@ -291,15 +291,15 @@ test('a retry does not get a session whose response was lost two minutes ago', a
   await server.advance(121_000);
   assert.notEqual((await resend(1)).body.id, lost?.id);
   await releaseAll();
-  await server.settles();
+  await server.waitUntilSettled();
 });
 
 test('a retry after a crash gets a running session', async () => {
-  chromium.mood('hangs');
+  chromium.setBehaviour('hangs');
   cutOff({ 'x-stainless-retry-count': '0' });
   const [lost] = await eventually('the session to be placed', sessions, found => found.length === 1);
   await eventually('its browser to hang', () => chromium.isStarting());
-  chromium.mood('well');
+  chromium.setBehaviour('well');
   await server.restart();
   const again = await resend(1);
   assert.deepEqual([again.status, again.body.status], [201, 'RUNNING']);

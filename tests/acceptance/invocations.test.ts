@@ -103,7 +103,7 @@ test('takes a screenshot of an address in a session that is then released', asyn
   assert.equal(png.colourAt(320, 200), '#ff0000');
   assert.equal(attempts, 1);
   assert.ok(cost.meters.browserSeconds > 0 && cost.meters.browserSeconds < 60);
-  const session = await server.ended(sessionId);
+  const session = await server.waitUntilEnded(sessionId);
   assert.deepEqual([session.endReason, session.userMetadata], ['released', { invocationId: taken.id }]);
 });
 
@@ -195,7 +195,7 @@ test('operations can use the page of a running session, and the session keeps ru
     key: drives.key,
     body: { status: 'REQUEST_RELEASE' },
   });
-  await server.ended(session.id);
+  await server.waitUntilEnded(session.id);
   const over = await invoke(server, drives.key, 'browser.content', { sessionId: session.id });
   assert.deepEqual([over.status, over.body.code], [409, 'session_not_running']);
 });
@@ -218,7 +218,7 @@ test('reports an error page, an unreachable host and a page that is not ready as
   assert.deepEqual([slow.status, slow.error?.code], ['failed', 'timeout']);
   for (const { receipt, sessionId = '' } of [missing, refused, slow]) {
     assert.ok(receipt);
-    await server.ended(sessionId);
+    await server.waitUntilEnded(sessionId);
   }
 });
 
@@ -324,7 +324,7 @@ test('cancels a running invocation, and refuses to cancel an ended invocation', 
   const path = agentPath(server, `invocations/${id}/cancel`);
   const cancelled = (await server.api<Invocation>('POST', path, { key })).body;
   assert.deepEqual([cancelled.status, cancelled.error?.code], ['failed', 'cancelled']);
-  await server.ended(sessionId);
+  await server.waitUntilEnded(sessionId);
   assert.equal((await server.api('POST', path, { key })).status, 409);
 });
 
@@ -368,7 +368,7 @@ test('removes the output after 31 days, and keeps the receipt', async () => {
   } = (await invoke(clocked, own.key, 'browser.screenshot', { url: `${pages.url}/red` })).body;
   const { downloadUrl } = Object(output).artifact;
   assert.equal((await fetch(downloadUrl)).status, 200);
-  await clocked.ended(sessionId);
+  await clocked.waitUntilEnded(sessionId);
   await clocked.advance(32 * 24 * 3_600_000);
   const old = await eventually(
     'the output to be removed',

@@ -318,4 +318,4 @@ test('a token expires after 90 days', async () => {
   assert.equal((await server.api('GET', '/v1/applications', { key: made.body.token })).status, 401);
 });
 
-test('leaves nothing behind', () => server.settles());
+test('leaves nothing behind', () => server.waitUntilSettled());

@@ -40,7 +40,7 @@ async function graceIsOver(id: string): Promise<void> {
 }
 
 async function assertEnded(id: string, status: Session['status'], endReason: Session['endReason']): Promise<void> {
-  const session = await server.ended(id);
+  const session = await server.waitUntilEnded(id);
   assert.equal(session.status, status);
   assert.equal(session.endReason, endReason);
   assert.ok(Date.parse(session.endedAt ?? '') >= Date.parse(session.startedAt));
@@ -76,7 +76,7 @@ test('a session ends at its time limit, with or without clients or keepAlive, an
   assert.match(reason, /timed_out/);
   await assertEnded(kept.id, 'TIMED_OUT', 'timed_out');
   await assertEnded(alone.id, 'TIMED_OUT', 'timed_out');
-  await server.settles();
+  await server.waitUntilSettled();
 });
 
 test('an extended time limit takes effect', async () => {
@@ -177,7 +177,7 @@ test('a session whose browser dies ends as crashed, and its clients are closed w
   process.kill(browserOf(id).pid, 'SIGKILL');
   assert.equal((await client.closed()).code, 4002);
   await assertEnded(id, 'ERROR', 'crashed');
-  await server.settles();
+  await server.waitUntilSettled();
 });
 
 test('a client that sends no commands for 600 seconds is closed with 4003 and counts as disconnected', async () => {
@@ -210,7 +210,7 @@ test('a client that does not respond to pings is disconnected within a minute, u
   const talking = await withoutPongs(connectUrl);
   const sending = await withoutPongs(connectUrl);
   for (const part of ['{"id":1,', '"method":', '"Browser', '.get', 'Version"', ' ']) {
-    sending.sayPart(part);
+    sending.sendFragment(part);
     await talking.send('Browser.getVersion');
     await server.advance(PING_MS);
   }
@@ -222,7 +222,7 @@ test('a client that does not respond to pings is disconnected within a minute, u
   );
   assert.deepEqual(left?.detail, { clients: 2, why: 'the client sent nothing for 60 seconds' });
   const reply = sending.next('the answer to a command of two minutes', message => message.id === 1);
-  sending.say('}');
+  sending.sendRaw('}');
   assert.ok((await reply).result);
   assert.ok(talking.isOpen);
   await Promise.all([talking.close(), sending.close()]);
@@ -316,5 +316,5 @@ test('a server that is shutting down refuses creates, and marks the refusal as r
   assert.equal(await stopping, 0);
   await client.closed();
   await server.start();
-  await server.settles();
+  await server.waitUntilSettled();
 });

@@ -141,7 +141,7 @@ test('while ten sessions are running, five creates wait, five are refused, and t
     assert.ok(Number(result.headers['x-berth-waited']) > 0);
   }
   await Promise.all((await running()).map(({ id }) => server.release(id)));
-  await server.settles();
+  await server.waitUntilSettled();
 });
 
 test('only ten of a hundred concurrent creates and operation calls get a session', async () => {
@@ -166,7 +166,7 @@ test('only ten of a hundred concurrent creates and operation calls get a session
   for (const { body } of admitted)
     await server.api('POST', agentPath(server, `invocations/${body.id}/cancel`), { key });
   for (const [made] of pairs) if (made.status === 201) await server.release(made.body.id);
-  await server.settles();
+  await server.waitUntilSettled();
 });
 
 test('applications get free slots in turn, and no browser is started for a caller that has disconnected', async () => {

@@ -70,7 +70,7 @@ test('a message above 96 MiB closes only its client, with 1009', () =>
     const client = await CdpClient.connect(connectUrl);
     const other = await CdpClient.connect(connectUrl);
     const page = await client.attachToPage();
-    client.say(evaluating(1_000, page, `'${'x'.repeat(96 * MIB)}'.length`));
+    client.sendRaw(evaluating(1_000, page, `'${'x'.repeat(96 * MIB)}'.length`));
     assert.equal((await client.closed()).code, 1009);
     assert.equal(await other.evaluate('6 * 7', await other.attachToPage()), 42);
     assert.equal((await server.read(id)).status, 'RUNNING');
@@ -80,7 +80,7 @@ test('a message above 96 MiB closes only its client, with 1009', () =>
 test('a binary message closes its client with 1003', () =>
   withSession(async ({ connectUrl }) => {
     const client = await CdpClient.connect(connectUrl);
-    client.say(Buffer.from('{"id":1,"method":"Browser.getVersion"}'));
+    client.sendRaw(Buffer.from('{"id":1,"method":"Browser.getVersion"}'));
     assert.equal((await client.closed()).code, 1003);
   }));
 

@@ -388,7 +388,7 @@ test('the log is deleted a month after the session ends, and the response states
   await server.advance(30 * DAY_MS);
   assert.ok((await listed(session.id)).length > 0, 'after thirty days it is there');
   await server.advance(2 * DAY_MS);
-  const reply = await server.hourly(
+  const reply = await server.eventuallyHourly(
     'the log to be forgotten',
     () => logsOf(session.id),
     ({ body }) => body.length === 0,

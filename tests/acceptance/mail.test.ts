@@ -176,8 +176,8 @@ test('an application name with special characters cannot add a header to an e-ma
 });
 
 test('a mail server that does not respond does not delay API responses', async () => {
-  smtp.silent = true;
+  smtp.isSilent = true;
   assert.equal((await invite('silent@example.com')).status, 201);
   assert.equal((await printed('silent@example.com')).sentAt, undefined);
-  smtp.silent = false;
+  smtp.isSilent = false;
 });

@@ -623,7 +623,7 @@ test('`berth mcp` exits with an error if the key is wrong or the application is 
 
 test('leaves nothing behind', async () => {
   await client.close();
-  await server.settles();
+  await server.waitUntilSettled();
 });
 
 test('a key with grants has a tool for each operation, and no browser tools without browsers:connect', async () => {

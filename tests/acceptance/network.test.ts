@@ -201,7 +201,7 @@ test('a session that has used up its byte budget ends with egress_limit', async 
       at('a.test', '/big'),
     )
     .catch(() => {});
-  const ended = await server.ended(session.id);
+  const ended = await server.waitUntilEnded(session.id);
   assert.deepEqual([ended.status, ended.endReason], ['ERROR', 'egress_limit']);
   const [decided] = await waitForSessionEvent(server, session.id, 'session.end_decided');
   assert.match(String(decided?.detail.detail), /used up its egressBytes \(4194304\)/);

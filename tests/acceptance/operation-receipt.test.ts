@@ -36,7 +36,7 @@ test('a screenshot over MCP is charged by the second, and its receipt can be ver
 
 test('the captured amount matches the duration of the session and the amount in the ledger', async () => {
   const { sessionId = '', cost }: Invocation = JSON.parse(guide.read('invocation.json'));
-  const { startedAt = '', endedAt = '' } = await server.ended(sessionId);
+  const { startedAt = '', endedAt = '' } = await server.waitUntilEnded(sessionId);
   const lived = (Date.parse(endedAt) - Date.parse(startedAt)) / 1000;
   assert.ok(Math.abs(cost.meters.browserSeconds - lived) <= METER_SECONDS, `${cost.meters.browserSeconds} of ${lived}`);
   assert.equal(cost.captured, cost.meters.browserSeconds * RATE);

@@ -97,7 +97,7 @@ test('opens an address that is built from the input, and returns fields and a sc
   assert.deepEqual([picture.width, picture.height, picture.colourAt(500, 300)], [600, 400, '#0000ff']);
   assert.equal(body.operationId, 'orders.look');
   assert.ok(body.sessionId !== undefined && body.receipt !== undefined);
-  await server.settles();
+  await server.waitUntilSettled();
 });
 
 test('writes input values into form fields and nowhere else', async () => {
@@ -208,5 +208,5 @@ test('steps of a write are not repeated after the server was killed, and the eff
   );
   assert.equal(ended.error?.code, 'upstream_ambiguous');
   assert.equal(pages.hits('/sent'), before + 1);
-  await server.settles();
+  await server.waitUntilSettled();
 });

@@ -82,7 +82,7 @@ test('downloads the complete file at an address, and its link and receipt stay v
   assert.ok(file && others.length === 0);
   assert.deepEqual([file.filename, file.sessionId], ['report.bin', body.sessionId]);
   assert.deepEqual(await contentOf(file), REPORT);
-  await server.ended(file.sessionId);
+  await server.waitUntilEnded(file.sessionId);
   const { body: again } = await server.api<Invocation>('GET', agentPath(server, `invocations/${body.id}`), { key });
   const [later] = downloadsOf(again);
   assert.ok(later);
@@ -180,7 +180,7 @@ for (const [what, input, code, message] of [
     assert.deepEqual([body.status, body.error?.code], ['failed', code], text);
     assert.match(String(body.error?.message), message);
     assert.equal(body.output, undefined);
-    await server.ended(String(body.sessionId));
+    await server.waitUntilEnded(String(body.sessionId));
   });
 
 test('a download that the network rules of the session block fails', async () => {
@@ -196,4 +196,4 @@ test('browser.download is a read operation, and is included in a grant for all r
   assert.equal(status, 200);
 });
 
-test('leaves nothing behind', () => server.settles());
+test('leaves nothing behind', () => server.waitUntilSettled());

@@ -221,9 +221,9 @@ test('steps wait for a person at a hand-off without using up their timeout, and 
   await server.advance(120_000);
   const claimed = await claimHandoff(server, person, handoff.id);
   const viewer = await LiveViewer.open(claimed.liveViewUrl);
-  await eventually('control of the person', () => viewer.last('control')?.who === 'you' && viewer.frames > 0);
+  await eventually('control of the person', () => viewer.last('control')?.who === 'you' && viewer.frameCount > 0);
   viewer.click(100, 40);
-  viewer.drive({ type: 'text', text: 'person' });
+  viewer.sendInput({ type: 'text', text: 'person' });
   await withLease(server, claimed, 'complete', { outcome: 'completed', note: 'Done.' });
   const done = await ended(asked);
   assert.equal(done.status, 'succeeded', JSON.stringify(done.error));
@@ -235,7 +235,7 @@ test('steps wait for a person at a hand-off without using up their timeout, and 
     [handoff.id],
   );
   assert.ok(done.cost.meters.browserSeconds >= 120, 'the time of the person is metered');
-  await server.ended(sessionId);
+  await server.waitUntilEnded(sessionId);
 });
 
 test('an operation of the kind browser fails at a step whose hand-off is declined', async () => {
@@ -262,7 +262,7 @@ test('an operation of the kind browser fails at a step whose hand-off is decline
   const { body } = await server.api<Invocation>('GET', read, { key: entering });
   assert.deepEqual([body.status, body.error?.code], ['failed', 'handoff_declined']);
   assert.deepEqual(body.error?.details, { step: 1, handoffId: id, note: 'No.' });
-  await server.ended(asked.sessionId);
+  await server.waitUntilEnded(asked.sessionId);
 });
 
 test('a call in a session without keepAlive keeps it running until the call ends, but not after its last client has left', async () => {
@@ -285,7 +285,7 @@ test('a call in a session without keepAlive keeps it running until the call ends
   response.end();
   assert.equal((await ended(running)).status, 'succeeded');
   await server.advance(3_000);
-  const { status, endReason } = await server.ended(sessionId);
+  const { status, endReason } = await server.waitUntilEnded(sessionId);
   assert.deepEqual([status, endReason], ['COMPLETED', 'client_disconnected']);
 });
 
@@ -378,7 +378,7 @@ test('calls in a session that a person controls wait for the person, and are ref
   const before = await call('browser.content', { sessionId });
   assert.equal(before.body.status, 'succeeded', 'nobody has claimed it');
   const agent = new ActionAgent(server, asking);
-  const action = await agent.prepared('browser.content', { input: { sessionId } });
+  const action = await agent.prepareSuccessfully('browser.content', { input: { sessionId } });
   await stepUp(person);
   assert.equal((await decide(server, person, action)).status, 200);
   const claimed = await claimHandoff(server, person, handoff.id);

@@ -274,5 +274,5 @@ test('the invalid requests create no resources', async () => {
   );
   for (const path of ['contexts', 'certificates'])
     assert.deepEqual((await server.api('GET', `/v1/browsers/${path}`)).body, [], path);
-  await server.settles();
+  await server.waitUntilSettled();
 });

@@ -283,7 +283,7 @@ test('a page cannot reach services of this machine', async () => {
 test('closing the browser ends the session unless the session has keepAlive', async () => {
   const session = await server.createSession();
   await (await chromium.connectOverCDP(session.connectUrl)).close();
-  const ended = await server.ended(session.id);
+  const ended = await server.waitUntilEnded(session.id);
   assert.deepEqual([ended.status, ended.endReason], ['COMPLETED', 'client_disconnected']);
   await withSession({ keepAlive: true }, async kept => {
     await (await chromium.connectOverCDP(kept.connectUrl)).close();
@@ -293,4 +293,4 @@ test('closing the browser ends the session unless the session has keepAlive', as
   });
 });
 
-test('ended sessions leave no process, file or open row behind', () => server.settles());
+test('ended sessions leave no process, file or open row behind', () => server.waitUntilSettled());

@@ -111,7 +111,7 @@ test('all sessions continue after a SIGTERM and a restart', async () => {
   await server.start();
   for (const session of [first, second]) assert.ok(await isResponsive(session));
   assert.equal((await server.release(second.id)).status, 'COMPLETED');
-  await server.settles([first.id, server.boxOf(first.id) ?? '']);
+  await server.waitUntilSettled([first.id, server.boxOf(first.id) ?? '']);
 });
 
 test('after a start with fewer processes, the sessions of the removed process have ended and those of the first continue', async () => {
@@ -119,7 +119,7 @@ test('after a start with fewer processes, the sessions of the removed process ha
   await server.kill('SIGTERM');
   env.BERTH_PROCESSES = '1';
   await server.start();
-  const ended = await server.ended(again.id);
+  const ended = await server.waitUntilEnded(again.id);
   assert.equal(ended.endReason, 'service_restart');
   assert.deepEqual(sessionLeftovers(folderOf(2)), []);
   assert.ok(await isResponsive(first));

@@ -278,7 +278,7 @@ test('refuses to create a session with an unusable proxy within the time limit, 
       assert.ok(Date.now() - began < TOLD_WITHIN_MS, `${reason} took ${Date.now() - began} ms`);
     }),
   );
-  await server.settles([patient.id]);
+  await server.waitUntilSettled([patient.id]);
 });
 
 test('refuses invalid rules with an error that includes their path', async () => {
@@ -371,7 +371,7 @@ test('when a proxy aborts a response body, the request of the page fails but the
       return answer.arrayBuffer();
     }).then(() => 'whole', String).then(text => { document.title = text })`);
     await page.waitForFunction(`document.title === 'begun'`);
-    moody.breakOff();
+    moody.dropConnections();
     await page.waitForFunction(`document.title !== 'begun'`);
     assert.match(await page.title(), /TypeError/);
     assert.equal((await page.goto(hidden))?.status(), 200);

@@ -24,7 +24,7 @@ test('replays and files are available for 31 days, and later requests report tha
     assert.deepEqual([early.status, early.body.code], [409, 'session_not_ended']);
   }
   await server.release(id);
-  await server.ended(id);
+  await server.waitUntilEnded(id);
   const whole = await playlistWhen(server, id, '0', text => text.includes('ENDLIST'));
   await fetchFilm(whole);
   assert.equal((await requestFiles(server, id)).status, 202);
@@ -46,7 +46,7 @@ test('replays and files are available for 31 days, and later requests report tha
     const { status, body } = await server.api('GET', `/v1/browsers/sessions/${id}/${tail}`);
     assert.deepEqual([status, body.message, body.details], [404, 'Replay not found', { reason: 'expired' }]);
   }
-  await server.hourly('the clock task to take it away', () => stored(id).length === 0);
+  await server.eventuallyHourly('the clock task to take it away', () => stored(id).length === 0);
   assert.notEqual((await fetch(file?.downloadUrl ?? '')).status, 200);
   assert.notEqual((await fetch(/#EXT-X-MAP:URI="([^"]+)"/.exec(whole)?.[1] ?? '')).status, 200);
 });

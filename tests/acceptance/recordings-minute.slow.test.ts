@@ -47,7 +47,7 @@ test('a one-minute recording has the exact duration, and shows each frame at its
   await client.send('Target.closeTarget', { targetId });
   const closed = Date.now();
   await server.release(id);
-  await server.ended(id);
+  await server.waitUntilEnded(id);
   const whole = await playlistWhen(server, id, '1', text => text.includes('ENDLIST'));
   const parsed = HLS.parse(whole);
   assert.ok(!parsed.isMasterPlaylist && parsed.endlist);

@@ -201,7 +201,7 @@ test('right after a release, replays and files include all pages', async () => {
 
 async function released(id: string): Promise<Session> {
   await server.release(id);
-  return server.ended(id);
+  return server.waitUntilEnded(id);
 }
 
 test('a player plays the growing playlist to its end and can seek', async () => {
@@ -236,7 +236,7 @@ test('popups, pages of browser contexts and closed pages are each recorded for a
   await popup?.close();
   await new Promise(resolve => setTimeout(resolve, 1_000));
   await browser.close();
-  await server.ended(id);
+  await server.waitUntilEnded(id);
   await eventually(
     'all pages',
     () => replaysOf(server, id),
@@ -340,7 +340,7 @@ const fetched = (path: string): Promise<Response> =>
 
 const isJpeg = (bytes: Uint8Array): boolean => bytes.length > 1_000 && bytes[0] === 0xff && bytes[1] === 0xd8;
 
-test('leaves nothing behind', () => server.settles());
+test('leaves nothing behind', () => server.waitUntilSettled());
 
 test('the browser reports the first paint of a page, including when a script fills about:blank', async () => {
   const { id, connectUrl } = await server.createSession();

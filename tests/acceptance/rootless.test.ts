@@ -44,7 +44,7 @@ test('a session loads pages, and cannot open forbidden addresses or files', asyn
   await assert.rejects(async () => page?.goto('file:///etc/passwd'), /refused/);
   await browser.close();
   await server.release(session.id);
-  await server.settles();
+  await server.waitUntilSettled();
 });
 
 test('the browser of a session runs in its own namespaces, and all of its processes belong to the user', async () => {
@@ -71,7 +71,7 @@ test('a page is unchanged after the server is killed and restarted', async () =>
   assert.equal(await after.evaluate('globalThis.kept', await after.attachToPage()), 7);
   await after.close();
   await server.release(session.id);
-  await server.settles();
+  await server.waitUntilSettled();
 });
 
 test('the same user can create keys while the server is running', async () => {

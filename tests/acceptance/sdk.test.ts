@@ -19,12 +19,12 @@ const creates = (asked: readonly RecordedRequest[]): RecordedRequest[] =>
 
 /** Returns the error of a call, and how often the call was sent. */
 async function refusal(call: PromiseLike<unknown>): Promise<{ error: APIError; times: number }> {
-  proxy.taken();
+  proxy.takeRequests();
   try {
     await call;
   } catch (error) {
     assert.ok(error instanceof APIError, String(error));
-    return { error, times: proxy.taken().length };
+    return { error, times: proxy.takeRequests().length };
   }
   throw new Error('the call was not refused');
 }
@@ -99,11 +99,11 @@ test('a time limit takes effect if another field is sent with it', async () => {
 });
 
 test('the SDK treats a time limit alone as a request option, so the session gets the default of an hour', async () => {
-  proxy.taken();
+  proxy.takeRequests();
   // The SDK uses `timeout` as its own time limit in milliseconds. With a smaller number, a cold start on a busy machine
   // would time out.
   const session = await sdk.sessions.create({ timeout: 21_600 });
-  assert.deepEqual([...new Set(creates(proxy.taken()).map(({ body }) => body))], ['{}']);
+  assert.deepEqual([...new Set(creates(proxy.takeRequests()).map(({ body }) => body))], ['{}']);
   assert.equal(Date.parse(session.expiresAt) - Date.parse(session.createdAt), 3_600_000);
   await releaseAll();
 });
@@ -132,18 +132,18 @@ test('the SDK sends a refused write only once, and passes the error message on t
 test('when no slot is free, the SDK retries the create request after the given time, and succeeds once a slot is free', async () => {
   const first = await sdk.sessions.create({ keepAlive: true });
   const second = await sdk.sessions.create({ keepAlive: true });
-  proxy.taken();
+  proxy.takeRequests();
   const seen: RecordedRequest[] = [];
   // The SDK retries after the given five seconds. The number of retries depends on the machine and is not tested here.
   const third = sdk.sessions.create({}, { maxRetries: 8 });
-  await eventually('the first refusal', () => seen.push(...proxy.taken()) > 0);
+  await eventually('the first refusal', () => seen.push(...proxy.takeRequests()) > 0);
   assert.deepEqual(
     creates(seen).map(({ status }) => status),
     [503],
   );
   await server.release(first.id);
   assert.equal((await third).status, 'RUNNING');
-  seen.push(...creates(proxy.taken()));
+  seen.push(...creates(proxy.takeRequests()));
   // On a busy machine the slot may be free only after the retry, and then the SDK retries again.
   const told = creates(seen).map(({ status }) => status);
   assert.deepEqual([told.at(-1), [...new Set(told.slice(0, -1))]], [201, [503]]);
@@ -209,4 +209,4 @@ test('compatibility paths return 404 if the compatibility mount is disabled', as
   assert.equal((await native.api('GET', '/v1/browsers/sessions')).status, 200);
 });
 
-test('leaves nothing behind', () => server.settles());
+test('leaves nothing behind', () => server.waitUntilSettled());

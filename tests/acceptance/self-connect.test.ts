@@ -86,7 +86,7 @@ test('a connection by an extension inside the browser does not keep the session 
   });
   const outside = await CdpClient.connect(brief.connectUrl);
   await outside.close();
-  const ended = await server.ended(brief.id);
+  const ended = await server.waitUntilEnded(brief.id);
   assert.deepEqual([ended.status, ended.endReason], ['COMPLETED', 'client_disconnected']);
   assert.equal((await inside.closed()).code, 1000);
 });
@@ -95,5 +95,5 @@ test('leaves nothing behind', async () => {
   await client.close();
   await server.release(session.id);
   await server.release(other.id);
-  await server.settles();
+  await server.waitUntilSettled();
 });

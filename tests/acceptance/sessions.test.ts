@@ -504,7 +504,7 @@ test('ten concurrent release requests end a session once', async () => {
 });
 
 test('releasing a session while it is starting cancels the start', async () => {
-  chromium.mood('hangs');
+  chromium.setBehaviour('hangs');
   const mark = crypto.randomUUID();
   const creating = create({ userMetadata: { mark } });
   try {
@@ -528,16 +528,16 @@ test('releasing a session while it is starting cancels the start', async () => {
     assert.equal(created.body.status, 'COMPLETED');
     assert.ok(!('connectUrl' in created.body));
   } finally {
-    chromium.mood('well');
+    chromium.setBehaviour('well');
   }
-  await server.settles();
+  await server.waitUntilSettled();
 });
 
 test('a failed start returns an error, and the session gets the status ERROR', async () => {
-  chromium.mood('fails');
+  chromium.setBehaviour('fails');
   const mark = crypto.randomUUID();
   const { status, body, headers } = await create<ErrorBody>({ userMetadata: { mark } }).finally(() =>
-    chromium.mood('well'),
+    chromium.setBehaviour('well'),
   );
   assert.equal(status, 500);
   assert.match(body.message, /did not start/);
@@ -546,15 +546,15 @@ test('a failed start returns an error, and the session gets the status ERROR', a
   assert.equal(row?.status, 'ERROR');
   assert.equal(row.endReason, 'start_failed');
   assert.match(row.endedAt ?? '', TIME);
-  await server.settles();
+  await server.waitUntilSettled();
 });
 
 test('kills a browser that hangs while starting, and returns 504', async () => {
-  chromium.mood('hangs');
-  const { status, body } = await create<ErrorBody>().finally(() => chromium.mood('well'));
+  chromium.setBehaviour('hangs');
+  const { status, body } = await create<ErrorBody>().finally(() => chromium.setBehaviour('well'));
   assert.equal(status, 504);
   assert.equal(body.code, 'browser_start_timeout');
-  await server.settles();
+  await server.waitUntilSettled();
 });
 
 test('a session of another application is not found and not listed', async () => {
@@ -582,4 +582,4 @@ test('a session of another application is not found and not listed', async () =>
   });
 });
 
-test('leaves nothing behind', () => server.settles());
+test('leaves nothing behind', () => server.waitUntilSettled());

@@ -65,7 +65,7 @@ async function drivenAndGone(stagehand: Stagehand): Promise<void> {
   assert.equal(session.userMetadata?.stagehand, 'true');
   await drive(stagehand);
   await stagehand.close();
-  assert.equal((await server.ended(id)).status, 'COMPLETED');
+  assert.equal((await server.waitUntilEnded(id)).status, 'COMPLETED');
 }
 
 test('works with disableAPI', () => drivenAndGone(client({ disableAPI: true })));
@@ -98,5 +98,5 @@ test('sends nothing to other machines, logs no keys, and leaves nothing behind',
   assert.deepEqual(attemptedDestinations(), []);
   assert.ok(!server.log().some(line => line.includes(MODEL_KEY)));
   assert.deepEqual(await living(), []);
-  await server.settles();
+  await server.waitUntilSettled();
 });

@@ -25,7 +25,7 @@ const proxy = await countingProxy(server.url);
 
 for (const path of ['', '/v1/browsers'])
   test(`launches with the base address ${path || 'of the server'}, controls pages, closes, and leaves nothing behind`, async () => {
-    proxy.taken();
+    proxy.takeRequests();
     // Only the page of the test can be reached. Other requests are refused and recorded as events.
     const ours: object = { networkPolicy: { default: 'deny', allow: ['a.test'] } };
     const options = { apiKey: server.key, baseUrl: `${proxy.url}${path}` };
@@ -58,7 +58,7 @@ for (const path of ['', '/v1/browsers'])
 
     await stagehand.close();
     await browser.close();
-    const ended = await server.ended(id);
+    const ended = await server.waitUntilEnded(id);
     assert.deepEqual([ended.status, ended.endReason], ['COMPLETED', 'released']);
     const { body } = await server.api<SessionEventPage>('GET', `${SESSIONS}/${id}/events`);
     assert.deepEqual(
@@ -66,7 +66,7 @@ for (const path of ['', '/v1/browsers'])
       [],
     );
     const asked = proxy
-      .taken()
+      .takeRequests()
       .map(one => `${one.method} ${one.path.replace(/^.*\/v1\//, '').replace(/[0-9a-f-]{36}/, 'ID')}`);
     assert.deepEqual(asked, ['POST extensions', 'POST sessions', 'POST sessions/ID', 'DELETE extensions/ID']);
   });
@@ -85,7 +85,7 @@ test('the session ends when the program is killed, although the extension is sti
     const id = String(line).replace('running ', '');
     assert.equal((await server.read(id)).status, 'RUNNING');
     program.kill('SIGKILL');
-    const ended = await server.ended(id);
+    const ended = await server.waitUntilEnded(id);
     assert.deepEqual([ended.status, ended.endReason], ['COMPLETED', 'client_disconnected']);
   } finally {
     program.kill('SIGKILL');
@@ -97,5 +97,5 @@ test('sends nothing to other machines, logs no keys, and leaves nothing behind',
   assert.ok(!server.log().some(line => line.includes(MODEL.apiKey)));
   const living = await server.api<Session[]>('GET', `${SESSIONS}?status=PENDING,RUNNING`);
   assert.deepEqual(living.body, []);
-  await server.settles();
+  await server.waitUntilSettled();
 });

@@ -61,7 +61,7 @@ async function agentOnForm(settings: object = {}) {
   assert.ok(page);
   await page.goto(`${pages.url}/form`);
   const viewer = await LiveViewer.open((await debug(id)).debuggerUrl);
-  await eventually('the viewer to see a picture', () => viewer.frames > 0);
+  await eventually('the viewer to see a picture', () => viewer.frameCount > 0);
   return { id, connectUrl, browser, page, viewer };
 }
 
@@ -69,7 +69,7 @@ test('input from the agent is queued while a viewer has control and sent afterwa
   const { id, browser, page, viewer } = await agentOnForm();
   const field = await page.$('#name');
   assert.ok(field);
-  await viewer.take();
+  await viewer.takeControl();
   let filled = false;
   const filling = page.keyboard.type('agent').then(() => {
     filled = true;
@@ -78,9 +78,9 @@ test('input from the agent is queued while a viewer has control and sent afterwa
   await eventually('the press of the person', async () => (await page.evaluate('presses')) === 1);
   assert.equal(filled, false, 'reading passes, typing waits');
   viewer.click(100, 40);
-  viewer.drive({ type: 'text', text: 'person ' });
+  viewer.sendInput({ type: 'text', text: 'person ' });
   await eventually('the text of the person', async () => (await field.inputValue()) === 'person ');
-  await viewer.give();
+  await viewer.giveControl();
   await filling;
   assert.equal(await field.inputValue(), 'person agent');
   await hasEvents(id, ['control.taken', 'control.given_back']);
@@ -91,11 +91,11 @@ test('input from the agent is queued while a viewer has control and sent afterwa
 
 test('with takeover set to refuse, input from the agent is refused immediately', async () => {
   const { id, browser, page, viewer } = await agentOnForm({ takeover: 'refuse' });
-  await viewer.take();
+  await viewer.takeControl();
   await assert.rejects(page.keyboard.type('x'), /a person controls this session/);
   await assert.rejects(page.goto(`${pages.url}/next`), /a person controls this session/);
   assert.equal(await page.title(), 'Form');
-  await viewer.give();
+  await viewer.giveControl();
   await page.keyboard.type('x');
   await viewer.close();
   await browser.close();
@@ -106,7 +106,7 @@ test('input that was queued for too long is refused with that reason, and later 
   const { id, connectUrl, viewer, browser } = await agentOnForm();
   const client = await CdpClient.connect(connectUrl);
   const channel = await client.attachToPage();
-  await viewer.take();
+  await viewer.takeControl();
   const waiting = assert.rejects(
     client.send('Input.insertText', { text: 'x' }, channel),
     /the command was queued for the maximum of 30 seconds/,
@@ -123,11 +123,20 @@ test('input that was queued for too long is refused with that reason, and later 
     );
     const pointers = (): number => viewer.messages.filter(({ type }) => type === 'cursor').length;
     const before = pointers();
-    viewer.drive({ type: 'mouse', action: 'move', x: 1, y: 1, button: 'none', buttons: 0, clicks: 0, modifiers: 0 });
+    viewer.sendInput({
+      type: 'mouse',
+      action: 'move',
+      x: 1,
+      y: 1,
+      button: 'none',
+      buttons: 0,
+      clicks: 0,
+      modifiers: 0,
+    });
     await eventually('the person to be heard', () => pointers() > before);
   }
   await waiting;
-  await viewer.give();
+  await viewer.giveControl();
   await client.send('Input.insertText', { text: 'y' }, channel);
   await client.close();
   await viewer.close();
@@ -141,17 +150,17 @@ test('refuses to give control to a second viewer, and refuses input from a view-
   assert.equal('wsUrl' in urls, false);
   const watcher = await LiveViewer.open(`${urls.debuggerUrl}&readOnly=false`);
   const second = await LiveViewer.open((await debug(id)).debuggerUrl);
-  await viewer.take();
+  await viewer.takeControl();
   for (const other of [watcher, second]) {
     other.say({ type: 'take' });
     await eventually('a refusal', () => other.last('refused')?.what === 'take');
     other.say({ type: 'text', fence: viewer.fence, page: viewer.page, text: 'stolen' });
     await eventually('another refusal', () => other.last('refused')?.what === 'text');
   }
-  await viewer.give();
+  await viewer.giveControl();
   second.say({ type: 'take' });
   await eventually('the second to drive', () => second.last('control')?.who === 'you');
-  viewer.drive({ type: 'text', text: 'late' });
+  viewer.sendInput({ type: 'text', text: 'late' });
   await eventually('a refusal of the old fence', () => viewer.last('refused')?.what === 'text');
   assert.equal(await page.inputValue('#name'), '');
   for (const one of [viewer, watcher, second]) await one.close();
@@ -161,7 +170,7 @@ test('refuses to give control to a second viewer, and refuses input from a view-
 
 test('a viewer that reconnects in time keeps control, and one that does not loses it', async () => {
   const { id, browser, page, viewer } = await agentOnForm();
-  await viewer.take();
+  await viewer.takeControl();
   const { holder, fence } = viewer;
   await viewer.close();
   const back = await LiveViewer.open((await debug(id)).debuggerUrl, holder);
@@ -210,7 +219,7 @@ test('revoking live view addresses disconnects their viewers and refuses new one
   await server.release(id);
   await eventually('the end to be told', () => fresh.last('ended')?.why === 'the session has ended');
   const late = await LiveViewer.open(freshUrl);
-  await eventually('the end to be told to a late viewer', () => late.closed?.code === 1000);
+  await eventually('the end to be told to a late viewer', () => late.closeInfo?.code === 1000);
   assert.equal(late.last('ended')?.why, 'the session has ended');
   await assert.rejects(LiveViewer.open(freshUrl.replace(/token=[^&]*/, 'token=lv_x')), /403/);
   await browser.close();
@@ -223,19 +232,19 @@ test('a live view address for one page cannot show or control another page, or d
   await page.bringToFront();
   const [own = assert.fail('no page'), foreign = assert.fail('no other page')] = (await debug(id)).pages;
   const bound = await LiveViewer.open(own.debuggerUrl);
-  await eventually('a picture', () => bound.frames > 0);
+  await eventually('a picture', () => bound.frameCount > 0);
   assert.deepEqual(
     bound.tabs.map(tab => tab.page),
     [own.id],
   );
   bound.say({ type: 'watch', page: foreign.id });
-  await bound.take();
-  bound.drive({ type: 'navigate', page: foreign.id, url: `${pages.url}/form` });
+  await bound.takeControl();
+  bound.sendInput({ type: 'navigate', page: foreign.id, url: `${pages.url}/form` });
   await eventually('the refusal', () => bound.last('refused')?.why === 'This address is for another page.');
   bound.say({ type: 'newTab', fence: bound.fence });
   await eventually('the new page', () => viewer.tabs.length === 3);
-  await bound.give();
-  assert.deepEqual([bound.page, bound.newest?.head.page], [own.id, own.id], 'it still shows its own page');
+  await bound.giveControl();
+  assert.deepEqual([bound.page, bound.newestFrame?.head.page], [own.id, own.id], 'it still shows its own page');
   assert.equal(other.url(), `${pages.url}/save`);
   const save = (from: typeof page) => from.evaluate(`document.querySelector('a').click()`);
   await save(other);

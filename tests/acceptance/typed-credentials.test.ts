@@ -80,7 +80,7 @@ const SIGN_IN = [
 ];
 
 test('an operation types the user name, password and one-time code into pages of the allowed origins', async () => {
-  const { status, text } = await owner.write('bank', login);
+  const { status, text } = await owner.writeCredential('bank', login);
   assert.equal(status, 201, text);
   await owner.publish(
     'bank.enter',
@@ -125,7 +125,7 @@ test('an agent can type the credentials of its grant with its own steps, includi
 });
 
 test('types into a frame of another origin if the credential allows both origins', async () => {
-  const { status, text } = await owner.write('both', { ...login, origins: [pages.a, pages.b] });
+  const { status, text } = await owner.writeCredential('both', { ...login, origins: [pages.a, pages.b] });
   assert.equal(status, 201, text);
   const frame = '#login >> internal:control=enter-frame >> ';
   const inFrame = (credential: string) => [
@@ -188,7 +188,7 @@ test('refuses a credential that is not in the grant, and starts nothing', async 
 });
 
 test('refuses an operation with a credential that cannot be typed, and refuses calls after the credential is deleted', async () => {
-  const { status, text } = await owner.write('shop-api', {
+  const { status, text } = await owner.writeCredential('shop-api', {
     type: 'api_key',
     value: { key: 'key-of-the-shop' },
     hosts: ['api.shop.example'],
@@ -206,7 +206,7 @@ test('refuses an operation with a credential that cannot be typed, and refuses c
     assert.deepEqual([refused.status, refused.body.code], [400, 'invalid_request'], refused.text);
     assert.match(refused.text, why);
   }
-  await owner.write('seedless', {
+  await owner.writeCredential('seedless', {
     type: 'login',
     value: { username: USERNAME, password: PASSWORD },
     origins: [pages.a],
@@ -240,7 +240,7 @@ test('a running call keeps the credential value that it started with, and the ne
     ({ body }) => body.data.length > 0,
   );
   assert.equal(running.data.length, 1);
-  const { status, text } = await owner.write(
+  const { status, text } = await owner.writeCredential(
     'bank',
     { ...login, value: { ...login.value, password: 'the new one 2' } },
     '*',

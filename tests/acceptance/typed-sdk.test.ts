@@ -80,7 +80,7 @@ test('connects Puppeteer, and a release succeeds if the session has already ende
   const connected = await connect(berth, url => puppeteer.connect({ browserWSEndpoint: url, defaultViewport: null }));
   assert.equal((await connected.browser.pages()).length, 1);
   await connected.browser.close();
-  await server.ended(connected.session.id);
+  await server.waitUntilEnded(connected.session.id);
   await connected.release();
   await connected.release();
 });
@@ -155,4 +155,4 @@ test('can be imported as a package by a program in another folder', async () => 
   assert.match(stdout, /^\d+\n$/);
 });
 
-test('leaves nothing behind', () => server.settles());
+test('leaves nothing behind', () => server.waitUntilSettled());

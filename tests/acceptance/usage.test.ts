@@ -94,7 +94,7 @@ test('an application reports its usage per time step and per agent key, even aft
   const sessions = (await server.api<Session[]>('GET', '/v1/browsers/sessions')).body;
   const crashing = await server.createSession({ keepAlive: true });
   kill(boxOf(server, crashing.id).browser);
-  await server.ended(crashing.id);
+  await server.waitUntilEnded(crashing.id);
   const now = Date.parse(crashing.createdAt);
   const first = sessions.at(-1)?.createdAt ?? crashing.createdAt;
   const period = { from: first, to: new Date(now + 1).toISOString() };

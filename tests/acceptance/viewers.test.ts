@@ -55,11 +55,16 @@ async function openPage(
 /** Paints the page, and waits until the viewer gets the frame. */
 async function paintFor(viewer: LiveViewer, page: Page, colour: readonly number[]): Promise<void> {
   await page.evaluate(`document.documentElement.style.background = 'rgb(${colour})'`);
-  await eventually(`a picture in ${colour}`, () => viewer.newest && isColour(colourOf(viewer.newest.jpeg), colour));
+  await eventually(
+    `a picture in ${colour}`,
+    () => viewer.newestFrame && isColour(colourOf(viewer.newestFrame.jpeg), colour),
+  );
 }
 
 const sees = (viewer: LiveViewer, other: LiveViewer): boolean =>
-  viewer.newest !== undefined && other.newest !== undefined && viewer.newest.jpeg.equals(other.newest.jpeg);
+  viewer.newestFrame !== undefined &&
+  other.newestFrame !== undefined &&
+  viewer.newestFrame.jpeg.equals(other.newestFrame.jpeg);
 
 /** Asserts that the recording shows all colours in order. */
 async function filmShowsColours(id: string): Promise<void> {
@@ -78,7 +83,7 @@ test('ten viewers see the same page', async () => {
   const viewers = await Promise.all(Array.from({ length: 10 }, () => LiveViewer.open(url)));
   const [first] = viewers;
   assert.ok(first);
-  await eventually('a picture for each', () => viewers.every(viewer => viewer.frames > 0));
+  await eventually('a picture for each', () => viewers.every(viewer => viewer.frameCount > 0));
   for (const colour of COLOURS) {
     await paintFor(first, page, colour);
     await eventually('the same for all', () => viewers.every(viewer => sees(viewer, first)));
@@ -102,16 +107,19 @@ test('a hundred viewers can watch a session, and another viewer is refused until
 test('a viewer that stops reading delays neither the other viewers nor the recording, and gets the latest frame afterwards', async () => {
   const { id, browser, page, url } = await openPage('/plain');
   const [fast, slow] = [await LiveViewer.open(url), await LiveViewer.open(url)];
-  await eventually('a picture for both', () => fast.frames > 0 && slow.frames > 0);
+  await eventually('a picture for both', () => fast.frameCount > 0 && slow.frameCount > 0);
   slow.stall();
-  const before = slow.frames;
+  const before = slow.frameCount;
   for (const colour of COLOURS) {
     await paintFor(fast, page, colour);
   }
   slow.resume();
   await eventually('the slow one to see the newest', () => sees(slow, fast));
-  const missed = COLOURS.length - (slow.frames - before);
-  assert.ok(missed >= COLOURS.length - 2, `one that was on its way, and the newest: it got ${slow.frames - before}`);
+  const missed = COLOURS.length - (slow.frameCount - before);
+  assert.ok(
+    missed >= COLOURS.length - 2,
+    `one that was on its way, and the newest: it got ${slow.frameCount - before}`,
+  );
   for (const viewer of [fast, slow]) await viewer.close();
   await browser.close();
   await server.release(id);
@@ -121,16 +129,16 @@ test('a viewer that stops reading delays neither the other viewers nor the recor
 test('a viewer at 200 kbit/s gets the latest frame next, and delays neither the other viewers nor the recording', async () => {
   const { id, browser, page, url } = await openPage('/words');
   const slowLink = await openSlowLink(Number(new URL(server.url).port), SLOW_BITS_A_SECOND);
-  const [fast, slow] = [await LiveViewer.open(url), await LiveViewer.open(slowLink.over(url))];
+  const [fast, slow] = [await LiveViewer.open(url), await LiveViewer.open(slowLink.urlThrough(url))];
   const size = await eventually(
     'a picture of the words for both',
-    () => Math.min(...[fast, slow].map(viewer => viewer.newest?.jpeg.length ?? 0)),
+    () => Math.min(...[fast, slow].map(viewer => viewer.newestFrame?.jpeg.length ?? 0)),
     bytes => bytes > WORDS_BYTES_LEAST,
   );
   for (const colour of COLOURS) await paintFor(fast, page, colour);
-  const [before, beforeBytes] = [slow.frames, slowLink.passed];
+  const [before, beforeBytes] = [slow.frameCount, slowLink.passed];
   await eventually('the slow one to see the newest', () => sees(slow, fast));
-  const more = { frames: slow.frames - before, bytes: slowLink.passed - beforeBytes };
+  const more = { frames: slow.frameCount - before, bytes: slowLink.passed - beforeBytes };
   // At most two frames are sent: the one in flight, and the newest one.
   assert.ok(more.frames <= 2 && more.bytes < 3 * size, `nothing had piled up: ${JSON.stringify({ ...more, size })}`);
   for (const viewer of [fast, slow]) await viewer.close();
@@ -149,7 +157,7 @@ test('watching a session does not change the overrides of the agent', async () =
   assert.deepEqual(await page.evaluate(look), wanted);
   for (let n = 0; n < 2; n++) {
     const viewer = await LiveViewer.open(url);
-    await eventually('a picture', () => viewer.frames > 0);
+    await eventually('a picture', () => viewer.frameCount > 0);
     assert.deepEqual(await page.evaluate(look), wanted, 'meanwhile');
     const left = server.log().filter(line => line.includes('live.left')).length;
     await viewer.close();
@@ -163,12 +171,12 @@ test('watching a session does not change the overrides of the agent', async () =
 test('only a few of many mouse moves are sent to a busy page, and the press that follows is at the right position', async () => {
   const { id, browser, page, url } = await openPage('/busy');
   const viewer = await LiveViewer.open(url);
-  await eventually('a picture', () => viewer.frames > 0);
-  await viewer.take();
+  await eventually('a picture', () => viewer.frameCount > 0);
+  await viewer.takeControl();
   const common = { y: 100, modifiers: 0 };
   for (let n = 0; n < MOVES; n++)
-    viewer.drive({ type: 'mouse', action: 'move', x: n % 1000, button: 'none', buttons: 0, clicks: 0, ...common });
-  viewer.drive({ type: 'mouse', action: 'move', x: 777, button: 'none', buttons: 0, clicks: 0, ...common });
+    viewer.sendInput({ type: 'mouse', action: 'move', x: n % 1000, button: 'none', buttons: 0, clicks: 0, ...common });
+  viewer.sendInput({ type: 'mouse', action: 'move', x: 777, button: 'none', buttons: 0, clicks: 0, ...common });
   viewer.click(777, 100);
   await eventually('the press', async () => JSON.stringify(await page.evaluate('pressed')) === '[777]');
   const moves = await page.evaluate<number>('moves');

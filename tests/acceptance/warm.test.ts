@@ -67,7 +67,7 @@ test('creating sessions with defaults claims warm browsers, which are replaced, 
 
 test('creating a session can claim a browser that is still starting, and gives it its full CPU share', async () => {
   const moody = await faultyChromium();
-  moody.mood('slow');
+  moody.setBehaviour('slow');
   const server = await startServer({ env: { BERTH_WARM: '1', BERTH_SLOTS: '2', BERTH_CHROMIUM: moody.path } });
   // A browser can be claimed once its box exists, because its CPU share is set on the box. If the browser has started
   // by then, it is claimed as a warm one.
@@ -172,7 +172,7 @@ test('failing starts are reported by /readyz until a start succeeds', async () =
   const server = await startServer({ env: { BERTH_WARM: '1', BERTH_CHROMIUM: moody.path } });
   await warm(server, 1);
   assert.ok(installIdOf(server.dataDir));
-  moody.mood('fails');
+  moody.setBehaviour('fails');
   const session = await server.createSession();
   const sick = await eventually(
     'the trouble to show',
@@ -181,7 +181,7 @@ test('failing starts are reported by /readyz until a start succeeds', async () =
     60_000,
   );
   assert.match(sick.text, /in a row did not start/);
-  moody.mood('well');
+  moody.setBehaviour('well');
   await warm(server, 1);
   assert.equal((await server.operator('/readyz')).status, 200);
   await server.release(session.id);

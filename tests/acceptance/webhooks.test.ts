@@ -78,9 +78,9 @@ test('sends the events of a session in order, each signed with the key of the we
   const other = await createWebhook(server, token, { url: receiver.url('/other') });
   const { id } = await server.createSession({ userMetadata: { run: '1' } });
   await server.release(id);
-  await server.ended(id);
+  await server.waitUntilEnded(id);
   const events = await eventsOf(server, id);
-  const received = await receiver.count('/ordered', events.length);
+  const received = await receiver.waitForCount('/ordered', events.length);
   assert.deepEqual(
     received.map(({ message }) => [message.type, message.data.id, message.timestamp]),
     events.map(event => [event.type, event.id, event.time]),
@@ -116,11 +116,11 @@ test('sends only the chosen types, and only events after the webhook was created
   });
   assert.deepEqual(webhook.eventTypes, ['session.ended']);
   await server.release(id);
-  await server.ended(id);
-  const [received] = await receiver.count('/chosen', 1);
+  await server.waitUntilEnded(id);
+  const [received] = await receiver.waitForCount('/chosen', 1);
   assert.deepEqual([received?.message.type, received?.message.data.sessionId], ['session.ended', id]);
   await testWebhook(server, token, webhook.id);
-  const both = await receiver.count('/chosen', 2);
+  const both = await receiver.waitForCount('/chosen', 2);
   assert.deepEqual(
     both.map(({ message }) => message.type),
     ['session.ended', 'webhook.test'],
@@ -132,7 +132,7 @@ test('retries a message at increasing intervals for three days, then gives up an
   const webhook = await createWebhook(server, token, { url: receiver.url('/broken') });
   const sent = await testWebhook(server, token, webhook.id);
   for (const [at, pauseMs] of PAUSES_MS.entries()) {
-    await receiver.count('/broken', at + 1);
+    await receiver.waitForCount('/broken', at + 1);
     // While an attempt is reserved, which lasts until its failure is written, the time of the next attempt does not
     // match the pause.
     const settled = await deliveryWhen(server, token, sent, ({ nextAttemptAt, lastAttemptAt }) => {
@@ -144,7 +144,7 @@ test('retries a message at increasing intervals for three days, then gives up an
     assert.ok((await read(webhook.id)).failingSince);
     await server.advance(pauseMs);
   }
-  await receiver.count('/broken', PAUSES_MS.length + 1);
+  await receiver.waitForCount('/broken', PAUSES_MS.length + 1);
   const dead = await deliveryWhen(server, token, sent, ({ status }) => status === 'dead');
   assert.deepEqual([dead.attempts, dead.nextAttemptAt], [10, undefined]);
   const disabled = await eventually(
@@ -153,7 +153,7 @@ test('retries a message at increasing intervals for three days, then gives up an
     ({ status }) => status === 'disabled',
   );
   assert.equal(disabled.disabledReason, 'failing');
-  const [first, ...later] = receiver.of('/broken');
+  const [first, ...later] = receiver.receivedAt('/broken');
   for (const one of later) {
     assert.equal(one.headers['webhook-id'], first?.headers['webhook-id']);
     assert.equal(one.body, first?.body);
@@ -188,11 +188,11 @@ test('after a key rotation, messages are signed with both keys for a day, and th
   assert.equal(rotated.body.formerPublicKey, webhook.publicKey);
   assert.notEqual(rotated.body.publicKey, webhook.publicKey);
   await testWebhook(server, token, webhook.id);
-  const [both] = await receiver.count('/rotated', 1);
+  const [both] = await receiver.waitForCount('/rotated', 1);
   assert.ok(both && isSigned(both, webhook.publicKey) && isSigned(both, rotated.body.publicKey));
   await server.advance(24 * HOUR_MS);
   await testWebhook(server, token, webhook.id);
-  const [, one] = await receiver.count('/rotated', 2);
+  const [, one] = await receiver.waitForCount('/rotated', 2);
   assert.ok(one && !isSigned(one, webhook.publicKey) && isSigned(one, rotated.body.publicKey));
   await server.api('DELETE', webhooksPath(server, `/${webhook.id}`), { key: token });
 });
@@ -206,9 +206,9 @@ test('messages are sent to a changed address, and events that occur while a webh
   const missed = await server.createSession();
   await change(webhook, { status: 'enabled' });
   const seen = await server.createSession();
-  const [received] = await receiver.count('/after', 1);
+  const [received] = await receiver.waitForCount('/after', 1);
   assert.equal(received?.message.data.sessionId, seen.id);
-  assert.equal(receiver.of('/before').length, 0);
+  assert.equal(receiver.receivedAt('/before').length, 0);
   for (const { id } of [missed, seen]) await server.release(id);
   const stale = await server.api('PATCH', webhooksPath(server, `/${webhook.id}`), {
     ...{ key: token, body: { name: 'x' }, headers: { 'if-match': '"1"' } },
@@ -254,13 +254,13 @@ test('deliveries are deleted after 30 days, and a long backlog of them in one ru
   await deliveryWhen(server, token, sent, ({ status }) => status === 'delivered');
   await rowsOf(server, BACKLOG, [other?.id, server.applicationId, server.now(), BACKLOG_ROWS]);
   await server.advance(30 * 24 * HOUR_MS);
-  await server.hourly(
+  await server.eventuallyHourly(
     'the delivery to be forgotten',
     () => deliveriesOf(server, token, sent.webhookId),
     all => all.every(({ id }) => id !== sent.id),
   );
   const left = 'select from webhook_deliveries where webhook_id = $1 limit 1';
-  await server.hourly(
+  await server.eventuallyHourly(
     'the backlog to be forgotten',
     () => rowsOf(server, left, [other?.id]),
     rows => rows.length === 0,

@@ -30,7 +30,7 @@ let owner: Person;
 let stranger: Person;
 let passkey: Authenticator;
 let made = 0;
-const prepared = () => agent.prepared('orders.cancel', { input: { orderId: `B-${++made}` } });
+const prepared = () => agent.prepareSuccessfully('orders.cancel', { input: { orderId: `B-${++made}` } });
 const hits = (): number => upstream.received(`/orders/B-${made}/`).length;
 
 before(async () => {
@@ -147,7 +147,10 @@ test('only one of several concurrent decisions takes effect, and a hundred concu
 test('if an approval and an expiry coincide, only one takes effect, and nothing is executed after the expiry', async () => {
   for (let round = 0; round < 6; round += 1) {
     await stepUpByPasskey();
-    const action = await agent.prepared('orders.cancel', { input: { orderId: `B-${++made}` }, expiresIn: 60 });
+    const action = await agent.prepareSuccessfully('orders.cancel', {
+      input: { orderId: `B-${++made}` },
+      expiresIn: 60,
+    });
     await server.advance(59_000);
     const [decision, , executed] = await Promise.all([
       decide(server, owner, action),
@@ -184,7 +187,10 @@ test('another key can execute an Action only with a grant that allows its input,
 });
 
 test('an approved Action is executed once after a SIGKILL', async () => {
-  const action = await agent.prepared('orders.cancel', { input: { orderId: `B-${++made}` }, executeOnApproval: true });
+  const action = await agent.prepareSuccessfully('orders.cancel', {
+    input: { orderId: `B-${++made}` },
+    executeOnApproval: true,
+  });
   upstream.respondTo(`/orders/B-${made}/`, (_, response) => sendJson(response, 200, { state: 'cancelled' }));
   await decide(server, owner, action, { proof: await signAction(server, owner, passkey, action) });
   await server.kill();

@@ -159,7 +159,7 @@ async function openPage(client: CdpClient): Promise<{ page: string; pageTarget: 
   const { targetId } = await client.send('Target.createTarget', { url: home });
   const { sessionId } = await client.send('Target.attachToTarget', { targetId, flatten: true });
   const page = String(sessionId);
-  await client.shows('the page to be there', 'document.title', page, title => title === 'Home');
+  await client.waitForValue('the page to be there', 'document.title', page, title => title === 'Home');
   return { page, pageTarget: String(targetId) };
 }
 
@@ -263,7 +263,7 @@ test('shows an empty page instead of a page that a client fakes at another domai
   const body = Buffer.from('<title>made up</title>').toString('base64');
   await intercept({ client, ...opened, to }, () => ['Fetch.fulfillRequest', { responseCode: 200, body }]);
   await client.ask('Page.navigate', { url: to }, opened.page);
-  await client.shows('the page to be empty', 'location.href', opened.page, at => at === 'about:blank');
+  await client.waitForValue('the page to be empty', 'location.href', opened.page, at => at === 'about:blank');
   await waitForSessionEvent(server, session.id, 'navigation.refused', ({ hostname }) => hostname === 'b.test');
   await client.close();
   await server.release(session.id);

@@ -75,7 +75,7 @@ test('a stolen code does not work without the verifier, with another redirect ad
 test('an e-mail code from one sign-in cannot complete another one', async () => {
   const [mine, theirs] = [await lab.begin(), await lab.begin()];
   const sent = await lab.fromPage<EmailCodeSent>('hosted.code', { signIn: mine.signIn, email: 'victim@example.com' });
-  const code = await lab.mailed('victim@example.com');
+  const code = await lab.codeMailedTo('victim@example.com');
   const injected = await lab.fromPage<ErrorBody>('hosted.verify', {
     ...{ signIn: theirs.signIn, ticket: sent.body.ticket, code },
   });
@@ -85,7 +85,7 @@ test('an e-mail code from one sign-in cannot complete another one', async () => 
 test('a six-digit code cannot be guessed, because the sixth attempt is refused even with the right code', async () => {
   const { signIn } = await lab.begin();
   const sent = await lab.fromPage<EmailCodeSent>('hosted.code', { signIn, email: 'guess@example.com' });
-  const code = await lab.mailed('guess@example.com');
+  const code = await lab.codeMailedTo('guess@example.com');
   const wrong = code === '000000' ? '000001' : '000000';
   for (let tries = 0; tries < 5; tries += 1) {
     const refused = await lab.fromPage('hosted.verify', { signIn, ticket: sent.body.ticket, code: wrong });
@@ -102,7 +102,7 @@ test('the response does not reveal whether an address is known, and no e-mail is
   const known = await lab.fromPage<object>('hosted.code', { signIn, email: 'known@example.com' });
   const unknown = await lab.fromPage<object>('hosted.code', { signIn, email: 'unknown@example.com' });
   assert.deepEqual([known.status, Object.keys(known.body)], [unknown.status, Object.keys(unknown.body)]);
-  await assert.rejects(lab.mailed('unknown@example.com'), /no code was mailed/);
+  await assert.rejects(lab.codeMailedTo('unknown@example.com'), /no code was mailed/);
   await lab.configure({});
 });
 
@@ -226,7 +226,10 @@ test('the browser of a session in which a consumer has signed in cannot approve 
   const { key } = await keyWith(server, { scopes: ACTION_SCOPES, grants: [{ operationId: 'orders.cancel' }] });
   const { accessToken, consumer } = await lab.signIn('approver@example.com');
   const endUser = { providerId: 'hosted', subject: consumer.subject };
-  const action = await new ActionAgent(server, key).prepared('orders.cancel', { input: { orderId: 'C-1' }, endUser });
+  const action = await new ActionAgent(server, key).prepareSuccessfully('orders.cancel', {
+    input: { orderId: 'C-1' },
+    endUser,
+  });
   const asked = { jobId: action.jobId, digest: action.digest };
   const page = await PageInSession.open(server, cookieOf(accessToken));
   const command = (name: string, body: object) =>
@@ -245,7 +248,7 @@ test('after fifty wrong passwords from one address, for any accounts, the right 
   await server.advance(TEN_MINUTES_MS);
   const { signIn } = await lab.begin();
   const sent = await lab.fromPage<EmailCodeSent>('hosted.register', { signIn, email, password });
-  const registered = { signIn, ticket: sent.body.ticket, code: await lab.mailed(email) };
+  const registered = { signIn, ticket: sent.body.ticket, code: await lab.codeMailedTo(email) };
   assert.equal((await lab.fromPage('hosted.verify', registered)).status, 200);
   const attempt = async (given: object, { signIn }: { readonly signIn: string }) => {
     const { status, body } = await lab.fromPage<ErrorBody>('hosted.password', { signIn, password, ...given });

@@ -54,7 +54,7 @@ before(async () => {
   await server.api('DELETE', `/v1/account/tokens/${revoked.id}`, { key: owner });
   const collected = await devices.start();
   await devices.approve(collected);
-  const { access_token: developer } = await devices.collected(collected);
+  const { access_token: developer } = await devices.collectToken(collected);
   const { device_code: code } = await devices.start();
   sent.set('none', {});
   sent.set('agent key', bearer(server.key));

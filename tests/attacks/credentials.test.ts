@@ -189,7 +189,7 @@ async function openAll(key: string, session: CreatedSession): Promise<Opened> {
 async function assertClosed({ session, debuggerUrl, ...open }: Opened): Promise<void> {
   for (const client of [open.withHeader, open.withAddress, open.guest])
     assert.equal((await client.closed()).code, KEY_ENDED);
-  await eventually('the viewer to be closed', () => open.viewer.closed);
+  await eventually('the viewer to be closed', () => open.viewer.closeInfo);
   for (const stream of [open.events, open.logs]) await stream.ended();
   const refused = await refusedUpgrade(session.connectUrl);
   assert.equal(refused.status, 401);
@@ -244,7 +244,7 @@ for (const [how, end] of Object.entries(endings))
     await end(key);
     await assertClosed(open);
     for (const client of [withHeader, withAddress]) await client.send('Browser.getVersion');
-    assert.equal(viewer.closed, undefined);
+    assert.equal(viewer.closeInfo, undefined);
     assert.equal((await server.read(session.id)).status, 'RUNNING');
     await (await CdpClient.connect(own.body.connectUrl)).close();
     await server.release(session.id);
@@ -257,7 +257,7 @@ test('ends a session when the key of its last client is revoked', async () => {
   await asOwner('DELETE', `${KEYS}/${key.id}`);
   await client.closed();
   await server.advance(3000);
-  const ended = await server.ended(session.id);
+  const ended = await server.waitUntilEnded(session.id);
   assert.deepEqual([ended.status, ended.endReason], ['COMPLETED', 'client_disconnected']);
 });
 
@@ -302,4 +302,4 @@ test('behind a trusted proxy, cidrAllow applies to the caller, for HTTP and CDP'
   await server.release(session.id);
 });
 
-test('leaves nothing behind', () => server.settles());
+test('leaves nothing behind', () => server.waitUntilSettled());

@@ -59,7 +59,7 @@ test('only one of fifty concurrent requests gets the token, and the others are r
 test('sending a device code again revokes the token that was issued for it', async () => {
   const started = await devices.start();
   await devices.approve(started);
-  const { access_token: issued } = await devices.collected(started);
+  const { access_token: issued } = await devices.collectToken(started);
   assert.equal(await statusWith(issued), 200);
   await server.advance(INTERVAL_MS);
   assert.equal(codeOf(await devices.collect(started)), '400 invalid_grant');
@@ -70,7 +70,7 @@ test('sending a device code again revokes the token that was issued for it', asy
 test('a program whose device code was stolen gets an error, and the token of the thief is revoked', async () => {
   const started = await devices.start();
   await devices.approve(started);
-  const stolen = await devices.collected(started);
+  const stolen = await devices.collectToken(started);
   assert.equal(codeOf(await devices.collect(started)), '400 slow_down');
   await server.advance(2 * INTERVAL_MS);
   assert.equal(codeOf(await devices.collect(started)), '400 invalid_grant');
@@ -89,7 +89,7 @@ test('refuses a stolen device code without the verifier or with another client, 
     { code_verifier: verifier, client_id: 'other' },
   ])
     assert.equal(codeOf(await devices.collect(started, fields)), '400 invalid_grant', JSON.stringify(fields));
-  const { access_token: issued } = await devices.collected(started, { code_verifier: verifier });
+  const { access_token: issued } = await devices.collectToken(started, { code_verifier: verifier });
   await server.advance(INTERVAL_MS);
   assert.equal(codeOf(await devices.collect(started)), '400 invalid_grant');
   assert.equal(await statusWith(issued), 200, 'a replay without the verifier must not end the token');
@@ -105,7 +105,7 @@ test('developer tokens and device codes are refused by operations for other cred
   ] as const)
     assert.equal(codeOf(await server.api(method, path, { key: started.device_code })), '401 invalid_credentials', path);
   await devices.approve(started);
-  const { access_token: key } = await devices.collected(started);
+  const { access_token: key } = await devices.collectToken(started);
   const other = await devices.start();
   for (const [method, path] of [
     ['GET', '/v1/browsers/sessions'],
@@ -168,7 +168,7 @@ test('an approval cannot grant more than was requested', async () => {
       scopes.join(' '),
     );
   await devices.approve(started);
-  const { access_token: key, scope } = await devices.collected(started);
+  const { access_token: key, scope } = await devices.collectToken(started);
   assert.equal(scope, 'applications:read');
   const made = await server.api('POST', `/v1/applications/${server.applicationId}/agent-keys`, {
     key,
@@ -271,7 +271,7 @@ test('does not count correct codes towards the limit', async () => {
 
 test('limits how many authorizations an address can start', async () => {
   const ip = '198.51.100.77';
-  const begin = () => devices.openly<StartedDevice & OAuthError>(START, { client_id: CLIENT }, from(ip));
+  const begin = () => devices.sendWithoutCredential<StartedDevice & OAuthError>(START, { client_id: CLIENT }, from(ip));
   const responses = await Promise.all(Array.from({ length: ATTEMPTS }, begin));
   assert.equal(responses.filter(({ status }) => status === 201).length, 30);
   const refused = responses.find(({ status }) => status === 429);
@@ -283,7 +283,7 @@ test('limits how many authorizations an address can start', async () => {
 test('no code and no token is stored or logged in clear text', async () => {
   const started = await devices.start();
   await devices.approve(started);
-  const { access_token: issued } = await devices.collected(started);
+  const { access_token: issued } = await devices.collectToken(started);
   const code = started.user_code.replace('-', '');
   const dump = await databaseText(server, ['device_authorizations', 'tokens', 'audit_entries', 'idempotency']);
   for (const secret of [started.device_code, issued, code, started.user_code]) {
@@ -311,6 +311,6 @@ test('removes text direction marks and line breaks from the device name that a p
   const started = await devices.start({ device_name: 'lap\u202etop\u200b\n' });
   const { body } = await devices.read(await devices.freshOwner(), started.user_code);
   assert.equal(body.deviceName, 'laptop');
-  const blank = await devices.openly(START, { client_id: CLIENT, device_name: '\u202e\u200b ' });
+  const blank = await devices.sendWithoutCredential(START, { client_id: CLIENT, device_name: '\u202e\u200b ' });
   assert.equal(codeOf(blank), '400 invalid_request');
 });

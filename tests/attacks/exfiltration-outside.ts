@@ -83,7 +83,7 @@ async function attempt(client: CdpClient, name: string): Promise<void> {
   const { sessionId } = await client.send('Target.attachToTarget', { targetId, flatten: true });
   const page = String(sessionId);
   await client.send('Page.navigate', { url: home }, page);
-  await client.shows('the page to be there', 'document.title', page, title => title === 'Home');
+  await client.waitForValue('the page to be there', 'document.title', page, title => title === 'Home');
   await STAYING[name]?.({
     send: (method, params) => client.send(method, params, page),
     sendBrowser: (method, params) => client.send(method, params),

@@ -95,7 +95,7 @@ async function attempt(client: CdpClient, name: string, route: Route): Promise<v
   const { targetId } = await client.send('Target.createTarget', { url: pages.url });
   const { sessionId } = await client.send('Target.attachToTarget', { targetId, flatten: true });
   const page = String(sessionId);
-  await client.shows('the page to be there', 'document.title', page, title => title === 'Home');
+  await client.waitForValue('the page to be there', 'document.title', page, title => title === 'Home');
   const way: Way = {
     send: (method, params) => client.send(method, params, page),
     sendBrowser: (method, params) => client.send(method, params),

@@ -36,7 +36,7 @@ const neighbour = await server.createSession({ extensionIds: [other.id], keepAli
 const client = await CdpClient.connect(session.connectUrl);
 const page = await client.attachToPage();
 await client.send('Page.navigate', { url: pages.a }, page);
-await client.shows(
+await client.waitForValue(
   'the page to be there',
   "document.readyState === 'complete' && document.title",
   page,
@@ -201,5 +201,5 @@ test('leaves nothing behind', async () => {
   await client.close();
   await server.release(session.id);
   await server.release(neighbour.id);
-  await server.settles();
+  await server.waitUntilSettled();
 });

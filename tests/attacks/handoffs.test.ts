@@ -107,7 +107,7 @@ function magenta(picture: Buffer, format: 'mjpeg' | 'png' | 'mp4'): number {
 /** The number of magenta pixels per frame, cached because the same frame is checked many times. */
 const counted = new WeakMap<Buffer, number>();
 
-function sees({ newest }: LiveViewer): boolean {
+function sees({ newestFrame: newest }: LiveViewer): boolean {
   if (newest === undefined) return false;
   const pixels = counted.get(newest.jpeg) ?? magenta(newest.jpeg, 'mjpeg');
   counted.set(newest.jpeg, pixels);
@@ -158,16 +158,16 @@ async function devtoolsOf(id: string): Promise<CdpClient> {
 }
 
 async function typeSecret(viewer: LiveViewer): Promise<void> {
-  await eventually('control of the person', () => viewer.last('control')?.who === 'you' && viewer.frames > 0);
+  await eventually('control of the person', () => viewer.last('control')?.who === 'you' && viewer.frameCount > 0);
   viewer.click(100, 40);
-  viewer.drive({ type: 'text', text: SECRET });
+  viewer.sendInput({ type: 'text', text: SECRET });
   await eventually('the person to see what they typed', () => sees(viewer));
 }
 
 const press = (viewer: LiveViewer, key: string): void => {
   const common = { key, code: key, keyCode: 13, text: '\r', location: 0, repeats: false, modifiers: 0, mac: false };
-  viewer.drive({ type: 'key', action: 'down', ...common });
-  viewer.drive({ type: 'key', action: 'up', ...common });
+  viewer.sendInput({ type: 'key', action: 'down', ...common });
+  viewer.sendInput({ type: 'key', action: 'up', ...common });
 };
 
 /** Whether a promise is still pending when an unrelated command has been answered. */
@@ -250,7 +250,7 @@ test('text typed in a masked hand-off does not appear in any response, event, pi
   });
   assert.equal(picture.status, 200);
   assert.equal(magenta(Buffer.from(await picture.arrayBuffer()), 'mjpeg'), 0, 'the picture for lists is black');
-  assert.ok(other.frames > 0 && !sees(other), 'another viewer sees black');
+  assert.ok(other.frameCount > 0 && !sees(other), 'another viewer sees black');
   keep('what another viewer is told', withoutAddresses(JSON.stringify(other.messages)));
   const debug = await server.api('GET', `/v1/browsers/sessions/${id}/debug`, { key });
   keep('the addresses of the live view', withoutAddresses(debug.text));
@@ -259,7 +259,7 @@ test('text typed in a masked hand-off does not appear in any response, event, pi
   await keepTables('meanwhile');
   press(viewer, 'Enter');
   await eventually('the form to be sent', () => pages.hits('/done') === 1);
-  await eventually('the next page to be shown', () => viewer.newest !== undefined && !sees(viewer));
+  await eventually('the next page to be shown', () => viewer.newestFrame !== undefined && !sees(viewer));
   await withLease(server, claimed, 'complete', { outcome: 'completed' });
   await Promise.allSettled(reads.map(async read => keep('a read that waited', JSON.stringify(await read) ?? '')));
   await page.waitForSelector('#done');
@@ -276,12 +276,12 @@ test('text typed in a masked hand-off does not appear in any response, event, pi
 
   const again = await invoke(server, key, 'browser.content', { sessionId: id });
   assert.equal(again.body.status, 'succeeded', `afterwards operations work again: ${again.text}`);
-  await other.take();
+  await other.takeControl();
   other.click(300, 300);
   assert.equal(sees(other), false, 'who takes control later does not see the picture of before');
   await eventually(
     'the page to be shown to others again',
-    () => other.newest !== undefined && brightness(other.newest.jpeg) > 200,
+    () => other.newestFrame !== undefined && brightness(other.newestFrame.jpeg) > 200,
   );
   for (const one of [second, devtools, viewer, other, browser]) await one.close();
   await server.release(id);
@@ -380,9 +380,9 @@ test('the log cuts the query of a navigation that the rules refused in a masked 
   await page.evaluate(`code.oninput = () => { location = '${pages.b}/done?answer=' + encodeURIComponent(code.value) }`);
   const claimed = await claimHandoff(server, person, (await requestHandoff(server, key, created.id)).id);
   const viewer = await LiveViewer.open(claimed.liveViewUrl);
-  await eventually('control of the person', () => viewer.last('control')?.who === 'you' && viewer.frames > 0);
+  await eventually('control of the person', () => viewer.last('control')?.who === 'you' && viewer.frameCount > 0);
   viewer.click(100, 40);
-  viewer.drive({ type: 'text', text: SECRET });
+  viewer.sendInput({ type: 'text', text: SECRET });
   const path = `/v1/browsers/sessions/${created.id}/logs`;
   const readLog = async () => (await server.api('GET', path, { key })).text;
   const log = await eventually('the refusal', readLog, text => text.includes('Page.navigationBlocked'));
@@ -437,7 +437,7 @@ test('in a session without recording, other viewers cannot see the typed text, a
   const viewer = await LiveViewer.open(claimed.liveViewUrl);
   const other = await LiveViewer.open(await debugUrl(id, '?readOnly=true'));
   await typeSecret(viewer);
-  await eventually('pictures of the other', () => other.frames > 0);
+  await eventually('pictures of the other', () => other.frameCount > 0);
   assert.equal(sees(other), false);
   // The service connects only now, during the hand-off.
   const calls = [
@@ -463,18 +463,18 @@ test('while a person has control, input of the agent has no effect, through any 
   const { id, connectUrl, browser, page } = await onOtpPage();
   const hits = pages.hits('/done');
   const earlier = await LiveViewer.open(await debugUrl(id));
-  await earlier.take();
+  await earlier.takeControl();
   const staleFence = earlier.fence;
-  await earlier.give();
+  await earlier.giveControl();
   const second = await CdpClient.connect(connectUrl);
   const channel = await second.attachToPage();
   // Nothing is hidden, so that the agent can read the effect.
   const { id: handoff } = await requestHandoff(server, key, id, { record: 'keep' });
   const claimed = await claimHandoff(server, person, handoff);
   const viewer = await LiveViewer.open(claimed.liveViewUrl);
-  await eventually('control of the person', () => viewer.last('control')?.who === 'you' && viewer.frames > 0);
+  await eventually('control of the person', () => viewer.last('control')?.who === 'you' && viewer.frameCount > 0);
   viewer.click(100, 40);
-  viewer.drive({ type: 'text', text: 'person' });
+  viewer.sendInput({ type: 'text', text: 'person' });
   const value = () => second.evaluate('code.value', channel);
   await eventually('what the person typed', async () => (await value()) === 'person');
   const later = await LiveViewer.open(await debugUrl(id));
@@ -482,10 +482,10 @@ test('while a person has control, input of the agent has no effect, through any 
   for (const other of [earlier, later]) {
     other.say({ type: 'take' });
     await eventually('the refusal of control', () => other.last('refused') !== undefined);
-    other.drive({ type: 'text', text: 'viewer' });
-    other.drive({ type: 'text', text: 'viewer', fence: claimed.fence });
-    other.drive({ type: 'text', text: 'viewer', fence: staleFence });
-    other.drive({ type: 'navigate', url: `${pages.url}/done` });
+    other.sendInput({ type: 'text', text: 'viewer' });
+    other.sendInput({ type: 'text', text: 'viewer', fence: claimed.fence });
+    other.sendInput({ type: 'text', text: 'viewer', fence: staleFence });
+    other.sendInput({ type: 'navigate', url: `${pages.url}/done` });
   }
   const inputs = [
     page.keyboard.type('first'),
@@ -495,7 +495,7 @@ test('while a person has control, input of the agent has no effect, through any 
     byTool(id, 'browser_navigate', { url: `${pages.url}/done` }),
     bySteps(id, [{ do: 'fill', selector: '#code', value: 'steps' }]),
   ];
-  viewer.drive({ type: 'text', text: ' alone' });
+  viewer.sendInput({ type: 'text', text: ' alone' });
   const typed = () => eventually('what the person typed', async () => (await value()) === 'person alone');
   for (const [number, input] of inputs.entries()) assert.ok(await isHeld(input, typed), `input ${number}`);
   assert.equal(pages.hits('/done'), hits, 'nobody but the person opens a page');
@@ -538,12 +538,12 @@ test('a dialog that is open at the end of a masked hand-off is reported to the a
   const first = await claims();
   first.viewer.click(100, 300);
   await eventually('the list', () => first.viewer.last('page')?.select?.options[0]?.label === SECRET);
-  first.viewer.drive({ type: 'choose', options: [] });
+  first.viewer.sendInput({ type: 'choose', options: [] });
   await eventually('the list to be closed', () => first.viewer.last('page')?.select === null);
   first.viewer.click(100, 100);
   await asksPerson(first.viewer);
   assertUntold();
-  first.viewer.drive({ type: 'dialog', accept: true, text: SECRET });
+  first.viewer.sendInput({ type: 'dialog', accept: true, text: SECRET });
   await eventually('the dialog to be closed', () => first.viewer.last('page')?.dialog === null);
   await withLease(server, first.claimed, 'complete', { outcome: 'completed' });
   await client.event('Berth.handoffComplete');
@@ -579,7 +579,7 @@ test('a dialog that is open at the end of a masked hand-off is reported to the a
   void page.evaluate("void setTimeout(() => document.querySelector('button').click())");
   await eventually('the dialog', () => dialogs().length > before);
   const third = await claims();
-  third.viewer.drive({ type: 'dialog', accept: true, text: SECRET });
+  third.viewer.sendInput({ type: 'dialog', accept: true, text: SECRET });
   await eventually('the end of the dialog', () => dialogs().length > before + 1);
   const closed = dialogs().at(-1);
   assert.deepEqual([closed?.method, closed?.params?.userInput], ['Page.javascriptDialogClosed', '']);
@@ -591,10 +591,10 @@ test('a dialog that is open at the end of a masked hand-off is reported to the a
   fourth.viewer.click(100, 100);
   await asksPerson(fourth.viewer);
   await withLease(server, fourth.claimed, 'complete', { outcome: 'completed' });
-  await other.take();
+  await other.takeControl();
   await eventually('the dialog', () => other.last('page')?.dialog);
   assert.deepEqual(other.last('page')?.dialog, { kind: 'prompt', message: '', answer: '' });
-  other.drive({ type: 'dialog', accept: false, text: '' });
+  other.sendInput({ type: 'dialog', accept: false, text: '' });
   await eventually('the dialog to be closed', () => other.last('page')?.dialog === null);
   assertUntold();
   for (const viewer of [fourth.viewer, looker, other]) await viewer.close();
@@ -611,15 +611,15 @@ test('the person cannot leave the allowed origins by entering an address or foll
   const { id: handoff } = await requestHandoff(server, key, id, { allowedOrigins: [pages.url], record: 'keep' });
   const claimed = await claimHandoff(server, person, handoff);
   const viewer = await LiveViewer.open(claimed.liveViewUrl);
-  await eventually('control of the person', () => viewer.last('control')?.who === 'you' && viewer.frames > 0);
-  viewer.drive({ type: 'navigate', url: `${pages.b}/next` });
+  await eventually('control of the person', () => viewer.last('control')?.who === 'you' && viewer.frameCount > 0);
+  viewer.sendInput({ type: 'navigate', url: `${pages.b}/next` });
   await eventually('the refusal', () => viewer.last('refused')?.why.includes('Only these sites'));
   viewer.click(100, 100);
   await eventually('the navigation to have failed', () =>
     viewer.tabs.some(({ url }) => url.includes('b.test') || url.startsWith('chrome-error')),
   );
   assert.equal(pages.hits('/next'), 0);
-  viewer.drive({ type: 'navigate', url: `${pages.url}/done` });
+  viewer.sendInput({ type: 'navigate', url: `${pages.url}/done` });
   await eventually('an allowed page', () => viewer.tabs.some(({ url }) => url.endsWith('/done')));
   await withLease(server, claimed, 'complete', { outcome: 'completed' });
   await page.goto(`${pages.b}/next`);
@@ -655,18 +655,18 @@ test('an agent that intercepts requests cannot redirect the person to another or
   const { id: handoff } = await requestHandoff(server, key, id, { allowedOrigins: [pages.url], record: 'keep' });
   const claimed = await claimHandoff(server, person, handoff);
   const viewer = await LiveViewer.open(claimed.liveViewUrl);
-  await eventually('control of the person', () => viewer.last('control')?.who === 'you' && viewer.frames > 0);
+  await eventually('control of the person', () => viewer.last('control')?.who === 'you' && viewer.frameCount > 0);
   const failsAt = async (path: string): Promise<void> => {
     const failed = agent.next('the navigation to fail', ({ method, params }) => {
       const { type, errorText } = Object(params);
       return method === 'Network.loadingFailed' && type === 'Document' && errorText === 'net::ERR_BLOCKED_BY_CLIENT';
     });
-    viewer.drive({ type: 'navigate', url: pages.url + path });
+    viewer.sendInput({ type: 'navigate', url: pages.url + path });
     await failed;
   };
   const isShownAt = async (path: string): Promise<void> => {
     const before = pages.hits(path);
-    viewer.drive({ type: 'navigate', url: pages.url + path });
+    viewer.sendInput({ type: 'navigate', url: pages.url + path });
     await eventually('a page', () => pages.hits(path) > before || pages.hits('/tall') > 0);
     assert.equal(pages.hits('/tall'), 0, 'the page that the person asked for, and no other');
   };
@@ -818,7 +818,7 @@ test('a consumer who is deleted or whose session is ended loses control', async 
   };
   const stolen = await claim(laptop);
   const viewer = await LiveViewer.open(stolen.liveViewUrl);
-  await eventually('control of the person', () => viewer.last('control')?.who === 'you' && viewer.frames > 0);
+  await eventually('control of the person', () => viewer.last('control')?.who === 'you' && viewer.frameCount > 0);
   const devices = await lab.send<ConsumerDevices>('session.list', {}, phone.accessToken);
   const ended = devices.body.data.find(({ isThis }) => !isThis) ?? assert.fail(devices.text);
   assert.equal((await lab.send('session.endOne', { id: ended.id }, phone.accessToken)).status, 200);
@@ -828,9 +828,9 @@ test('a consumer who is deleted or whose session is ended loses control', async 
   assert.deepEqual([renewed.status, renewed.body.code], [409, 'stale_fence']);
   await eventually(
     'the viewer to have no control',
-    () => viewer.last('control')?.who !== 'you' || viewer.closed !== undefined,
+    () => viewer.last('control')?.who !== 'you' || viewer.closeInfo !== undefined,
   );
-  if (!viewer.closed) viewer.drive({ type: 'text', text: SECRET });
+  if (!viewer.closeInfo) viewer.sendInput({ type: 'text', text: SECRET });
   assert.equal((await lab.send('handoffs.claim', { id: handoff.id }, laptop.accessToken)).status, 401);
   await assert.rejects(LiveViewer.open(stolen.liveViewUrl));
 

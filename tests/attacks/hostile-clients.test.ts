@@ -64,8 +64,8 @@ test('refuses a command with the id of an unanswered command, which would change
   const evaluate = { id: 900, method: 'Runtime.evaluate', sessionId: page };
   const pending = { expression: 'new Promise(done => { globalThis.finish = done })', awaitPromise: true };
   const refused = client.next('the refusal', ({ id, error }) => id === 900 && error !== undefined);
-  client.say(JSON.stringify({ ...evaluate, params: pending }));
-  client.say(JSON.stringify({ ...evaluate, params: { expression: '1' } }));
+  client.sendRaw(JSON.stringify({ ...evaluate, params: pending }));
+  client.sendRaw(JSON.stringify({ ...evaluate, params: { expression: '1' } }));
   assert.match((await refused).error?.message ?? '', /has not been answered yet/);
   const first = client.next('the first response', ({ id, result }) => id === 900 && result !== undefined);
   await client.evaluate("finish('first')", page);

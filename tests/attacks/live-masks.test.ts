@@ -32,8 +32,8 @@ function magenta(jpeg: Buffer | undefined): number {
   return pixels;
 }
 
-const sees = (viewer: LiveViewer): boolean => magenta(viewer.newest?.jpeg) > SEEN_PIXELS;
-const isMasked = (viewer: LiveViewer): boolean => viewer.frames > 0 && magenta(viewer.newest?.jpeg) === 0;
+const sees = (viewer: LiveViewer): boolean => magenta(viewer.newestFrame?.jpeg) > SEEN_PIXELS;
+const isMasked = (viewer: LiveViewer): boolean => viewer.frameCount > 0 && magenta(viewer.newestFrame?.jpeg) === 0;
 
 async function openSecret(query = '') {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
@@ -58,17 +58,17 @@ test('only the viewer in control sees the unmasked field, until control is given
   const all = [person, other, looker];
   for (const viewer of all) await eventually('a masked picture', () => isMasked(viewer));
 
-  await person.take();
+  await person.takeControl();
   await eventually('the person in control to see the field', () => sees(person));
   looker.say({ type: 'take' });
   for (const [step, viewer] of [other, looker].entries()) {
-    const before = viewer.frames;
+    const before = viewer.frameCount;
     await change(page, step);
-    await eventually('another picture', () => viewer.frames > before);
+    await eventually('another picture', () => viewer.frameCount > before);
     assert.ok(isMasked(viewer));
   }
 
-  await person.give();
+  await person.giveControl();
   await eventually('a masked picture after giving back, although nothing has changed', () => isMasked(person));
   for (const viewer of all) await viewer.close();
   const picture = await fetch(`${server.url}/v1/browsers/sessions/${id}/picture`, {
@@ -92,9 +92,9 @@ test('a tab that was never in the foreground is shown with masks as well', async
     viewer.tabs.find(one => viewer.page !== '' && one.page !== viewer.page),
   );
   assert.ok(tab);
-  const before = viewer.frames;
+  const before = viewer.frameCount;
   viewer.say({ type: 'watch', page: tab.page });
-  await eventually('its picture', () => viewer.newest?.head.page === tab.page && viewer.frames > before);
+  await eventually('its picture', () => viewer.newestFrame?.head.page === tab.page && viewer.frameCount > before);
   assert.ok(isMasked(viewer));
   await viewer.close();
   await browser.close();
@@ -114,13 +114,13 @@ test('a page above the recording limit is entirely black for viewers without con
     const viewer = await LiveViewer.open(body.debuggerUrl);
     const tab = await eventually('the tab', () => viewer.tabs.find(({ title }) => title === 'Secret'));
     viewer.say({ type: 'watch', page: tab?.page });
-    await eventually('a picture', () => viewer.newest?.head.page === tab?.page);
+    await eventually('a picture', () => viewer.newestFrame?.head.page === tab?.page);
     return viewer;
   };
   const looker = await watch('?readOnly=true');
   assert.match(looker.last('refused')?.why ?? '', /is not known/);
   const person = await watch('');
-  await person.take();
+  await person.takeControl();
   await eventually('the person in control to see the page', () => sees(person));
   assert.ok(isMasked(looker));
   for (const viewer of [looker, person]) await viewer.close();

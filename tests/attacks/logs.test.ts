@@ -199,7 +199,7 @@ test('stores no secret in the log, the HAR file, the events or any other file', 
   );
   await browser.close();
   await server.release(session.id).catch(() => {}); // The session may have ended with its last client.
-  await server.ended(session.id);
+  await server.waitUntilEnded(session.id);
 
   const log = await server.api('GET', logPath(session.id));
   for (const word of [

@@ -136,8 +136,8 @@ test('handles messages with millions of values without delaying other sessions, 
   const heard: unknown[] = [];
   sender.onMessage(({ id, error, result }) => heard.push([id, error?.code ?? typeof result]));
   const { longestCpuMs } = await besideNeighbour(async () => {
-    for (const message of [long, broken, watched]) sender.say(message);
-    sender.say('{"id":900004,"method":"Browser.getVersion"}');
+    for (const message of [long, broken, watched]) sender.sendRaw(message);
+    sender.sendRaw('{"id":900004,"method":"Browser.getVersion"}');
     await sender.next('the last answer', ({ id }) => id === 900_004);
   });
   assert.deepEqual(

@@ -251,4 +251,4 @@ test('refuses messages that are not JSON-RPC, batches and unknown methods, and c
   assert.equal((await server.api('GET', '/healthz', { key: null })).status, 200);
 });
 
-test('leaves nothing behind', () => server.settles());
+test('leaves nothing behind', () => server.waitUntilSettled());

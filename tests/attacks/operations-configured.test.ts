@@ -114,7 +114,7 @@ test('inputs that are too expensive to compare are refused, without delaying ano
 });
 
 test('a credential cannot be sent to another host by an operation, a template or a change of hosts', async () => {
-  const wrote = await owner.write('shop-api', { type: 'api_key', value: { key: SECRET }, hosts });
+  const wrote = await owner.writeCredential('shop-api', { type: 'api_key', value: { key: SECRET }, hosts });
   assert.equal(wrote.status, 201, wrote.text);
   const other = await openUpstream();
   for (const url of [
@@ -127,7 +127,7 @@ test('a credential cannot be sent to another host by an operation, a template or
     assert.equal(refused.status, 400, `${url}: ${refused.text}`);
   }
   await owner.publish('shop.call', cancelOrder(upstream, { binding: { auth } }));
-  const moved = await owner.write(
+  const moved = await owner.writeCredential(
     'shop-api',
     { type: 'api_key', value: { key: SECRET }, hosts: ['shop.example'] },
     '*',
@@ -137,9 +137,12 @@ test('a credential cannot be sent to another host by an operation, a template or
   const refused = await call('shop.call', 'A-1');
   assert.deepEqual([refused.status, refused.body.code], [424, 'credential_missing'], refused.text);
   assert.equal(upstream.received().length, before);
-  const withoutValue = await owner.write('shop-api', { type: 'api_key', hosts }, '*');
+  const withoutValue = await owner.writeCredential('shop-api', { type: 'api_key', hosts }, '*');
   assert.deepEqual([withoutValue.status, withoutValue.body.code], [400, 'invalid_request']);
-  assert.equal((await owner.write('shop-api', { type: 'api_key', value: { key: SECRET }, hosts }, '*')).status, 200);
+  assert.equal(
+    (await owner.writeCredential('shop-api', { type: 'api_key', value: { key: SECRET }, hosts }, '*')).status,
+    200,
+  );
   assert.equal(other.received().length, 0);
 });
 
@@ -202,7 +205,7 @@ test('a secret that the service echoes is masked in the response', async () => {
   );
   const asText = await call('shop.call', 'echo');
   assert.match(asText.text, /Wrong: \*\*\*/);
-  await owner.write('shop-login', { type: 'basic', value: { username: 'me', password: PASSWORD }, hosts });
+  await owner.writeCredential('shop-login', { type: 'basic', value: { username: 'me', password: PASSWORD }, hosts });
   await owner.publish(
     'shop.read',
     cancelOrder(upstream, { effect: 'read', binding: { auth: { credentialId: 'shop-login', as: 'basic' } } }),
@@ -237,7 +240,7 @@ test('a slow or endless response ends at the time limit, and a compressed one is
 });
 
 test('a sealed value that was copied to another credential or version cannot be opened', async () => {
-  await owner.write('bait', { type: 'api_key', value: { key: 'a-key-of-the-thief' }, hosts });
+  await owner.writeCredential('bait', { type: 'api_key', value: { key: 'a-key-of-the-thief' }, hosts });
   await owner.publish(
     'shop.read',
     cancelOrder(upstream, { effect: 'read', binding: { auth: { credentialId: 'bait', as: 'bearer' } } }),
@@ -253,7 +256,7 @@ test('a sealed value that was copied to another credential or version cannot be 
   };
   await isRefused('moved');
   for (const key of ['a second key', 'a third key']) {
-    const { status, text } = await owner.write('bait', { type: 'api_key', value: { key }, hosts }, '*');
+    const { status, text } = await owner.writeCredential('bait', { type: 'api_key', value: { key }, hosts }, '*');
     assert.equal(status, 200, text);
   }
   const rewind = `update stored_credential_versions bait set sealed = earlier.sealed from stored_credential_versions earlier

@@ -104,8 +104,8 @@ const SUBJECTS: Readonly<Record<string, (id: OperationId) => Promise<Subject>>> 
   },
   '/v1/applications/{appId}/credentials/{': async () => {
     const name = `shop-${++made}`;
-    assert.equal((await owner.write(name, CREDENTIAL)).status, 201);
-    const rotated = await owner.write(name, { ...CREDENTIAL, value: { key: 'rotated value' } }, '*');
+    assert.equal((await owner.writeCredential(name, CREDENTIAL)).status, 201);
+    const rotated = await owner.writeCredential(name, { ...CREDENTIAL, value: { key: 'rotated value' } }, '*');
     assert.equal(rotated.status, 200, rotated.text);
     return { id: name };
   },

@@ -44,7 +44,7 @@ describe('clients that do not read their responses', () => {
         const client = await CdpClient.connect(connectUrl);
         const session = await client.attachToPage();
         client.stall();
-        client.say(
+        client.sendRaw(
           JSON.stringify({
             id: 999,
             method: 'Runtime.evaluate',
@@ -183,7 +183,7 @@ describe('uploads through a live view', () => {
   async function driven(session: CreatedSession): Promise<{ viewer: LiveViewer; path: string }> {
     const { body } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${session.id}/debug`);
     const viewer = await LiveViewer.open(body.debuggerUrl);
-    await viewer.take();
+    await viewer.takeControl();
     const { pathname, searchParams } = new URL(body.debuggerUrl);
     return { viewer, path: `${pathname}/files?token=${searchParams.get('token')}` };
   }

@@ -122,7 +122,7 @@ const env = { BERTH_SLOTS: '2', BERTH_LOG_LEVEL: 'debug', OTEL_EXPORTER_OTLP_END
 const server = await startServer({ pages, env });
 await liftLimits(server);
 const owner = await Owner.of(server);
-const wrote = await owner.write('bank', {
+const wrote = await owner.writeCredential('bank', {
   type: 'login',
   value: { username: USERNAME, password: PASSWORD },
   origins: [pages.a],
@@ -231,7 +231,7 @@ test('neither a viewer nor another window at the same address can see what is ty
   sessions.push(id);
   const debug = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${id}/debug`);
   const viewer = await LiveViewer.open(debug.body.debuggerUrl);
-  await eventually('a picture', () => viewer.frames > 0 && viewer.page !== '');
+  await eventually('a picture', () => viewer.frameCount > 0 && viewer.page !== '');
   toOpen.resolve();
   const opener = viewer.page;
   const [twin] = await eventually(
@@ -240,11 +240,11 @@ test('neither a viewer nor another window at the same address can see what is ty
     all => all.length === 1,
   );
   viewer.say({ type: 'watch', page: twin?.page });
-  await eventually('a picture of the window', () => viewer.newest?.head.page === twin?.page);
+  await eventually('a picture of the window', () => viewer.newestFrame?.head.page === twin?.page);
   toType.resolve();
   const seen = new Set<Buffer>();
   const look = () => {
-    if (viewer.newest) seen.add(viewer.newest.jpeg);
+    if (viewer.newestFrame) seen.add(viewer.newestFrame.jpeg);
     return read();
   };
   const { body: ended, text: result } = await eventually(

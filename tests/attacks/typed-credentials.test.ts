@@ -87,7 +87,7 @@ const server = await startServer({
 });
 await liftLimits(server);
 const owner = await Owner.of(server);
-const wrote = await owner.write('bank', {
+const wrote = await owner.writeCredential('bank', {
   type: 'login',
   value: { username: 'mara@bank', password: PASSWORD },
   origins: [bank],

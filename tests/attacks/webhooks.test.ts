@@ -58,11 +58,11 @@ test('refuses a host name at delivery even though it was allowed when the webhoo
   const failed = await deliveryWhen(server, token, sent, ({ failure }) => failure !== undefined);
   assert.match(failed.failure ?? '', /rule private/);
   assert.doesNotMatch(failed.failure ?? '', /10\.0\.0\.1/);
-  assert.equal(receiver.of('/moving').length, 1);
+  assert.equal(receiver.receivedAt('/moving').length, 1);
   env.BERTH_EGRESS_HOSTS = 'moving.test=127.0.0.1';
   await server.restart();
   await server.advance(RETRY_MS);
-  await receiver.count('/moving', 2);
+  await receiver.waitForCount('/moving', 2);
 });
 
 test('does not follow a redirect, not even to an allowed address', async () => {
@@ -73,7 +73,7 @@ test('does not follow a redirect, not even to an allowed address', async () => {
   const sent = await testWebhook(server, token, webhook.id);
   const failed = await deliveryWhen(server, token, sent, ({ failure }) => failure !== undefined);
   assert.deepEqual([failed.status, failed.answerStatus], ['waiting', 307]);
-  assert.equal(receiver.of('/elsewhere').length, 0);
+  assert.equal(receiver.receivedAt('/elsewhere').length, 0);
 });
 
 test('endpoints that never respond do not delay the endpoint of another application', async () => {
@@ -82,15 +82,15 @@ test('endpoints that never respond do not delay the endpoint of another applicat
     const { id } = await createWebhook(server, token, { name: `slow ${n}`, url: receiver.url('/slow') });
     await testWebhook(server, token, id);
   }
-  await receiver.count('/slow', 8);
+  await receiver.waitForCount('/slow', 8);
   const made = await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name: 'Other' } });
   const path = `/v1/applications/${made.body.id}/webhooks`;
   const quick = await server.api<Webhook>('POST', path, {
     ...{ key: token, body: { name: 'quick', url: receiver.url('/quick') } },
   });
   await server.api('POST', `${path}/${quick.body.id}/test`, { key: token });
-  await receiver.count('/quick', 1);
-  assert.equal(receiver.of('/slow').length, 8, 'an application has eight lanes');
+  await receiver.waitForCount('/quick', 1);
+  assert.equal(receiver.receivedAt('/slow').length, 8, 'an application has eight lanes');
   const { body } = await server.api<WebhookPage>('GET', webhooksPath(server), { key: token });
   for (const { id } of body.data) await server.api('DELETE', webhooksPath(server, `/${id}`), { key: token });
 });
@@ -151,8 +151,8 @@ test('the sealed key of a webhook cannot sign messages when moved to the row of 
   await testWebhook(server, token, thief.id);
   const isOfThief = (line: string): boolean => line.includes('webhook.lane_failed') && line.includes(thief.id);
   await eventually('the key to be refused', () => server.log().some(isOfThief));
-  assert.deepEqual(receiver.of('/thief'), []);
+  assert.deepEqual(receiver.receivedAt('/thief'), []);
   await testWebhook(server, token, victim.id);
-  await receiver.count('/victim', 1);
+  await receiver.waitForCount('/victim', 1);
   await server.api('DELETE', webhooksPath(server, `/${thief.id}`), { key: token });
 });

@@ -44,7 +44,7 @@ const parts = {
 const applications = new Applications(parts);
 const keys = new AgentKeys({ ...parts, applications });
 const tokens = new Tokens({ ...parts, applications, tallies: localTallies(clock) });
-const limits = new Limits({ ...parts, applications, ceiling: {}, waitingOf: async () => 0, changed: () => {} });
+const limits = new Limits({ ...parts, applications, ceiling: {}, waitingOf: async () => 0, onChanged: () => {} });
 
 const accountId = newId<AccountId>(clock.now());
 await store.accounts.insert({ id: accountId, name: 'Ada', createdAt: clock.now() });

@@ -173,7 +173,7 @@ test('reports the response of a service worker script to a client that enables N
     await client.send('Target.setAutoAttach', held);
     const { targetId } = await client.send('Target.createTarget', { url: `${pages.url}/opener` });
     const { sessionId } = await client.send('Target.attachToTarget', { targetId, flatten: true });
-    await client.shows('the page', "document.title === 'Opener'", String(sessionId));
+    await client.waitForValue('the page', "document.title === 'Opener'", String(sessionId));
     for (let time = 0; time < SERVICES; time++) {
       const register = `navigator.serviceWorker.register('/service.js?${time}', { scope: '/scope-${time}/' }).then(() => true)`;
       assert.equal(await client.evaluate(register, String(sessionId)), true);

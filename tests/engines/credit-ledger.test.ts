@@ -388,7 +388,7 @@ test('ending a session captures the cost that kit/metered-cost.ts calculates, fo
     const rates = { browserSecond: upTo(3) * upTo(5_000_000), egressMegabyte: 1 + upTo(10 ** upTo(7)) };
     const id = (await aMeteredSession(application, 1, rates)) ?? assert.fail();
     const startedAt = new Date();
-    await store.sessions.run(id, startedAt);
+    await store.sessions.markRunning(id, startedAt);
     const bytes = upTo(10 ** (1 + upTo(9)));
     await store.sessions.countTraffic(id, { proxyBytes: 0, egressBytes: bytes });
     await store.sessions.decideEnd(id, { status: 'COMPLETED', reason: 'released' }, new Date());
@@ -409,7 +409,7 @@ for (const lost of ['service_restart', 'host_lost'] as const)
     const [application = assert.fail()] = applications;
     const id = (await aMeteredSession(application, 100)) ?? assert.fail();
     const startedAt = new Date();
-    await store.sessions.run(id, startedAt);
+    await store.sessions.markRunning(id, startedAt);
     const at = addMs(startedAt, 10_000);
     const use = { metered: { seconds: 10, bytes: 0 }, cost: 10, target: 100, at, dueAt: at };
     await inTrx(async trx => {
@@ -426,7 +426,7 @@ test('a session keeps its hold until its end is decided, and ten concurrent call
   const [application = assert.fail()] = applications;
   const id = (await aMeteredSession(application, 100)) ?? assert.fail();
   const startedAt = new Date();
-  await store.sessions.run(id, startedAt);
+  await store.sessions.markRunning(id, startedAt);
   assert.equal(await store.sessions.finish(id, new Date(), 0), undefined);
   assert.equal((await balanceOf(account)).reserved, 100);
   await store.sessions.decideEnd(id, { status: 'COMPLETED', reason: 'released' }, new Date());

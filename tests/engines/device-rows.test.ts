@@ -90,8 +90,8 @@ test('only one of several concurrent claims succeeds, and its account can read t
   assert.deepEqual([winner?.isFirst, winner?.row.status, others.length], [true, 'claimed', 0]);
   const owner = winner?.row.accountId ?? assert.fail('nobody has claimed it');
   assert.equal((await device.claim(row.userCodeHash, owner, NOW))?.isFirst, false);
-  assert.equal((await device.claimed(row.userCodeHash, owner, NOW))?.id, row.id);
-  assert.equal(await device.claimed(row.userCodeHash, await anAccount(), NOW), undefined);
+  assert.equal((await device.getClaimed(row.userCodeHash, owner, NOW))?.id, row.id);
+  assert.equal(await device.getClaimed(row.userCodeHash, await anAccount(), NOW), undefined);
   assert.equal(await device.claim(row.userCodeHash, owner, END), undefined, 'expired');
 });
 

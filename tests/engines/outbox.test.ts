@@ -69,7 +69,7 @@ describe('the outbox', () => {
   const emptied = (outbox: Outbox): Promise<unknown> =>
     eventually('the outbox to be empty', async () => {
       await outbox.tend();
-      return (await store.outbox.staged(host)).size === 0;
+      return (await store.outbox.stagedNames(host)).size === 0;
     });
 
   it('returns a posted file immediately, and stores it afterwards', async () => {

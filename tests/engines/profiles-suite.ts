@@ -245,9 +245,9 @@ export function profilesSuite(form: Form): void {
       });
       const failure = await profiles.pack(staging, seal(), never).catch(error => error);
       assert.ok(profiles.isRefusal(failure), String(failure));
-      assert.equal(await staging.packed(), undefined);
+      assert.equal(await staging.packedRecord(), undefined);
       await staging.remove();
-      assert.equal(existsSync(staging.profile), false);
+      assert.equal(existsSync(staging.profileFolder), false);
     });
 
     test('stops reading deeply nested folders at the limit', async () => {
@@ -303,7 +303,7 @@ export function profilesSuite(form: Form): void {
       for (let waitMs = 0; waitMs < 24; waitMs += 2) {
         const staging = await staged(profile => put(profile, 'Default/IndexedDB/1', randomBytes(500_000)));
         const packed = await profiles.pack(staging, seal(), AbortSignal.timeout(waitMs)).catch(() => undefined);
-        assert.equal((await staging.packed())?.sizeBytes, packed?.sizeBytes);
+        assert.equal((await staging.packedRecord())?.sizeBytes, packed?.sizeBytes);
         await staging.remove();
       }
       await eventually('the processes to be gone', () => processesOf(uid), isEmpty);

@@ -187,7 +187,7 @@ test('encodes waiting segments in one process, and each segment can be played al
   const queue = new EncodeQueue(new Ffmpeg(boundedHelper, counting), gathering, silentLog);
   const filming = filmed(path, shown, 42_100, queue);
   // The three segments without changes are encoded as one.
-  await eventually('six segments to wait for each other', () => gathering.sleeping === 6);
+  await eventually('six segments to wait for each other', () => gathering.sleeperCount === 6);
   await gathering.advance(1_000);
   const { segments, lost } = await filming;
   assert.deepEqual(lost, []);
@@ -218,7 +218,7 @@ test('encodes segments one by one if they cannot be encoded together', async () 
   const gathering = new HandClock();
   const queue = new EncodeQueue(new Ffmpeg(boundedHelper, moody), gathering, silentLog);
   const filming = filmed(join(folder, 'page'), shown, 18_000, queue);
-  await eventually('three segments to wait for each other', () => gathering.sleeping === 3);
+  await eventually('three segments to wait for each other', () => gathering.sleeperCount === 3);
   await gathering.advance(1_000);
   const { segments, lost } = await filming;
   assert.deepEqual(
@@ -250,12 +250,12 @@ test('skips a frame that exceeds the size limit, reports the gap, and continues 
   after(() => recorder.close());
   const recording = await recorder.record({
     session: SESSION,
-    masks: 'none',
+    maskKind: 'none',
     secrets: new SecretTexts(),
-    short: () => {},
+    reportShortfall: () => {},
   });
   const tab = new FakeTab('tab', small, clock);
-  recording.target(tab, 0, { at: clock.now() });
+  recording.recordPage(tab, 0, { at: clock.now() });
   await eventually('the recording to begin', () => existsSync(join(folder, SESSION, '0')));
   tab.show(claiming(small, { width: 8_000, height: 8_000 }));
   await eventually('the gap to be told of', () => spans.length > 0);
@@ -299,7 +299,7 @@ test('writes a valid HLS playlist and valid segments for several sizes', async (
   });
   const address = { initUrl: (run: number) => `init-${run}`, segmentUrl: String };
   const options = { segmentMs: SEGMENT_MS, startedAt: new Date(0), ...address };
-  const parsed = HLS.parse(playlist({ ...options, segments: rows, isWhole: true }));
+  const parsed = HLS.parse(playlist({ ...options, segments: rows, isComplete: true }));
   assert.ok(!parsed.isMasterPlaylist && parsed.endlist && parsed.playlistType === 'VOD');
   assert.deepEqual(
     parsed.segments.map(({ duration, discontinuity, map }) => [duration, discontinuity ?? false, map?.uri]),
@@ -313,7 +313,7 @@ test('writes a valid HLS playlist and valid segments for several sizes', async (
   for (const { duration } of parsed.segments) assert.ok(Math.round(duration) <= (parsed.targetDuration ?? 0));
   // Each playlist begins with the previous one.
   for (let count = 1; count <= rows.length; count++) {
-    const listed = (some: readonly SegmentRow[]) => playlist({ ...options, segments: some, isWhole: false });
+    const listed = (some: readonly SegmentRow[]) => playlist({ ...options, segments: some, isComplete: false });
     const longer = listed(rows.slice(0, count));
     assert.ok(longer.startsWith(listed(rows.slice(0, count - 1))));
     assert.ok(!('errors' in HLS.parse(longer)));
@@ -343,11 +343,16 @@ test('records the 65th tab to its end once there is room for it, and reports the
   after(() => recorder.close());
   const short: Array<readonly unknown[]> = [];
   const told = (...all: readonly unknown[]): void => void short.push(all);
-  const recording = await recorder.record({ session: SESSION, masks: 'none', secrets: new SecretTexts(), short: told });
+  const recording = await recorder.record({
+    session: SESSION,
+    maskKind: 'none',
+    secrets: new SecretTexts(),
+    reportShortfall: told,
+  });
   const red = frameOf(RED, { width: 64, height: 48 });
   const tabs = Array.from({ length: PAGES_AT_ONCE_MAX + 2 }, (_, page) => new FakeTab(`tab-${page}`, red, clock));
   const beganMs = clock.monotonicMs();
-  for (const [page, tab] of tabs.entries()) recording.target(tab, page, { at: clock.now() });
+  for (const [page, tab] of tabs.entries()) recording.recordPage(tab, page, { at: clock.now() });
   assert.deepEqual(short, [
     ['too_many_at_once', 'tab-64', 64],
     ['too_many_at_once', 'tab-65', 65],
@@ -391,11 +396,11 @@ test('batches segments while nobody is watching, and encodes each segment as it 
   after(() => recorder.close());
   const recording = await recorder.record({
     session: SESSION,
-    masks: 'none',
+    maskKind: 'none',
     secrets: new SecretTexts(),
-    short: () => {},
+    reportShortfall: () => {},
   });
-  recording.target(new FakeTab('tab', frameOf(RED, { width: 64, height: 48 }), clock), 0, { at: clock.now() });
+  recording.recordPage(new FakeTab('tab', frameOf(RED, { width: 64, height: 48 }), clock), 0, { at: clock.now() });
   // The clock also runs by itself, so there are more segments on a slow machine.
   const segments = (count: number) => () =>
     readdirSync(join(folder, SESSION, '0')).filter(name => /^\d+\.\d+\.\d+\.mkv$/.test(name)).length >= count;

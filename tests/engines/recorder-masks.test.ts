@@ -57,16 +57,16 @@ const recorder = await Recorder.open({
 after(() => recorder.close());
 const recording = await recorder.record({
   session: 'masks',
-  masks: 'password',
+  maskKind: 'password',
   secrets: new SecretTexts(),
-  short: () => {},
+  reportShortfall: () => {},
 });
 let first: string | undefined;
 await bare.browser.observe({
   target: target => {
     first ??= target.id;
-    if (target.kind === 'iframe') recording.frame(target);
-    else if (target.id === first) recording.target(target, 0, { at: systemClock.now() });
+    if (target.kind === 'iframe') recording.addFrame(target);
+    else if (target.id === first) recording.recordPage(target, 0, { at: systemClock.now() });
   },
 });
 const client = await CdpClient.connect(bare.url);
@@ -113,7 +113,7 @@ for (const name of [...Object.keys(PAGES), 'framed'])
   test(`${name}: masks password fields before and after the page shows the password, and while the page scrolls`, async () => {
     const frames = await framesDuring(async () => {
       await client.send('Page.navigate', { url: `${pages.url}/${name}` }, page);
-      await client.shows('the page to be there', "document.readyState === 'complete'", page);
+      await client.waitForValue('the page to be there', "document.readyState === 'complete'", page);
       await new Promise(resolve => setTimeout(resolve, 500));
       await evaluate(`{ ${field}; if (p) { p.type = 'text'; p.value += ' battery'; } }`);
       for (let step = 0; step < 12; step++)
@@ -138,7 +138,7 @@ const isClose = (frame: Frame | undefined): frame is Frame =>
 
 test('masks at most one JPEG block around a field, and the same area for any text', async () => {
   await client.send('Page.navigate', { url: `${pages.url}/around` }, page);
-  await client.shows('the page to be there', "document.readyState === 'complete'", page);
+  await client.waitForValue('the page to be there', "document.readyState === 'complete'", page);
   const hub = await eventually('the page to be recorded', () => recording.hubOf(0));
   const masked: Buffer[] = [];
   for (const value of ['', 'i', 'correct horse battery staple', '\u2588'.repeat(40)])

@@ -114,9 +114,9 @@ async function record(recorder: Recorder, session: string, agoMs = 0) {
   const short: string[] = [];
   const recording = await recorder.record({
     session,
-    masks: 'none',
+    maskKind: 'none',
     secrets: new SecretTexts(),
-    short: why => short.push(why),
+    reportShortfall: why => short.push(why),
   });
   const present = new Set<string>();
   const observing = await bare.browser.observe({
@@ -124,7 +124,7 @@ async function record(recorder: Recorder, session: string, agoMs = 0) {
       // A second tab is not recorded: all pages are page 0 here.
       if (target.kind !== 'page' || present.size > 0) return;
       present.add(target.id);
-      recording.target(target, 0, { at: new Date(systemClock.now().getTime() - agoMs) });
+      recording.recordPage(target, 0, { at: new Date(systemClock.now().getTime() - agoMs) });
     },
   });
   await recording.settle(present);

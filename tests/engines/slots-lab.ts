@@ -36,8 +36,8 @@ export const newSession = (): SessionId => newId<SessionId>(systemClock.now());
 
 /** The guest program, with its path in the box. */
 export function guest(place: BoxLayout): Program {
-  const folder = place.jailed ? '/guest' : FOLDER;
-  const mounts = place.jailed ? [{ from: FOLDER, to: '/guest' }] : [];
+  const folder = place.hasJail ? '/guest' : FOLDER;
+  const mounts = place.hasJail ? [{ from: FOLDER, to: '/guest' }] : [];
   return { executable: process.execPath, args: [`${folder}/slots-guest.cjs`], mounts };
 }
 
@@ -88,7 +88,7 @@ export async function tell(box: Pick<Box, 'fifoIn' | 'fifoOut'>, code: string): 
 export function throwIn(box: Box, code: string): void {
   const pipe = new CdpPipe(box.fifoIn, box.fifoOut);
   pipe.call('run', { code }).catch(() => {});
-  void box.gone.then(() => pipe.close());
+  void box.whenGone.then(() => pipe.close());
 }
 
 /** Everything of this session that still exists on the machine. */

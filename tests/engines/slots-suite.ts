@@ -51,7 +51,7 @@ export function slotsSuite(form: Form): void {
     return slots;
   };
 
-  const gone = (box: Box) => withTimeout(GONE_WITHIN_MS, 'the box to be gone', () => box.gone);
+  const gone = (box: Box) => withTimeout(GONE_WITHIN_MS, 'the box to be gone', () => box.whenGone);
   const leavesNothing = async (box: Box): Promise<void> => {
     await box.close();
     assert.deepEqual(leftOf(dataDir, box.session), []);
@@ -238,7 +238,7 @@ export function slotsSuite(form: Form): void {
         fs.writeSync(file, 'x', ${65 * MIB})`;
       await assert.rejects(tell(box, beyond), /EFBIG/);
       // The box may be killed before the last response.
-      for (const name of ['a', 'b', 'c']) await Promise.race([write(name, 30 * MIB), box.gone]).catch(() => {});
+      for (const name of ['a', 'b', 'c']) await Promise.race([write(name, 30 * MIB), box.whenGone]).catch(() => {});
       const end = await gone(box);
       assert.equal(end.why, 'disk_limit');
       assert.match(end.detail, /bytes/);
@@ -260,7 +260,7 @@ export function slotsSuite(form: Form): void {
             started.push(child);
           }
           return 'no end to it'`;
-        assert.equal(await Promise.race([tell(box, code), box.gone]).catch(String), 'EAGAIN');
+        assert.equal(await Promise.race([tell(box, code), box.whenGone]).catch(String), 'EAGAIN');
         await leavesNothing(box);
         await small.close();
       });

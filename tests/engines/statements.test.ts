@@ -84,7 +84,7 @@ test('the end of a metered session settles its credit in one statement', async (
   const { id } = await server.createSession({ keepAlive: true });
   const sent = await counter.during(async () => {
     await server.release(id);
-    await server.ended(id);
+    await server.waitUntilEnded(id);
   });
   const settling = sent.filter(text => text.includes('settle_session'));
   assert.equal(settling.length, 1);

@@ -65,7 +65,7 @@ function describeControls(name: string, prepare: (scope: Scope) => Promise<Store
         expiresAt: addMs(NOW, 3_600_000),
       });
       assert.ok('placed' in placed);
-      await store.sessions.run(id, NOW);
+      await store.sessions.markRunning(id, NOW);
       return id;
     };
     const asked = (session: SessionId): HandoffRow => ({
@@ -96,7 +96,7 @@ function describeControls(name: string, prepare: (scope: Scope) => Promise<Store
           await within.controls.setFence(session, fence + 1);
         });
       await Promise.all(Array.from({ length: 20 }, next));
-      assert.equal((await store.controls.of(session))?.fence, 20);
+      assert.equal((await store.controls.ofSession(session))?.fence, 20);
     });
 
     it('does not lock the fence for another application, and reports when a session is ending', async () => {
@@ -183,10 +183,10 @@ function describeControls(name: string, prepare: (scope: Scope) => Promise<Store
 
     it('increments the link epoch each time the links of a session are revoked, without changing the fence', async () => {
       const session = await running();
-      assert.equal(await store.controls.of(session), undefined);
+      assert.equal(await store.controls.ofSession(session), undefined);
       assert.equal(await store.controls.revokeLinks(application, session), 1);
       assert.equal(await store.controls.revokeLinks(application, session), 2);
-      const row = await store.controls.of(session);
+      const row = await store.controls.ofSession(session);
       assert.equal(row?.linkEpoch, 2);
       assert.equal(row?.fence, 0);
     });

@@ -337,7 +337,7 @@ describe('orphaned PostgreSQL', () => {
     const identity = await postgresIdentity(dataDir);
     const socketFolder = await makeSocketFolder(dataDir, identity);
     const command = serverArguments(clusterFolder(dataDir), socketFolder, binaries);
-    const child = spawnPlain(identity.as([join(binaries.folder, 'postgres'), ...command]));
+    const child = spawnPlain(identity.wrapCommand([join(binaries.folder, 'postgres'), ...command]));
     child.stderr?.resume();
     scope.defer(() => end(child, 'SIGINT'));
     await pollUntil(STEP_MS, 'the orphan to answer', async () => {

@@ -120,7 +120,7 @@ describe('session events', () => {
     const { id } = row;
     const by = { kind: 'agentKey', id: keyId } as const;
     await store.sessions.setBox(id, { id: newId(NOW), pid: 7 }, addMs(NOW, 1));
-    await store.sessions.run(id, addMs(NOW, 12));
+    await store.sessions.markRunning(id, addMs(NOW, 12));
     await store.sessions.clientConnected(id, addMs(NOW, 20), 1);
     await store.sessions.clientConnected(id, addMs(NOW, 21), 2);
     await store.sessions.clientDisconnected(id, addMs(NOW, 22), 1);
@@ -200,8 +200,8 @@ describe('session events', () => {
     const refused = await newSession({ hostId, applicationId });
     assert.ok('full' in (await store.sessions.place(refused)));
     assert.equal(await store.sessions.finish(row.id, NOW, 0), undefined, 'no end is decided');
-    await store.sessions.run(row.id, NOW);
-    assert.equal(await store.sessions.run(row.id, NOW), undefined, 'it runs already');
+    await store.sessions.markRunning(row.id, NOW);
+    assert.equal(await store.sessions.markRunning(row.id, NOW), undefined, 'it runs already');
     await store.sessions.decideEnd(row.id, { status: 'ERROR', reason: 'crashed', by: { kind: 'browser' } }, NOW);
     assert.equal((await store.sessions.decideEnd(row.id, RELEASED, NOW))?.end?.reason, 'crashed');
     assert.equal(await store.sessions.change(applicationId, row.id, { userMetadata: {} }, NOW), undefined);
@@ -244,7 +244,7 @@ describe('session events', () => {
   it('are listed in pages, and can be filtered by type', async () => {
     const { applicationId } = await anApplication();
     const rows = [await aSession({ applicationId }), await aSession({ applicationId })];
-    for (const row of rows) await store.sessions.run(row.id, NOW);
+    for (const row of rows) await store.sessions.markRunning(row.id, NOW);
     const seen: string[] = [];
     for (let after = 0, full = true; full; ) {
       const page = await store.events.read(applicationId, { after, limit: 1 });
@@ -305,7 +305,7 @@ describe('session events', () => {
     const writers = Array.from({ length: 6 }, async () => {
       for (let round = 0; round < 15; round++) {
         const row = await aSession({ applicationId, hostId });
-        await store.sessions.run(row.id, NOW);
+        await store.sessions.markRunning(row.id, NOW);
         await store.sessions.decideEnd(row.id, RELEASED, NOW);
         await store.sessions.finish(row.id, NOW, 0);
       }
@@ -364,7 +364,7 @@ describe('session events', () => {
 
   it('contain a truncated detail if the detail is too large, and the change takes effect', async () => {
     const row = await aSession();
-    await store.sessions.run(row.id, NOW);
+    await store.sessions.markRunning(row.id, NOW);
     const userMetadata = { text: 'x'.repeat(3000) };
     assert.ok(await store.sessions.change(row.applicationId, row.id, { userMetadata }, NOW));
     assert.deepEqual((await eventsOf(row)).at(-1)?.detail, { cut: true });

@@ -119,7 +119,9 @@ async function initForeign(folder: string, binaries: Binaries, identity: Postgre
   const arguments_ = ['-D', join(folder, 'pg'), '-U', 'postgres', '-A', 'scram-sha-256', '-E', 'UTF8', '--no-sync'];
   const script = `printf %s '${PASSWORD}' > ${folder}/password && exec "$@"`;
   const initdb = [join(binaries.folder, 'initdb'), ...arguments_, `--pwfile=${folder}/password`];
-  const { code, output } = await runProgram(identity.as(['sh', '-c', script, 'sh', ...initdb]), { timeoutMs: 60_000 });
+  const { code, output } = await runProgram(identity.wrapCommand(['sh', '-c', script, 'sh', ...initdb]), {
+    timeoutMs: 60_000,
+  });
   if (code !== 0) throw new Error(output);
 }
 
@@ -132,7 +134,7 @@ async function startForeign(
   const settings = [`port=${port}`, 'listen_addresses=127.0.0.1', `unix_socket_directories=${folder}`];
   const flags = ['shared_buffers=8MB', 'max_connections=40', 'lc_messages=C', ...settings].flatMap(it => ['-c', it]);
   for (let attempt = 0; ; attempt += 1) {
-    const command = who.asTied([join(binaries.folder, 'postgres'), '-D', join(folder, 'pg'), ...flags]);
+    const command = who.wrapWithDeathSignal([join(binaries.folder, 'postgres'), '-D', join(folder, 'pg'), ...flags]);
     const child = spawnPlain(command);
     if (await saysReady(child)) return child;
     if (attempt === 50) throw new Error('the foreign PostgreSQL did not start');

@@ -145,7 +145,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         const [first, second] = [await joined(a, hostId), await joined(a, hostId)];
         const third = await joined(b, hostId);
         assert.deepEqual(await order(), [first.place, third.place, second.place]);
-        assert.deepEqual(await store.line.standing(a, second), { position: 2, waiting: 2 });
+        assert.deepEqual(await store.line.positionOf(a, second), { position: 2, waiting: 2 });
         const late = await place(b, hostId);
         assert.deepEqual('full' in late && late.full, { slots: 2, used: 2 });
         assert.ok('full' in (await place(a, hostId, second)));

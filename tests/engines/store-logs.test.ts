@@ -75,19 +75,19 @@ describe('logs', () => {
     assert.deepEqual(await firsts(session, 0, ['page', 'any']), [3, 4]);
     const other = await aSession();
     assert.deepEqual(await firsts({ ...session, applicationId: other.applicationId }), []);
-    assert.equal(await store.logs.last(other.applicationId, id), undefined);
+    assert.equal(await store.logs.lastPosition(other.applicationId, id), undefined);
   });
 
   it('returns the last lines of a log and the number of entries and bytes of each kind', async () => {
     const { applicationId, id } = await aSession();
-    assert.equal(await store.logs.last(applicationId, id), undefined);
+    assert.equal(await store.logs.lastPosition(applicationId, id), undefined);
     await store.logs.write(
       applicationId,
       id,
       [chunk(1, ['a', 'b']), chunk(3, ['c']), chunk(4, ['d', 'e'], 'page')],
       NOW,
     );
-    const standing = await store.logs.last(applicationId, id);
+    const standing = await store.logs.lastPosition(applicationId, id);
     assert.deepEqual([standing?.last, standing?.written, standing?.lines], [5, NOW, ['d', 'e']]);
     assert.deepEqual(standing?.kinds, { console: { entries: 3, bytes: 30 }, page: { entries: 2, bytes: 20 } });
   });
@@ -105,10 +105,10 @@ describe('logs', () => {
 
   it('begins a requested recording file again only if it has failed or another host was asked', async () => {
     const [{ id: sessionId, hostId }, { hostId: otherHost }] = [await aSession(), await aSession()];
-    await store.recordings.began(sessionId, 0, NOW);
+    await store.recordings.insertPage(sessionId, 0, NOW);
     const ask = async (host: HostId): Promise<RecordingFileRow> => {
       const request = { sessionId, page: 0, hostId: host, assembly: randomUUID(), requestedAt: NOW };
-      await store.recordings.ask(request);
+      await store.recordings.requestFile(request);
       return (await store.recordings.files(sessionId))[0] ?? assert.fail();
     };
     const first = await ask(otherHost);
@@ -121,14 +121,14 @@ describe('logs', () => {
     await store.recordings.settle({ ...third, state: 'COMPLETED', size: 1, completedAt: NOW }, NOW);
     assert.equal((await ask(otherHost)).assembly, third.assembly, 'a complete file is kept');
     const [{ id: kept, hostId: formerHost }] = [await aSession()];
-    await store.recordings.began(kept, 0, NOW);
+    await store.recordings.insertPage(kept, 0, NOW);
     const living = newId<HostId>(NOW);
     const host = { id: living, region: 'local', slots: 1, startedAt: NOW, url: 'http://a.test', version: '1' };
     const joining = { ...host, labels: {}, secretMark: 'mark', clockMs: 0, incarnation: randomUUID() };
     await store.hosts.join(joining, 60_000, async () => ({ storeMark: 'mark' }), true);
     const request = { sessionId: kept, page: 0, assembly: randomUUID(), requestedAt: NOW };
-    await store.recordings.ask({ ...request, hostId: living });
-    await store.recordings.ask({ ...request, hostId: formerHost, assembly: randomUUID() });
+    await store.recordings.requestFile({ ...request, hostId: living });
+    await store.recordings.requestFile({ ...request, hostId: formerHost, assembly: randomUUID() });
     const [file] = await store.recordings.files(kept);
     assert.deepEqual([file?.hostId, file?.assembly], [living, request.assembly], 'a living host is at work');
   });

@@ -79,7 +79,7 @@ function describeUsage(name: string, prepare: (scope: Scope) => Promise<StoreOpt
       const expiresAt = addMs(createdAt, 6 * HOUR_MS);
       const more = { region: 'local', keepAlive: false, userMetadata: {}, settings: {} };
       await store.sessions.place({ id, ...owner, ...more, createdAt, expiresAt });
-      if (startMs !== undefined) await store.sessions.run(id, addMs(createdAt, startMs));
+      if (startMs !== undefined) await store.sessions.markRunning(id, addMs(createdAt, startMs));
       if (ended === undefined) return id;
       await store.sessions.decideEnd(id, end, addMs(TEN, ended * MINUTE_MS));
       await store.sessions.finish(id, addMs(TEN, ended * MINUTE_MS), 0);

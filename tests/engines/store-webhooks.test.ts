@@ -75,7 +75,7 @@ describe('webhooks in the store', () => {
     const during = addMs(NOW, 1_000);
     assert.deepEqual((await redeliver(during))?.dueAt, addMs(NOW, RESERVED_MS));
     assert.equal(await take(during), undefined);
-    await store.webhooks.delivered({ id: delivery, webhookId: webhook }, during, 200);
+    await store.webhooks.markDelivered({ id: delivery, webhookId: webhook }, during, 200);
     assert.deepEqual((await redeliver(during))?.dueAt, during);
     assert.equal(await take(during), delivery);
   });
@@ -90,7 +90,7 @@ describe('webhooks in the store', () => {
     const [delivery = assert.fail(), ...more] = taken.filter(one => one !== undefined);
     assert.deepEqual([delivery.id, more], [first, []]);
     assert.equal((await take(NOW, other))?.id, ofOther, 'another webhook is not held up');
-    await store.webhooks.delivered(delivery, NOW, 204);
+    await store.webhooks.markDelivered(delivery, NOW, 204);
     assert.equal((await take())?.id, second);
   });
 
@@ -121,7 +121,7 @@ describe('webhooks in the store', () => {
     const take = async (now = NOW) => store.webhooks.take(webhook, now, addMs(now, RESERVED_MS));
     const failed = (await take()) ?? assert.fail();
     assert.equal(failed.id, first);
-    await store.webhooks.failed(failed, NOW, { failure: 'refused', dueAt: addMs(NOW, 2 * RESERVED_MS) });
+    await store.webhooks.recordFailure(failed, NOW, { failure: 'refused', dueAt: addMs(NOW, 2 * RESERVED_MS) });
     assert.equal((await take())?.id, second);
     assert.equal(await take(addMs(NOW, RESERVED_MS - 1)), undefined, 'its sender may still be sending');
     assert.equal((await take(addMs(NOW, RESERVED_MS)))?.id, second, 'its sender is gone');

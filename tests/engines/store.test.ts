@@ -114,7 +114,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
     };
     const aRunning = async (more: Partial<NewSession> = {}): Promise<SessionRow> => {
       const row = await aSession(more);
-      return (await store.sessions.run(row.id, NOW)) ?? assert.fail('did not run');
+      return (await store.sessions.markRunning(row.id, NOW)) ?? assert.fail('did not run');
     };
 
     describe('accounts', () => {
@@ -499,7 +499,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
     describe('state changes of a session', () => {
       it('starts running once', async () => {
         const { id } = await aSession();
-        const both = await Promise.all([store.sessions.run(id, NOW), store.sessions.run(id, NOW)]);
+        const both = await Promise.all([store.sessions.markRunning(id, NOW), store.sessions.markRunning(id, NOW)]);
         assert.equal(both.filter(Boolean).length, 1);
         const row = await store.sessions.byId(id);
         assert.deepEqual([row?.status, row?.startedAt], ['RUNNING', NOW]);
@@ -508,7 +508,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
       it('does not start running after its end was decided', async () => {
         const { id } = await aSession();
         await store.sessions.decideEnd(id, { status: 'COMPLETED', reason: 'released' }, NOW);
-        assert.equal(await store.sessions.run(id, NOW), undefined);
+        assert.equal(await store.sessions.markRunning(id, NOW), undefined);
         assert.equal((await store.sessions.byId(id))?.status, 'PENDING');
       });
 
@@ -551,7 +551,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         const { id, applicationId, hostId } = await aRunning();
         await finishAs(store, id, 'COMPLETED');
         const before = await store.sessions.byId(id);
-        assert.equal(await store.sessions.run(id, NOW), undefined);
+        assert.equal(await store.sessions.markRunning(id, NOW), undefined);
         assert.equal(await store.sessions.decideEnd(id, { status: 'ERROR', reason: 'late' }, NOW), undefined);
         assert.equal(await store.sessions.change(applicationId, id, { userMetadata: {} }, NOW), undefined);
         await store.sessions.setBox(id, { pid: 1 }, addMs(NOW, 1));
@@ -594,7 +594,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         const later = addMs(NOW, 3);
         const ask = () => store.sessions.change(applicationId, id, change, later);
         assert.equal(await ask(), undefined);
-        const running = await store.sessions.run(id, NOW);
+        const running = await store.sessions.markRunning(id, NOW);
         assert.deepEqual(await ask(), { ...running, ...change, updatedAt: later });
         assert.equal(await store.sessions.change((await anApplication()).id, id, change, later), undefined);
         await store.sessions.decideEnd(id, { status: 'COMPLETED', reason: 'released' }, NOW);
@@ -702,11 +702,11 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         const applicationId = (await anApplication()).id;
         assert.deepEqual(await store.sessions.usage(applicationId), { browserMinutes: 0, proxyBytes: 0 });
         const done = await aSession({ applicationId });
-        await store.sessions.run(done.id, addMs(NOW, -10 * MINUTE_MS));
+        await store.sessions.markRunning(done.id, addMs(NOW, -10 * MINUTE_MS));
         await store.sessions.decideEnd(done.id, { status: 'COMPLETED', reason: 'released' }, NOW);
         await store.sessions.finish(done.id, addMs(NOW, -7 * MINUTE_MS), 1000);
         const running = await aSession({ applicationId });
-        await store.sessions.run(running.id, addMs(NOW, -30_000));
+        await store.sessions.markRunning(running.id, addMs(NOW, -30_000));
         await aSession({ applicationId });
         assert.deepEqual(await store.sessions.usage(applicationId), { browserMinutes: 3.5, proxyBytes: 1000 });
       });

@@ -33,13 +33,13 @@ describe('a sweep on the command line', () => {
     const row = { id, applicationId, hostId, region: 'local', keepAlive: false, userMetadata: {}, settings: {} };
     const placed = await sessions.place({ ...row, createdAt: NOW, expiresAt: addMs(NOW, DAY_MS) });
     assert.ok('placed' in placed);
-    await recordings.began(id, PAGE, NOW);
+    await recordings.insertPage(id, PAGE, NOW);
     const run = await recordings.addRun(id, PAGE, 'a'.repeat(64));
     await recordings.addSegment({
       ...{ sessionId: id, page: PAGE, sequence: 0, run, startMs: 0, durationMs: 1000, width: 8, height: 8 },
       ...{ bytes: 9, payloadAt: 4, samples: { durationsMs: [1000], sizes: [5] } },
     });
-    await recordings.ask({ sessionId: id, page: PAGE, hostId, assembly: randomUUID(), requestedAt: NOW });
+    await recordings.requestFile({ sessionId: id, page: PAGE, hostId, assembly: randomUUID(), requestedAt: NOW });
     await sessions.decideEnd(id, { status: 'COMPLETED', reason: 'released' }, NOW);
     await sessions.finish(id, NOW, 0, { filesDueAt, forgetDueAt: addMs(NOW, DAY_MS) });
     return id;

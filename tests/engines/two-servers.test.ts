@@ -71,7 +71,7 @@ test('an agent key that is revoked on one server is refused by both', async () =
 test('a developer token that is revoked on one server is refused by both', async () => {
   const started = await devices.start();
   await devices.approve(started);
-  const { access_token: key } = await devices.collected(started);
+  const { access_token: key } = await devices.collectToken(started);
   await assertForgotten(
     async server => (await server.api('GET', '/v1/account/tokens/current', { key })).status,
     () => one.api('POST', '/v1/account/tokens/revoke', { key: null, body: { token: key } }),

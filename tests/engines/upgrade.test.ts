@@ -42,7 +42,7 @@ const hashOf = (text: string): Buffer => recognise(text)?.hash ?? assert.fail(`$
 test('the account of the first start owns both applications, and nobody can sign in to it yet', async () => {
   const account = await store.accounts.first();
   assert.equal(account?.name, 'Operator');
-  assert.equal(await store.accounts.hasPeople(), false);
+  assert.equal(await store.accounts.canAnyoneSignIn(), false);
   const applications = await store.applications.list(account.id, { limit: 10 });
   assert.deepEqual(
     applications.map(({ name, role }) => [name, role]),

@@ -54,5 +54,5 @@ test('ends a session whose adoption crashed the server, and keeps the other sess
   assert.match(events.text, /the service ended because of an error while it adopted the browser: poisoned/);
   rmSync(isPoisonous);
   for (const { id } of neighbours) await server.release(id);
-  await server.settles();
+  await server.waitUntilSettled();
 });

@@ -37,7 +37,7 @@ export async function assertEnded(
   endReason: string,
   withinMs?: number,
 ): Promise<Session> {
-  const session = await server.ended(id, withinMs);
+  const session = await server.waitUntilEnded(id, withinMs);
   assert.deepEqual({ status: session.status, endReason: session.endReason }, { status, endReason }, `session ${id}`);
   return session;
 }

@@ -44,7 +44,7 @@ for (const [name, keepAlive, victim] of FATAL)
     await assertEnded(server, session.id, 'ERROR', 'crashed');
     const next = await server.createSession();
     assert.ok(await isResponsive(next));
-    await server.settles([next.id]);
+    await server.waitUntilSettled([next.id]);
   });
 
 test('returns an error for every pending command of many clients when their browser is killed', async () => {
@@ -62,7 +62,7 @@ test('returns an error for every pending command of many clients when their brow
   for (const client of clients) assert.equal((await client.closed()).code, 4002);
   for (const { error } of await Promise.all(asked.flat())) assert.ok(error);
   await assertEnded(server, session.id, 'ERROR', 'crashed');
-  await server.settles();
+  await server.waitUntilSettled();
 });
 
 test('returns an error for the pending command of a killed renderer, and the session continues', async () => {

@@ -197,7 +197,7 @@ class Churn {
     const fatal = killed !== undefined && killed !== 'renderer';
     if (!fatal) await this.#surely(() => this.#visit(cycle, session));
     if (!fatal && cycle.keepAlive) await this.#surely(() => this.#release(session));
-    const seen = await this.#surely(() => server.ended(session.id, ENDED_MS));
+    const seen = await this.#surely(() => server.waitUntilEnded(session.id, ENDED_MS));
     const end = `${seen.status} ${seen.endReason}`;
     const expected = new Set([
       ...(fatal ? ['ERROR crashed'] : []),
@@ -255,7 +255,7 @@ class Churn {
       // A session without its client or browser may be ending. Its row changes shortly afterwards.
       const mayEnd = kill !== undefined || !keepAlive;
       const { status } = await (mayEnd
-        ? this.#options.server.ended(session.id)
+        ? this.#options.server.waitUntilEnded(session.id)
         : this.#options.server.read(session.id));
       if (status === 'RUNNING') throw error;
     }
@@ -302,7 +302,7 @@ async function assertNothingLeft(server: TestServer, freshDescriptors: number): 
     left => left.length === 0,
   );
   // More warm browsers may be started in the meantime.
-  await server.settles(() => waiting(server));
+  await server.waitUntilSettled(() => waiting(server));
   assert.deepEqual(await openSessions(server), []);
   assert.equal(readFileSync('/proc/self/mountinfo', 'utf8').includes(server.dataDir), false, 'a mount is left');
   // A warm browser may be started at any time.

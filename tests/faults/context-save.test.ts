@@ -81,7 +81,7 @@ test('while the object store is down, a create waits for the save of an expired 
   await onPage(session.connectUrl, page => leaveMarks(page, plain, 'held-up'));
   await store.down();
   await onS3.advance(301_000);
-  assert.equal((await onS3.ended(session.id)).status, 'TIMED_OUT');
+  assert.equal((await onS3.waitUntilEnded(session.id)).status, 'TIMED_OUT');
   const body = { contextId: id };
   let createResult: HttpResult<ErrorBody> | undefined;
   const creating = onS3.api('POST', '/v1/browsers/sessions', { body }).then(response => {
@@ -104,7 +104,7 @@ test('while the object store is down, a create waits for the save of an expired 
   await onPage(next.connectUrl, async page => {
     assert.deepEqual(await findMarks(page, plain), withoutWorker('held-up'));
   });
-  await onS3.ended(next.id);
+  await onS3.waitUntilEnded(next.id);
 });
 
 test('detects damaged bytes of the newest version, and uses the previous version', async () => {

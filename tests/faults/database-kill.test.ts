@@ -113,7 +113,7 @@ test('CDP traffic and sessions continue when the postmaster is killed under load
   await server.release(fresh.id);
   await server.release(session.id);
   await flood.ended;
-  await server.settles();
+  await server.waitUntilSettled();
 });
 
 test('reads succeed or fail with 5xx when a PostgreSQL backend is killed under load, and PostgreSQL restarts by itself', async () => {
@@ -144,7 +144,7 @@ test('reads succeed or fail with 5xx when a PostgreSQL backend is killed under l
   assert.deepEqual(await rowsToBeTrue(), [session.id]);
   await server.release(session.id);
   await flood.ended;
-  await server.settles();
+  await server.waitUntilSettled();
 });
 
 test('a suspended PostgreSQL process is killed and does not block the restart when PostgreSQL is killed', async () => {
@@ -158,7 +158,7 @@ test('a suspended PostgreSQL process is killed and does not block the restart wh
   assert.deepEqual(await rowsToBeTrue(), [session.id]);
   assert.ok(await isResponsive(session));
   await server.release(session.id);
-  await server.settles();
+  await server.waitUntilSettled();
 });
 
 test('changes to sessions during a database outage are written to their rows afterwards', async () => {
@@ -189,7 +189,7 @@ test('changes to sessions during a database outage are written to their rows aft
   await assertEnded(server, released.id, 'COMPLETED', 'released');
   await stayer.close();
   await assertEnded(server, coming.id, 'COMPLETED', 'client_disconnected');
-  await server.settles();
+  await server.waitUntilSettled();
 });
 
 for (const afterMs of [5, 200])
@@ -212,7 +212,7 @@ for (const afterMs of [5, 200])
     });
     await readyIs(true);
     const running = await rowsToBeTrue();
-    await server.settles(running);
+    await server.waitUntilSettled(running);
     await releaseAll(server);
-    await server.settles();
+    await server.waitUntilSettled();
   });

@@ -139,7 +139,7 @@ test('refuses creates with a capacity error when disk space is low, and keeps ru
   const next = await server.createSession({ keepAlive: true });
   assert.ok(await isResponsive(next));
   await server.release(session.id);
-  await server.settles([next.id]);
+  await server.waitUntilSettled([next.id]);
 });
 
 test('refuses creates when the disk has few inodes left, and accepts creates again afterwards', async () => {
@@ -180,7 +180,7 @@ test('on a full disk, creates are refused and sessions can be used; releases tak
     () => assertRowsAreTrue(server).then(ids => ids.join(), String),
     seen => seen === session.id,
   );
-  await server.settles([session.id]);
+  await server.waitUntilSettled([session.id]);
   await browser.close();
 });
 
@@ -223,7 +223,7 @@ test('a session continues when the server is killed and restarted on a full disk
   const { status, body } = await server.operator<Readiness>('/readyz');
   assert.deepEqual([status, body.checks.filter(({ ok }) => !ok).map(({ name }) => name)], [503, ['disk']]);
   assert.ok(await isResponsive(session));
-  await server.settles([session.id]);
+  await server.waitUntilSettled([session.id]);
 });
 
 test('a start without any disk space fails with the reason, and a later start keeps the session', async () => {

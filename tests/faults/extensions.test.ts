@@ -148,7 +148,7 @@ for (const [when, make, waitMs] of [
       assert.deepEqual(await loadedIn(again.body), ['one', 'two']);
       await server.release(id);
     } else assert.deepEqual([status, endReason], ['ERROR', 'service_restart']);
-    await server.settles();
+    await server.waitUntilSettled();
     assert.deepEqual(placed(), []);
   });
 

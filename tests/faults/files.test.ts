@@ -226,7 +226,7 @@ describe('a server that is killed', () => {
       const responses = await Promise.all(sessions.map(id => server.api('GET', `/v1/browsers/sessions/${id}`)));
       return sessions.filter((_, at) => responses[at]?.status !== 404);
     };
-    await server.hourly('the sessions to be forgotten', known, isEmpty);
+    await server.eventuallyHourly('the sessions to be forgotten', known, isEmpty);
   });
 });
 

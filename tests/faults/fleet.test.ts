@@ -91,7 +91,7 @@ async function record({ connectUrl }: CreatedSession): Promise<CdpClient> {
 /** Asserts that all sessions end as lost, according to the third host. */
 async function assertLost(t: TestContext, sessions: readonly CreatedSession[], since: number): Promise<void> {
   for (const { id } of sessions) {
-    const { status, endReason } = await three.ended(id, LOST_WITHIN_MS);
+    const { status, endReason } = await three.waitUntilEnded(id, LOST_WITHIN_MS);
     assert.deepEqual({ status, endReason }, { status: 'ERROR', endReason: 'host_lost' });
   }
   t.diagnostic(`${sessions.length} sessions had ended ${seconds(since)} after the fault, with leases of ${LEASE_S} s`);

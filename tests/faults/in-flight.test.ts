@@ -51,9 +51,9 @@ for (const afterMs of [20, 200, 600])
       assert.ok(status === 'RUNNING' || endReason === 'released', `${status} ${endReason}`);
     }
     await assertLostCreatesAreFound(round, running);
-    await server.settles(running);
+    await server.waitUntilSettled(running);
     await releaseAll(server);
-    await server.settles();
+    await server.waitUntilSettled();
     assert.deepEqual(await openSessions(server), []);
   });
 

@@ -50,8 +50,8 @@ test('if the server is killed while the page is loading, the read is run again i
   assert.deepEqual([done.status, done.attempts, Object(done.output).title], ['succeeded', 2, 'Slow']);
   assert.notEqual(done.sessionId, started.sessionId);
   await assertReceipt(done);
-  await server.ended(started.sessionId ?? '');
-  await server.settles([]);
+  await server.waitUntilEnded(started.sessionId ?? '');
+  await server.waitUntilSettled([]);
 });
 
 test('if the server is killed soon after a call was sent, the call is one invocation that succeeds, even if its caller got no response', async () => {
@@ -71,7 +71,7 @@ test('if the server is killed soon after a call was sent, the call is one invoca
   const { body } = await server.api<InvocationPage>('GET', agentPath(server, 'invocations?limit=100'), { key });
   assert.equal(body.data.length, 6);
   assert.ok(body.data.every(({ status }) => status === 'succeeded'));
-  await server.settles([]);
+  await server.waitUntilSettled([]);
 });
 
 test('the next server completes an invocation that was running at SIGTERM', async () => {
@@ -79,5 +79,5 @@ test('the next server completes an invocation that was running at SIGTERM', asyn
   await server.restart('SIGTERM');
   const done = await ended(id);
   assert.equal(done.status, 'succeeded', JSON.stringify(done.error));
-  await server.settles([]);
+  await server.waitUntilSettled([]);
 });

@@ -32,7 +32,7 @@ await liftLimits(server);
 const token = await ownerToken(server);
 
 afterEach(async () => {
-  chromium.mood('well');
+  chromium.setBehaviour('well');
   await releaseAll(server);
   await assertAgrees(server, 0, WARM);
 });
@@ -111,10 +111,10 @@ test('adopts sessions if the server is killed while some browsers are warm and o
 
 test('leaves nothing behind if the server is killed while a warm browser is starting', async () => {
   await allWait();
-  chromium.mood('slow');
+  chromium.setBehaviour('slow');
   await server.createSession({ keepAlive: true });
   await eventually('a browser to be on its way', () => boxesOf(server.dataDir).length === WARM + 1);
-  chromium.mood('well');
+  chromium.setBehaviour('well');
   assert.equal((await restartedAgreeing()).length, 1);
 });
 
@@ -135,7 +135,7 @@ for (const afterMs of [6, 25])
 
 test('a create can be repeated if the server is killed while the caller waits for a browser that fails to start', async () => {
   await allWait();
-  chromium.mood('hangs');
+  chromium.setBehaviour('hangs');
   const callers = Array.from({ length: SLOTS }, () => call());
   const open = await eventually(
     'one to have what waited, and the other to be half done',
@@ -144,7 +144,7 @@ test('a create can be repeated if the server is killed while the caller waits fo
   );
   const half = new Set(open.flatMap(({ id, status }) => (status === 'PENDING' ? [id] : [])));
   await server.kill('SIGKILL');
-  chromium.mood('well');
+  chromium.setBehaviour('well');
   await server.start();
   await assertAgrees(server, (await assertRowsAreTrue(server)).length, WARM);
   for (const caller of callers) {
@@ -184,7 +184,7 @@ for (const afterMs of [15, 60])
     await released;
     // If the server was killed before the release was stored, the session continues and the caller repeats the release.
     if ((await server.read(leavingId)).status === 'RUNNING') await server.release(leavingId).catch(() => undefined);
-    await server.ended(leavingId);
+    await server.waitUntilEnded(leavingId);
     const { status, endReason } = await readsBack(waiting);
     if (status === 'ERROR') assert.equal(endReason, 'service_restart');
     else assert.equal(status, 'RUNNING');

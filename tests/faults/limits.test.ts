@@ -95,7 +95,7 @@ test('ends the session as out_of_memory when the kernel kills the browser itself
   await assertEnded(server, session.id, 'ERROR', 'out_of_memory');
   await assertTold(session, 'out_of_memory', 'browser', /memory limit/);
   assert.ok(await isResponsive(neighbour));
-  await server.settles([neighbour.id]);
+  await server.waitUntilSettled([neighbour.id]);
 });
 
 test('ends an adopted session as out_of_memory when the kernel kills its browser', async () => {
@@ -105,7 +105,7 @@ test('ends an adopted session as out_of_memory when the kernel kills its browser
   const { client } = await gluttonousPage(session);
   assert.equal((await client.closed(ENDED_MS)).code, 4002);
   await assertEnded(server, session.id, 'ERROR', 'out_of_memory');
-  await server.settles();
+  await server.waitUntilSettled();
 });
 
 test('ends a session as disk_limit when its folder exceeds the size limit', async () => {
@@ -124,5 +124,5 @@ test('ends a session as disk_limit when its folder exceeds the size limit', asyn
   await assertEnded(server, session.id, 'ERROR', 'disk_limit');
   await assertTold(session, 'disk_limit', 'service', /exceeded its limit/);
   assert.ok(await isResponsive(neighbour));
-  await server.settles([neighbour.id]);
+  await server.waitUntilSettled([neighbour.id]);
 });

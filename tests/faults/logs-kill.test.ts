@@ -88,7 +88,7 @@ test('continues the log after a SIGKILL of the server, with a marker and the sam
 test('keeps the log entries of a page up to shortly before its browser was killed', async () => {
   const { session, client } = await counting({});
   await killBox(server.dataDir, session.id);
-  const ended = await server.ended(session.id);
+  const ended = await server.waitUntilEnded(session.id);
   assert.equal(ended.endReason, 'crashed');
   const { log } = await read(session.id);
   const said = Date.parse(String(ended.endedAt)) - Number(log.at(-1)?.timestamp);

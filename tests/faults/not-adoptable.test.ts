@@ -69,12 +69,12 @@ test('ends sessions with service_restart in eight cases in which they cannot be 
     assert.ok(sessionLeftovers(server.dataDir).join().includes(session.id), 'nobody has cleaned up yet');
   await server.start();
   for (const [why, { session, box }] of spoiled) {
-    const { status, endReason, startedAt } = await server.ended(session.id);
+    const { status, endReason, startedAt } = await server.waitUntilEnded(session.id);
     assert.deepEqual([status, endReason, startedAt], ['ERROR', 'service_restart', session.startedAt], why);
     for (const pid of [box.leader, box.bwrap, box.init, box.browser]) await untilGone(pid);
   }
   assert.ok(await isResponsive(kept));
-  await server.settles([kept.id]);
+  await server.waitUntilSettled([kept.id]);
   assert.ok(await isResponsive(await server.createSession({ keepAlive: true })), 'there are free slots');
 });
 
@@ -89,7 +89,7 @@ test('does not kill a foreign process that has the recorded pid of a dead box', 
     await changeBox(session.id, { pid: Number(stranger.pid) });
     await server.start();
     await assertEnded(server, session.id, 'ERROR', 'service_restart');
-    await server.settles();
+    await server.waitUntilSettled();
     assert.equal(isGone(Number(stranger.pid)), false, 'the stranger lives');
   } finally {
     stranger.kill('SIGKILL');
@@ -127,7 +127,7 @@ test('a start removes folders, cgroups and processes of this data folder that be
   assert.equal(isGone(foreign.pid ?? 0), false, 'what belongs to another data folder is left alone');
   foreign.kill('SIGKILL');
   await once(foreign, 'exit');
-  await server.settles([kept.id]);
+  await server.waitUntilSettled([kept.id]);
   assert.deepEqual(readdirSync(join(server.dataDir, 'sessions')), [kept.id]);
   assert.ok(await isResponsive(kept));
 });

@@ -129,7 +129,7 @@ test('stores every tab completely if a browser with twelve tabs is killed', asyn
   const opened = await openTabs(client, 12, created);
   await setTimeout(LIVED_MS);
   const killed = await timed(async () => killBox(server.dataDir, id));
-  await server.ended(id);
+  await server.waitUntilEnded(id);
   await assertWhole(server, id, opened, killed);
 });
 
@@ -160,10 +160,10 @@ test('the next server stores what was recorded if the server and the browser are
     killBox(server.dataDir, id);
   });
   await server.restart();
-  await server.ended(id);
+  await server.waitUntilEnded(id);
   // The server is killed again while the files are being assembled.
   await assertWhole(server, id, opened, killed, () => server.restart());
-  await server.settles();
+  await server.waitUntilSettled();
 });
 
 test('stores recordings once an encoder works, even if the encoder was missing at first and then killed', async () => {

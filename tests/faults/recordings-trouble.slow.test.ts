@@ -76,7 +76,7 @@ test('requests for files return 502 while the object store is down for a minute,
   const releasedFrom = Date.now();
   await server.release(id);
   const releasedTo = Date.now();
-  await server.ended(id);
+  await server.waitUntilEnded(id);
   const refused = await requestFiles(server, id);
   assert.deepEqual([refused.status, (refused.body as { code: string }).code], [502, 'recording_service_unavailable']);
   await store.up();
@@ -137,7 +137,7 @@ test('a recording pauses with a gap while the disk is full and continues later, 
   const releasedFrom = Date.now();
   await server.release(id);
   const releasedTo = Date.now();
-  await server.ended(id);
+  await server.waitUntilEnded(id);
   const film = await fileOf(server, id);
   const lengthMs = durationOf(film) * 1_000;
   const isWhole = lengthMs > releasedFrom - to - TOLERANCE_MS && lengthMs < releasedTo - from + TOLERANCE_MS;

@@ -95,5 +95,5 @@ test('sessions of the checkout continue in the installed release, which also cre
   const said = await server.berth('status');
   assert.equal(said.code, 0, said.stderr);
   assert.match((await server.berth('keys', 'create')).stdout, /bak_/);
-  await server.settles();
+  await server.waitUntilSettled();
 });

@@ -55,7 +55,7 @@ test('when the server is killed under load, sessions continue, deadlines still a
     await idling(left),
     await idling(returning),
   ];
-  chromium.mood('hangs');
+  chromium.setBehaviour('hangs');
   const lost = server.api('POST', '/v1/browsers/sessions', { body: {} }).catch(() => undefined);
   const [starting] = await eventually(
     'a session to be starting',
@@ -66,7 +66,7 @@ test('when the server is killed under load, sessions continue, deadlines still a
   await server.kill('SIGKILL');
   await withTimeLimit('every client to hear of it', Promise.all(busy.map(({ ended }) => ended)));
   await lost;
-  chromium.mood('well');
+  chromium.setBehaviour('well');
   await eventually('the short session to be overdue', () => server.now() > new Date(short.expiresAt));
   const deadAt = server.now().getTime();
   await server.start();
@@ -89,11 +89,11 @@ test('when the server is killed under load, sessions continue, deadlines still a
   for (const session of [kept, returning, neverVisited]) await runsOnAsBefore(session);
   assert.ok(back.isOpen);
   await back.close();
-  await server.settles([kept.id, returning.id, neverVisited.id]);
+  await server.waitUntilSettled([kept.id, returning.id, neverVisited.id]);
   for (const session of [kept, neverVisited]) await server.release(session.id);
   await server.advance(5_000);
   await endedAs(returning, 'COMPLETED', 'client_disconnected');
-  await server.settles();
+  await server.waitUntilSettled();
 });
 
 async function runsOnAsBefore(session: CreatedSession): Promise<void> {
@@ -111,7 +111,7 @@ async function runsOnAsBefore(session: CreatedSession): Promise<void> {
 }
 
 async function endedAs({ id }: Session, status: string, endReason: string): Promise<Session> {
-  const session = await server.ended(id);
+  const session = await server.waitUntilEnded(id);
   assert.deepEqual({ status: session.status, endReason: session.endReason }, { status, endReason });
   return session;
 }
@@ -159,7 +159,7 @@ test('a page keeps its state when the server is killed three times in a row', as
   }
   assert.ok(await isResponsive(session));
   await server.release(session.id);
-  await server.settles();
+  await server.waitUntilSettled();
 });
 
 test('the next server adopts the sessions if a server is killed during its start', async () => {
@@ -175,5 +175,5 @@ test('the next server adopts the sessions if a server is killed during its start
   await runsOnAsBefore(session);
   assert.ok(await isResponsive(session));
   await server.release(session.id);
-  await server.settles();
+  await server.waitUntilSettled();
 });

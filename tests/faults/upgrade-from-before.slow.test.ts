@@ -69,7 +69,7 @@ test('sessions started by the version of the day before continue in this version
   await server.release(session.id);
   const another = await server.createSession({ keepAlive: true });
   await server.release(another.id);
-  await server.settles();
+  await server.waitUntilSettled();
 });
 
 test('hosts of two versions work side by side, and sessions keep running when the older host is upgraded', async () => {
@@ -102,5 +102,5 @@ test('hosts of two versions work side by side, and sessions keep running when th
       await client.close();
     }
   for (const { id } of sessions) assert.equal((await newer.release(id)).status, 'COMPLETED');
-  await Promise.all([older.settles(), newer.settles()]);
+  await Promise.all([older.waitUntilSettled(), newer.waitUntilSettled()]);
 });

@@ -29,7 +29,7 @@ beforeEach(async () => {
   running = true;
 });
 afterEach(async () => {
-  chromium.mood('well');
+  chromium.setBehaviour('well');
   if (running) await releaseAll(server);
 });
 
@@ -85,7 +85,7 @@ test('after SIGTERM, active clients are closed with 1001, the process exits in t
   assert.equal(await same?.title(), 'Next');
   await again.close();
   assert.equal((await server.read(passing.id)).status, 'RUNNING', 'its clients have time to come back');
-  await server.settles([session.id, passing.id]);
+  await server.waitUntilSettled([session.id, passing.id]);
 });
 
 test('every create that succeeds during a SIGTERM exists after the restart', async () => {
@@ -105,12 +105,12 @@ test('every create that succeeds during a SIGTERM exists after the restart', asy
     if (response?.status === 201) assert.ok(open.includes(response.body.id), 'a create that was answered stands');
     else if (response) assert.equal(response.status, 503, response.text);
   }
-  await server.settles(open);
+  await server.waitUntilSettled(open);
 });
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const)
   test(`after ${signal}, the server does not wait for a browser that fails to start, and leaves nothing behind`, async () => {
-    chromium.mood('hangs');
+    chromium.setBehaviour('hangs');
     const asked = server.api('POST', '/v1/browsers/sessions', { body: {} });
     asked.catch(() => {}); // tested below
     const [row] = await eventually(

@@ -21,7 +21,8 @@ const server = await startServer({ clock: 'test', env: { ...receiver.settings, B
 await liftLimits(server);
 const token = await ownerToken(server);
 
-const idsAt = (path: string): ReadonlySet<unknown> => new Set(receiver.of(path).map(({ message }) => message.data.id));
+const idsAt = (path: string): ReadonlySet<unknown> =>
+  new Set(receiver.receivedAt(path).map(({ message }) => message.data.id));
 
 /** Asserts that each event arrives and has one delivery. */
 async function assertAll(webhook: Webhook, path: string, events: readonly SessionEvent[]): Promise<void> {
@@ -30,7 +31,9 @@ async function assertAll(webhook: Webhook, path: string, events: readonly Sessio
   const deliveries = await deliveriesOf(server, token, webhook.id);
   for (const { id, type } of events)
     assert.equal(deliveries.filter(({ eventId }) => eventId === id).length, 1, `${type} ${id}`);
-  const ids = new Map(receiver.of(path).map(({ headers, message }) => [message.data.id, headers['webhook-id']]));
+  const ids = new Map(
+    receiver.receivedAt(path).map(({ headers, message }) => [message.data.id, headers['webhook-id']]),
+  );
   for (const { id, eventId } of deliveries)
     if (eventId !== undefined) assert.equal(ids.get(eventId), id, 'every attempt has the id of the delivery');
 }
@@ -43,8 +46,8 @@ test('waiting messages arrive after a restart if the server is killed while an e
   const webhook = await createWebhook(server, token, { url: receiver.url('/hung') });
   const { id } = await server.createSession();
   await server.release(id);
-  await server.ended(id);
-  await receiver.count('/hung', 1);
+  await server.waitUntilEnded(id);
+  await receiver.waitForCount('/hung', 1);
   await eventually(
     'the deliveries to wait',
     () => deliveriesOf(server, token, webhook.id),
@@ -69,7 +72,7 @@ test('no event is lost or written twice if the server is killed at several momen
   }
   for (const id of sessions) {
     await server.release(id);
-    await server.ended(id);
+    await server.waitUntilEnded(id);
   }
   const events = (await Promise.all(sessions.map(id => eventsOf(server, id)))).flat();
   await assertAll(webhook, '/moments', events);
@@ -80,7 +83,7 @@ test('an endpoint that was down while the server was killed gets its messages on
   await receiver.stop();
   const { id } = await server.createSession();
   await server.release(id);
-  await server.ended(id);
+  await server.waitUntilEnded(id);
   await eventually(
     'attempts to fail',
     () => deliveriesOf(server, token, webhook.id),

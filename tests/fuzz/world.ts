@@ -169,7 +169,7 @@ export async function assertUnhurt({ server, witness }: Fixture, pid: number): P
   assert.doesNotThrow(() => process.kill(pid, 0), 'the server has ended');
   await eventually('the server to answer', async () => (await ask(`${server.url}/healthz`, {})).status === 200);
   await witness.assertUnaffected();
-  await server.settles([witness.session.id]);
+  await server.waitUntilSettled([witness.session.id]);
 }
 
 export const residentBytes = (pid: number): number =>

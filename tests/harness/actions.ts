@@ -35,7 +35,7 @@ export class ActionAgent {
     return this.#send('POST', `operations/${operationId}/prepare`, body, { 'idempotency-key': idempotencyKey });
   }
 
-  async prepared(operationId: string, body: object): Promise<Action> {
+  async prepareSuccessfully(operationId: string, body: object): Promise<Action> {
     const result = await this.prepare(operationId, body);
     assert.equal(result.status, 201, result.text);
     return result.body;

@@ -95,12 +95,12 @@ export class CdpClient {
   }
 
   /** Sends a string as a text message, and a buffer as a binary message. */
-  say(data: string | Buffer): void {
+  sendRaw(data: string | Buffer): void {
     this.#socket.send(data);
   }
 
   /** Sends a part of a text message, which the next `say` completes. */
-  sayPart(data: string): void {
+  sendFragment(data: string): void {
     this.#socket.send(data, { fin: false });
   }
 
@@ -157,7 +157,7 @@ export class CdpClient {
   }
 
   /** Evaluates the expression repeatedly until its value matches, even while the page is navigating. */
-  shows(
+  waitForValue(
     what: string,
     expression: string,
     sessionId: string,

@@ -50,7 +50,7 @@ export class Owner {
     return published.body;
   }
 
-  write(id: string, body: unknown, ifMatch?: string): Promise<ApiResult<StoredCredential>> {
+  writeCredential(id: string, body: unknown, ifMatch?: string): Promise<ApiResult<StoredCredential>> {
     return this.send('PUT', `credentials/${id}`, { body, ...(ifMatch === undefined ? {} : { ifMatch }) });
   }
 }

@@ -101,7 +101,7 @@ export class WatchedPage {
   }
 
   /** Shows the page in another window size of the same device, in its final colours. */
-  async change({ width, height, colours }: Look): Promise<void> {
+  async setDisplay({ width, height, colours }: Look): Promise<void> {
     await this.page.setViewportSize({ width, height });
     await this.page.emulateMedia({ colorScheme: colours });
     await this.page.evaluate(END_TRANSITIONS);
@@ -136,7 +136,7 @@ export class WatchedPage {
   }
 
   /** Asserts that axe finds nothing, and that nothing is wider than the window. */
-  async assertSound(): Promise<void> {
+  async assertAccessible(): Promise<void> {
     assert.deepEqual(await this.findings(), []);
     assert.equal(await this.overflows(), false);
   }

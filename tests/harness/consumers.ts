@@ -96,7 +96,7 @@ export class ConsumerLab {
   async finish({ signIn }: StartedSignIn, email: string): Promise<string> {
     const sent = await this.fromPage<EmailCodeSent>('hosted.code', { signIn, email });
     assert.equal(sent.status, 202, sent.text);
-    const code = await this.mailed(email);
+    const code = await this.codeMailedTo(email);
     const { status, body, text } = await this.fromPage<HostedSignInResult>('hosted.verify', {
       ...{ signIn, ticket: sent.body.ticket, code },
     });
@@ -122,7 +122,7 @@ export class ConsumerLab {
   }
 
   /** The newest code that was e-mailed to the address. */
-  mailed(to: string): Promise<string> {
+  codeMailedTo(to: string): Promise<string> {
     return mailedCode(this.owner, to);
   }
 }

@@ -16,7 +16,7 @@ export interface RecordedRequest {
 export interface CountingProxy {
   readonly url: string;
   /** The requests since the last call. */
-  taken(): RecordedRequest[];
+  takeRequests(): RecordedRequest[];
 }
 
 export async function countingProxy(target: string): Promise<CountingProxy> {
@@ -43,5 +43,5 @@ export async function countingProxy(target: string): Promise<CountingProxy> {
   });
   const address = server.address();
   const port = typeof address === 'object' && address ? address.port : 0;
-  return { url: `http://127.0.0.1:${port}`, taken: () => asked.splice(0) };
+  return { url: `http://127.0.0.1:${port}`, takeRequests: () => asked.splice(0) };
 }

@@ -33,21 +33,29 @@ export class Devices {
   }
 
   /** Sends a request without a credential. */
-  openly<Body = OAuthError>(path: string, body: unknown, headers = {}): Promise<HttpResult<Body>> {
+  sendWithoutCredential<Body = OAuthError>(path: string, body: unknown, headers = {}): Promise<HttpResult<Body>> {
     return this.#server.api<Body>('POST', path, { key: null, headers, body });
   }
 
   async start(fields: object = {}): Promise<StartedDevice> {
-    const { status, body, text } = await this.openly<StartedDevice>(START, { client_id: CLIENT, ...fields });
+    const { status, body, text } = await this.sendWithoutCredential<StartedDevice>(START, {
+      client_id: CLIENT,
+      ...fields,
+    });
     assert.equal(status, 201, text);
     return body;
   }
 
   collect<Body = OAuthError>({ device_code }: StartedDevice, fields: object = {}): Promise<HttpResult<Body>> {
-    return this.openly(DEVICE_TOKENS, { grant_type: DEVICE_GRANT, device_code, client_id: CLIENT, ...fields });
+    return this.sendWithoutCredential(DEVICE_TOKENS, {
+      grant_type: DEVICE_GRANT,
+      device_code,
+      client_id: CLIENT,
+      ...fields,
+    });
   }
 
-  async collected(started: StartedDevice, fields: object = {}): Promise<CollectedToken> {
+  async collectToken(started: StartedDevice, fields: object = {}): Promise<CollectedToken> {
     const { status, body, text } = await this.collect<CollectedToken>(started, fields);
     assert.equal(status, 200, text);
     return body;

@@ -23,7 +23,7 @@ export class HandClock implements Clock {
   }
 
   /** The number of sleepers. */
-  get sleeping(): number {
+  get sleeperCount(): number {
     return this.#sleepers.size;
   }
 

@@ -8,18 +8,18 @@ type MessageOf<Type extends ServerMessage['type']> = Extract<ServerMessage, { ty
 
 export class LiveViewer {
   readonly messages: ServerMessage[] = [];
-  frames = 0;
-  newest: { readonly head: FrameHead; readonly jpeg: Buffer } | undefined;
+  frameCount = 0;
+  newestFrame: { readonly head: FrameHead; readonly jpeg: Buffer } | undefined;
   /** If true, frames are not acknowledged as they arrive, and the test sends `drawn` itself. */
-  slow = false;
-  closed: { readonly code: number; readonly reason: string } | undefined;
+  isSlow = false;
+  closeInfo: { readonly code: number; readonly reason: string } | undefined;
   readonly #socket: WebSocket;
 
   private constructor(socket: WebSocket) {
     this.#socket = socket;
     socket.on('message', (data: Buffer, binary) => (binary ? this.#frame(data) : this.#message(data)));
     socket.on('close', (code, reason) => {
-      this.closed = { code, reason: reason.toString() };
+      this.closeInfo = { code, reason: reason.toString() };
     });
   }
 
@@ -46,7 +46,7 @@ export class LiveViewer {
     this.#socket.send(JSON.stringify(message));
   }
 
-  raw(data: string | Buffer): void {
+  sendRaw(data: string | Buffer): void {
     this.#socket.send(data);
   }
 
@@ -70,25 +70,25 @@ export class LiveViewer {
     return this.last('welcome')?.holder ?? '';
   }
 
-  async take(): Promise<void> {
+  async takeControl(): Promise<void> {
     this.say({ type: 'take' });
     await eventually('control to be taken', () => this.last('control')?.who === 'you');
   }
 
-  async give(): Promise<void> {
+  async giveControl(): Promise<void> {
     this.say({ type: 'give', fence: this.fence });
     await eventually('control to be given back', () => this.last('control')?.who === 'agent');
   }
 
   /** Sends input to the viewed page with the current fence. */
-  drive(message: object): void {
+  sendInput(message: object): void {
     this.say({ fence: this.fence, page: this.page, ...message });
   }
 
   click(x: number, y: number): void {
     const common = { x, y, button: 'left', clicks: 1, modifiers: 0 };
-    this.drive({ type: 'mouse', action: 'down', buttons: 1, ...common });
-    this.drive({ type: 'mouse', action: 'up', buttons: 0, ...common });
+    this.sendInput({ type: 'mouse', action: 'down', buttons: 1, ...common });
+    this.sendInput({ type: 'mouse', action: 'up', buttons: 0, ...common });
   }
 
   /** Stops reading, as if behind a saturated link. */
@@ -102,7 +102,7 @@ export class LiveViewer {
 
   close(): Promise<void> {
     const socketClosed = new Promise<void>(resolve => this.#socket.once('close', () => resolve()));
-    if (this.closed) return Promise.resolve();
+    if (this.closeInfo) return Promise.resolve();
     this.#socket.close();
     return socketClosed;
   }
@@ -113,8 +113,11 @@ export class LiveViewer {
 
   #frame(data: Buffer): void {
     const length = data.readUInt16BE(0);
-    this.frames++;
-    this.newest = { head: JSON.parse(data.subarray(2, 2 + length).toString('utf8')), jpeg: data.subarray(2 + length) };
-    if (!this.slow) this.say({ type: 'drawn' });
+    this.frameCount++;
+    this.newestFrame = {
+      head: JSON.parse(data.subarray(2, 2 + length).toString('utf8')),
+      jpeg: data.subarray(2 + length),
+    };
+    if (!this.isSlow) this.say({ type: 'drawn' });
   }
 }

@@ -89,7 +89,7 @@ const LOOK_PAGE = `<!doctype html><title>Look</title><body><script type="module"
  */
 export function lookPages(): {
   pages: Readonly<Record<string, Page>>;
-  seenBy: (who: string) => Observations | undefined;
+  observationsOf: (who: string) => Observations | undefined;
 } {
   const headers = new Map<string, unknown>();
   const seen = new Map<string, Observations>();
@@ -113,7 +113,7 @@ export function lookPages(): {
         response.end();
       },
     },
-    seenBy: name => seen.get(name),
+    observationsOf: name => seen.get(name),
   };
 }
 

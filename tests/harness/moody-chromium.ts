@@ -14,7 +14,7 @@ export interface FaultyChromium {
   /** The value of BERTH_CHROMIUM. */
   readonly path: string;
   /** Sets how later starts behave. With `slow`, Chromium starts a few seconds late. */
-  mood(mood: 'well' | 'slow' | 'hangs' | 'fails'): void;
+  setBehaviour(mood: 'well' | 'slow' | 'hangs' | 'fails'): void;
   /** Whether a slow or hanging Chromium is being started at the moment. */
   isStarting(): boolean;
   /** Replaces the program as a package manager does: writes a new file and renames it. */
@@ -49,7 +49,7 @@ export async function faultyChromium(): Promise<FaultyChromium> {
   };
   writeBehaviour('well');
   const isStarting = (): boolean => readdirSync('/proc').some(name => commandOf(name).startsWith(`${folder}/sleep`));
-  return { path, mood: writeBehaviour, isStarting, upgrade: install };
+  return { path, setBehaviour: writeBehaviour, isStarting, upgrade: install };
 }
 
 function commandOf(pid: string): string {

@@ -18,7 +18,7 @@ export interface OrdinaryUser {
   readonly checkout: string;
   readonly node: string;
   /** Called before the user is removed, to end its processes. */
-  readonly endings: Array<() => Promise<void>>;
+  readonly cleanups: Array<() => Promise<void>>;
 }
 
 /** Creates the user. Needs root. Removes the user and all its files at the end of the test or test file. */
@@ -28,7 +28,7 @@ export function makeOrdinaryUser(): OrdinaryUser {
   const home = join(folder, 'home');
   const name = `berth-t${process.pid}`;
   run('useradd', '--no-create-home', '--user-group', '--home-dir', home, '--shell', '/usr/sbin/nologin', name);
-  const endings: OrdinaryUser['endings'] = [];
+  const endings: OrdinaryUser['cleanups'] = [];
   // This hook is registered before processes are started as this user, so it also runs before their own cleanup.
   after(async () => {
     await Promise.allSettled(endings.map(end => end())); // their own cleanup reports failures
@@ -41,7 +41,7 @@ export function makeOrdinaryUser(): OrdinaryUser {
   const checkout = join(folder, 'checkout');
   for (const part of [...PARTS, ...productionPackages()])
     cpSync(join(CHECKOUT, part), join(checkout, part), { recursive: true });
-  return { uid, gid, home, checkout, node: join(checkout, 'node_modules/node/bin/node'), endings };
+  return { uid, gid, home, checkout, node: join(checkout, 'node_modules/node/bin/node'), cleanups: endings };
 }
 
 /** Folders of the production packages, according to the lock file. */

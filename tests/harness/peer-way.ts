@@ -29,7 +29,7 @@ export interface PeerPath {
   /** Issues certificates from the authority that the hosts trust. */
   readonly issue: Authority['issue'];
   /** The bytes that passed through the relay. */
-  passed(): Buffer;
+  relayedBytes(): Buffer;
   /** Lets an impostor with this certificate respond in place of the host while `during` is running. */
   impersonate(certificate: SignedCertificate, during: (impostor: Impostor) => Promise<void>): Promise<void>;
 }
@@ -85,7 +85,7 @@ export async function openPeerPath(): Promise<PeerPath> {
       BERTH_TLS_PEER_KEY: file('key.pem', signed.key),
     },
     issue: (...asked) => authority.issue(...asked),
-    passed: () => Buffer.concat(chunks),
+    relayedBytes: () => Buffer.concat(chunks),
     impersonate: async (certificate, during) => {
       const received: Buffer[] = [];
       let connections = 0;

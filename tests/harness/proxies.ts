@@ -30,7 +30,7 @@ export interface HttpProxy extends RunningProxy {
   /** Holds back the answers for these hosts, until this function is called again without them. */
   holdBack(hostnames: readonly string[]): void;
   /** Closes the open connections and continues to serve. */
-  breakOff(): void;
+  dropConnections(): void;
 }
 
 export async function openHttpProxy(tls?: { cert: Buffer; key: Buffer }): Promise<HttpProxy> {
@@ -60,7 +60,7 @@ export async function openHttpProxy(tls?: { cert: Buffer; key: Buffer }): Promis
       for (const hostname of hostnames) heldHosts.add(hostname);
       released.emit('some');
     },
-    breakOff: () => server.closeConnections(),
+    dropConnections: () => server.closeConnections(),
     close,
   };
 }

@@ -91,7 +91,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
   }
   const server = new TestServer(options, await freePort());
   after(() => server.close());
-  options.user?.endings.push(() => server.close());
+  options.user?.cleanups.push(() => server.close());
   const isPrepared = mayBePrepared(options);
   if (isPrepared) await prepareDataFolder(server.dataDir);
   await server.start();
@@ -227,7 +227,7 @@ export class TestServer {
    * Advances the test clock by an hour before each check for the result of an hourly task. A task that was running
    * while the clock was advanced has used the earlier time and runs again an hour later.
    */
-  hourly<T>(what: string, look: () => Promise<T> | T, satisfies?: (seen: T) => boolean): Promise<T> {
+  eventuallyHourly<T>(what: string, look: () => Promise<T> | T, satisfies?: (seen: T) => boolean): Promise<T> {
     const later = async (): Promise<T> => {
       await this.advance(HOUR_MS);
       return look();
@@ -297,7 +297,7 @@ export class TestServer {
   }
 
   /** Waits until the session has ended, and returns it. */
-  ended(id: string, withinMs = WITHIN_MS): Promise<Session> {
+  waitUntilEnded(id: string, withinMs = WITHIN_MS): Promise<Session> {
     return eventually(
       `session ${id} to end`,
       () => this.read(id),
@@ -310,7 +310,7 @@ export class TestServer {
    * Fails if anything is left of sessions other than these. The argument may be a function, which is called at each
    * check.
    */
-  async settles(running: readonly string[] | (() => readonly string[]) = []): Promise<void> {
+  async waitUntilSettled(running: readonly string[] | (() => readonly string[]) = []): Promise<void> {
     const look = async (): Promise<string[]> => {
       const keep = new Set(typeof running === 'function' ? running() : running);
       return [...sessionLeftovers(this.dataDir, keep), ...(await this.#openRows(keep))];

@@ -7,7 +7,7 @@ const TICK_MS = 20;
 
 export interface SlowLink {
   /** The same URL through the relay. */
-  over(url: string): string;
+  urlThrough(url: string): string;
   /** Number of bytes that were relayed. */
   readonly passed: number;
   close(): void;
@@ -45,7 +45,7 @@ export async function openSlowLink(port: number, bitsPerSecond: number): Promise
   const address = relay.address();
   const relayPort = typeof address === 'object' && address ? address.port : 0;
   return {
-    over: url => Object.assign(new URL(url), { port: String(relayPort) }).href,
+    urlThrough: url => Object.assign(new URL(url), { port: String(relayPort) }).href,
     get passed() {
       return passed;
     },

@@ -20,7 +20,7 @@ export interface MailServer {
   /** The response to RCPT, for example `451 4.3.0 later`. If undefined, messages are accepted. */
   refusal: string | undefined;
   /** Whether the server accepts connections without responding. */
-  silent: boolean;
+  isSilent: boolean;
 }
 
 /** Starts a mail server that is closed at the end of the test file. */
@@ -31,7 +31,7 @@ export async function startMailServer(): Promise<MailServer> {
   const listener = createServer(socket => {
     sockets.add(socket);
     socket.on('error', () => {}).once('close', () => sockets.delete(socket));
-    if (!server.silent) serve(socket, server, mails, commands);
+    if (!server.isSilent) serve(socket, server, mails, commands);
   });
   listener.listen(0, '127.0.0.1');
   await once(listener, 'listening');
@@ -39,7 +39,7 @@ export async function startMailServer(): Promise<MailServer> {
   if (typeof address !== 'object' || !address) throw new Error('the mail server has no port');
   const server: MailServer = {
     ...{ url: `smtp://127.0.0.1:${address.port}`, mails, commands },
-    ...{ refusal: undefined, silent: false },
+    ...{ refusal: undefined, isSilent: false },
   };
   after(() => {
     listener.close();

@@ -63,14 +63,14 @@ export class Receiver {
     this.#handlers.set(path, handler);
   }
 
-  of(path: string): readonly ReceivedWebhook[] {
+  receivedAt(path: string): readonly ReceivedWebhook[] {
     return this.#received.filter(received => received.path === path);
   }
 
   /** Waits for this many requests to the path, and returns all of them. */
-  async count(path: string, count: number): Promise<readonly ReceivedWebhook[]> {
+  async waitForCount(path: string, count: number): Promise<readonly ReceivedWebhook[]> {
     const enough = (all: readonly ReceivedWebhook[]): boolean => all.length >= count;
-    return eventually(`${count} messages at ${path}`, () => this.of(path), enough);
+    return eventually(`${count} messages at ${path}`, () => this.receivedAt(path), enough);
   }
 
   async listen(): Promise<void> {

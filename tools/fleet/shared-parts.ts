@@ -32,7 +32,7 @@ export async function startDatabase(
   if (!binaries) throw new Error('PostgreSQL was not found. Run npm ci.');
   const dataFolder = join(folder, 'pg');
   mkdirSync(dataFolder, { mode: 0o700 });
-  const { as } = await postgresIdentity(dataFolder);
+  const { wrapCommand: as } = await postgresIdentity(dataFolder);
   const initdbArgs = ['-D', dataFolder, '-U', 'berth', '-A', 'trust', '-E', 'UTF8', '--no-sync'];
   const [setpriv = '', ...args] = as([join(binaries.folder, 'initdb'), ...initdbArgs]);
   const made = spawnSync(setpriv, args, { encoding: 'utf8' });

@@ -12,7 +12,7 @@ export const LOGS_SHOWN_MAX = 20_000;
 export interface SessionLogs {
   readonly logs: readonly SessionLog[];
   /** Why there are no entries: `disabled` or `expired`. */
-  readonly why?: string;
+  readonly emptyReason?: string;
 }
 
 interface CachedLogs extends SessionLogs {
@@ -52,6 +52,6 @@ async function readNext(app: string, id: string, previous: CachedLogs, signal: A
   return {
     logs: [...previous.logs, ...(body ?? [])],
     ...(after === undefined ? {} : { after }),
-    ...(loggingHeader ? { why: loggingHeader } : {}),
+    ...(loggingHeader ? { emptyReason: loggingHeader } : {}),
   };
 }

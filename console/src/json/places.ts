@@ -27,12 +27,12 @@ const LITERAL = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y;
 export function parseJson(text: string): ParsedJson | ParseFailure {
   const scanner = new Scanner(text);
   try {
-    scanner.document();
+    scanner.parseDocument();
   } catch (error) {
     if (error instanceof JsonSyntaxError) return { message: error.message, offset: error.offset };
     throw error;
   }
-  return { value: JSON.parse(text), places: scanner.places };
+  return { value: JSON.parse(text), places: scanner.offsets };
 }
 
 /** The offset of the value at the path, or of the nearest value around it. */
@@ -63,7 +63,7 @@ class JsonSyntaxError extends Error {
 }
 
 class Scanner {
-  readonly places = new Map<string, number>();
+  readonly offsets = new Map<string, number>();
   readonly #text: string;
   #at = 0;
 
@@ -71,7 +71,7 @@ class Scanner {
     this.#text = text;
   }
 
-  document(): void {
+  parseDocument(): void {
     this.#parseValue([]);
     if (this.#at < this.#text.length) throw this.#syntaxError('unexpected text after the value');
   }
@@ -79,7 +79,7 @@ class Scanner {
   #parseValue(path: readonly string[]): void {
     this.#skip(BLANK);
     if (path.length > LEVELS_MAX) throw this.#syntaxError(`the value is nested more than ${LEVELS_MAX} levels deep`);
-    this.places.set(path.join('.'), this.#at);
+    this.offsets.set(path.join('.'), this.#at);
     const firstCharacter = this.#text[this.#at];
     if (firstCharacter === '{') this.#parseItems('}', index => this.#parseMember(path, index));
     else if (firstCharacter === '[') this.#parseItems(']', index => this.#parseValue([...path, String(index)]));

@@ -22,13 +22,13 @@ export function LogsState({
   if (error && !data) return <Failed error={error} retry={retry} />;
   if (!data) return <Loading what="the log" rows={6} />;
   if (!isEmpty) return children;
-  if (data.why === 'disabled')
+  if (data.emptyReason === 'disabled')
     return (
       <Empty icon="sessions" title="No log">
         The session was created with <code>logSession</code> false.
       </Empty>
     );
-  if (data.why === 'expired')
+  if (data.emptyReason === 'expired')
     return (
       <Empty icon="sessions" title="The log was deleted">
         Logs are kept for 31 days after the end of a session.

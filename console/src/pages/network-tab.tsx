@@ -38,7 +38,7 @@ export function NetworkTab({
   const calls = allCalls.filter(
     call =>
       call.url.toLowerCase().includes(find.toLowerCase()) &&
-      (STATUSES.find(one => one.id === status)?.has(call) ?? true) &&
+      (STATUSES.find(one => one.id === status)?.matches(call) ?? true) &&
       (page === '' || call.pageId === Number(page)),
   );
   const count = `${calls.length} ${calls.length === 1 ? 'request' : 'requests'}`;
@@ -79,15 +79,15 @@ export function NetworkTab({
   );
 }
 
-const STATUSES: ReadonlyArray<{ readonly id: string; readonly name: string; has(call: NetworkCall): boolean }> = [
+const STATUSES: ReadonlyArray<{ readonly id: string; readonly name: string; matches(call: NetworkCall): boolean }> = [
   {
     id: 'bad',
     name: 'Failed or 4xx, 5xx',
-    has: ({ failed: failure, status = 0 }) => failure !== undefined || status >= 400,
+    matches: ({ failed: failure, status = 0 }) => failure !== undefined || status >= 400,
   },
-  { id: 'ok', name: '2xx', has: ({ status = 0 }) => status >= 200 && status < 300 },
-  { id: 'moved', name: '3xx', has: ({ status = 0 }) => status >= 300 && status < 400 },
-  { id: 'open', name: 'Not finished', has: ({ endMs }) => endMs === undefined },
+  { id: 'ok', name: '2xx', matches: ({ status = 0 }) => status >= 200 && status < 300 },
+  { id: 'moved', name: '3xx', matches: ({ status = 0 }) => status >= 300 && status < 400 },
+  { id: 'open', name: 'Not finished', matches: ({ endMs }) => endMs === undefined },
 ];
 
 function Row({

@@ -114,7 +114,7 @@ export class AgentActions {
   #waitForChange(caller: AgentCaller, row: ActionRow, { wait = 0, since }: ActionQuery, signal: AbortSignal) {
     const { following, clock } = this.#parts;
     const knownStatus = since ?? statusAt(row, clock.now());
-    return following.changed(
+    return following.awaitChange(
       row,
       {
         concerns: changedId => changedId === row.id,

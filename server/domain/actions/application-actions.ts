@@ -102,7 +102,7 @@ export class ApplicationActions {
       assertSteppedUp: () => assertSteppedUp(caller, clock.now()),
       passkeys: {
         list: () => store.passkeys.list(accountId),
-        used: (id, counter) => store.passkeys.used(id as PasskeyId, counter, clock.now()), // Of the list.
+        recordUse: (id, counter) => store.passkeys.recordUse(id as PasskeyId, counter, clock.now()), // Of the list.
       },
     };
   }
@@ -111,7 +111,7 @@ export class ApplicationActions {
     const maySeeContent =
       hasRight(application.role, 'invocationResults') &&
       (caller.via.kind === 'human_session' || caller.scopes.has(CONTENT_SCOPE));
-    return this.#parts.decisions.shown(row, { maySeeContent, mayDecide: mayDecide(caller, application, row) });
+    return this.#parts.decisions.viewFor(row, { maySeeContent, mayDecide: mayDecide(caller, application, row) });
   }
 }
 

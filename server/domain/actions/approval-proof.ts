@@ -51,7 +51,7 @@ export class ApprovalProofs {
     const challenge = bytesOfDigest(digest).toString('base64url');
     const counter = await this.#webauthn.verifyAuthentication(party, challenge, parsedResponse, passkey);
     const publicKey = counter === undefined ? undefined : await this.#webauthn.passkeyJwk(passkey.publicKey);
-    if (counter === undefined || !publicKey || !(await passkeys.used(passkey.id, counter))) throw notVerified();
+    if (counter === undefined || !publicKey || !(await passkeys.recordUse(passkey.id, counter))) throw notVerified();
     const { clientDataJSON, authenticatorData, signature } = parsedResponse.response;
     return {
       ...{ publicKey, rpId: party.id },

@@ -15,7 +15,7 @@ export interface ApproverPasskey extends StoredPasskey {
 export interface ApproverPasskeys {
   list(): Promise<readonly ApproverPasskey[]>;
   /** Records a use of the passkey. Returns false if its counter did not increase. */
-  used(id: string, counter: number): Promise<boolean>;
+  recordUse(id: string, counter: number): Promise<boolean>;
 }
 
 interface VerifiedApprover {

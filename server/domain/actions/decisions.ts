@@ -27,7 +27,7 @@ const HOUR_MS = 3_600_000;
 
 export interface DecisionsParts {
   readonly store: Pick<Store, 'actions' | 'applications' | 'keys' | 'atomically'>;
-  readonly catalogue: Pick<Catalogue, 'exact'>;
+  readonly catalogue: Pick<Catalogue, 'findRevision'>;
   readonly content: SealedContent;
   readonly proofs: ApprovalProofs;
   readonly audit: ActionAudit;
@@ -79,7 +79,7 @@ export class Decisions {
 
   /** Returns the Action as shown to the end user whom it names. */
   #viewForEndUser(row: ActionRow): Promise<ApplicationAction> {
-    return this.shown(row, { mayDecide: row.approver === 'end_user', maySeeContent: true });
+    return this.viewFor(row, { mayDecide: row.approver === 'end_user', maySeeContent: true });
   }
 
   /** Returns what a passkey of the person must sign. */
@@ -121,11 +121,11 @@ export class Decisions {
       throw alreadyDecided(initialRow, 'expired');
     }
     if (decided.executeAt) prompt(EXECUTE_TASK);
-    return this.shown(decided, { mayDecide: true, maySeeContent: true });
+    return this.viewFor(decided, { mayDecide: true, maySeeContent: true });
   }
 
   /** Returns the Action as shown to people. */
-  async shown(row: ActionRow, { mayDecide, maySeeContent }: ReaderPermissions): Promise<ApplicationAction> {
+  async viewFor(row: ActionRow, { mayDecide, maySeeContent }: ReaderPermissions): Promise<ApplicationAction> {
     const { store, clock, content, publicUrl } = this.#parts;
     const [application, key, operation] = await Promise.all([
       store.applications.byId(row.applicationId),
@@ -141,7 +141,7 @@ export class Decisions {
   }
 
   async #operation({ applicationId, operationId, operationRevision }: ActionRow): Promise<RenderedOperation> {
-    const operation = await this.#parts.catalogue.exact(applicationId, operationId, operationRevision);
+    const operation = await this.#parts.catalogue.findRevision(applicationId, operationId, operationRevision);
     if (!operation) return { title: operationId };
     const display = operation.kind === 'managed' ? undefined : operation.definition.display;
     return { title: operation.title, ...(display ? { display } : {}) };

@@ -13,7 +13,7 @@ import type { SealHead, SealHeads } from './seal-heads.ts';
 const ENTRIES_MAX = 1_000;
 const DIGEST_PREFIX = 'sha256:';
 
-type SealerRows = 'unsealed' | 'entriesAfter' | 'sealsAfter' | 'lastSeal' | 'insertSeal';
+type SealerRows = 'unsealedChains' | 'entriesAfter' | 'sealsAfter' | 'lastSeal' | 'insertSeal';
 
 export interface SealerParts {
   readonly store: { readonly audit: Pick<Store['audit'], SealerRows> };
@@ -35,7 +35,7 @@ export class Sealer {
     const storedHeads = await heads.read();
     const newHeads = new Map<string, SealHead>();
     let sealed = 0;
-    for (const chain of await store.audit.unsealed()) {
+    for (const chain of await store.audit.unsealedChains()) {
       // If a chain has lost seals, its stored head is not changed, so that the loss stays visible.
       const isIntact = await this.#isHeadStored(chain, storedHeads.get(chain));
       if (!isIntact) log.error('audit.seals_missing', { chain });

@@ -33,7 +33,7 @@ async function aLog() {
   const store = {
     audit: {
       chains: async () => [CHAIN],
-      unsealed: async () => ((entries.at(-1)?.number ?? 0) > (seals.at(-1)?.lastNumber ?? 0) ? [CHAIN] : []),
+      unsealedChains: async () => ((entries.at(-1)?.number ?? 0) > (seals.at(-1)?.lastNumber ?? 0) ? [CHAIN] : []),
       entriesAfter: async (_: string, number: number, limit: number) =>
         entries.filter(row => row.number > number).slice(0, limit),
       sealsAfter: async (_: string, number: number, limit: number) =>

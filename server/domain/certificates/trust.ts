@@ -15,7 +15,7 @@ export const trustWatcher = (rows: Pick<CertificateRows, 'ders'>): Watcher => ({
   check: async (caller, { watcherSettings }) => {
     if (!watcherSettings.caCertificates) return undefined;
     await resolveTrusted(rows, caller.applicationId, watcherSettings.caCertificates);
-    return { kept: { ids: watcherSettings.caCertificates } };
+    return { storedSettings: { ids: watcherSettings.caCertificates } };
   },
 
   prepare: async row => {

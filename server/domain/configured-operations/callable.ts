@@ -86,15 +86,15 @@ const ID_PATTERN = new RegExp(OPERATION_ID.pattern);
 export const isOperationId = (text: string): boolean => text.length <= OPERATION_ID.maxLength && ID_PATTERN.test(text);
 
 export class Catalogue {
-  readonly #rows: Pick<ConfiguredOperationRows, 'published' | 'revision'>;
+  readonly #rows: Pick<ConfiguredOperationRows, 'listPublished' | 'revision'>;
 
-  constructor(rows: Pick<ConfiguredOperationRows, 'published' | 'revision'>) {
+  constructor(rows: Pick<ConfiguredOperationRows, 'listPublished' | 'revision'>) {
     this.#rows = rows;
   }
 
   /** Returns the operations that agents of the application can call if they have a grant. Ordered by id. */
   async all(application: ApplicationId): Promise<readonly CallableOperation[]> {
-    const rows = await this.#rows.published(application);
+    const rows = await this.#rows.listPublished(application);
     const overlays = new Map(rows.filter(({ kind }) => kind === 'managed').map(({ id, content }) => [id, content]));
     const enabledBuiltIns = BUILT_IN.flatMap(operation =>
       withOverlay(operation, overlays.get(operation.id)?.definition),
@@ -105,16 +105,16 @@ export class Catalogue {
     return [...enabledBuiltIns, ...own].sort((a, b) => (a.id < b.id ? -1 : 1));
   }
 
-  async one(application: ApplicationId, id: string): Promise<CallableOperation | undefined> {
+  async findById(application: ApplicationId, id: string): Promise<CallableOperation | undefined> {
     if (!isOperationId(id)) return undefined;
-    const [row] = await this.#rows.published(application, id);
+    const [row] = await this.#rows.listPublished(application, id);
     const operation = builtInNamed(id);
     if (operation) return withOverlay(operation, row?.content.definition)[0];
     return row && ownCallable(id, { ...row.content, revision: row.publishedRevision ?? row.revision });
   }
 
   /** Returns the revision that an accepted invocation names, even if the operation has changed since. */
-  async exact(application: ApplicationId, id: string, revision: number): Promise<CallableOperation | undefined> {
+  async findRevision(application: ApplicationId, id: string, revision: number): Promise<CallableOperation | undefined> {
     const operation = builtInNamed(id);
     if (operation) return operation.revision === revision ? operation : undefined;
     const row = await this.#rows.revision(application, id, revision);

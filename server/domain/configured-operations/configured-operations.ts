@@ -54,7 +54,7 @@ export interface ConfiguredOperationsParts {
   readonly applications: Pick<Applications, 'require'>;
   readonly audit: Pick<Audit, 'record'>;
   readonly credentials: Pick<CallCredentials, 'problem'>;
-  readonly typed: Pick<TypedCredentials, 'problem'>;
+  readonly typedCredentials: Pick<TypedCredentials, 'problem'>;
   readonly outbound: Pick<Outbound, 'check'>;
   /** Compiles schemas within a time limit. Returns the problem, or undefined if they can be used. */
   readonly compile: (
@@ -293,7 +293,7 @@ export class ConfiguredOperations {
   }
 
   async #assertBinding(id: ApplicationId, { binding }: OperationDefinition): Promise<void> {
-    const { credentials, typed, outbound } = this.#parts;
+    const { credentials, typedCredentials: typed, outbound } = this.#parts;
     if (isBrowserBinding(binding)) {
       // Which hosts a browser may reach is decided by the rules of its session, at the time of the request.
       const problem = await typed.problem(id, credentialsIn(binding.steps));

@@ -86,7 +86,7 @@ export class ConsumerActions {
       passkeys: {
         list: () => store.consumerPasskeys.list(consumerId),
         // The id comes from the list above.
-        used: (id, counter) => store.consumerPasskeys.used(id as ConsumerPasskeyId, counter, clock.now()),
+        recordUse: (id, counter) => store.consumerPasskeys.recordUse(id as ConsumerPasskeyId, counter, clock.now()),
       },
     };
   }

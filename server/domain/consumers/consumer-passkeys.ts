@@ -67,7 +67,7 @@ export class ConsumerPasskeys {
     if (!passkey || ('consumerId' in owner && passkey.consumerId !== owner.consumerId)) throw signInFailed('passkey');
     const { webauthn, store, clock } = this.#parts;
     const counter = await webauthn.verifyAuthentication(partyOf(origin), challenge, assertion, passkey);
-    if (counter === undefined || !(await store.consumerPasskeys.used(passkey.id, counter, clock.now())))
+    if (counter === undefined || !(await store.consumerPasskeys.recordUse(passkey.id, counter, clock.now())))
       throw signInFailed('passkey');
     return passkey.consumerId;
   }

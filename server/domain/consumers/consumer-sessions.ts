@@ -27,7 +27,7 @@ export interface ConsumerSessionsParts {
    * Called with the hash, in hex, of each access token that is no longer valid. Other processes are notified through
    * the store.
    */
-  readonly changed: (hash: string) => void;
+  readonly onTokenInvalidated: (hash: string) => void;
 }
 
 /** The tokens of a new session. With the transport `cookie`, also the cookie for a page of this service. */
@@ -109,7 +109,7 @@ export class ConsumerSessions {
       await this.#end(row, 'consumer.session.replayed', source);
       throw invalidGrant('refresh token');
     }
-    this.#parts.changed(row.hash.toString('hex'));
+    this.#parts.onTokenInvalidated(row.hash.toString('hex'));
     const consumer = await store.consumers.get(id, row.consumerId);
     if (!consumer || consumer.linkedTo) throw invalidGrant('refresh token');
     const seconds = Math.floor((expiresAt.getTime() - now.getTime()) / 1000);
@@ -155,7 +155,7 @@ export class ConsumerSessions {
   /** Returns the sessions in which the consumer is signed in. */
   async list({ consumerId, via }: ConsumerCaller): Promise<ConsumerDevices> {
     const { store, clock } = this.#parts;
-    const rows = await store.consumerSessions.living(consumerId, clock.now(), SESSIONS_SHOWN_MAX);
+    const rows = await store.consumerSessions.listActive(consumerId, clock.now(), SESSIONS_SHOWN_MAX);
     return { data: rows.map(row => deviceOf(row, via.id)) };
   }
 
@@ -193,7 +193,7 @@ export class ConsumerSessions {
     const now = clock.now();
     const { hash, text } = mint('consumer_session');
     const before = await store.consumerSessions.get(caller.applicationId, via.id);
-    if (!before || !(await store.consumerSessions.prove(via.id, { hash, authTime: now, acr }, now)))
+    if (!before || !(await store.consumerSessions.recordProof(via.id, { hash, authTime: now, acr }, now)))
       throw notFound('Session', via.id);
     this.#notifyChanged([before.hash]);
     return { secret: text, seconds: Math.max(1, Math.floor((before.expiresAt.getTime() - now.getTime()) / 1000)) };
@@ -204,7 +204,7 @@ export class ConsumerSessions {
    * changed.
    */
   async refreshCaches(consumer: ConsumerId): Promise<void> {
-    this.#notifyChanged(await this.#parts.store.consumerSessions.announce(consumer));
+    this.#notifyChanged(await this.#parts.store.consumerSessions.invalidateCaches(consumer));
   }
 
   /** Ends the session that the code opened, because the code has been used a second time. */
@@ -231,7 +231,7 @@ export class ConsumerSessions {
   }
 
   #notifyChanged(hashes: readonly Buffer[]): void {
-    for (const hash of hashes) this.#parts.changed(hash.toString('hex'));
+    for (const hash of hashes) this.#parts.onTokenInvalidated(hash.toString('hex'));
   }
 }
 

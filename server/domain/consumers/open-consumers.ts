@@ -67,7 +67,7 @@ export function openConsumers(
   const { applications } = identity;
   const identities = new Identities({ store, applications, audit, clock, publicUrl });
   const onChanged = (hash: string): void => identity.forget(hash);
-  const sessions = new ConsumerSessions({ store, identities, audit, clock, changed: onChanged });
+  const sessions = new ConsumerSessions({ store, identities, audit, clock, onTokenInvalidated: onChanged });
   const signIns = new SignIns({ store, identities, audit, clock, tallies });
   const passkeys = new ConsumerPasskeys({ store, webauthn, clock });
   const sealed = new SealedMemory(vault);

@@ -11,7 +11,7 @@ import { type Cursors, type ListName, pageOf } from '../identity/cursors.ts';
 
 export interface ConsumerReceiptsParts {
   readonly store: Pick<Store, 'invocations' | 'keys'>;
-  readonly catalogue: Pick<Catalogue, 'exact'>;
+  readonly catalogue: Pick<Catalogue, 'findRevision'>;
   readonly cursors: Cursors;
 }
 
@@ -49,7 +49,7 @@ export class ConsumerReceipts {
     const { store, catalogue } = this.#parts;
     const { id, receiptId = '', applicationId, operationId, operationRevision, state, keyId, jobId } = row;
     const [operation, key] = await Promise.all([
-      catalogue.exact(applicationId, operationId, operationRevision),
+      catalogue.findRevision(applicationId, operationId, operationRevision),
       store.keys.get(applicationId, keyId),
     ]);
     if (state === 'accepted' || state === 'dispatched')

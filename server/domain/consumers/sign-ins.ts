@@ -119,7 +119,9 @@ export class SignIns {
     const { identities, store, clock } = this.#parts;
     const application = await identities.application(appId);
     const id = signIn.toLowerCase() as ConsumerSignInId; // Checked by isUuid.
-    const row = isUuid(id) ? await store.consumerSignIns.open(application.id, providerId, id, clock.now()) : undefined;
+    const row = isUuid(id)
+      ? await store.consumerSignIns.findOpen(application.id, providerId, id, clock.now())
+      : undefined;
     if (!row) throw notFound('Sign-in', signIn);
     return { row, application, identity: await identities.of(application.id) };
   }
@@ -169,7 +171,7 @@ export class SignIns {
   }
 
   /** For a sign-in that failed at a provider: returns the redirect address with an OAuth error. */
-  failed({ row, application }: Omit<OpenSignIn, 'identity'>, error: 'access_denied' | 'server_error'): string {
+  failureRedirect({ row, application }: Omit<OpenSignIn, 'identity'>, error: 'access_denied' | 'server_error'): string {
     const { state } = row;
     const iss = this.#parts.identities.issuerOf(application);
     return withQuery(row.redirectUri, { error, ...(state === undefined ? {} : { state }), iss });

@@ -91,8 +91,8 @@ export class Upstream {
     const application = await identities.application(row.applicationId);
     const openSignIn = { row, application };
     const provider = await identities.provider(application.id, row.providerId);
-    if (!provider?.enabled) return signIns.failed(openSignIn, 'server_error');
-    if (error !== undefined) return signIns.failed(openSignIn, 'access_denied');
+    if (!provider?.enabled) return signIns.failureRedirect(openSignIn, 'server_error');
+    if (error !== undefined) return signIns.failureRedirect(openSignIn, 'access_denied');
     const metadata = metadataIn(provider.metadata);
     // A mix-up (RFC 9207): the response comes from a provider other than the one that was asked.
     const isMixedUp = iss === undefined ? metadata.answersWithIssuer : iss !== provider.issuer;
@@ -152,7 +152,7 @@ export class Upstream {
       ...{ action: 'consumer.session.refused', applicationId: application.id, outcome: 'refused' },
       ...{ actor: { kind: 'anonymous' }, details: { provider: row.providerId, why }, ...source },
     });
-    return this.#parts.signIns.failed(openSignIn, 'server_error');
+    return this.#parts.signIns.failureRedirect(openSignIn, 'server_error');
   }
 
   async #clientOf({ applicationId, id, clientId, secretSealed, authMethod }: ConsumerProviderRow): Promise<Client> {

@@ -65,7 +65,7 @@ export class ContextWatcher implements Watcher {
     const { persist = false, exclusive = false } = requested;
     await this.#awaitTurn(row, requested, session, signal);
     const kept = { id: row.id, persist, exclusive: persist && exclusive };
-    return persist ? { kept, undo: () => this.#parts.uses.close(session) } : { kept };
+    return persist ? { storedSettings: kept, undo: () => this.#parts.uses.close(session) } : { storedSettings: kept };
   }
 
   async prepare(row: SessionRow): Promise<Preparation | undefined> {
@@ -165,7 +165,7 @@ export const isCleanEnd = ({ status }: Pick<SessionEnd, 'status'>): boolean => s
 /** Whether the browser exited by itself, which means that everything was written to its profile. */
 async function shutDownCleanly({ browser, box }: LiveSession): Promise<boolean> {
   await browser.shutDown();
-  const exit = await withTimeout(SHUTDOWN_MAX_MS, 'the browser to close', () => box.gone).catch(reason);
+  const exit = await withTimeout(SHUTDOWN_MAX_MS, 'the browser to close', () => box.whenGone).catch(reason);
   return typeof exit === 'object' && exit.why === 'exited';
 }
 

@@ -132,7 +132,7 @@ export class Contexts {
     const version =
       query.version === undefined && row.version === 0 ? undefined : await this.#version(row, query.version);
     try {
-      return await this.#parts.exports.of(row, version);
+      return await this.#parts.exports.exportVersion(row, version);
     } catch (error) {
       throw version ? this.#unreadableError(error, version) : error;
     }

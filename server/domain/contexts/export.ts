@@ -59,7 +59,7 @@ export class Exports {
   }
 
   /** Exports the version, or an empty state if there is none. */
-  async of(row: ContextRow, version: VersionRow | undefined): Promise<ExportedState> {
+  async exportVersion(row: ContextRow, version: VersionRow | undefined): Promise<ExportedState> {
     const endExport = this.#startExport(row.applicationId);
     let file: FileHandle | undefined;
     try {

@@ -49,7 +49,7 @@ export class Loading {
       const detail = { contextId: context.id, version: version.version, tookMs };
       // Not awaited here: these are written while the browser starts, and `take` waits for them.
       const recorded = Promise.all([
-        uses.started(session.id, version.version),
+        uses.recordStart(session.id, version.version),
         this.#recordEvent(session, 'context.restored', detail),
       ]);
       recorded.catch(() => {});

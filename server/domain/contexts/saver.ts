@@ -118,7 +118,7 @@ export class Saver implements Closeable {
     const context = await rows.get(use.applicationId, use.contextId);
     if (!context) return this.#discard(use, staging);
     const cookies = await staging.readCookies();
-    const isWhole = (await staging.packed()) !== undefined || (await staging.hasProfile());
+    const isWhole = (await staging.packedRecord()) !== undefined || (await staging.hasProfile());
     if (!cookies) return this.#closeWithoutSave(use, staging);
     const facts = isWhole
       ? await this.#storeWhole(use, context, staging, cookies, signal)

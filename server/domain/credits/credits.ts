@@ -47,15 +47,15 @@ export class Credits {
   }
 
   async read(caller: AccountCaller, appId: string): Promise<CreditsView> {
-    return this.of(await this.#parts.applications.require(caller, appId, 'read'));
+    return this.viewOf(await this.#parts.applications.require(caller, appId, 'read'));
   }
 
   /** Returns the same view as `read`, but without checking a caller, for the command line. */
-  async of({ id, billingAccountId }: ApplicationRow): Promise<CreditsView> {
+  async viewOf({ id, billingAccountId }: ApplicationRow): Promise<CreditsView> {
     const { rows, rates, clock } = this.#parts;
     const [{ available, reserved }, heldReservations, sums] = await Promise.all([
       rows.balance(billingAccountId),
-      rows.held(id, RESERVATIONS_SHOWN_MAX),
+      rows.listHeld(id, RESERVATIONS_SHOWN_MAX),
       rows.sums(id, startOfUtcMonth(clock.now())),
     ]);
     return {

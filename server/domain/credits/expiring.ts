@@ -15,7 +15,7 @@ export interface ExpiringParts {
 
 /** Returns the number of reservations that were given back. */
 export async function expireHolds({ store, audit, clock }: ExpiringParts): Promise<number> {
-  const due = await store.credits.unknown(clock.now(), BATCH);
+  const due = await store.credits.listExpiredHolds(clock.now(), BATCH);
   for (const { purposeId, purposeKind, applicationId, amount } of due)
     await store.atomically(async trx => {
       if (!(await trx.credits.expire(purposeId, clock.now()))) return;

@@ -81,7 +81,7 @@ function scene() {
       seen.push(`${at.getTime()}`);
       return { isEnding: false, ...(lowSince ? { lowSince } : {}) };
     },
-    exhausted: async () => void seen.push('exhausted'),
+    recordExhaustedCredit: async () => void seen.push('exhausted'),
     recordLowCredit: async () => 0,
   };
   const end = async (_: unknown, how: SessionEnd) => void ends.push(how);

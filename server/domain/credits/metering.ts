@@ -13,7 +13,7 @@ import { holdAmount, METER_MS } from './terms.ts';
 const BATCH = 200;
 
 export interface MeteringParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
-  readonly rows: Pick<CreditRows, 'due' | 'meter' | 'exhausted' | 'recordLowCredit'>;
+  readonly rows: Pick<CreditRows, 'due' | 'meter' | 'recordExhaustedCredit' | 'recordLowCredit'>;
   /** The balance of an account is low if fewer micro-credits than this are available. If 0, no balance is low. */
   readonly low: number;
   readonly end: (id: SessionId, end: SessionEnd) => Promise<unknown>;
@@ -44,7 +44,7 @@ async function meterOne({ rows, clock, end, isEndOwed }: MeteringParts, row: Res
   const now = clock.now();
   const outcome = await rows.meter(row, (reservation, session) => meteringOf(reservation, session, now));
   if (!outcome?.lowSince || outcome.isEnding || now < addMs(outcome.lowSince, METER_MS)) return false;
-  await rows.exhausted(id, now);
+  await rows.recordExhaustedCredit(id, now);
   const detail = 'the credit of the account was used up';
   // If the end cannot be written now, the session domain writes it later.
   await end(id, { status: 'ERROR', reason: 'credit_exhausted', detail }).catch(() => {});

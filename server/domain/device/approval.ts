@@ -67,7 +67,7 @@ export class Approval {
       // A request that was not read cannot be approved, but can be denied.
       request.decision === 'deny'
         ? (await store.device.claim(digest, caller.accountId, clock.now()))?.row
-        : store.device.claimed(digest, caller.accountId, clock.now()),
+        : store.device.getClaimed(digest, caller.accountId, clock.now()),
     );
     const decision: DeviceDecision =
       request.decision === 'deny' ? { status: 'denied' } : await this.#approvalOf(caller, row, request);

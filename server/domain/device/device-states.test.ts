@@ -37,7 +37,7 @@ async function opened() {
   };
   const device = {
     byDeviceCode: async (asked: Buffer) => (asked.equals(hash) ? row.current : undefined),
-    readState: async (_: string, now: Date, since: Date) => {
+    recordStateRead: async (_: string, now: Date, since: Date) => {
       const { stateReadAt } = row.current;
       if (stateReadAt && stateReadAt > since) return false;
       row.current = { ...row.current, stateReadAt: now };

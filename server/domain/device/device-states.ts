@@ -15,7 +15,9 @@ const READS_PER_MINUTE = 300;
 const MINUTE_MS = 60_000;
 
 export interface DeviceStatesParts {
-  readonly store: Pick<Store, 'listen'> & { readonly device: Pick<Store['device'], 'byDeviceCode' | 'readState'> };
+  readonly store: Pick<Store, 'listen'> & {
+    readonly device: Pick<Store['device'], 'byDeviceCode' | 'recordStateRead'>;
+  };
   readonly clock: Clock;
   readonly tallies: Pick<SharedTallies, 'of'>;
 }
@@ -58,7 +60,7 @@ export class DeviceStates implements Closeable {
     const knownStatus = since ?? statusAt(row, clock.now());
     if (wait === 0 || knownStatus !== statusAt(row, clock.now()) || this.#changeFollower.isFull)
       return this.#readAtOnce(row);
-    const latestRow = await this.#changeFollower.changed(
+    const latestRow = await this.#changeFollower.awaitChange(
       row,
       {
         concerns: changedId => changedId === row.id,
@@ -81,7 +83,8 @@ export class DeviceStates implements Closeable {
 
   async #readAtOnce(row: DeviceRow): Promise<DeviceState> {
     const now = this.#parts.clock.now();
-    if (await this.#parts.store.device.readState(row.id, now, latestAllowedPoll(row, now))) return stateAt(row, now);
+    if (await this.#parts.store.device.recordStateRead(row.id, now, latestAllowedPoll(row, now)))
+      return stateAt(row, now);
     throw fault('rate_limited', 'The state was read again too soon.', {
       advice: `Wait ${row.intervalSeconds} s, or send wait=55.`,
       details: { limit: 1, used: 1, scope: 'device_authorization', retryAfterSeconds: row.intervalSeconds },

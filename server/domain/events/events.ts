@@ -25,7 +25,7 @@ const ID_DIGITS = 16;
 const FINAL_EVENT_TYPE: EventType = 'session.ended';
 
 export interface EventParts {
-  readonly events: Pick<EventRows, 'read' | 'newest'>;
+  readonly events: Pick<EventRows, 'read' | 'newestId'>;
   readonly sessions: Pick<SessionRows, 'get'>;
   readonly clock: Clock;
 }
@@ -69,9 +69,9 @@ export class EventService implements Events, Closeable {
     const { closing } = this.#streams;
     if (closing.aborted) throw stopping();
     const place = this.#streams.enter(caller.applicationId);
-    const wake = this.#wakes.of(caller.applicationId, session?.id);
+    const wake = this.#wakes.register(caller.applicationId, session?.id);
     const signal = AbortSignal.any([callerSignal, closing]);
-    signal.addEventListener('abort', () => wake.now(), { once: true });
+    signal.addEventListener('abort', () => wake.trigger(), { once: true });
     try {
       const isNewOnly = !session && query.after === undefined && query.from === undefined;
       let after = isNewOnly ? await this.#newest(caller) : Number(query.after ?? 0);
@@ -106,7 +106,7 @@ export class EventService implements Events, Closeable {
   }
 
   #newest({ applicationId }: AgentCaller): Promise<number> {
-    return this.#parts.events.newest(applicationId);
+    return this.#parts.events.newestId(applicationId);
   }
 
   async #session(caller: AgentCaller, id: string | undefined): Promise<SessionRow | undefined> {

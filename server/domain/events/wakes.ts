@@ -22,7 +22,7 @@ export class Wakes implements Closeable {
     );
   }
 
-  of(application: ApplicationId, session: SessionId | undefined): Wake {
+  register(application: ApplicationId, session: SessionId | undefined): Wake {
     const wake = new Wake(this.#clock, application, session, () => this.#wakes.delete(wake));
     this.#wakes.add(wake);
     return wake;
@@ -35,11 +35,11 @@ export class Wakes implements Closeable {
   #handleNotification(payload: string): void {
     const [application, session] = payload.split(' ');
     for (const wake of this.#wakes)
-      if (wake.application === application && (wake.session === undefined || wake.session === session)) wake.now();
+      if (wake.application === application && (wake.session === undefined || wake.session === session)) wake.trigger();
   }
 
   #wakeAll(): void {
-    for (const wake of this.#wakes) wake.now();
+    for (const wake of this.#wakes) wake.trigger();
   }
 }
 
@@ -58,7 +58,7 @@ export class Wake {
     this.#forget = forget;
   }
 
-  now(): void {
+  trigger(): void {
     this.#isWoken = true;
     this.#sleep?.abort();
   }

@@ -41,7 +41,7 @@ export const extensionsWatcher = (parts: LoadingParts): Watcher => ({
     if (!watcherSettings.extensionIds) return undefined;
     if (!parts.isJailed) throw jailRequired();
     const rows = await requireExtensions(parts, caller.applicationId, watcherSettings.extensionIds);
-    return { kept: { loaded: rows.map(({ id, checksum }) => ({ id, checksum })) } };
+    return { storedSettings: { loaded: rows.map(({ id, checksum }) => ({ id, checksum })) } };
   },
 
   attend: async (liveSession, row, signal) => {

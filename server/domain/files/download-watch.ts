@@ -41,7 +41,7 @@ interface WatchedDownload {
   /** The Content-Type that the site sent, if it was observed. */
   readonly mimeType: string | undefined;
   receivedBytes: number;
-  ended: boolean;
+  hasEnded: boolean;
 }
 
 export class DownloadWatch implements DownloadListener {
@@ -72,10 +72,10 @@ export class DownloadWatch implements DownloadListener {
 
   progressed({ guid, state, receivedBytes, totalBytes }: Parameters<DownloadListener['progressed']>[0]): void {
     const watchedDownload = this.#watchedDownloads.get(guid);
-    if (!watchedDownload || watchedDownload.ended) return;
+    if (!watchedDownload || watchedDownload.hasEnded) return;
     watchedDownload.receivedBytes = Math.max(receivedBytes, watchedDownload.receivedBytes);
     if (state === 'inProgress') return this.#enforceLimit(watchedDownload);
-    watchedDownload.ended = true;
+    watchedDownload.hasEnded = true;
     if (state === 'completed') this.#retryUntilDone(() => this.#takeFile(watchedDownload));
     else this.#onInterrupted(watchedDownload, totalBytes);
   }
@@ -89,11 +89,11 @@ export class DownloadWatch implements DownloadListener {
         frame: '',
         mimeType: undefined,
         receivedBytes: 0,
-        ended: row.state !== 'running',
+        hasEnded: row.state !== 'running',
       });
       if (row.state === 'complete') this.#keptBytes += row.size ?? 0;
     }
-    const unfinishedDownloads = [...this.#watchedDownloads.values()].filter(({ ended }) => !ended);
+    const unfinishedDownloads = [...this.#watchedDownloads.values()].filter(({ hasEnded: ended }) => !ended);
     for (const watchedDownload of unfinishedDownloads) this.#retryUntilDone(() => this.#awaitFile(watchedDownload));
     this.#retryUntilDone(() => this.#findUnobserved());
   }
@@ -111,7 +111,7 @@ export class DownloadWatch implements DownloadListener {
     const filename = secrets.clean(name);
     const named = { id: newId<DownloadId>(now), applicationId, sessionId, hostId: host, guid, filename };
     const row: DownloadRow = { ...named, state: 'running', createdAt: now };
-    const watchedDownload: WatchedDownload = { row, frame, mimeType, receivedBytes: 0, ended: false };
+    const watchedDownload: WatchedDownload = { row, frame, mimeType, receivedBytes: 0, hasEnded: false };
     this.#watchedDownloads.set(guid, watchedDownload);
     return watchedDownload;
   }
@@ -143,9 +143,10 @@ export class DownloadWatch implements DownloadListener {
    */
   #enforceLimit(watched: WatchedDownload): void {
     let bytes = this.#keptBytes;
-    for (const { receivedBytes, ended } of this.#watchedDownloads.values()) if (!ended) bytes += receivedBytes;
+    for (const { receivedBytes, hasEnded: ended } of this.#watchedDownloads.values())
+      if (!ended) bytes += receivedBytes;
     if (bytes <= this.#keeper.parts.sessionBytesMax) return;
-    watched.ended = true;
+    watched.hasEnded = true;
     this.#retryUntilDone(async () => {
       await this.#liveSession.browser.cancelDownload(watched.row.guid);
       await this.#fail(watched, overSessionLimit(this.#keeper.parts.sessionBytesMax));
@@ -194,7 +195,7 @@ export class DownloadWatch implements DownloadListener {
     try {
       // The order matters: a file that is still present after the measurement was also present during the measurement.
       const availableBytes = await keeper.parts.staging.freeBytes();
-      const fileState = await keeper.look(live.box.folder, row.guid);
+      const fileState = await keeper.fileStateOf(live.box.folder, row.guid);
       keeper.parts.log.info('download.broke_off', {
         sessionId: live.id,
         free: availableBytes,
@@ -212,12 +213,12 @@ export class DownloadWatch implements DownloadListener {
   async #awaitFile(watched: WatchedDownload): Promise<void> {
     const { keeper, live } = { keeper: this.#keeper, live: this.#liveSession };
     let absentLooks = 0;
-    while (!watched.ended) {
-      const fileState = await keeper.look(live.box.folder, watched.row.guid);
+    while (!watched.hasEnded) {
+      const fileState = await keeper.fileStateOf(live.box.folder, watched.row.guid);
       if (fileState === 'partial') await keeper.parts.clock.sleep(FOLDER_POLL_MS, this.#leaveController.signal);
-      else if (fileState === 'whole') watched.ended = true;
+      else if (fileState === 'whole') watched.hasEnded = true;
       else if (++absentLooks === LOOKS_BEFORE_ABSENT) {
-        watched.ended = true;
+        watched.hasEnded = true;
         return this.#fail(watched, INTERRUPTED);
       }
     }
@@ -229,7 +230,7 @@ export class DownloadWatch implements DownloadListener {
       const keptDownload = await this.#keep(watched);
       if (!keptDownload) return;
       this.#keptBytes += keptDownload.size;
-      this.#keeper.parts.kept(keptDownload, watched.frame);
+      this.#keeper.parts.onKept(keptDownload, watched.frame);
     } catch (error) {
       const failure = this.#leaveController.signal.aborted ? undefined : permanentFailure(error);
       if (failure === undefined) throw error;

@@ -86,7 +86,7 @@ export class Downloads {
   }
 
   /** The file that a signed link refers to. */
-  async linked(token: string): Promise<ServedFile> {
+  async fileOfLink(token: string): Promise<ServedFile> {
     const { links, finders } = this.#parts;
     const { application, object } = links.read(token);
     const [kind = '', id = ''] = splitObject(object);

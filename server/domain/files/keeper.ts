@@ -28,7 +28,7 @@ export interface KeeperParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
   /** Name of the downloads folder within the session folder. */
   readonly downloadsFolder: string;
   /** Called when a download of a running session has been stored; `frame` is the id of the frame that started it. */
-  readonly kept: (download: CompleteDownload, frame: string) => void;
+  readonly onKept: (download: CompleteDownload, frame: string) => void;
 }
 
 /** The file exceeds a limit. A retry would therefore fail for the same reason. */
@@ -49,7 +49,7 @@ export class Keeper {
     return downloadGuids(await listHostileFolder(folder, this.parts.downloadsFolder, NAMES_MAX));
   }
 
-  async look(folder: string, guid: string): Promise<'whole' | 'partial' | 'absent'> {
+  async fileStateOf(folder: string, guid: string): Promise<'whole' | 'partial' | 'absent'> {
     return downloadState(await listHostileFolder(folder, this.parts.downloadsFolder, NAMES_MAX), guid);
   }
 

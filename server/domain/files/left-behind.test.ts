@@ -44,7 +44,7 @@ test('keeps a complete download although the database failed when its row was to
       staged.set(sessionId, outboxRow.staged);
       return true;
     },
-    leftBehind: async () => [BROKEN, OTHER].map(rowOf).filter(({ state }) => state === 'running'),
+    listOrphaned: async () => [BROKEN, OTHER].map(rowOf).filter(({ state }) => state === 'running'),
     fail: async (session: SessionId) => {
       failedIn.push(session);
       return true;

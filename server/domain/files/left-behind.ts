@@ -29,7 +29,7 @@ export async function takeLeftBehindFiles(parts: LeftBehindParts): Promise<{ tak
     }
   let failed = 0;
   const waitingSessions = new Set(await salvage.sessions());
-  for (const { sessionId, guid } of await rows.leftBehind(host, BATCH))
+  for (const { sessionId, guid } of await rows.listOrphaned(host, BATCH))
     if (!waitingSessions.has(sessionId) && (await rows.fail(sessionId, guid, INCOMPLETE, clock.now(), SERVICE)))
       failed += 1;
   return { taken, failed };

@@ -75,7 +75,7 @@ export class Outbox implements Closeable {
 
   /** Returns the keys whose files the store does not have yet. Only this service can serve these files. */
   waiting(application: ApplicationId, keys: readonly ArtifactKey[]): Promise<ReadonlySet<string>> {
-    return this.#parts.rows.waiting(application, keys);
+    return this.#parts.rows.waitingKeys(application, keys);
   }
 
   /** Removes the files, stored or staged. */
@@ -102,7 +102,7 @@ export class Outbox implements Closeable {
   /** At startup: removes staged files that no row refers to. */
   async recover(): Promise<number> {
     const { rows, staging, host } = this.#parts;
-    return staging.removeExcept(await rows.staged(host));
+    return staging.removeExcept(await rows.stagedNames(host));
   }
 
   async close(): Promise<void> {
@@ -143,7 +143,7 @@ export class Outbox implements Closeable {
     const { rows, clock, log } = this.#parts;
     const waitMs = Math.min(RETRY_MAX_MS, FIRST_RETRY_MS * 2 ** Math.min(row.attempts, 10));
     await rows
-      .putOff(row.id, addMs(clock.now(), waitMs))
+      .postpone(row.id, addMs(clock.now(), waitMs))
       .catch(error => log.warn('outbox.not_put_off', { key: row.key, reason: reason(error) }));
   }
 }

@@ -19,7 +19,7 @@ export type RowCleanup = (application: ApplicationId, session: SessionId) => Pro
 
 export interface RetentionParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly rows: RetentionRows;
-  readonly waiting: Pick<OutboxRows, 'under'>;
+  readonly outboxRows: Pick<OutboxRows, 'keysWithPrefix'>;
   readonly artifacts: Pick<Artifacts, 'list'>;
   readonly outbox: Pick<Outbox, 'remove'>;
   readonly prefixOf: (application: ApplicationId, session: SessionId) => ArtifactPrefix;
@@ -49,7 +49,7 @@ export async function sweepPlan({ rows, clock }: Pick<RetentionParts, 'rows' | '
   readonly sessions: readonly ExpiredSession[];
 }> {
   const now = clock.now();
-  const [files, sessions] = await Promise.all([rows.filesDue(now, BATCH), rows.forgetDue(now, BATCH)]);
+  const [files, sessions] = await Promise.all([rows.listFilesDue(now, BATCH), rows.listRowsDue(now, BATCH)]);
   return { files, sessions };
 }
 
@@ -70,17 +70,17 @@ export async function sweep(parts: RetentionParts): Promise<{ files: number; ses
         log.warn('retention.failed', { sessionId: one.id, what, reason: reason(error) });
       }
   };
-  await processEach('files', await rows.filesDue(clock.now(), BATCH), one => removeFiles(parts, one));
-  await processEach('sessions', await rows.forgetDue(clock.now(), BATCH), one =>
+  await processEach('files', await rows.listFilesDue(clock.now(), BATCH), one => removeFiles(parts, one));
+  await processEach('sessions', await rows.listRowsDue(clock.now(), BATCH), one =>
     rows.forget(one.applicationId, one.id),
   );
   return counts;
 }
 
 async function removeFiles(parts: RetentionParts, { applicationId, id }: ExpiredSession): Promise<void> {
-  const { rows, waiting, artifacts, outbox, prefixOf, rowCleanups } = parts;
+  const { rows, outboxRows: waiting, artifacts, outbox, prefixOf, rowCleanups } = parts;
   const prefix = prefixOf(applicationId, id);
-  let keys = (await waiting.under(applicationId, prefix)) as ArtifactKey[]; // Checked when they were posted.
+  let keys = (await waiting.keysWithPrefix(applicationId, prefix)) as ArtifactKey[]; // Checked when they were posted.
   for await (const key of artifacts.list(prefix)) {
     keys.push(key);
     if (keys.length < KEYS_AT_ONCE) continue;

@@ -123,7 +123,7 @@ export class Uploads {
   }
 
   /** Returns the uploads in the form used by the session resource. */
-  async of(session: SessionRow): Promise<NonNullable<Session['uploads']>> {
+  async viewsOf(session: SessionRow): Promise<NonNullable<Session['uploads']>> {
     const rows = await this.#parts.rows.ofSession(session.applicationId, session.id);
     return rows.map(({ name, size, checksum, createdAt }) => ({
       ...{ fileName: name, size, checksum },

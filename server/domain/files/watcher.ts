@@ -41,5 +41,5 @@ export const filesWatcher = ({ keeper, salvage, uploads, prompt }: FilesWatcherP
 
   ended: prompt,
 
-  describe: async row => ({ uploads: await uploads.of(row) }),
+  describe: async row => ({ uploads: await uploads.viewsOf(row) }),
 });

@@ -31,7 +31,7 @@ const FENCE_MARGIN = 1 / 8;
 export interface FleetParts extends Pick<Runtime, 'host' | 'clock' | 'log'> {
   readonly rows: Hosts;
   readonly storage: FileStorage;
-  readonly own: Omit<JoiningHost, 'id' | 'incarnation' | 'clockMs'>;
+  readonly joiningHost: Omit<JoiningHost, 'id' | 'incarnation' | 'clockMs'>;
   readonly lease: LeaseTimes;
 }
 
@@ -75,7 +75,7 @@ export class Fleet implements Closeable {
    * @throws Fault `fleet_refused`
    */
   async join(): Promise<void> {
-    const { rows, storage, own, host, clock, log } = this.#parts;
+    const { rows, storage, joiningHost: own, host, clock, log } = this.#parts;
     const requestedMs = clock.monotonicMs();
     const now = await rows.now();
     const clockMs = Math.round(clock.now().getTime() - now.getTime() - (clock.monotonicMs() - requestedMs) / 2);
@@ -231,7 +231,7 @@ export class Fleet implements Closeable {
 
   async #refresh(): Promise<void> {
     const countsBefore = new Map(this.#placedCounts);
-    this.#livingHosts = await this.#parts.rows.living();
+    this.#livingHosts = await this.#parts.rows.listLiving();
     for (const [host, count] of countsBefore)
       this.#placedCounts.set(host, Math.max(0, (this.#placedCounts.get(host) ?? 0) - count));
     this.#hostsReadListener();

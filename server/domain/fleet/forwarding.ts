@@ -51,7 +51,7 @@ export interface Forwarding {
   /** Waits in the line of the fleet. */
   wait<T>(request: Omit<LineRequest<T>, 'maxWaiting'>): Promise<LineOutcome<T>>;
   /** Counts a create that no host admitted. */
-  refused(why: Refusal['why']): void;
+  countRefusal(why: Refusal['why']): void;
   /** Connects a WebSocket client to the host. */
   passUpgrade(to: Peer, request: IncomingMessage, connection: Duplex, head: Buffer): Promise<void>;
 }
@@ -68,6 +68,6 @@ export const noForwarding = (host: HostId): Forwarding => ({
   regionFor: () => undefined,
   pass: rejectAlone,
   wait: rejectAlone,
-  refused: () => {},
+  countRefusal: () => {},
   passUpgrade: rejectAlone,
 });

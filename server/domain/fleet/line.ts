@@ -108,7 +108,7 @@ export class Line implements Closeable {
     } finally {
       this.#waiters.delete(joinedPlace.place);
       await rows.leave(joinedPlace.place).catch(error => this.#logFailure(error));
-      this.moved();
+      this.announceRoom();
     }
   }
 
@@ -116,7 +116,7 @@ export class Line implements Closeable {
    * Announces that creates may be admitted now. Called when a slot of this host may have become free, or when a limit
    * was raised.
    */
-  moved(): void {
+  announceRoom(): void {
     if (this.#parts.fleet.isAlone || this.#isNotifying || this.#closing.signal.aborted) return;
     this.#isNotifying = true;
     void this.#announceAll();
@@ -178,7 +178,7 @@ export class Line implements Closeable {
 
   async #refusalOf({ row, refused, sinceMs }: Waiter): Promise<{ refused: Refusal; waited?: WaitDetails }> {
     const waitedMs = this.#elapsedSince(sinceMs);
-    const placeInLine = this.#parts.rows.standing(row.applicationId, row);
+    const placeInLine = this.#parts.rows.positionOf(row.applicationId, row);
     return placeInLine.then(
       position => ({ refused, waited: { waitedMs, ...position } }),
       () => ({ refused }),
@@ -234,7 +234,7 @@ export class Line implements Closeable {
   async #announceAll(): Promise<void> {
     await this.#parts.clock.sleep(GATHER_MS, this.#closing.signal).catch(() => {});
     this.#isNotifying = false;
-    await this.#parts.rows.moved().catch(error => this.#logFailure(error));
+    await this.#parts.rows.announceMove().catch(error => this.#logFailure(error));
   }
 
   #elapsedSince(ms: number): number {

@@ -25,7 +25,7 @@ export interface LostHostsParts extends Pick<Runtime, 'clock' | 'log' | 'host'> 
 export async function endSessionsOfLostHosts(parts: LostHostsParts): Promise<{ lost: number; ended: number }> {
   const { fleet, rows, endings, log } = parts;
   if (!fleet.mayDeclareLost) return { lost: 0, ended: 0 };
-  const lost = await rows.lose(fleet.leaseMs);
+  const lost = await rows.markLost(fleet.leaseMs);
   for (const hostId of lost) log.warn('fleet.host_lost', { hostId });
   if (lost.length > 0) await fleet.look();
   const orphans = await rows.orphans(BATCH);
@@ -36,7 +36,7 @@ export async function endSessionsOfLostHosts(parts: LostHostsParts): Promise<{ l
 }
 
 async function unlockContexts({ rows, uses, clock, log }: LostHostsParts): Promise<void> {
-  for (const host of await rows.lostWithContexts())
+  for (const host of await rows.lostHostsWithContexts())
     for (const session of await uses.ofHost(host)) {
       const use = await uses.get(session);
       if (!use) continue;

@@ -20,9 +20,9 @@ const FORGET_MS = 2_000;
 export interface LeaseStateParts extends Pick<LeaseParts, 'clock'> {
   readonly session: LeasedSession;
   /** Called when the time of the open hand-off or of its lease has run out. */
-  readonly isDue: (row: HandoffRow) => void;
+  readonly onDue: (row: HandoffRow) => void;
   /** Called with an error that does not end control. */
-  readonly failed: (error: unknown) => void;
+  readonly onFailed: (error: unknown) => void;
 }
 
 export class LeaseState {
@@ -90,7 +90,7 @@ export class LeaseState {
       const consoleCleared = withTimeout(FORGET_MS, 'pages to forget', () =>
         this.#parts.session.browser.forgetConsole(),
       );
-      await consoleCleared.catch(this.#parts.failed);
+      await consoleCleared.catch(this.#parts.onFailed);
     }
     if (ownChangeNumber === this.#changeNumber) this.#apply(row, control);
   }
@@ -172,14 +172,14 @@ export class LeaseState {
   #closeGuard(): void {
     const guard = this.#guard;
     this.#guard = undefined;
-    if (guard) Promise.resolve(guard.close()).catch(this.#parts.failed);
+    if (guard) Promise.resolve(guard.close()).catch(this.#parts.onFailed);
   }
 
   #scheduleDue(): void {
     this.#timer?.close();
     const row = this.#row;
     if (!row || this.#isClosed) return;
-    this.#timer = callAt(this.#parts.clock, this.#dueAt(row), () => this.#parts.isDue(row));
+    this.#timer = callAt(this.#parts.clock, this.#dueAt(row), () => this.#parts.onDue(row));
   }
 
   #dueAt({ status, expiresAt, leaseExpiresAt = expiresAt, origin }: HandoffRow): Date {

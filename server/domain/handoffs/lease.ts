@@ -43,8 +43,8 @@ export class Lease {
     this.#changes = new LeaseChanges(parts, session, this.#leaseNews);
     this.#state = new LeaseState({
       ...{ session, clock },
-      isDue: row => void this.#handleDue(row),
-      failed: error => this.#leaseNews.logNotWritten(error),
+      onDue: row => void this.#handleDue(row),
+      onFailed: error => this.#leaseNews.logNotWritten(error),
     });
     const [state, changes, leaseNews] = [this.#state, this.#changes, this.#leaseNews];
     this.#takenControl = new TakenControl({ session, state, changes, news: leaseNews, clock, keyId });

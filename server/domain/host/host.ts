@@ -21,7 +21,7 @@ export interface HostParts {
   readonly accounts: Pick<Accounts, 'first'>;
   readonly facts: HostFacts;
   readonly read: () => Promise<Omit<HostSample, 'at'>>;
-  readonly ready: () => Promise<Pick<HostView, 'checks'>>;
+  readonly readChecks: () => Promise<Pick<HostView, 'checks'>>;
   readonly examine: () => Promise<HostExamination['findings']>;
 }
 
@@ -38,7 +38,7 @@ export class Host {
 
   async read(caller: AccountCaller): Promise<HostView> {
     await assertOperator(this.#parts.accounts, caller);
-    const { facts, ready } = this.#parts;
+    const { facts, readChecks: ready } = this.#parts;
     const [now, { checks }] = await Promise.all([this.#reading(), ready()]);
     return {
       ...facts,

@@ -42,7 +42,9 @@ export async function firstStart(parts: FirstStartParts): Promise<FirstStart> {
   const { token: consoleToken } = await tokens.issue(account.id, consoleTokenRequest(clock));
   return {
     ...{ account, application: createdApplication, key, consoleToken },
-    ...((await store.accounts.hasPeople()) ? {} : { setUpSecret: await newSetUpSecret(store, clock, account.id) }),
+    ...((await store.accounts.canAnyoneSignIn())
+      ? {}
+      : { setUpSecret: await newSetUpSecret(store, clock, account.id) }),
   };
 }
 

@@ -21,11 +21,11 @@ export interface UsedKey {
 }
 
 interface Entry extends UsedKey {
-  readonly ends: Set<() => void>;
+  readonly endListeners: Set<() => void>;
   row: KeyRow | undefined;
   readAtMs: number;
   /** Whether the cached row may be outdated. */
-  stale: boolean;
+  isStale: boolean;
 }
 
 export interface KeyUsesParts extends Pick<Runtime, 'clock' | 'log'> {
@@ -45,7 +45,7 @@ export class KeyUses {
   /** Rejects with 401 if the key is not active. */
   async assertActive(key: UsedKey): Promise<void> {
     const entry = this.#entry(key);
-    const isKnown = entry.row && !entry.stale && this.#parts.clock.monotonicMs() - entry.readAtMs < CACHED_MS;
+    const isKnown = entry.row && !entry.isStale && this.#parts.clock.monotonicMs() - entry.readAtMs < CACHED_MS;
     if (!isKnown) await this.#read(entry);
     if (!this.#isActive(entry)) throw keyEnded();
   }
@@ -53,10 +53,10 @@ export class KeyUses {
   /** Calls `end` once, when the key expires or is revoked. If this has already happened, calls `end` at once. */
   hold(key: UsedKey, end: () => void): Closeable {
     const entry = this.#entry(key);
-    entry.ends.add(end);
-    if (!entry.row) entry.stale = true;
+    entry.endListeners.add(end);
+    if (!entry.row) entry.isStale = true;
     void this.tend();
-    return { close: () => void entry.ends.delete(end) };
+    return { close: () => void entry.endListeners.delete(end) };
   }
 
   /**
@@ -67,8 +67,8 @@ export class KeyUses {
     this.#changes += 1;
     for (const entry of this.#entries.values()) {
       if (entry.row && entry.row.hash.toString('hex') !== hash) continue;
-      entry.stale = true;
-      if (keepsConnections && entry.row) entry.ends.clear();
+      entry.isStale = true;
+      if (keepsConnections && entry.row) entry.endListeners.clear();
     }
     void this.tend();
   }
@@ -76,7 +76,7 @@ export class KeyUses {
   /** Called when notices of changes may have been missed. */
   invalidateAll(): void {
     this.#changes += 1;
-    for (const entry of this.#entries.values()) entry.stale = true;
+    for (const entry of this.#entries.values()) entry.isStale = true;
     void this.tend();
   }
 
@@ -86,10 +86,10 @@ export class KeyUses {
   async tend(): Promise<{ ended: number }> {
     let count = 0;
     for (const entry of [...this.#entries.values()]) {
-      if (entry.ends.size === 0) continue;
-      if (entry.stale)
+      if (entry.endListeners.size === 0) continue;
+      if (entry.isStale)
         await this.#read(entry).catch(error => this.#parts.log.warn('key.not_read', { reason: reason(error) }));
-      if (!entry.stale && !this.#isActive(entry)) count += this.#end(entry);
+      if (!entry.isStale && !this.#isActive(entry)) count += this.#end(entry);
     }
     return { ended: count };
   }
@@ -98,8 +98,8 @@ export class KeyUses {
     const before = this.#changes;
     entry.row = await this.#parts.store.keys.get(entry.applicationId, entry.keyId);
     entry.readAtMs = this.#parts.clock.monotonicMs();
-    entry.stale = before !== this.#changes;
-    if (entry.stale) return this.#read(entry);
+    entry.isStale = before !== this.#changes;
+    if (entry.isStale) return this.#read(entry);
   }
 
   #isActive({ row }: Entry): boolean {
@@ -107,8 +107,8 @@ export class KeyUses {
   }
 
   #end(entry: Entry): number {
-    const ends = [...entry.ends];
-    entry.ends.clear();
+    const ends = [...entry.endListeners];
+    entry.endListeners.clear();
     for (const end of ends) end();
     return ends.length;
   }
@@ -117,13 +117,13 @@ export class KeyUses {
     const existing = this.#entries.get(keyId);
     if (existing) return existing;
     if (this.#entries.size >= CACHED_MAX) this.#forgetUnused();
-    const entry: Entry = { applicationId, keyId, ends: new Set(), row: undefined, readAtMs: 0, stale: true };
+    const entry: Entry = { applicationId, keyId, endListeners: new Set(), row: undefined, readAtMs: 0, isStale: true };
     this.#entries.set(keyId, entry);
     return entry;
   }
 
   #forgetUnused(): void {
-    for (const [id, { ends }] of this.#entries) if (ends.size === 0) this.#entries.delete(id);
+    for (const [id, { endListeners: ends }] of this.#entries) if (ends.size === 0) this.#entries.delete(id);
   }
 }
 

@@ -58,7 +58,7 @@ export class Inbox {
       isChanged: ({ state }: InboxView) => state !== knownState,
       lookMs: POLL_MS,
     };
-    return following.changed(firstView, followedValue, wait, signal);
+    return following.awaitChange(firstView, followedValue, wait, signal);
   }
 
   async readNotifications({ accountId }: HumanCaller): Promise<NotificationsView> {

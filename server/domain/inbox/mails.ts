@@ -24,14 +24,16 @@ const REPORTED_MAX = 1_000;
 const NAMED_MAX = 10;
 
 interface Line {
-  readonly what: string;
+  readonly label: string;
   readonly application: string;
   readonly until: string;
   readonly url: string;
 }
 
 export interface InboxMailsParts extends Pick<Runtime, 'clock' | 'log'> {
-  readonly store: Pick<Store, 'atomically' | 'mails'> & { readonly inbox: Pick<InboxRows, 'untold' | 'pause'> };
+  readonly store: Pick<Store, 'atomically' | 'mails'> & {
+    readonly inbox: Pick<InboxRows, 'accountsToNotify' | 'postponeNotification'>;
+  };
   readonly mail: Pick<Mail, 'write' | 'send'>;
   readonly publicUrl: string;
 }
@@ -51,7 +53,7 @@ export class InboxMails {
     const now = clock.now();
     const notifyConditions = { now, waitingSince: addMs(now, -GATHER_MS), notifiedBefore: addMs(now, -PAUSE_MS) };
     let sentCount = 0;
-    for (const account of await store.inbox.untold(INBOX_ROLES, notifyConditions, ACCOUNTS_AT_ONCE))
+    for (const account of await store.inbox.accountsToNotify(INBOX_ROLES, notifyConditions, ACCOUNTS_AT_ONCE))
       sentCount += (await this.#announce(account, notifyConditions)) ? 1 : 0;
     if (sentCount > 0) mail.send();
     return { told: sentCount, withdrawn };
@@ -63,7 +65,7 @@ export class InboxMails {
       return await this.#parts.store.atomically(trx => this.#write(trx, account, conditions));
     } catch (error) {
       if (!isFault(error, 'rate_limited')) throw error;
-      await this.#parts.store.inbox.pause(account, conditions.now);
+      await this.#parts.store.inbox.postponeNotification(account, conditions.now);
       this.#parts.log.info('inbox.not_told', { accountId: account });
       return false;
     }
@@ -75,7 +77,7 @@ export class InboxMails {
     conditions: NotifyConditions,
   ): Promise<boolean> {
     const id = newId<MailId>(conditions.now);
-    const notice = await trx.inbox.tell(account, id, INBOX_ROLES, conditions, REPORTED_MAX);
+    const notice = await trx.inbox.recordNotification(account, id, INBOX_ROLES, conditions, REPORTED_MAX);
     if (!notice) return false;
     const { address, waiting } = notice;
     // Uses the connection of the transaction, because decisions that wait for this transaction may hold all other
@@ -85,11 +87,13 @@ export class InboxMails {
     for (const item of waiting.slice(0, NAMED_MAX)) namedLines.push(await this.#lineOf(item, catalogue));
     const [onlyLine] = waiting.length === 1 ? namedLines : [];
     const subject = onlyLine
-      ? `${onlyLine.what} (${onlyLine.application})`
+      ? `${onlyLine.label} (${onlyLine.application})`
       : `${waiting.length} requests from agents are waiting for you`;
     const text = [
       ...(onlyLine ? ['An agent is waiting for you.'] : ['Agents are waiting for you.']),
-      ...namedLines.map(({ what, application, until, url }) => `${what}\n${application}, until ${until}\n${url}`),
+      ...namedLines.map(
+        ({ label: what, application, until, url }) => `${what}\n${application}, until ${until}\n${url}`,
+      ),
       ...(waiting.length > NAMED_MAX ? [`And ${waiting.length - NAMED_MAX} more.`] : []),
       `Everything that is waiting for you:\n${this.#parts.publicUrl}/console/inbox`,
       `Nothing is done until you decide. Turn these e-mails off in your account:\n${this.#parts.publicUrl}/console/account\n`,
@@ -104,11 +108,11 @@ export class InboxMails {
     const until = item.expiresAt.toISOString();
     if (item.kind === 'handoff') {
       const url = `${publicUrl}/handoffs/${item.id}?app=${item.applicationId}`;
-      return { what: `Take control: ${REASONS[item.reason]}`, application, until, url };
+      return { label: `Take control: ${REASONS[item.reason]}`, application, until, url };
     }
-    const operation = await catalogue.exact(item.applicationId, item.operationId, item.operationRevision);
+    const operation = await catalogue.findRevision(item.applicationId, item.operationId, item.operationRevision);
     return {
-      what: `Approve: ${oneLine(operation?.title ?? item.operationId)}`,
+      label: `Approve: ${oneLine(operation?.title ?? item.operationId)}`,
       application,
       until,
       url: `${publicUrl}/approve/${item.id}`,

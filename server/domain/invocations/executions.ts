@@ -54,7 +54,7 @@ const UNKNOWN_OUTCOME_HOLD_MS = 30 * 24 * 3_600_000;
 export interface ExecutionsParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
   readonly rows: InvocationRows;
   readonly keys: { get(application: ApplicationId, id: KeyId): Promise<KeyRow | undefined> };
-  readonly catalogue: Pick<Catalogue, 'exact'>;
+  readonly catalogue: Pick<Catalogue, 'findRevision'>;
   readonly managed: Pick<ManagedOperations, 'prepare' | 'releaseLeftoverSessions'>;
   readonly http: Pick<HttpOperations, 'prepare'>;
   readonly browser: Pick<BrowserOperations, 'prepare'>;
@@ -287,7 +287,7 @@ export class Executions {
   async recover(): Promise<{ recovered: number }> {
     for (const ending of [...this.#unwrittenEndings.values()]) await this.#write(ending);
     if (this.#isClosed) return { recovered: 0 };
-    const open = await this.#parts.rows.open(this.#parts.host, RECOVERY_BATCH + this.#running.size);
+    const open = await this.#parts.rows.listOpen(this.#parts.host, RECOVERY_BATCH + this.#running.size);
     const isUntracked = ({ id }: InvocationRow): boolean =>
       !this.#running.has(id) && !this.#heldIds.has(id) && !this.#unwrittenEndings.has(id);
     const leftoverRows = open.filter(isUntracked).slice(0, RECOVERY_BATCH);
@@ -315,7 +315,7 @@ export class Executions {
   async #recoverOne(row: InvocationRow): Promise<void> {
     const { keys, managed, log, clock, catalogue } = this.#parts;
     const key = await keys.get(row.applicationId, row.keyId);
-    const operation = await catalogue.exact(row.applicationId, row.operationId, row.operationRevision);
+    const operation = await catalogue.findRevision(row.applicationId, row.operationId, row.operationRevision);
     const hasIdempotencyKey = operation?.kind === 'http' && hasKey(operation);
     const endOptions = operation ? keptInput(operation) : {};
     const mayRunAgain = isContinued(row) || (hasIdempotencyKey && row.attempts < KEYED_ATTEMPTS_MAX);

@@ -28,7 +28,7 @@ type StoredFile = {
 };
 
 export interface InvocationFilesParts {
-  readonly rows: Pick<InvocationRows, 'get' | 'outputDue' | 'forgetOutput'>;
+  readonly rows: Pick<InvocationRows, 'get' | 'listOutputDue' | 'forgetOutput'>;
   readonly stored: StoredBytes;
   readonly limits: Pick<Limits, 'effective'>;
   readonly staging: Staging;
@@ -137,7 +137,7 @@ export class InvocationFiles {
    */
   async forgetOld(now: Date, batch: number): Promise<number> {
     const { rows, outbox, keyOf } = this.#parts;
-    const due = await rows.outputDue(now, batch);
+    const due = await rows.listOutputDue(now, batch);
     for (const row of due) {
       const keys = filesOf(row).map((_, index) => keyOf(row.applicationId, partOf(row.id, index)));
       if (keys.length > 0) await outbox.remove(row.applicationId, keys);

@@ -90,7 +90,7 @@ export interface InvocationsParts {
   readonly rows: InvocationRows;
   readonly keys: Pick<Keys, 'get'>;
   readonly executions: Executions;
-  readonly catalogue: Pick<Catalogue, 'all' | 'one' | 'exact'>;
+  readonly catalogue: Pick<Catalogue, 'all' | 'findById' | 'findRevision'>;
   readonly managed: Pick<ManagedOperations, 'assertInput'>;
   readonly http: Pick<HttpOperations, 'assertInput' | 'isConnected'>;
   readonly browser: Pick<BrowserOperations, 'assertInput' | 'isConnected'>;
@@ -149,7 +149,7 @@ export class Invocations {
 
   async readOperation(caller: AgentCaller, appId: string, operationId: string): Promise<AgentOperation> {
     assertOwn(caller, appId);
-    const operation = await this.#parts.catalogue.one(caller.applicationId, operationId);
+    const operation = await this.#parts.catalogue.findById(caller.applicationId, operationId);
     const grant = operation && grantFor(await this.#grants(caller), operation);
     if (!operation || !grant) throw notFound('Operation', operationId);
     return this.#operationView(caller, { operation, grant });
@@ -179,7 +179,7 @@ export class Invocations {
   /** The published operation, and the grant of the key for it. */
   async granted(caller: AgentCaller, operationId: string, revision?: number): Promise<GrantedOperation> {
     const [operation, grants] = await Promise.all([
-      this.#parts.catalogue.one(caller.applicationId, operationId),
+      this.#parts.catalogue.findById(caller.applicationId, operationId),
       this.#grants(caller),
     ]);
     if (!operation) throw notFound('Operation', operationId);
@@ -196,10 +196,12 @@ export class Invocations {
    */
   async grantedRevision(caller: AgentCaller, operationId: string, revision: number): Promise<GrantedOperation> {
     const { catalogue } = this.#parts;
-    const published = await catalogue.one(caller.applicationId, operationId);
+    const published = await catalogue.findById(caller.applicationId, operationId);
     if (!published) throw notFound('Operation', operationId);
     const operation =
-      published.revision === revision ? published : await catalogue.exact(caller.applicationId, operationId, revision);
+      published.revision === revision
+        ? published
+        : await catalogue.findRevision(caller.applicationId, operationId, revision);
     if (!operation) throw revisionConflict(operationId, published.revision);
     const grant = grantFor(await this.#grants(caller), operation);
     if (!grant) throw notGranted(operationId);
@@ -208,7 +210,7 @@ export class Invocations {
 
   /** Whether the key has a grant for this revision, even if the operation has changed since. */
   async isGranted(caller: AgentCaller, operationId: string, revision: number): Promise<boolean> {
-    const operation = await this.#parts.catalogue.exact(caller.applicationId, operationId, revision);
+    const operation = await this.#parts.catalogue.findRevision(caller.applicationId, operationId, revision);
     return operation !== undefined && grantFor(await this.#grants(caller), operation) !== undefined;
   }
 
@@ -262,9 +264,9 @@ export class Invocations {
     const { clock, executions } = this.#parts;
     for (let attempt = 0; attempt < EQUAL_CALLS_MAX; attempt++) {
       const id = newId<InvocationId>(clock.now());
-      const { row, existing } = await executions.holding(id, async () => {
+      const { row, isExisting: existing } = await executions.holding(id, async () => {
         const inserted = await this.#insert(caller, grantedOperation, id, request, admission);
-        if (!inserted.existing) await this.#start(caller, grantedOperation, inserted.row, request.input);
+        if (!inserted.isExisting) await this.#start(caller, grantedOperation, inserted.row, request.input);
         return inserted;
       });
       const followedRow = await this.#follow(caller.applicationId, row.id, options, !existing);
@@ -420,7 +422,7 @@ export class Invocations {
     id: InvocationId,
     request: InvokeOperation,
     { idempotencyKey, jobId, endUser, insert }: Admission,
-  ): Promise<{ row: InvocationRow; existing: boolean }> {
+  ): Promise<{ row: InvocationRow; isExisting: boolean }> {
     const { clock, host, secret, sealInput, rates, memory } = this.#parts;
     const now = clock.now();
     const { applicationId, keyId } = caller;
@@ -448,14 +450,14 @@ export class Invocations {
       ...(request.metadata ? { metadata: request.metadata } : {}),
     };
     const inserted = await insert(row, rates, limitsOf(grant, now));
-    if (inserted === 'inserted') return { row, existing: false };
+    if (inserted === 'inserted') return { row, isExisting: false };
     if (inserted === 'calls_used_up')
       throw callLimitReached(operation.id, grant.maxCallsPerDay ?? 0, secondsToNextDay(now));
     if ('spent' in inserted)
       throw costLimitReached(row, grant.maxCostPerDay ?? 0, inserted.spent, secondsToNextDay(now));
     if ('short' in inserted) throw insufficientCredit(inserted.short);
     if (jobId === undefined && !inserted.existing.requestDigest.equals(row.requestDigest)) throw keyConflict();
-    return { row: inserted.existing, existing: true };
+    return { row: inserted.existing, isExisting: true };
   }
 
   /**

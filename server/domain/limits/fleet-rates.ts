@@ -37,7 +37,7 @@ interface Share {
   emptyUntilMs: number;
   /** The number of requests that are waiting for tokens. */
   waiting: number;
-  asking?: Promise<void>;
+  pendingRequest?: Promise<void>;
 }
 
 export class FleetRates {
@@ -71,8 +71,8 @@ export class FleetRates {
       if (waitMs > 0) throw rateRefused(requestKind, perMinute, waitMs);
       share.waiting += 1;
       try {
-        share.asking ??= requestShare();
-        await share.asking;
+        share.pendingRequest ??= requestShare();
+        await share.pendingRequest;
       } catch (error) {
         this.#parts.log.warn('rates.not_shared', { reason: reason(error) });
         return this.#localRates.take(credential, isWrite);
@@ -81,9 +81,9 @@ export class FleetRates {
       }
     }
     const isLow = share.tokens < portion * REFILL_BELOW && this.#now() >= share.emptyUntilMs;
-    if (isLow && !share.asking) {
-      share.asking = requestShare();
-      share.asking.catch(() => {}); // The next request that needs it asks again.
+    if (isLow && !share.pendingRequest) {
+      share.pendingRequest = requestShare();
+      share.pendingRequest.catch(() => {}); // The next request that needs it asks again.
     }
   }
 
@@ -102,7 +102,7 @@ export class FleetRates {
       share.tokens += granted;
       share.emptyUntilMs = nowMs + waitMs;
     } finally {
-      delete share.asking;
+      delete share.pendingRequest;
     }
     await this.#sweepIfDue();
   }

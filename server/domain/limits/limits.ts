@@ -32,7 +32,7 @@ export interface LimitsParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly ceiling: PartialBrowserLimits;
   readonly waitingOf: (application: ApplicationId) => Promise<number>;
   /** Called when a limit may have been raised, so that queued creates may be admitted. */
-  readonly changed: () => void;
+  readonly onChanged: () => void;
 }
 
 export class Limits {
@@ -55,7 +55,7 @@ export class Limits {
     replacement: ReplaceLimits,
   ): Promise<LimitsView> {
     const { id } = await this.#parts.applications.require(caller, appId, 'limits');
-    const { store, audit, clock, log, ceiling, changed } = this.#parts;
+    const { store, audit, clock, log, ceiling, onChanged: changed } = this.#parts;
     const previousRow = await this.#row(id);
     const revision = revisionFrom(ifMatch, previousRow.revision);
     const issues = ineffectiveLimitIssues(

@@ -39,14 +39,14 @@ export class WaitingBytes {
         if (bytes === share.amount || !this.#sources.has(share)) return;
         const hasGrown = bytes > share.amount;
         share.set(bytes);
-        if (hasGrown && share.exceeded) this.#closeLargest(share);
+        if (hasGrown && share.exceededLevel) this.#closeLargest(share);
       },
       close: () => this.#remove(share),
     };
   }
 
   #closeLargest(share: Share): void {
-    for (let level = share.exceeded; level; level = share.exceeded) {
+    for (let level = share.exceededLevel; level; level = share.exceededLevel) {
       this.#recount(level);
       if (level.sum <= level.max) continue;
       const largest = largestOf(level);

@@ -54,13 +54,13 @@ export class LiveLinks {
    * was revoked; the caller must do so.
    */
   read(token: string, session: string): LinkClaims {
-    const claims = this.signed(token, session);
+    const claims = this.readSigned(token, session);
     if (claims.expiresAt <= this.#clock.now()) throw linkExpired('has expired');
     return claims;
   }
 
   /** Like `read`, but accepts expired tokens. */
-  signed(token: string, session: string): LinkClaims {
+  readSigned(token: string, session: string): LinkClaims {
     const [, body, signature] = TOKEN.exec(token) ?? [];
     if (!body || !signature || !this.#isSigned(body, signature)) throw invalidLink();
     const claims = claimsOf(parseJson(Buffer.from(body, 'base64url')));

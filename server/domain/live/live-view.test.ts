@@ -27,7 +27,7 @@ const claimedHandoff = (now: Date): HandoffRow => ({
 /** Returns a live view whose session has this open hand-off. */
 const viewWith = (clock: TestClock, findOpen: () => Promise<HandoffRow>): LiveView =>
   new LiveView({
-    ...{ clock, log: silentLog, leases: { clock, log: silentLog }, rows: { of: async () => undefined } },
+    ...{ clock, log: silentLog, leases: { clock, log: silentLog }, rows: { ofSession: async () => undefined } },
     handoffs: { findOpen },
   } as unknown as LiveViewParts);
 

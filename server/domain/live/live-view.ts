@@ -81,7 +81,7 @@ export class LiveView implements Watcher {
   }
 
   async attend(liveSession: LiveSession, row: SessionRow): Promise<Attendance> {
-    const storedControl = row.status === 'PENDING' ? undefined : await this.#parts.rows.of(liveSession.id);
+    const storedControl = row.status === 'PENDING' ? undefined : await this.#parts.rows.ofSession(liveSession.id);
     const agentInput = row.settings.takeover === 'refuse' ? 'refuse' : 'queue';
     const lease = new Lease(this.#parts.leases, liveSession, agentInput, row.keyId);
     this.#leases.set(liveSession.id, lease);
@@ -179,7 +179,7 @@ export class LiveView implements Watcher {
 
   /** Returns the session of an address, also of one that has expired, if the session has ended. */
   async #endedSession(token: string, id: string): Promise<SessionRow | undefined> {
-    const { session } = this.#parts.links.signed(token, id);
+    const { session } = this.#parts.links.readSigned(token, id);
     const row = await this.#parts.sessions.byId(session);
     return row && (hasEnded(row) || row.end) ? row : undefined;
   }

@@ -52,7 +52,7 @@ interface LoggedCommand {
   message: Buffer | undefined;
   readonly at: number;
   isSecret: boolean;
-  kept: LogEntry['params'] | undefined;
+  loggedParams: LogEntry['params'] | undefined;
 }
 
 export class CommandLog implements CommandTap {
@@ -75,7 +75,12 @@ export class CommandLog implements CommandTap {
     const { log, clock } = this.#parts;
     const isLogged = log.takes('command') && (this.#hasCredit() || log.drop('command', 'rate'));
     if (!isLogged && !mayType(observed)) return undefined;
-    const pendingCommand: LoggedCommand = { ...observed, at: clock.now().getTime(), isSecret: true, kept: undefined };
+    const pendingCommand: LoggedCommand = {
+      ...observed,
+      at: clock.now().getTime(),
+      isSecret: true,
+      loggedParams: undefined,
+    };
     this.#defer(() => this.#readCommand(pendingCommand, isLogged));
     if (!isLogged) return undefined;
     return response => {
@@ -90,14 +95,18 @@ export class CommandLog implements CommandTap {
     const params = isObject(parsed?.params) ? parsed.params : {};
     if (parsed) this.#rememberTyped(loggedCommand, params);
     if (!isLogged) return;
-    loggedCommand.kept = parsed
+    loggedCommand.loggedParams = parsed
       ? commandParams(method, this.#parts.log.secrets.cleanAll(params))
       : { cut: true, bytes: message.length };
     loggedCommand.isSecret = !parsed || mayReturnSecrets(method, params);
     loggedCommand.message = undefined;
   }
 
-  #logResponse({ method, targetIds, at, isSecret, kept }: LoggedCommand, response: Buffer, answeredAt: number): void {
+  #logResponse(
+    { method, targetIds, at, isSecret, loggedParams: kept }: LoggedCommand,
+    response: Buffer,
+    answeredAt: number,
+  ): void {
     const { log, pageOf } = this.#parts;
     const parsed = response.length > RESPONSE_BYTES_MAX ? undefined : parse(response);
     const result = parsed
@@ -119,23 +128,23 @@ export class CommandLog implements CommandTap {
       case 'Input.dispatchKeyEvent':
         return this.#key(channel, params);
       case 'Runtime.callFunctionOn':
-        typed.interrupted(channel);
-        return typed.passed(params.arguments);
+        typed.endWord(channel);
+        return typed.rememberPassed(params.arguments);
       case 'Input.dispatchMouseEvent':
-        return typed.interrupted(channel);
+        return typed.endWord(channel);
       case 'Page.handleJavaScriptDialog':
         return typed.typed(textAt(params, 'promptText') ?? '');
       case 'Runtime.evaluate':
-        typed.interrupted(channel);
-        return typed.passed(scanExpression(textAt(params, 'expression') ?? '').quoted);
+        typed.endWord(channel);
+        return typed.rememberPassed(scanExpression(textAt(params, 'expression') ?? '').quoted);
     }
   }
 
   /** Remembers inserted text. Some clients insert text one character at a time. */
   #onInsertedText(channel: string, text: string): void {
     const { typed } = this.#parts.log;
-    if ([...text].length === 1) return typed.key(channel, text);
-    typed.interrupted(channel);
+    if ([...text].length === 1) return typed.addCharacter(channel, text);
+    typed.endWord(channel);
     typed.typed(text);
   }
 
@@ -144,8 +153,8 @@ export class CommandLog implements CommandTap {
     if (params.type === 'keyUp') return;
     const text = textAt(params, 'text') ?? '';
     const key = textAt(params, 'key') ?? '';
-    if (text !== '' && text !== '\r') typed.key(channel, text);
-    else if (key === 'Backspace') typed.backspace(channel);
+    if (text !== '' && text !== '\r') typed.addCharacter(channel, text);
+    else if (key === 'Backspace') typed.removeCharacter(channel);
     else if (key === 'Enter' || key === 'Tab') typed.endField(channel);
   }
 
@@ -174,7 +183,7 @@ export class CommandLog implements CommandTap {
   }
 
   readonly #guardedListener = guardListener(
-    error => this.#parts.log.unreadable('command', error),
+    error => this.#parts.log.countUnreadable('command', error),
     (work: () => void) => work(),
   );
 

@@ -13,7 +13,7 @@ test('cuts the query of a refused navigation while a person has control in a mas
   const rows = {
     write: async (_: ApplicationId, __: SessionId, chunks: readonly LogChunk[]) =>
       void lines.push(...chunks.flatMap(chunk => chunk.lines)),
-    last: async () => undefined,
+    lastPosition: async () => undefined,
   };
   const book = new LogBook({ rows, clock: systemClock, log: silentLog });
   const id = 'session' as SessionId;

@@ -10,7 +10,7 @@ import { SessionLog } from './session-log.ts';
 import { withoutTyped } from './typed-by-person.ts';
 
 export interface LogBookParts extends Pick<Runtime, 'clock' | 'log'> {
-  readonly rows: Pick<LogRows, 'write' | 'last'>;
+  readonly rows: Pick<LogRows, 'write' | 'lastPosition'>;
 }
 
 export interface BlockedNavigation {
@@ -35,10 +35,10 @@ export class LogBook {
   async begin(row: SessionRow): Promise<SessionLog> {
     const { rows, clock } = this.#parts;
     const isNew = row.status === 'PENDING';
-    const stored = isNew ? undefined : await rows.last(row.applicationId, row.id);
+    const stored = isNew ? undefined : await rows.lastPosition(row.applicationId, row.id);
     const parts = { ...this.#parts, application: row.applicationId, session: row.id };
     const log = new SessionLog(parts, stored && { ...stored, consoleStoredUntilMs: consoleStoredUntil(stored.lines) });
-    if (!isNew) log.gap((stored?.written ?? row.startedAt ?? row.createdAt).getTime(), clock.now().getTime());
+    if (!isNew) log.markGap((stored?.written ?? row.startedAt ?? row.createdAt).getTime(), clock.now().getTime());
     this.#openLogs.set(row.id, log);
     return log;
   }

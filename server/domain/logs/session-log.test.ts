@@ -65,7 +65,7 @@ describe('SessionLog', () => {
     const scene = new Scene();
     const used = { console: { entries: SHARES.console.entries - 1, bytes: 10 } };
     const log = new SessionLog(scene.parts, { last: 41, kinds: used, consoleStoredUntilMs: 0 });
-    log.gap(5, 9);
+    log.markGap(5, 9);
     log.add(said('one fits'));
     log.add(said('one does not'));
     await log.close();

@@ -114,7 +114,7 @@ export class SessionLog {
   }
 
   /** Counts an event that could not be converted. The first one is written to the server's log. */
-  unreadable(kind: LogKind, error: unknown): void {
+  countUnreadable(kind: LogKind, error: unknown): void {
     const { log, session } = this.#parts;
     if (!this.#hasWarned) log.warn('logs.entry_failed', { sessionId: session, kind, reason: reason(error) });
     this.#hasWarned = true;
@@ -122,7 +122,7 @@ export class SessionLog {
   }
 
   /** Marks a period in which nothing was recorded. */
-  gap(fromMs: number, toMs: number): void {
+  markGap(fromMs: number, toMs: number): void {
     this.#marker('any', { reason: 'restart', from: fromMs, to: toMs });
   }
 

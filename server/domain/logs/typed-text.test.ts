@@ -18,19 +18,19 @@ test('redacts typed text in every encoding', () => {
 
 test('joins typed keys into words, including corrections with backspace', () => {
   const typed = new TypedText();
-  for (const character of 'hunter3') typed.key('page', character);
-  typed.backspace('page');
-  typed.key('page', '2');
+  for (const character of 'hunter3') typed.addCharacter('page', character);
+  typed.removeCharacter('page');
+  typed.addCharacter('page', '2');
   assert.ok(typed.occursIn('so hunter2 it is'));
   typed.endField('page');
-  for (const character of 'abc') typed.key('page', character);
+  for (const character of 'abc') typed.addCharacter('page', character);
   assert.ok(!typed.occursIn('abc') && !typed.occursIn('hunter2abc'.slice(1, 7)));
 });
 
 test('remembers a long text only once, and forgets the oldest text first', () => {
   const typed = new TypedText();
   typed.typed('first-of-all-1');
-  for (const character of 'x'.repeat(200).concat('-1')) typed.key('page', character);
+  for (const character of 'x'.repeat(200).concat('-1')) typed.addCharacter('page', character);
   assert.ok(typed.occursIn('first-of-all-1'));
   for (let index = 0; index < 100; index++) typed.typed(`another-${index}`);
   assert.ok(!typed.occursIn('first-of-all-1') && typed.occursIn('another-99'));
@@ -44,7 +44,7 @@ test('does not remember ordinary words and URLs', () => {
 
 test('finds texts in nested arguments', () => {
   const typed = new TypedText();
-  typed.passed([{ value: { o: [{ k: 'value', v: 'deep-S3cret' }] } }]);
+  typed.rememberPassed([{ value: { o: [{ k: 'value', v: 'deep-S3cret' }] } }]);
   assert.ok(typed.occursIn('deep-S3cret'));
 });
 
@@ -59,19 +59,19 @@ test('does not remember arguments that are selectors, paths or code', () => {
     'a > b:nth-child(2)',
     '() => 1 + 1',
   ];
-  typed.passed(given);
+  typed.rememberPassed(given);
   for (const text of given) assert.ok(!typed.occursIn(text), text);
 });
 
 test('separates texts that were typed into two fields, and joins the characters of a text that was typed with interruptions', () => {
   const typed = new TypedText();
-  for (const character of 'name-42') typed.key('page', character);
-  typed.interrupted('page');
-  for (const character of 'secret-43') typed.key('page', character);
+  for (const character of 'name-42') typed.addCharacter('page', character);
+  typed.endWord('page');
+  for (const character of 'secret-43') typed.addCharacter('page', character);
   assert.ok(typed.occursIn('it is name-42.') && typed.occursIn('it is secret-43.'));
   for (const character of 'slow-7') {
-    typed.interrupted('other');
-    typed.key('other', character);
+    typed.endWord('other');
+    typed.addCharacter('other', character);
   }
   assert.ok(typed.occursIn('it is slow-7.'));
 });

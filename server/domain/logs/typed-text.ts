@@ -30,7 +30,7 @@ export class TypedText {
     this.#typedTexts.add(text);
   }
 
-  key(channel: string, character: string): void {
+  addCharacter(channel: string, character: string): void {
     const { word, line } = this.#keys.get(channel) ?? { word: '', line: '' };
     const extended = { word: (word + character).slice(-CHARS_MAX), line: (line + character).slice(-CHARS_MAX) };
     this.#keys.set(channel, extended);
@@ -38,13 +38,13 @@ export class TypedText {
     this.#lines.grow(line, extended.line);
   }
 
-  backspace(channel: string): void {
+  removeCharacter(channel: string): void {
     const { word, line } = this.#keys.get(channel) ?? { word: '', line: '' };
     this.#keys.set(channel, { word: word.slice(0, -1), line: line.slice(0, -1) });
   }
 
   /** Called when another command was sent, because further characters may belong to another field. */
-  interrupted(channel: string): void {
+  endWord(channel: string): void {
     const keys = this.#keys.get(channel);
     if (keys) keys.word = '';
   }
@@ -55,7 +55,7 @@ export class TypedText {
   }
 
   /** Remembers all strings in the arguments. */
-  passed(value: unknown): void {
+  rememberPassed(value: unknown): void {
     let leavesLeft = LEAVES_MAX;
     const walk = (part: unknown, depth: number): void => {
       if (leavesLeft <= 0 || depth > 12) return;

@@ -51,7 +51,7 @@ class Scene {
     const rows = {
       write: async (_: string, __: string, chunks: ReadonlyArray<{ readonly lines: readonly string[] }>) =>
         void this.written.push(...chunks.flatMap(({ lines }) => lines)),
-      last: async () => undefined,
+      lastPosition: async () => undefined,
     };
     const pageRows = { list: async () => [], add: async () => void this.written.push('page') };
     const book = new LogBook({ rows, clock: systemClock, log: silentLog });

@@ -113,7 +113,7 @@ class Recorder {
     try {
       this.#add(kind, target, page, method, params);
     } catch (error) {
-      this.#log.unreadable(kind, error);
+      this.#log.countUnreadable(kind, error);
     }
   }
 

@@ -115,10 +115,10 @@ export class Mail {
     } catch (error) {
       const failure = boundedText(reason(error), FAILURE_CHARACTERS_MAX);
       log.warn('mail.failed', { mail: mail.id, attempts: mail.attempts + 1, error: failure });
-      await store.mails.failed(mail.id, failure, nextAttempt(mail, clock.now()));
+      await store.mails.recordFailure(mail.id, failure, nextAttempt(mail, clock.now()));
       return false;
     }
-    await store.mails.sent(mail.id, clock.now());
+    await store.mails.markSent(mail.id, clock.now());
     return true;
   }
 

@@ -15,7 +15,7 @@ import type { ToolResult } from './tool-result.ts';
 
 export interface HandOversParts {
   readonly requests: Pick<HandoffRequests, 'request'>;
-  readonly following: Pick<HandoffFollower, 'ended'>;
+  readonly changeFollower: Pick<HandoffFollower, 'ended'>;
   readonly handoffs: Pick<Handoffs, 'cancel'>;
   readonly rows: Pick<HandoffRows, 'get' | 'list'>;
   readonly publicUrl: string;
@@ -107,7 +107,7 @@ export class HandOvers {
   ): Promise<ToolResult> {
     const row = await this.#find(caller, target);
     const waitMs = 1000 * Math.min(seconds, PERSON_WAIT_SECONDS_MAX);
-    const latestRow = await this.#parts.following.ended(row, signal, waitMs);
+    const latestRow = await this.#parts.changeFollower.ended(row, signal, waitMs);
     if (!isOpen(latestRow)) this.#markReported(latestRow);
     return describe(latestRow);
   }

@@ -28,7 +28,7 @@ class Scene {
         if (this.isDown) throw new Error('down');
         this.saved.push(traffic);
       },
-      usedUp: () => {
+      onUsedUp: () => {
         this.usedUp += 1;
       },
     });

@@ -1,5 +1,5 @@
 // Counts the bytes of one session: the bytes that earlier processes stored, plus the bytes that its egress proxy counts
-// now. If the session has a budget, the count is checked often, and `usedUp` is called when the budget is reached.
+// now. If the session has a budget, the count is checked often, and `onUsedUp` is called when the budget is reached.
 import type { SessionRow } from '../../engines/store/rows/sessions.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { SessionEgress } from '../sessions/browser-host.ts';
@@ -22,7 +22,7 @@ export interface MeterParts {
   readonly budget: number | undefined;
   readonly clock: Clock;
   readonly save: (traffic: Traffic) => Promise<void>;
-  readonly usedUp: () => void;
+  readonly onUsedUp: () => void;
 }
 
 export class Meter {
@@ -41,7 +41,7 @@ export class Meter {
 
   /** Checks the budget and saves the count until the meter is closed. */
   async run(): Promise<void> {
-    const { budget, clock, save, usedUp } = this.#parts;
+    const { budget, clock, save, onUsedUp: usedUp } = this.#parts;
     const { signal } = this.#closing;
     let savedMs = clock.monotonicMs();
     for (;;) {

@@ -41,11 +41,11 @@ export interface NetworkEngine {
   policy(options: PolicyOptions): EgressPolicy;
   hostMatcher(rules: HostRules): (hostname: string) => boolean;
   /** The policy that refuses every connection and reports that the budget is used up. */
-  readonly usedUp: EgressPolicy;
+  readonly usedUpPolicy: EgressPolicy;
   readonly pools: readonly ProxyPool[];
-  readonly blocksAds: boolean;
+  readonly canBlockAds: boolean;
   /** Whether browsers run in a jail, where the proxy is their only way out. */
-  readonly jailed: boolean;
+  readonly isJailed: boolean;
   readonly patternErrors: ProxyParts['patternErrors'];
   /** Tests a proxy. Resolves with the problem, or with undefined if the proxy works. */
   probe(
@@ -75,7 +75,7 @@ export interface NetworkParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly seal: RouteSeal;
   readonly end: (id: SessionId, end: SessionEnd) => Promise<unknown>;
   /** Adds the blocked navigation to the log of the session. */
-  readonly blocked: (id: SessionId, attempt: BlockedNavigation) => void;
+  readonly onBlocked: (id: SessionId, attempt: BlockedNavigation) => void;
 }
 
 interface StoredNetwork {
@@ -105,7 +105,7 @@ export class Network implements Watcher {
     signal: AbortSignal,
   ): Promise<CheckResult | undefined> {
     const { engine, seal } = this.#parts;
-    if (settings.blockAds && !engine.blocksAds)
+    if (settings.blockAds && !engine.canBlockAds)
       throw proxyUnavailable('browserSettings.blockAds', 'has no list of hosts');
     const domains =
       watcherSettings.allowedDomains && hostNames(watcherSettings.allowedDomains, 'browserSettings.allowedDomains');
@@ -118,7 +118,7 @@ export class Network implements Watcher {
     if (!rules && !domains && routes.length === 0) return undefined;
     const sealed = routes.length > 0 ? await seal.close(JSON.stringify(routes), { id, applicationId }) : undefined;
     return {
-      kept: toJson({
+      storedSettings: toJson({
         ...rules,
         ...(domains ? { domains } : {}),
         ...(timeZone && settings.timezoneId === undefined ? { timeZone } : {}),
@@ -146,7 +146,7 @@ export class Network implements Watcher {
     const policy = engine.policy(await this.#policyOptions(row));
     const meter = this.#meter(liveSession, row);
     liveSession.egress.open(policy, {
-      shown: text => liveSession.secrets.clean(text),
+      redactText: text => liveSession.secrets.clean(text),
       refused: ({ hostname, rule }: Refusal) => ledger.count('network.refused', { hostname, rule }),
       proxyFailed: ({ proxy, trouble }) => ledger.count('proxy.failed', { proxy, reason: trouble }),
     });
@@ -186,7 +186,7 @@ export class Network implements Watcher {
     // Rules for documents are enforced in the browser. Rules for all traffic need the jail, where the proxy is the only
     // way out.
     if (!subresources) return { documents: rules };
-    if (!this.#parts.engine.jailed)
+    if (!this.#parts.engine.isJailed)
       throw proxyUnavailable(path, 'runs browsers without a jail and could not enforce it');
     return { hosts: rules };
   }
@@ -215,7 +215,7 @@ export class Network implements Watcher {
         const rule = matchesDocuments(hostname) ? 'allowed_domains' : 'network_policy';
         ledger.count(rule === 'network_policy' ? 'network.refused' : 'navigation.refused', { hostname, rule });
         const isCovered = liveSession.cover !== undefined;
-        this.#parts.blocked(liveSession.id, { url, reason: rule, targetId, isCovered });
+        this.#parts.onBlocked(liveSession.id, { url, reason: rule, targetId, isCovered });
       },
     });
   }
@@ -230,8 +230,8 @@ export class Network implements Watcher {
       budget,
       clock,
       save: traffic => this.#parts.rows.countTraffic(row.id, traffic),
-      usedUp: () => {
-        liveSession.egress.replacePolicy(engine.usedUp);
+      onUsedUp: () => {
+        liveSession.egress.replacePolicy(engine.usedUpPolicy);
         const detail = `the session used up its egressBytes (${budget})`;
         void end(row.id, { status: 'ERROR', reason: 'egress_limit', detail }).catch(() => {});
       },

@@ -20,7 +20,7 @@ export interface HumanSessionsParts {
   readonly clock: Clock;
   readonly audit: Pick<Audit, 'record'>;
   /** Called with the hex hash of each cookie that has become invalid. Other processes are notified by the store. */
-  readonly changed: (hash: string) => void;
+  readonly onInvalidated: (hash: string) => void;
 }
 
 export class HumanSessions {
@@ -97,11 +97,11 @@ export class HumanSessions {
 
   /** Removes the account's sessions from the caches, because the proofs that the account can give have changed. */
   async refresh(accountId: AccountId): Promise<void> {
-    this.#dropFromCache(await this.#parts.store.humanSessions.announce(accountId));
+    this.#dropFromCache(await this.#parts.store.humanSessions.invalidateCaches(accountId));
   }
 
   #dropFromCache(hashes: readonly Buffer[]): void {
-    for (const hash of hashes) this.#parts.changed(hash.toString('hex'));
+    for (const hash of hashes) this.#parts.onInvalidated(hash.toString('hex'));
   }
 }
 

@@ -40,7 +40,7 @@ export interface People {
 
 export function openPeople({ clock }: Runtime, deps: PeopleDeps): { service: People; tasks: readonly Task[] } {
   const { store, audit } = deps;
-  const sessions = new HumanSessions({ store, clock, audit, changed: hash => deps.identity.forget(hash) });
+  const sessions = new HumanSessions({ store, clock, audit, onInvalidated: hash => deps.identity.forget(hash) });
   const parts = {
     ...{ store, clock, audit, sessions, passwords: deps.passwords, tallies: deps.tallies },
     emailCodes: new EmailCodes({ store, clock, mail: deps.mail }),

@@ -80,7 +80,7 @@ export class Passkeys {
     const passkey = parsedResponse && (await store.passkeys.byCredential(Buffer.from(parsedResponse.id, 'base64url')));
     if (!passkey || (account && passkey.accountId !== account)) throw signInFailed('passkey');
     const counter = await webauthn.verifyAuthentication(partyOf(origin), challenge, parsedResponse, passkey);
-    if (counter === undefined || !(await store.passkeys.used(passkey.id, counter, clock.now())))
+    if (counter === undefined || !(await store.passkeys.recordUse(passkey.id, counter, clock.now())))
       throw signInFailed('passkey');
     return passkey.accountId;
   }

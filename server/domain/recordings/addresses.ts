@@ -37,7 +37,7 @@ export class Addresses {
    * Returns an address in the artifact store itself if the store can issue one. In playlists, the address is always one
    * of this server, because it must stay the same between requests.
    */
-  async of(app: ApplicationId, storedFile: StoredArtifact, expiresAt: Date): Promise<string> {
+  async urlOf(app: ApplicationId, storedFile: StoredArtifact, expiresAt: Date): Promise<string> {
     const { links, artifacts } = this.#parts;
     const { session, page, kind, name } = storedFile;
     const serverUrl = () =>

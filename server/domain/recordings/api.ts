@@ -13,6 +13,6 @@ export interface Recordings {
    * The newest picture of the session or, after the session has ended, the last one. Undefined if no picture was taken.
    */
   picture(caller: AgentCaller, sessionId: string): Promise<Buffer | undefined>;
-  askForFiles(caller: AgentCaller, sessionId: string): Promise<RecordingDownload[]>;
+  requestFiles(caller: AgentCaller, sessionId: string): Promise<RecordingDownload[]>;
   files(caller: AgentCaller, sessionId: string): Promise<RecordingDownload[]>;
 }

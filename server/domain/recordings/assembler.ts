@@ -55,7 +55,7 @@ export class Assembler {
   async tend(): Promise<{ assembled: number; failed: number }> {
     const { rows, host } = this.#parts;
     const counts = { assembled: 0, failed: 0 };
-    for (const row of await rows.pending(host, BATCH)) {
+    for (const row of await rows.listPending(host, BATCH)) {
       const state = await this.#process(row);
       if (state === 'COMPLETED') counts.assembled++;
       if (state === 'FAILED') counts.failed++;

@@ -16,7 +16,7 @@ const params = (segments: readonly SegmentRow[], isWhole = false): PlaylistParam
   segments,
   segmentMs: 6000,
   startedAt: new Date('2026-11-20T10:00:00.000Z'),
-  isWhole,
+  isComplete: isWhole,
   initUrl: run => `https://h/init-${run}`,
   segmentUrl: sequence => `https://h/${sequence}`,
 });

@@ -11,12 +11,19 @@ export interface PlaylistParams {
   /** When the first frame of the page was painted. */
   readonly startedAt: Date;
   /** True if no more segments will follow. */
-  readonly isWhole: boolean;
+  readonly isComplete: boolean;
   readonly initUrl: (run: number) => string;
   readonly segmentUrl: (sequence: number) => string;
 }
 
-export function playlist({ segments, segmentMs, startedAt, isWhole, initUrl, segmentUrl }: PlaylistParams): string {
+export function playlist({
+  segments,
+  segmentMs,
+  startedAt,
+  isComplete: isWhole,
+  initUrl,
+  segmentUrl,
+}: PlaylistParams): string {
   // The target duration must not change while the playlist grows, so it does not depend on the segments.
   const targetSeconds = Math.max(TARGET_MIN_SECONDS, Math.ceil(segmentMs / 1000));
   const lines = [

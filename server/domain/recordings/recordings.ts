@@ -45,7 +45,7 @@ export interface RecordingsParts extends Pick<Runtime, 'clock' | 'host'> {
    */
   readonly markWatched: (session: SessionId) => Promise<void>;
   /** Resolves with true when the whole recording of an ended session is stored, or with false if it was not stored. */
-  readonly settled: (session: SessionId) => Promise<boolean>;
+  readonly whenSettled: (session: SessionId) => Promise<boolean>;
   readonly addresses: Addresses;
   /** Length of a full segment. */
   readonly segmentMs: number;
@@ -118,7 +118,7 @@ export class RecordingService implements Recordings {
     const { addresses, clock } = this.#parts;
     const expiresAt = new Date(Math.ceil(clock.now().getTime() / LINK_PERIOD_MS) * LINK_PERIOD_MS + LINK_MS);
     const address = (kind: 'init' | 'part') => (name: number) =>
-      addresses.of(session.applicationId, { session: session.id, page: page.page, kind, name }, expiresAt);
+      addresses.urlOf(session.applicationId, { session: session.id, page: page.page, kind, name }, expiresAt);
     const runs = [...new Set(segments.map(({ run }) => run))];
     const initUrls = await mapOf(runs, address('init'));
     const segmentUrls = await mapOf(
@@ -130,7 +130,7 @@ export class RecordingService implements Recordings {
       segmentMs: this.#parts.segmentMs,
       startedAt: page.startedAt,
       // Segments that a lost host had not stored may never arrive.
-      isWhole: page.stored || session.end?.reason === 'host_lost',
+      isComplete: page.stored || session.end?.reason === 'host_lost',
       initUrl: run => initUrls.get(run) ?? '',
       segmentUrl: sequence => segmentUrls.get(sequence) ?? '',
     });
@@ -144,7 +144,7 @@ export class RecordingService implements Recordings {
     return artifacts.read(pictureKey(session.applicationId, session.id));
   }
 
-  async askForFiles(caller: AgentCaller, sessionId: string): Promise<RecordingDownload[]> {
+  async requestFiles(caller: AgentCaller, sessionId: string): Promise<RecordingDownload[]> {
     const session = await this.#session(caller, sessionId);
     const pages = await this.#endedPages(session);
     await this.#assemblies.take(caller.applicationId);
@@ -152,7 +152,7 @@ export class RecordingService implements Recordings {
     const { rows, host, clock, prompt } = this.#parts;
     const requestedAt = clock.now();
     for (const { page } of pages)
-      await rows.ask({ sessionId: session.id, page, hostId: host, assembly: randomUUID(), requestedAt });
+      await rows.requestFile({ sessionId: session.id, page, hostId: host, assembly: randomUUID(), requestedAt });
     prompt();
     return pages.map(({ page }) => ({ pageId: String(page), status: 'PENDING' }));
   }
@@ -180,7 +180,7 @@ export class RecordingService implements Recordings {
     const { addresses, clock } = this.#parts;
     const expiresAt = addMs(clock.now(), LINK_MS);
     const artifact = { session: session.id, page, kind: 'file', name: file.assembly } as const;
-    const downloadUrl = await addresses.of(session.applicationId, artifact, expiresAt);
+    const downloadUrl = await addresses.urlOf(session.applicationId, artifact, expiresAt);
     return {
       pageId,
       status: 'COMPLETED',
@@ -208,7 +208,9 @@ export class RecordingService implements Recordings {
   }
 
   #isSettled({ id }: SessionRow): Promise<boolean> {
-    return withTimeout(SETTLE_WAIT_MS, 'the recording to be stored', () => this.#parts.settled(id)).catch(() => false);
+    return withTimeout(SETTLE_WAIT_MS, 'the recording to be stored', () => this.#parts.whenSettled(id)).catch(
+      () => false,
+    );
   }
 
   /** Whether there may be a replay. */

@@ -49,7 +49,7 @@ export class RecordingStorage implements RecordingSink {
 
   async began({ session, page }: RecordedPage, startedAt: Date): Promise<void> {
     if (await this.#applicationOfRecording(session))
-      await this.#parts.rows.began(session as SessionId, page, startedAt);
+      await this.#parts.rows.insertPage(session as SessionId, page, startedAt);
   }
 
   async keep({ session, page }: RecordedPage, segment: Segment): Promise<void> {
@@ -84,7 +84,7 @@ export class RecordingStorage implements RecordingSink {
   }
 
   async done({ session, page }: RecordedPage): Promise<void> {
-    if (await this.#applicationOfRecording(session)) await this.#parts.rows.stored(session as SessionId, page);
+    if (await this.#applicationOfRecording(session)) await this.#parts.rows.markStored(session as SessionId, page);
     this.#applications.delete(session);
     this.#storedInits.delete(pageKey(session, page));
   }

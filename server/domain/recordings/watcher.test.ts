@@ -19,7 +19,7 @@ test('reports all pages beyond the limit in one event, and lists each of them in
   const events: NamedEvent[] = [];
   let options: RecordingOptions | undefined;
   const recording = {
-    target: (_: unknown, page: number) => void recorded.push(page),
+    recordPage: (_: unknown, page: number) => void recorded.push(page),
     settle: async () => {},
   };
   const recorder = {
@@ -54,9 +54,9 @@ test('reports all pages beyond the limit in one event, and lists each of them in
     { why: 'too_many_in_all', targetId: `tab-${PAGES_MAX}` },
     { why: 'too_many_in_all', targetId: `tab-${PAGES_MAX + 1}` },
   ]);
-  options?.short('too_many_at_once', 'tab-9', 9);
-  options?.short('backlog');
-  options?.short('backlog');
+  options?.reportShortfall('too_many_at_once', 'tab-9', 9);
+  options?.reportShortfall('backlog');
+  options?.reportShortfall('backlog');
   assert.deepEqual(
     events.map(({ type, detail }) => [type, detail]),
     [

@@ -54,7 +54,12 @@ async function attendSession(
   const pages = await parts.pages.of(liveSession, row);
   const shortfalls = new Shortfalls(parts, row.id);
   const { secrets } = liveSession;
-  const recording = await recorder.record({ session: row.id, masks: masksOf(row), secrets, short: shortfalls.tell });
+  const recording = await recorder.record({
+    session: row.id,
+    maskKind: masksOf(row),
+    secrets,
+    reportShortfall: shortfalls.report,
+  });
   // Registered before the first frame, because an adopted session may be in a hand-off.
   const coverSubscription = liveSession.onCover(cover => {
     recording.hidePages(cover).catch(error => log.warn('recording.cover_failed', { reason: reason(error) }));
@@ -62,12 +67,12 @@ async function attendSession(
   const presentTargets = new Set<string>();
   const targetSubscription = await liveSession.browser.observe({
     target: target => {
-      if (target.kind === 'iframe') return recording.frame(target);
+      if (target.kind === 'iframe') return recording.addFrame(target);
       if (target.kind !== 'page') return;
       const page = pages.of(target);
-      if (page === undefined) return shortfalls.tell('too_many_in_all', target.id);
+      if (page === undefined) return shortfalls.report('too_many_in_all', target.id);
       presentTargets.add(target.id);
-      recording.target(target, page, { at: pages.appearedAt(target.id) ?? clock.now() });
+      recording.recordPage(target, page, { at: pages.appearedAt(target.id) ?? clock.now() });
     },
   });
   // Ends the recording of pages that an earlier process recorded and that no longer exist.
@@ -94,7 +99,7 @@ class Shortfalls {
     this.#session = session;
   }
 
-  readonly tell = (why: Shortfall | 'too_many_in_all', targetId?: string, page?: number): void => {
+  readonly report = (why: Shortfall | 'too_many_in_all', targetId?: string, page?: number): void => {
     const { rows, events, clock } = this.#parts;
     if (targetId && (why === 'too_many_at_once' || why === 'too_many_in_all'))
       this.#track(rows.omit(this.#session, { why, targetId, ...(page === undefined ? {} : { page }) }));

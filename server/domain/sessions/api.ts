@@ -101,7 +101,7 @@ export interface CreatedSession {
 export interface Sessions {
   create(caller: AgentCaller, request: SessionRequest, options: CreateOptions): Promise<CreatedSession>;
   /** Returns the session of an earlier create once its browser is running, as that create does. */
-  again(caller: AgentCaller, id: SessionId): Promise<SessionView>;
+  awaitExisting(caller: AgentCaller, id: SessionId): Promise<SessionView>;
   list(caller: AgentCaller, query: SessionListQuery): Promise<{ sessions: SessionView[]; nextBefore?: string }>;
   read(caller: AgentCaller, id: string): Promise<SessionView>;
   update(caller: AgentCaller, id: string, change: SessionChange): Promise<SessionView>;

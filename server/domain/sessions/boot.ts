@@ -60,6 +60,6 @@ async function equip(browserHost: BrowserHost, box: Box, connect: () => Promise<
 }
 
 async function rejectWhenGone(box: Box): Promise<never> {
-  const end = await box.gone;
+  const end = await box.whenGone;
   throw new Error(`the browser ended while starting (${end.why}: ${end.detail}): ${box.stderrTail()}`);
 }

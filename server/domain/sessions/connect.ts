@@ -60,7 +60,7 @@ export class Connect {
   }
 
   /** Adds an event for an authorized client that was refused because of the client limit. */
-  refused(liveSession: LiveSession, error: unknown): void {
+  recordRefusal(liveSession: LiveSession, error: unknown): void {
     if (!isFault(error, 'client_limit')) return;
     const { events, clock, log } = this.#parts;
     const detail = { code: error.code, clients: Number(error.details?.used ?? liveSession.clients) };

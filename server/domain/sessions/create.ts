@@ -78,9 +78,9 @@ export interface CreatesParts extends Runtime {
   /** What sessions cost. */
   readonly rates: CreditRates;
   /** Called with the time from the create until the browser was running, for the metrics. */
-  readonly started: (row: SessionRow, seconds: number) => void;
+  readonly onStarted: (row: SessionRow, seconds: number) => void;
   /** Called with each refusal, for the metrics. */
-  readonly refused: (why: Refusal['why']) => void;
+  readonly onRefused: (why: Refusal['why']) => void;
 }
 
 export class Creates {
@@ -108,11 +108,11 @@ export class Creates {
   }
 
   async #run(caller: AgentCaller, request: SessionRequest, options: CreateOptions) {
-    const { bringUp, watchers, deliveries, clock, started } = this.#parts;
+    const { bringUp, watchers, deliveries, clock, onStarted: started } = this.#parts;
     const beganMs = clock.monotonicMs();
     const id = newId<SessionId>(clock.now());
     await bringUp.assertDiskRoom();
-    const { kept: watcherSettings, undo } = await watchers.check(caller, request, id, options.signal);
+    const { storedSettings: watcherSettings, undo } = await watchers.check(caller, request, id, options.signal);
     const place = () =>
       this.#place({ ...this.#newRow(caller, request, options, watcherSettings), id }, request, options);
     const { got, waitedMs } = await this.#admit(caller, options, place).catch(async error => {
@@ -129,7 +129,7 @@ export class Creates {
 
   /** Places the session, at once or after waiting in the queue. Throws a fault if the create is refused. */
   async #admit(caller: AgentCaller, options: CreateOptions, attempt: () => Promise<Attempt<PlacedSession>>) {
-    const { queue, limits, refused } = this.#parts;
+    const { queue, limits, onRefused: refused } = this.#parts;
     const { signal, waitSeconds, line } = options;
     const application = caller.applicationId;
     const mayQueue = waitSeconds !== undefined && !line;
@@ -152,7 +152,7 @@ export class Creates {
     { timeout }: SessionRequest,
     { run, isPaid, line }: CreateOptions,
   ): Promise<Attempt<PlacedSession>> {
-    const { rows, trace, refused, rates, hasRoomElsewhere, isInFleet, onLeftLine } = this.#parts;
+    const { rows, trace, onRefused: refused, rates, hasRoomElsewhere, isInFleet, onLeftLine } = this.#parts;
     const { id, createdAt, hostId } = row;
     trace.share({ 'berth.session_id': id });
     const place = () =>
@@ -233,7 +233,7 @@ export class Creates {
         return liveSession;
       });
       const box = live.box.session === row.id ? undefined : boxJsonOf(live.box);
-      const running = await trace.during('session.run', () => rows.run(row.id, clock.now(), box));
+      const running = await trace.during('session.run', () => rows.markRunning(row.id, clock.now(), box));
       if (running) return running;
     } catch (error) {
       if (!(error instanceof StartCancelled)) throw await this.#startFailed(row, error);
@@ -267,7 +267,7 @@ export class Creates {
   // ---- a repeated create --------------------------------------------------------------------------------------------
 
   /** Returns the session of an earlier create once its browser is running, as that create did. */
-  async again(caller: AgentCaller, id: SessionId): Promise<SessionView> {
+  async awaitExisting(caller: AgentCaller, id: SessionId): Promise<SessionView> {
     const { starting, rows } = this.#parts;
     await starting.wait(id);
     const read = () => requireSession(rows, caller.applicationId, id);
@@ -283,7 +283,7 @@ export class Creates {
     const row = await this.#parts.deliveries.claim(caller.keyId, delivery);
     if (!row) return undefined;
     this.#parts.deliveries.follow(row.id, delivery);
-    const session = await this.again(caller, row.id);
+    const session = await this.awaitExisting(caller, row.id);
     return session.endedAt === undefined ? session : undefined;
   }
 

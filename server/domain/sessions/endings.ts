@@ -60,7 +60,7 @@ export class Endings {
     const browserFailure = liveSession.browser.failed.then(
       error => ({ why: 'killed', detail: reason(error) }) as const,
     );
-    void Promise.race([liveSession.box.gone, browserFailure]).then(async end => {
+    void Promise.race([liveSession.box.whenGone, browserFailure]).then(async end => {
       if (liveSession.isOpen) await this.end(liveSession.id, await endOfBox(liveSession, end)).catch(() => {}); // settle() writes it later
     });
   }
@@ -165,7 +165,7 @@ export class Endings {
  * the reason.
  */
 async function endOfBox(liveSession: LiveSession, boxEnd: Pick<BoxEnd, 'why' | 'detail'>): Promise<SessionEnd> {
-  const box = await withTimeout(BOX_END_WAIT_MS, 'the box to report its end', () => liveSession.box.gone).catch(
+  const box = await withTimeout(BOX_END_WAIT_MS, 'the box to report its end', () => liveSession.box.whenGone).catch(
     () => undefined,
   );
   const { why, detail } = box ?? boxEnd;

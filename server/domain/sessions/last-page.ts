@@ -30,7 +30,7 @@ interface Reading {
   readonly live: WatchedSession;
   page?: ChangedPage;
   readsLeft: number;
-  saved?: LastPageRow;
+  savedRow?: LastPageRow;
   /** The address in the saved row before redaction, as the browser reported it. */
   savedUrl?: string;
   /** The address at the end of a hand-off in which the session was hidden. */
@@ -90,14 +90,14 @@ export class LastPages implements Watcher {
       }),
     );
     const changed = pages.flatMap(({ reading, shown, page }) =>
-      page && shown && (page.pageUrl !== reading.saved?.pageUrl || page.pageTitle !== reading.saved.pageTitle)
+      page && shown && (page.pageUrl !== reading.savedRow?.pageUrl || page.pageTitle !== reading.savedRow.pageTitle)
         ? [{ reading, shown, page }]
         : [],
     );
     if (changed.length === 0) return;
     await this.#rows.setLastPages(changed.map(({ page }) => page));
     for (const { reading, shown, page } of changed) {
-      reading.saved = page;
+      reading.savedRow = page;
       reading.savedUrl = shown.url;
     }
   }

@@ -107,7 +107,7 @@ export class LiveSession {
     this.#log = log.with({ sessionId: row.id });
     this.#trace = trace;
     this.#scope = parts.scope;
-    void Promise.race([this.box.gone, this.browser.failed]).then(() => {
+    void Promise.race([this.box.whenGone, this.browser.failed]).then(() => {
       this.#isBrowserDead = true;
     });
   }
@@ -175,7 +175,8 @@ export class LiveSession {
   /** `why` describes the reason if the client did not disconnect by itself. */
   detach(client: AttachedClient, why?: string): void {
     if (!this.#clients.delete(client)) return;
-    if (client.kind !== 'bystander' && !client.isPlace && !this.#isLeaving) this.presence.left(client.kind, why);
+    if (client.kind !== 'bystander' && !client.isPlace && !this.#isLeaving)
+      this.presence.disconnected(client.kind, why);
   }
 
   addAttendance(name: string, attendance: Attendance): void {
@@ -225,7 +226,7 @@ export class LiveSession {
   async #closeClients(close: ClientClose): Promise<void> {
     this.#isLeaving = true;
     await Promise.all([...this.#clients].map(client => client.disconnect(close)));
-    await this.presence.settled();
+    await this.presence.whenWritten();
   }
 
   /** Calls all watchers concurrently. If one fails, the others are not affected. */

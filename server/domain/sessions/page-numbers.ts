@@ -70,7 +70,7 @@ export class SessionPages {
   }
 
   /** Resolves when each assigned number has been written or could not be written. */
-  async written(): Promise<void> {
+  async whenWritten(): Promise<void> {
     await this.#writing;
   }
 

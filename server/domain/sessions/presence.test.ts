@@ -27,7 +27,7 @@ test('a change that could not be written is written later, however often it fail
   const { written, state, presence } = scene();
   state.isReachable = false;
   presence.connected();
-  await presence.settled();
+  await presence.whenWritten();
   await presence.catchUp();
   await presence.catchUp();
   state.isReachable = true;
@@ -40,10 +40,10 @@ test('a change that could not be written is not written after a newer one', asyn
   const { written, state, presence } = scene();
   state.isReachable = false;
   presence.connected();
-  await presence.settled();
+  await presence.whenWritten();
   const response = Promise.withResolvers<void>();
   [state.isReachable, state.gate] = [true, response.promise];
-  presence.left();
+  presence.disconnected();
   const caughtUp = presence.catchUp();
   response.resolve();
   await caughtUp;
@@ -56,21 +56,21 @@ test('a guest counts until the session has had a client, and not after its last 
   assert.equal(presence.count, 1);
   presence.connected();
   presence.connected();
-  presence.left();
+  presence.disconnected();
   assert.equal(presence.count, 1);
-  presence.left();
+  presence.disconnected();
   assert.equal(presence.count, 0);
-  presence.left('guest');
+  presence.disconnected('guest');
   presence.connected('guest');
-  presence.left('guest');
-  await presence.settled();
+  presence.disconnected('guest');
+  await presence.whenWritten();
   assert.deepEqual(written, ['connected', 'connected', 'connected', 'one left', 'last left']);
 });
 
 test('a session that has only had guests begins its grace period when the last one leaves', async () => {
   const { written, presence } = scene();
   presence.connected('guest');
-  presence.left('guest');
-  await presence.settled();
+  presence.disconnected('guest');
+  await presence.whenWritten();
   assert.deepEqual(written, ['connected', 'last left']);
 });

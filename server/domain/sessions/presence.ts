@@ -48,7 +48,7 @@ export class Presence {
   }
 
   /** `why` describes the reason if the client did not disconnect by itself. */
-  left(kind: 'client' | 'guest' = 'client', why?: string): void {
+  disconnected(kind: 'client' | 'guest' = 'client', why?: string): void {
     if (kind === 'guest') this.#guests--;
     else this.#clients--;
     if (kind === 'guest' && this.#hasHadClient) return;
@@ -70,7 +70,7 @@ export class Presence {
   }
 
   /** Resolves when all changes so far have been written. */
-  settled(): Promise<void> {
+  whenWritten(): Promise<void> {
     return this.#lastWrite;
   }
 

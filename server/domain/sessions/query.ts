@@ -38,7 +38,7 @@ export function parseSessionQuery(text: string): SessionSearch {
 export function parseMetadataQuery(text: string): MetadataTerm[] {
   const reader = new Reader(text);
   const terms = [reader.term()];
-  while (!reader.atEnd) {
+  while (!reader.isAtEnd) {
     reader.expect(AND, `the end, or ${AND.trim()} and another term`);
     if (terms.length === TERMS_MAX) reader.fail(`at most ${TERMS_MAX} terms`);
     terms.push(reader.term());
@@ -54,7 +54,7 @@ class Reader {
     this.#text = text;
   }
 
-  get atEnd(): boolean {
+  get isAtEnd(): boolean {
     return this.#at === this.#text.length;
   }
 
@@ -72,7 +72,7 @@ class Reader {
   }
 
   fail(expected: string): never {
-    const found = this.atEnd ? 'it ends' : `found ${JSON.stringify(this.#text.slice(this.#at, this.#at + 12))}`;
+    const found = this.isAtEnd ? 'it ends' : `found ${JSON.stringify(this.#text.slice(this.#at, this.#at + 12))}`;
     throw fault('invalid_query', `q could not be read at position ${this.#at}: ${found}; expected ${expected}.`, {
       advice: `Write q as ${EXAMPLE}, and join several terms with "${AND}".`,
       details: { position: this.#at },
@@ -90,7 +90,7 @@ class Reader {
     this.expect("'", 'a single quote');
     let value = '';
     while (!this.#isAt("'")) {
-      if (this.atEnd) this.fail('a closing single quote');
+      if (this.isAtEnd) this.fail('a closing single quote');
       if (this.#isAt('\\')) this.#escape();
       value += this.#text.charAt(this.#at);
       this.#at += 1;

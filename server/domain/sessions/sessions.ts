@@ -51,8 +51,8 @@ export class SessionService implements Sessions {
     return this.#parts.creates.create(caller, request, options);
   }
 
-  again(caller: AgentCaller, id: SessionId): Promise<SessionView> {
-    return this.#parts.creates.again(caller, id);
+  awaitExisting(caller: AgentCaller, id: SessionId): Promise<SessionView> {
+    return this.#parts.creates.awaitExisting(caller, id);
   }
 
   async list(caller: AgentCaller, query: SessionListQuery): Promise<{ sessions: SessionView[]; nextBefore?: string }> {

@@ -39,7 +39,7 @@ interface WaitingBrowser {
 /** A browser that is being started. A create that finds no warm browser may claim it. */
 interface PendingBrowser {
   readonly print: string;
-  readonly arrived: PromiseWithResolvers<BootedBrowser | undefined>;
+  readonly arrival: PromiseWithResolvers<BootedBrowser | undefined>;
   /** True if the box has low priority, which can be raised only once the box is running. */
   readonly background: boolean;
   box?: Box;
@@ -169,11 +169,11 @@ export class WarmPool {
     pending.box?.raisePriority();
     this.#fill();
     try {
-      return await withTimeout(START_MS, 'a browser that is being started', () => pending.arrived.promise, signal);
+      return await withTimeout(START_MS, 'a browser that is being started', () => pending.arrival.promise, signal);
     } catch (error) {
       pending.isPromised = false;
       // Close the browser if it arrived for this create. If it is still starting, another create may claim it.
-      void Promise.race([pending.arrived.promise, undefined]).then(bootedBrowser => bootedBrowser?.scope.close());
+      void Promise.race([pending.arrival.promise, undefined]).then(bootedBrowser => bootedBrowser?.scope.close());
       throw error;
     }
   }
@@ -204,7 +204,7 @@ export class WarmPool {
     const startedBrowser = Promise.withResolvers<BootedBrowser | undefined>();
     const pending: PendingBrowser = {
       print: fingerprint(launch),
-      arrived: startedBrowser,
+      arrival: startedBrowser,
       background,
       isPromised: false,
     };
@@ -218,7 +218,7 @@ export class WarmPool {
       const bootedBrowser = await (background ? start() : this.#parts.gate.hold(start));
       await this.#prepare(bootedBrowser);
       this.noteStart(true);
-      if (pending.isPromised) pending.arrived.resolve(bootedBrowser);
+      if (pending.isPromised) pending.arrival.resolve(bootedBrowser);
       else
         this.#keep({
           print: pending.print,
@@ -228,7 +228,7 @@ export class WarmPool {
           replaceAt: addMs(clock.now(), WAIT_MAX_MS),
         });
     } catch (error) {
-      pending.arrived.resolve(undefined);
+      pending.arrival.resolve(undefined);
       if (this.#closing.signal.aborted) return;
       this.noteStart(false);
       this.#retryAt = addMs(clock.now(), Math.min(BACKOFF_MAX_MS, BACKOFF_MIN_MS * 2 ** (this.#failures - 1)));
@@ -252,7 +252,7 @@ export class WarmPool {
   #keep(idleBrowser: WaitingBrowser): void {
     this.#idleBrowsers.push(idleBrowser);
     const { box, browser, scope } = idleBrowser.booted;
-    void Promise.race([box.gone, browser.failed]).then(async () => {
+    void Promise.race([box.whenGone, browser.failed]).then(async () => {
       const index = this.#idleBrowsers.indexOf(idleBrowser);
       if (index < 0) return;
       this.#idleBrowsers.splice(index, 1);

@@ -20,11 +20,11 @@ const watchers = (...list: Watcher[]): Watchers => new Watchers(list, silentLog)
 describe('watchers', () => {
   test('stores the kept data of each watcher under the name of the watcher', async () => {
     const two = watchers(
-      { name: 'a', check: async () => ({ kept: { one: 1 } }) },
+      { name: 'a', check: async () => ({ storedSettings: { one: 1 } }) },
       { name: 'b', check: async () => undefined },
-      { name: 'c', check: async () => ({ kept: { two: 2 } }) },
+      { name: 'c', check: async () => ({ storedSettings: { two: 2 } }) },
     );
-    assert.deepEqual((await two.check(caller, request, id, signal)).kept, { a: { one: 1 }, c: { two: 2 } });
+    assert.deepEqual((await two.check(caller, request, id, signal)).storedSettings, { a: { one: 1 }, c: { two: 2 } });
   });
 
   test('undoes earlier checks in reverse order when a watcher refuses, and undoes each check only once', async () => {

@@ -62,7 +62,7 @@ export interface Watcher {
 
 export interface CheckResult {
   /** Stored in the settings of the row under the name of the watcher. Must not contain an unencrypted secret. */
-  readonly kept?: JsonObject;
+  readonly storedSettings?: JsonObject;
   /** Called if the session is not created after all. */
   undo?(): Promise<void>;
 }
@@ -93,10 +93,10 @@ export class Watchers {
     try {
       for (const watcher of this.#list) {
         const checkResult = await watcher.check?.(caller, request, id, signal);
-        if (checkResult?.kept) settingsByWatcher[watcher.name] = checkResult.kept;
+        if (checkResult?.storedSettings) settingsByWatcher[watcher.name] = checkResult.storedSettings;
         if (checkResult?.undo) undoSteps.push(() => checkResult.undo?.() ?? Promise.resolve());
       }
-      return { kept: settingsByWatcher, undo };
+      return { storedSettings: settingsByWatcher, undo };
     } catch (error) {
       await undo();
       throw error;

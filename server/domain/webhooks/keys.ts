@@ -25,11 +25,11 @@ export class WebhookKeys {
     this.#parts = parts;
   }
 
-  async first(owner: Owner): Promise<Pick<WebhookRow, 'keyVersion' | 'publicKey' | 'sealedKey'>> {
+  async createFirst(owner: Owner): Promise<Pick<WebhookRow, 'keyVersion' | 'publicKey' | 'sealedKey'>> {
     return { keyVersion: 1, ...(await this.#createKey(owner, 1)) };
   }
 
-  async rotated(row: WebhookRow, now: Date): Promise<WebhookChange> {
+  async createNext(row: WebhookRow, now: Date): Promise<WebhookChange> {
     const keyVersion = row.keyVersion + 1;
     return {
       ...{ keyVersion, ...(await this.#createKey(row, keyVersion)) },

@@ -22,7 +22,7 @@ function scene(toTake: DeliveryRow[]) {
     due: async () => [DELIVERY],
     take: async () => toTake.shift(),
     byId: async () => WEBHOOK,
-    delivered: async ({ id }: DeliveryRow) => void delivered.push(id),
+    markDelivered: async ({ id }: DeliveryRow) => void delivered.push(id),
   });
   const sender = new DeliverySender({
     ...{ rows, clock: new HandClock(), log: silentLog, userAgent: 'test' },

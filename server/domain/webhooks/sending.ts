@@ -159,7 +159,7 @@ export class DeliverySender implements Closeable {
     // matter.
     const status = result.status;
     if (status !== undefined && status >= 200 && status < 300) {
-      await rows.delivered(delivery, now, status);
+      await rows.markDelivered(delivery, now, status);
       return true;
     }
     const failure =
@@ -168,7 +168,7 @@ export class DeliverySender implements Closeable {
         : `The endpoint responded with the status ${result.status}; expected 2xx.`;
     const pauseMs = pauseAfter(delivery.attempts);
     log.info('webhook.failed', { webhook: webhook.id, delivery: delivery.id, attempts: delivery.attempts, failure });
-    const failingSince = await rows.failed(delivery, now, {
+    const failingSince = await rows.recordFailure(delivery, now, {
       failure,
       ...(status === undefined ? {} : { answerStatus: status }),
       ...(pauseMs === undefined ? {} : { dueAt: addMs(now, pauseMs) }),

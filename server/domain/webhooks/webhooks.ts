@@ -63,8 +63,8 @@ export class Webhooks {
     const id = newId<WebhookId>(now);
     const row: WebhookRow = {
       ...{ id, applicationId, name, url: request.url, eventTypes: [...new Set(request.eventTypes ?? [])] },
-      ...{ status: 'enabled', readThrough: await store.events.newest(applicationId), revision: 1, createdAt: now },
-      ...(await keys.first({ id, applicationId })),
+      ...{ status: 'enabled', readThrough: await store.events.newestId(applicationId), revision: 1, createdAt: now },
+      ...(await keys.createFirst({ id, applicationId })),
     };
     await store.atomically(async trx => {
       if ((await trx.webhooks.insert(row, WEBHOOKS_PER_APPLICATION_MAX)) === 'limit_reached')
@@ -108,7 +108,7 @@ export class Webhooks {
       ...(url === undefined ? {} : { url }),
       ...(eventTypes === undefined ? {} : { eventTypes: [...new Set(eventTypes)] }),
       ...(status === undefined || status === row.status ? {} : { status }),
-      ...(isEnabled ? { readThrough: await this.#parts.store.events.newest(row.applicationId) } : {}),
+      ...(isEnabled ? { readThrough: await this.#parts.store.events.newestId(row.applicationId) } : {}),
     };
     return this.#applyChange(caller, row, revision, change, 'webhook.changed', { fields: Object.keys(request) });
   }
@@ -123,7 +123,7 @@ export class Webhooks {
 
   async rotateKey(caller: AccountCaller, appId: string, webhookId: string): Promise<Webhook> {
     const row = await this.#require(caller, appId, webhookId, 'webhooks');
-    const change = await this.#parts.keys.rotated(row, this.#parts.clock.now());
+    const change = await this.#parts.keys.createNext(row, this.#parts.clock.now());
     return this.#applyChange(caller, row, row.revision, change, 'webhook.key_rotated');
   }
 
@@ -131,7 +131,7 @@ export class Webhooks {
     const { store, clock, prompt } = this.#parts;
     const row = await this.#require(caller, appId, webhookId, 'webhooks');
     assertEnabled(row);
-    if ((await store.webhooks.waiting(row.id)) >= WAITING_DELIVERIES_MAX)
+    if ((await store.webhooks.countWaiting(row.id)) >= WAITING_DELIVERIES_MAX)
       throw limitReached('waiting deliveries of this webhook', WAITING_DELIVERIES_MAX);
     const now = clock.now();
     const delivery = testDelivery(row, newId<DeliveryId>(now), now);

@@ -28,8 +28,8 @@ async function ran(waiting: number, isMoved = true, eventTypes = webhook.eventTy
   let written: readonly DeliveryRow[] = [];
   const store = {
     webhooks: {
-      behind: async () => [{ ...webhook, eventTypes }],
-      waiting: async () => waiting,
+      listBehind: async () => [{ ...webhook, eventTypes }],
+      countWaiting: async () => waiting,
       write: async (_: unknown, __: number, rows: readonly DeliveryRow[]) => {
         written = rows;
         return isMoved;

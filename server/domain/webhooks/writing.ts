@@ -33,7 +33,7 @@ export class DeliveryWriter {
     const { store, prompt } = this.#parts;
     let written = 0;
     let isFull = false;
-    for (const webhook of await store.webhooks.behind(WEBHOOKS_AT_ONCE)) {
+    for (const webhook of await store.webhooks.listBehind(WEBHOOKS_AT_ONCE)) {
       const step = await this.#writeDeliveries(webhook);
       written += step.written;
       isFull ||= step.isFull;
@@ -45,7 +45,7 @@ export class DeliveryWriter {
 
   async #writeDeliveries(webhook: WebhookRow): Promise<{ readonly written: number; readonly isFull: boolean }> {
     const { webhooks, events } = this.#parts.store;
-    const room = WAITING_DELIVERIES_MAX - (await webhooks.waiting(webhook.id));
+    const room = WAITING_DELIVERIES_MAX - (await webhooks.countWaiting(webhook.id));
     if (room <= 0) return { written: 0, isFull: false };
     const eventPage = await events.read(webhook.applicationId, {
       ...{ after: webhook.readThrough, limit: Math.min(room, EVENTS_AT_ONCE) },

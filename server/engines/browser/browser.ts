@@ -296,7 +296,7 @@ export class Browser implements Closeable {
 
   async listPages(): Promise<readonly PageInfo[]> {
     const infos = await this.#control.pageInfos();
-    return Promise.all(infos.map(async info => ({ ...info, ...(await this.#control.askPage(info.id)) })));
+    return Promise.all(infos.map(async info => ({ ...info, ...(await this.#control.inspectPage(info.id)) })));
   }
 
   /** Reports every existing and new page, popup, frame and worker until the result is closed. */
@@ -305,7 +305,7 @@ export class Browser implements Closeable {
     this.#observation = observation;
     const registration = observation.add(observer);
     try {
-      await observation.opened;
+      await observation.whenOpened;
     } catch (error) {
       // An observation that has failed is of use to nobody: the next observer opens another one.
       await registration.close();
@@ -377,7 +377,7 @@ export class Browser implements Closeable {
   async #stopObservation(observation: Observation): Promise<void> {
     if (this.#observation !== observation) return;
     this.#observation = undefined;
-    await observation.opened.catch(() => {});
+    await observation.whenOpened.catch(() => {});
     const { channelId, documents } = observation;
     if (channelId && !this.#mux.isClosed) await this.#detach(channelId);
     for (const id of documents) this.#mux.restoreOverrides(id, observation);

@@ -175,7 +175,7 @@ export class Control implements ChannelOwner {
    * Reads the icon of a page, and whether the page responds. The script runs in the page, which may be hostile and
    * return anything. Only http and https URLs are accepted.
    */
-  async askPage(targetId: string): Promise<{ readonly faviconUrl: string; readonly isResponsive: boolean }> {
+  async inspectPage(targetId: string): Promise<{ readonly faviconUrl: string; readonly isResponsive: boolean }> {
     const page = this.#pages.get(targetId);
     if (!page) return { faviconUrl: '', isResponsive: false };
     const evaluateParams = { expression: FAVICON_SCRIPT, returnByValue: true, timeout: FAVICON_MS };
@@ -209,7 +209,7 @@ export class Control implements ChannelOwner {
     return tabIdByPage;
   }
 
-  incoming(channel: Channel, message: Buffer): void {
+  handleMessage(channel: Channel, message: Buffer): void {
     const event = this.#commandSender.receive(channel, message);
     if (event) this.#handleEvent(channel, event);
   }

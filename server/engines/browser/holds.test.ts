@@ -9,7 +9,7 @@ const client = { name: 'client' };
 
 const channel = (id: string, targetId?: string): Channel => ({
   id,
-  owner: { incoming() {}, fail() {}, batchEnd() {} },
+  owner: { handleMessage() {}, fail() {}, batchEnd() {} },
   parent: undefined,
   targetId,
   pending: new Map(),
@@ -25,23 +25,23 @@ function freeing(holds: Holds, ours: Channel, type = 'page', scope?: string): ()
 
 test('resumes a target immediately if no client holds it', () => {
   const holds = new Holds();
-  holds.autoAttach(client, channel('root'), { ...HELD, waitForDebuggerOnStart: false });
-  holds.autoAttach(client, channel('other', 'another page'), HELD);
+  holds.onAutoAttach(client, channel('root'), { ...HELD, waitForDebuggerOnStart: false });
+  holds.onAutoAttach(client, channel('other', 'another page'), HELD);
   assert.equal(freeing(holds, channel('ours', 'popup'))(), true);
 });
 
 test('resumes a held target when the client resumes it, regardless of the order of attachment', () => {
   const holds = new Holds();
-  holds.autoAttach(client, channel('root'), HELD);
+  holds.onAutoAttach(client, channel('root'), HELD);
   const first = channel('theirs', 'popup');
   const told = freeing(holds, channel('ours', 'popup'));
-  holds.attached(client, first, 'page', true);
+  holds.onAttached(client, first, 'page', true);
   assert.equal(told(), false);
-  holds.resumed(first);
+  holds.onResumed(first);
   assert.equal(told(), true);
   const second = channel('theirs 2', 'popup 2');
-  holds.attached(client, second, 'page', true);
-  holds.resumed(second);
+  holds.onAttached(client, second, 'page', true);
+  holds.onResumed(second);
   assert.equal(freeing(holds, channel('ours 2', 'popup 2'))(), true);
 });
 
@@ -49,12 +49,12 @@ test('resumes a held target when the channels of the client are detached', () =>
   const holds = new Holds();
   const root = channel('root');
   const theirs = channel('theirs', 'popup');
-  holds.autoAttach(client, root, HELD);
-  holds.attached(client, theirs, 'page', true);
+  holds.onAutoAttach(client, root, HELD);
+  holds.onAttached(client, theirs, 'page', true);
   const free = freeing(holds, channel('ours', 'popup'));
   for (const one of [root, theirs]) {
     assert.equal(free(), false);
-    holds.detached(one);
+    holds.onDetached(one);
   }
   assert.equal(free(), true);
 });
@@ -62,16 +62,16 @@ test('resumes a held target when the channels of the client are detached', () =>
 test('ignores clients whose filter excludes the target type, but waits for clients that attach to tabs', () => {
   const holds = new Holds();
   const root = channel('root');
-  holds.autoAttach(client, root, { ...HELD, filter: [{ type: 'page', exclude: true }, {}] });
+  holds.onAutoAttach(client, root, { ...HELD, filter: [{ type: 'page', exclude: true }, {}] });
   assert.equal(freeing(holds, channel('ours', 'popup'))(), false, 'the filter includes tabs');
-  holds.autoAttach(client, root, { ...HELD, filter: [{ type: 'worker' }, { exclude: true }] });
+  holds.onAutoAttach(client, root, { ...HELD, filter: [{ type: 'worker' }, { exclude: true }] });
   assert.equal(freeing(holds, channel('ours 2', 'popup 2'))(), true);
   holds.forget('ours');
 });
 
 test('holds workers only for clients that are attached to their page', () => {
   const holds = new Holds();
-  holds.autoAttach(client, channel('theirs', 'page'), HELD);
+  holds.onAutoAttach(client, channel('theirs', 'page'), HELD);
   assert.equal(freeing(holds, channel('ours', 'worker'), 'worker', 'another page')(), true);
   assert.equal(freeing(holds, channel('ours 2', 'worker 2'), 'worker', 'page')(), false);
   holds.forget('ours 2');

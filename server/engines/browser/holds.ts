@@ -40,7 +40,7 @@ export class Holds {
   readonly #waitingTargets = new Map<string, WaitingTarget>();
 
   /** Called when a client has sent `Target.setAutoAttach`. */
-  autoAttach(client: object, channel: Channel, params: JsonObject): void {
+  onAutoAttach(client: object, channel: Channel, params: JsonObject): void {
     const isHolding = params.autoAttach === true && params.waitForDebuggerOnStart === true;
     if (!isHolding) return void this.#holdingChannels.delete(channel);
     const filter = Array.isArray(params.filter) ? params.filter.filter(isObject) : STANDARD_FILTER;
@@ -48,7 +48,7 @@ export class Holds {
   }
 
   /** Called when a client has been attached to a target. */
-  attached(client: object, channel: Channel, type: string, isWaiting: boolean): void {
+  onAttached(client: object, channel: Channel, type: string, isWaiting: boolean): void {
     const { targetId } = channel;
     if (targetId === undefined) return;
     const channelsOfTarget = this.#clientChannels.get(targetId) ?? new Map<Channel, HeldChannel>();
@@ -67,7 +67,7 @@ export class Holds {
   }
 
   /** Called when a client has sent the command that resumes a target or, for a worker, when the response has arrived. */
-  resumed(channel: Channel): void {
+  onResumed(channel: Channel): void {
     const held = this.#findHeld(channel);
     if (!held) return;
     held.isWaiting = false;
@@ -76,7 +76,7 @@ export class Holds {
   }
 
   /** Called when a client's channel has ended. The channel then no longer holds anything. */
-  detached(channel: Channel): void {
+  onDetached(channel: Channel): void {
     this.#holdingChannels.delete(channel);
     const { targetId } = channel;
     const targetChannels = targetId === undefined ? undefined : this.#clientChannels.get(targetId);

@@ -242,7 +242,7 @@ export class MuxClient implements ChannelOwner {
     this.#forward(channel, envelope, message, undefined);
   }
 
-  incoming(channel: Channel, message: Buffer): void {
+  handleMessage(channel: Channel, message: Buffer): void {
     const id = responseId(message);
     if (id === undefined) {
       if (isLongEvent(message) && (this.#listener.longestResponse || isTargetEvent(message))) return;
@@ -361,7 +361,7 @@ export class MuxClient implements ChannelOwner {
       return this.#reply(encode({ id, result: verdict.respondWith, ...sessionOf(channel) }));
     const sentParams = 'rewrite' in verdict ? verdict.rewrite : params;
     const encodedCommand = encode({ id, method, params: sentParams, ...sessionOf(channel) });
-    if (method === AUTO_ATTACH) this.#holds.autoAttach(this, channel, sentParams);
+    if (method === AUTO_ATTACH) this.#holds.onAutoAttach(this, channel, sentParams);
     this.#forward(channel, { ...envelope, start: 0 }, encodedCommand, verdict.onResponse);
   }
 
@@ -399,7 +399,7 @@ export class MuxClient implements ChannelOwner {
     if (longestResponse) this.#maxBytes.set(`${channel.id} ${envelope.id}`, longestResponse(envelope.method));
     if (channel.parent) this.#mux.pipe.send([message]);
     else this.#mux.pipe.send([this.#rootPrefix, message.subarray(envelope.start + 1)]);
-    if (envelope.method === RUN_IF_WAITING && !this.#holds.isWorker(channel)) this.#holds.resumed(channel);
+    if (envelope.method === RUN_IF_WAITING && !this.#holds.isWorker(channel)) this.#holds.onResumed(channel);
     noteOverride(channel, envelope.method, message);
     const responseTap = this.#tapCommand(channel, envelope.method, message);
     if (!responseTap) return;
@@ -427,7 +427,7 @@ export class MuxClient implements ChannelOwner {
   }
 
   #onResumeResponse(channel: Channel, received: Incoming): Incoming {
-    this.#holds.resumed(channel);
+    this.#holds.onResumed(channel);
     return received;
   }
 
@@ -460,7 +460,7 @@ export class MuxClient implements ChannelOwner {
       this.#channels.set(sessionId, child);
       if (textAt(info, 'type') === 'browser') this.#browserChannels.add(sessionId);
       if (info && isHidden(info)) return this.#detachHidden(channel, child);
-      this.#holds.attached(this, child, textAt(info, 'type') ?? '', event.params?.waitingForDebugger === true);
+      this.#holds.onAttached(this, child, textAt(info, 'type') ?? '', event.params?.waitingForDebugger === true);
     }
     if (event.method === 'Target.detachedFromTarget' && sessionId) {
       if (this.#hidden.delete(sessionId)) return this.#forget(sessionId);
@@ -506,7 +506,7 @@ export class MuxClient implements ChannelOwner {
   #removeChannels(isGone: (channel: Channel) => boolean): void {
     const removedChannels = [...this.#channels.values()].filter(isGone);
     for (const channel of removedChannels) this.#channels.delete(channel.id);
-    for (const channel of removedChannels) this.#holds.detached(channel);
+    for (const channel of removedChannels) this.#holds.onDetached(channel);
   }
 
   #deliver(channel: Channel, message: Buffer, targetId: string | undefined): void {

@@ -54,7 +54,7 @@ export interface Channel extends OverridingChannel {
 }
 
 export interface ChannelOwner {
-  incoming(channel: Channel, message: Buffer): void;
+  handleMessage(channel: Channel, message: Buffer): void;
   /** Called when the browser will not respond to this command. `message` is the error that is reported instead. */
   fail(channel: Channel, id: number, message: string, onResponse: OnResponse | undefined): void;
   /** Called when all messages of one read have been delivered. */
@@ -221,7 +221,7 @@ export class Mux implements Closeable {
     const channel = this.#channels.get(id);
     if (!channel) return;
     this.#batchOwners.add(channel.owner);
-    channel.owner.incoming(channel, withoutProxyHeader(message));
+    channel.owner.handleMessage(channel, withoutProxyHeader(message));
   }
 
   #rootMessage(message: Buffer): void {

@@ -60,7 +60,7 @@ export class NavigationGuard implements ChannelOwner {
     return this.#root?.id;
   }
 
-  incoming(channel: Channel, message: Buffer): void {
+  handleMessage(channel: Channel, message: Buffer): void {
     const event = this.#commandSender.receive(channel, message);
     if (event) this.#handleEvent(channel, event);
   }

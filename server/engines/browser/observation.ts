@@ -49,15 +49,15 @@ export class Observation implements ChannelOwner {
   readonly #targets = new Map<string, Target>();
   readonly #observers = new Set<Observer>();
   /** Resolves when all existing targets have been reported. */
-  readonly opened: Promise<void>;
+  readonly whenOpened: Promise<void>;
   #root: Channel | undefined;
 
   constructor(mux: Mux, holds: Holds, beforeUse: (channelId: string) => void) {
     this.#mux = mux;
     this.#holds = holds;
     this.#commandSender = new CommandSender(mux);
-    this.opened = this.#open(beforeUse);
-    this.opened.catch(() => {}); // observers await it and get the error
+    this.whenOpened = this.#open(beforeUse);
+    this.whenOpened.catch(() => {}); // observers await it and get the error
   }
 
   get channelId(): string | undefined {
@@ -85,7 +85,7 @@ export class Observation implements ChannelOwner {
     for (const target of [...this.#targets.values()]) this.#forget(target);
   }
 
-  incoming(channel: Channel, message: Buffer): void {
+  handleMessage(channel: Channel, message: Buffer): void {
     const event = this.#commandSender.receive(channel, message);
     if (!event?.method) return;
     if (event.method === 'Target.attachedToTarget') return this.#onAttached(channel, event);

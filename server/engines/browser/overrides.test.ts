@@ -5,7 +5,7 @@ import { noteOverride, overrideCommands } from './overrides.ts';
 
 const channel = (targetId?: string): Channel => ({
   id: 'CHANNEL',
-  owner: { incoming: () => {}, fail: () => {}, batchEnd: () => {} },
+  owner: { handleMessage: () => {}, fail: () => {}, batchEnd: () => {} },
   parent: undefined,
   targetId,
   pending: new Map(),

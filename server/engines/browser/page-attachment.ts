@@ -40,7 +40,7 @@ export class PageAttachment implements ChannelOwner {
     return this.#root?.id;
   }
 
-  incoming(channel: Channel, message: Buffer): void {
+  handleMessage(channel: Channel, message: Buffer): void {
     const event = this.#commandSender.receive(channel, message);
     const sessionId = textAt(event?.params, 'sessionId');
     if (event?.method === 'Target.attachedToTarget' && sessionId !== undefined && !this.#page) {

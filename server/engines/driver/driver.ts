@@ -65,8 +65,8 @@ interface Thread {
 interface DrivenSession {
   readonly thread: Thread;
   /** Resolves when the last queued command is done. */
-  last: Promise<unknown>;
-  waiting: number;
+  lastCommand: Promise<unknown>;
+  waitingCount: number;
   idle: NodeJS.Timeout | undefined;
 }
 
@@ -95,25 +95,25 @@ export class Driver implements Closeable {
   async run(target: Target, command: Command, help: Helper = noHelp): Promise<CommandResult> {
     if (this.#isClosed) throw new DriveFailed('connection', 'The service is stopping.');
     const drivenSession = this.#drivenSessionOf(target.session);
-    if (drivenSession.waiting >= this.#limits.waitingPerSession)
+    if (drivenSession.waitingCount >= this.#limits.waitingPerSession)
       throw new DriveFailed(
         'too_many',
         `${this.#limits.waitingPerSession} commands of this session are already waiting.`,
       );
-    drivenSession.waiting += 1;
+    drivenSession.waitingCount += 1;
     clearTimeout(drivenSession.idle);
-    const previousCommand = drivenSession.last;
+    const previousCommand = drivenSession.lastCommand;
     const currentCommand = previousCommand
       .catch(() => {})
       .then(() => this.#send(drivenSession.thread, target, command, help));
-    drivenSession.last = currentCommand;
+    drivenSession.lastCommand = currentCommand;
     try {
       return await currentCommand;
     } finally {
-      drivenSession.waiting -= 1;
+      drivenSession.waitingCount -= 1;
       // A session whose thread was replaced has another connection now.
       const isCurrent = this.#drivenSessions.get(target.session) === drivenSession;
-      if (drivenSession.waiting === 0 && isCurrent) drivenSession.idle = this.#idleTimer(target.session);
+      if (drivenSession.waitingCount === 0 && isCurrent) drivenSession.idle = this.#idleTimer(target.session);
     }
   }
 
@@ -146,7 +146,7 @@ export class Driver implements Closeable {
     const thread = this.#threadFor();
     clearTimeout(thread.idle);
     thread.sessions.add(session);
-    const drivenSession: DrivenSession = { thread, last: Promise.resolve(), waiting: 0, idle: undefined };
+    const drivenSession: DrivenSession = { thread, lastCommand: Promise.resolve(), waitingCount: 0, idle: undefined };
     this.#drivenSessions.set(session, drivenSession);
     return drivenSession;
   }
@@ -195,7 +195,7 @@ export class Driver implements Closeable {
   #onMessage(thread: Thread, message: ThreadMessage): void {
     if ('closed' in message) {
       const drivenSession = this.#drivenSessions.get(message.closed);
-      if (drivenSession?.thread === thread && drivenSession.waiting === 0) this.forget(message.closed);
+      if (drivenSession?.thread === thread && drivenSession.waitingCount === 0) this.forget(message.closed);
       return;
     }
     if ('asks' in message) return void this.#giveHelp(thread, message);

@@ -37,7 +37,7 @@ class Progress {
   }
 
   /** Throws DriveFailed when the time is up, so that no step begins after its call has failed. */
-  leftMs(): number {
+  remainingMs(): number {
     const timeLeftMs = this.#endMs - systemClock.monotonicMs();
     if (timeLeftMs > 0) return timeLeftMs;
     throw new DriveFailed('timeout', `The time limit of ${this.#timeoutMs} ms for all steps together was reached.`);
@@ -64,14 +64,14 @@ export async function runSteps(page: Page, request: Steps, help: Helper): Promis
 async function run(page: Page, request: Steps, progress: Progress, help: Helper): Promise<StepsOutcome> {
   const { url, waitUntil, acceptStatus, steps, before = NO_STEPS } = request;
   const openUrl = (to: string, loadState: string) =>
-    openPage(page, { url: to, waitUntil: loadState, timeoutMs: progress.leftMs(), acceptStatus });
-  page.setDefaultTimeout(progress.leftMs());
+    openPage(page, { url: to, waitUntil: loadState, timeoutMs: progress.remainingMs(), acceptStatus });
+  page.setDefaultTimeout(progress.remainingMs());
   let status = url === undefined ? undefined : await openUrl(url, waitUntil);
   const results: StepResult[] = [];
   let { bytes, hasTyped } = before;
   for (const [index, step] of steps.entries()) {
     progress.step = index;
-    page.setDefaultTimeout(progress.leftMs());
+    page.setDefaultTimeout(progress.remainingMs());
     if (step.do === 'goto') {
       status = await openUrl(step.url, step.waitUntil);
       results.push({ do: 'goto' });

@@ -21,7 +21,7 @@ const SINK_ADDRESS = /^(?:0\.0\.0\.0|127\.0\.0\.1|::1?)\s+/;
 const OWN_NAMES = /^(?:localhost|localhost\.localdomain|local|broadcasthost|ip6-.*)$/;
 
 interface HostRuleLine {
-  readonly except: boolean;
+  readonly isAllowRule: boolean;
   readonly names: readonly string[];
 }
 
@@ -36,7 +36,7 @@ export async function readAdHosts(text: string): Promise<AdHosts> {
     if (COMMENT.test(line)) continue;
     const parsedRule = parseLine(line.trim().replace(TRAILING_COMMENT, ''), readRule);
     if (!parsedRule) skippedLines += 1;
-    else for (const name of parsedRule.names) (parsedRule.except ? allow : deny).push(name);
+    else for (const name of parsedRule.names) (parsedRule.isAllowRule ? allow : deny).push(name);
   }
   const isAllowed = hostMatcher({ allow, deny, default: 'allow' });
   return { blocks: hostname => !isAllowed(hostname), rules: deny.length + allow.length, skippedLines };
@@ -51,7 +51,9 @@ function parseLine(line: string, readRule: ReadRule): HostRuleLine | undefined {
 
 function lineFor(texts: readonly string[], isExempt = false): HostRuleLine | undefined {
   const names = texts.map(parseHost);
-  return names.includes(undefined) ? undefined : { except: isExempt, names: names.filter(name => name !== undefined) };
+  return names.includes(undefined)
+    ? undefined
+    : { isAllowRule: isExempt, names: names.filter(name => name !== undefined) };
 }
 
 /** Imports the library only if there is a list, because it takes 17 MiB of memory. */

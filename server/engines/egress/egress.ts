@@ -45,7 +45,7 @@ export interface EgressListener {
    * Returns the text that the log shows in place of `text`, which contains a host name. A page can put secrets into a
    * host name.
    */
-  shown?(text: string): string;
+  redactText?(text: string): string;
   refused?(refusal: Refusal): void;
   proxyFailed?(failure: ProxyFailure): void;
 }
@@ -83,7 +83,7 @@ export interface EgressCounters {
 export interface Egress extends Closeable {
   counters(): EgressCounters;
   /** Replaces the listener. */
-  listen(listener: EgressListener): void;
+  replaceListener(listener: EgressListener): void;
   /** Replaces the policy. The new policy applies to open connections too. */
   replacePolicy(policy: EgressPolicy): void;
   /** Closes every connection. New connections are closed at once. */
@@ -130,13 +130,13 @@ class SessionEgress implements Egress {
       bytesUp: this.#outbound.bytesUp,
       bytesDown: this.#outbound.bytesDown,
       bytesByProxy: this.#outbound.bytesByProxy,
-      connections: this.#outbound.opened,
-      connectionsOpen: this.#outbound.open,
+      connections: this.#outbound.totalCount,
+      connectionsOpen: this.#outbound.openCount,
       refusals: Object.fromEntries(this.#refusals),
     };
   }
 
-  listen(listener: EgressListener): void {
+  replaceListener(listener: EgressListener): void {
     this.#listener = listener;
   }
 
@@ -290,7 +290,7 @@ class SessionEgress implements Egress {
     const { clock, log } = this.#options;
     log.debug('egress.failed', { hostname: this.#redact(hostname), port, via, reason: this.#redact(reason(error)) });
     if (!(error instanceof ProxyFailedError)) return;
-    const { proxy, trouble } = error;
+    const { proxy, proxyFailureKind: trouble } = error;
     this.#callSafely(() => this.#listener.proxyFailed?.({ at: clock.now(), proxy, trouble, hostname }));
   }
 
@@ -303,7 +303,7 @@ class SessionEgress implements Egress {
   }
 
   #redact(text: string): string {
-    return this.#listener.shown?.(text) ?? text;
+    return this.#listener.redactText?.(text) ?? text;
   }
 
   /** Calls a listener and catches its exceptions, which would otherwise end the process with all sessions. */

@@ -75,13 +75,13 @@ export class FailedError extends Error {
 
 /** An upstream proxy of the session failed. `proxy` is its name, never its address. */
 export class ProxyFailedError extends FailedError {
-  readonly trouble: ProxyFailureKind;
+  readonly proxyFailureKind: ProxyFailureKind;
   readonly proxy: string;
 
   constructor(failureKind: ProxyFailureKind, proxy: string, cause?: unknown) {
     super(failureKind, cause);
     this.name = 'ProxyFailed';
-    this.trouble = failureKind;
+    this.proxyFailureKind = failureKind;
     this.proxy = proxy;
   }
 }

@@ -53,7 +53,7 @@ export class Forwarder {
     if (bodyFraming === 'unknown') return fail(new FailedError('bad_request'));
     try {
       const proxy = this.#httpProxy(requestTarget);
-      this.#send({ request, response, requested: requestTarget, hasBody: bodyFraming !== 'none', proxy, fail }, true);
+      this.#send({ request, response, destination: requestTarget, hasBody: bodyFraming !== 'none', proxy, fail }, true);
     } catch (error) {
       fail(error);
     }
@@ -74,7 +74,7 @@ export class Forwarder {
   }
 
   #send(exchange: Exchange, mayResend: boolean): void {
-    const { request, response, requested, hasBody, fail } = exchange;
+    const { request, response, destination: requested, hasBody, fail } = exchange;
     // The host may close an idle connection at any time. A request without a body is then sent again. A request with a
     // body cannot be repeated, so it always gets a new connection.
     this.#agent ??= new GateAgent(this.#gate, this.#bigReads);
@@ -113,7 +113,7 @@ export class Forwarder {
     else outgoing.end();
   }
 
-  #request(agent: GateAgent, { request, requested, proxy, fail }: Exchange): ClientRequest | undefined {
+  #request(agent: GateAgent, { request, destination: requested, proxy, fail }: Exchange): ClientRequest | undefined {
     const { target, host, path } = requested;
     const method = request.method ?? 'GET';
     const authorization = proxy && proxyAuthorization(proxy);
@@ -151,7 +151,7 @@ const EMPTY_BUFFER = Buffer.alloc(0);
 interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  readonly requested: AbsoluteTarget;
+  readonly destination: AbsoluteTarget;
   readonly hasBody: boolean;
   readonly proxy: Upstream | undefined;
   readonly fail: (error: unknown) => void;

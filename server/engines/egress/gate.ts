@@ -48,7 +48,7 @@ export class Gate {
 
   /** The proxy for the target; undefined for a direct connection. Throws RefusedError if the target is not allowed. */
   route(target: Target): Upstream | undefined {
-    const refusal = this.#policy.refusesHost(target.hostname);
+    const refusal = this.#policy.ruleRefusingHost(target.hostname);
     if (refusal) throw new RefusedError(refusal);
     const upstream = this.#policy.routeTo(target.hostname);
     if (upstream) this.#checkUnresolved(target);
@@ -103,14 +103,14 @@ export class Gate {
     const { outbound, clock } = this.#options;
     if (this.#isStillAllowed(connection)) return outbound.add(connection, clock.monotonicMs());
     connection.socket.destroy();
-    const rule = this.#policy.refusesHost(connection.hostname);
+    const rule = this.#policy.ruleRefusingHost(connection.hostname);
     if (rule) throw new RefusedError(rule);
     this.#check(connection.address, connection.port, connection.local);
     throw new RefusedError('network_policy');
   }
 
   #isStillAllowed({ hostname, address, port, local, upstream }: OutboundConnection): boolean {
-    if (this.#policy.refusesHost(hostname) || this.#policy.routeTo(hostname) !== upstream) return false;
+    if (this.#policy.ruleRefusingHost(hostname) || this.#policy.routeTo(hostname) !== upstream) return false;
     return upstream?.trusted || this.#policy.checkAddress(address, port, local).allowed;
   }
 

@@ -41,7 +41,7 @@ export async function connectStatus(socket: Socket, upstream: Upstream, target: 
     if (end < 0) return undefined;
     const status = STATUS_LINE.exec(bytes.subarray(0, end + HEAD_END.length).toString('latin1'))?.[1];
     if (status === undefined) throw new FailedError('bad_answer');
-    return { value: Number(status), used: end + HEAD_END.length };
+    return { value: Number(status), usedBytes: end + HEAD_END.length };
   }).catch(error => {
     throw error instanceof ClosedWithoutResponse ? new FailedError('host_not_reached', error) : error;
   });

@@ -49,11 +49,11 @@ export class OutboundConnections {
     });
   }
 
-  get open(): number {
+  get openCount(): number {
     return this.#open.size;
   }
 
-  get opened(): number {
+  get totalCount(): number {
     return this.#openedCount;
   }
 

@@ -7,7 +7,7 @@ import type { Upstream } from './upstream.ts';
 
 export interface EgressPolicy {
   /** Returns the rule that refuses a host, before it is resolved. Undefined if the host is allowed. */
-  refusesHost(hostname: string): HostRule | undefined;
+  ruleRefusingHost(hostname: string): HostRule | undefined;
   /** Checks an address. `local`: the local address of an open connection to the address, if there is one. */
   checkAddress(address: Address, port: number, local?: string): Verdict;
   /** The proxy for a host. Undefined for a direct connection. */
@@ -19,17 +19,23 @@ export interface PolicyOptions {
   readonly allow: readonly AddressRange[];
   readonly machine: ThisMachine;
   /** Whether a host is allowed. Absent: every host. */
-  readonly hosts?: HostMatcher | undefined;
+  readonly isAllowedHost?: HostMatcher | undefined;
   /** Whether a host serves advertisements. Absent: no ads are blocked. */
-  readonly ads?: HostMatcher | undefined;
+  readonly isAdHost?: HostMatcher | undefined;
   /** Absent: all connections are direct. */
   readonly routeTo?: EgressPolicy['routeTo'] | undefined;
 }
 
-export function egressPolicy({ allow, machine, hosts, ads, routeTo }: PolicyOptions): EgressPolicy {
+export function egressPolicy({
+  allow,
+  machine,
+  isAllowedHost: hosts,
+  isAdHost: ads,
+  routeTo,
+}: PolicyOptions): EgressPolicy {
   const addresses = addressRules(allow, machine);
   return {
-    refusesHost: hostname => {
+    ruleRefusingHost: hostname => {
       if (hosts && !hosts(hostname)) return 'network_policy';
       return ads?.(hostname) ? 'ad' : undefined;
     },
@@ -43,7 +49,7 @@ export function egressPolicy({ allow, machine, hosts, ads, routeTo }: PolicyOpti
  * bytes.
  */
 export const closedPolicy = (rule: HostRule): EgressPolicy => ({
-  refusesHost: () => rule,
+  ruleRefusingHost: () => rule,
   checkAddress: () => ({ allowed: false, rule: 'unspecified' }),
   routeTo: () => undefined,
 });

@@ -7,7 +7,7 @@ import { FailedError } from './failure.ts';
 export interface Parsed<T> {
   readonly value: T;
   /** The number of bytes that belong to the response. */
-  readonly used: number;
+  readonly usedBytes: number;
 }
 
 /** The proxy closed the connection without sending a byte. */
@@ -27,7 +27,7 @@ export function readResponse<T>(
     if (!parsed && bytes.length > bytesMax) throw new FailedError('bad_answer');
     if (!parsed) return;
     stop();
-    if (parsed.used < bytes.length) socket.unshift(bytes.subarray(parsed.used));
+    if (parsed.usedBytes < bytes.length) socket.unshift(bytes.subarray(parsed.usedBytes));
     resolve(parsed.value);
   };
   // Listens to `readable`. A `data` listener would make the socket flow, and it would have to be paused for the next

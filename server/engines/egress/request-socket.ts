@@ -17,7 +17,7 @@ const GROWTH = 4;
 interface Splice {
   readonly down: Downstream;
   readonly done: () => void;
-  left: number;
+  remainingBytes: number;
 }
 
 /** Returns a chunk that stays valid after this turn of the event loop. */
@@ -71,17 +71,17 @@ export class RequestSocket extends Socket {
     const down = new Downstream(this.#bigReads);
     this.once('close', () => down.close());
     down.open(browser, () => this.resume());
-    this.#splice = { down, done: onDone, left: bytes };
+    this.#splice = { down, done: onDone, remainingBytes: bytes };
     this.resume();
   }
 }
 
 function onSpliced(splice: Splice, piece: Uint8Array): boolean {
-  if (splice.left === 0) return false;
-  const splicedBytes = piece.subarray(0, splice.left);
-  splice.left -= splicedBytes.length;
+  if (splice.remainingBytes === 0) return false;
+  const splicedBytes = piece.subarray(0, splice.remainingBytes);
+  splice.remainingBytes -= splicedBytes.length;
   const mayContinue = splice.down.write(splicedBytes);
-  if (splice.left > 0) return mayContinue;
+  if (splice.remainingBytes > 0) return mayContinue;
   splice.done();
   return false;
 }

@@ -277,7 +277,7 @@ test('reports whether an entry allows an address and port', () => {
   const rules = addressRules([open('10.0.0.0/8'), open('127.0.0.1', 9100)], NO_MACHINE);
   const opens = (text: string, port: number): boolean => {
     const address = parseAddress(text);
-    return address !== undefined && rules.opens(address, port);
+    return address !== undefined && rules.isAllowedByOperator(address, port);
   };
   assert.deepEqual(
     [opens('10.1.2.3', 80), opens('127.0.0.1', 9100), opens('::ffff:127.0.0.1', 9100)],

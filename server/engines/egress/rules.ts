@@ -65,28 +65,28 @@ const REFUSED_TABLE: ReadonlyArray<readonly [AddressRule, Range]> = REFUSED_RANG
 const GLOBAL_6: readonly Range[] = [rangeOf('2000::/3'), rangeOf('64:ff9b::/96')];
 
 interface Embedding {
-  readonly of: Range;
+  readonly prefixRange: Range;
   /** Positions of the four bytes of the IPv4 address among the 16 bytes of the IPv6 address. */
-  readonly at: readonly [number, number, number, number];
+  readonly positions: readonly [number, number, number, number];
   /** Whether the IPv4 bytes are stored inverted, as in Teredo. */
-  readonly inverted?: boolean;
+  readonly isInverted?: boolean;
   /** This position is one of several possible ones. If the first IPv4 byte there is zero, another position is used. */
-  readonly optional?: boolean;
+  readonly isOptional?: boolean;
 }
 
 const LAST_FOUR = [12, 13, 14, 15] as const;
 
 const EMBEDDINGS: readonly Embedding[] = [
-  { of: rangeOf('64:ff9b::/96'), at: LAST_FOUR },
-  { of: rangeOf('64:ff9b:1::/48'), at: LAST_FOUR, optional: true },
+  { prefixRange: rangeOf('64:ff9b::/96'), positions: LAST_FOUR },
+  { prefixRange: rangeOf('64:ff9b:1::/48'), positions: LAST_FOUR, isOptional: true },
   // RFC 6052: with a /48 prefix, the IPv4 address surrounds bits 64 to 71; with a /64 prefix, it follows them.
-  { of: rangeOf('64:ff9b:1::/48'), at: [6, 7, 9, 10], optional: true },
-  { of: rangeOf('64:ff9b:1::/48'), at: [9, 10, 11, 12], optional: true },
-  { of: rangeOf('::ffff:0:0:0/96'), at: LAST_FOUR },
-  { of: rangeOf('::/96'), at: LAST_FOUR },
-  { of: rangeOf('2002::/16'), at: [2, 3, 4, 5] },
-  { of: rangeOf('2001::/32'), at: [4, 5, 6, 7] },
-  { of: rangeOf('2001::/32'), at: LAST_FOUR, inverted: true },
+  { prefixRange: rangeOf('64:ff9b:1::/48'), positions: [6, 7, 9, 10], isOptional: true },
+  { prefixRange: rangeOf('64:ff9b:1::/48'), positions: [9, 10, 11, 12], isOptional: true },
+  { prefixRange: rangeOf('::ffff:0:0:0/96'), positions: LAST_FOUR },
+  { prefixRange: rangeOf('::/96'), positions: LAST_FOUR },
+  { prefixRange: rangeOf('2002::/16'), positions: [2, 3, 4, 5] },
+  { prefixRange: rangeOf('2001::/32'), positions: [4, 5, 6, 7] },
+  { prefixRange: rangeOf('2001::/32'), positions: LAST_FOUR, isInverted: true },
 ];
 
 /** The beginning of the interface id in an ISATAP address, which may have any prefix. */
@@ -96,7 +96,7 @@ export interface AddressRules {
   /** Checks an address. `local`: the local address of an open connection to the address, if there is one. */
   check(address: Address, port: number, local?: string): Verdict;
   /** Whether an entry in the operator's list covers this address and port. */
-  opens(address: Address, port: number): boolean;
+  isAllowedByOperator(address: Address, port: number): boolean;
 }
 
 /**
@@ -106,7 +106,7 @@ export interface AddressRules {
 export function addressRules(allow: readonly AddressRange[], machine: ThisMachine): AddressRules {
   const allowed = allow.map(range);
   return {
-    opens: (address, port) => allowed.some(entry => covers(entry, address, port)),
+    isAllowedByOperator: (address, port) => allowed.some(entry => covers(entry, address, port)),
     check: (address, port, local) => {
       const candidates = [...embeddedAddresses(address), address];
       const isAllowed = (candidate: Address, matches: typeof covers): boolean =>
@@ -146,9 +146,9 @@ export function ruleOf(address: Address): AddressRule | undefined {
 /** The IPv4 addresses embedded in an IPv6 address. `::` and `::1` have none. */
 export function embeddedAddresses(address: Address): readonly Address[] {
   if (address.family === 4 || isZeroOrOne(address.bytes)) return [];
-  const ipv4Addresses = EMBEDDINGS.filter(embedding => covers(embedding.of, address, 0)).flatMap(embedding => {
-    const inner = extract(address.bytes, embedding.at, embedding.inverted);
-    return embedding.optional && inner.bytes[0] === 0 ? [] : [inner];
+  const ipv4Addresses = EMBEDDINGS.filter(embedding => covers(embedding.prefixRange, address, 0)).flatMap(embedding => {
+    const inner = extract(address.bytes, embedding.positions, embedding.isInverted);
+    return embedding.isOptional && inner.bytes[0] === 0 ? [] : [inner];
   });
   const isatap = ISATAP.some(mark => mark.every((byte, index) => address.bytes[8 + index] === byte));
   return isatap ? [...ipv4Addresses, extract(address.bytes, LAST_FOUR)] : ipv4Addresses;

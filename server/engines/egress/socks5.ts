@@ -31,7 +31,7 @@ export async function socksTunnel(socket: Socket, upstream: Upstream, target: Ta
   socket.write(Buffer.concat([Buffer.from([VERSION, CONNECT, 0]), encodeAddress(target), port]));
   const reply = await readResponse(socket, ADDRESS_BYTES_MAX, bytes => {
     const length = replyLength(bytes, upstream);
-    return length !== undefined && bytes.length >= length ? { value: bytes[1], used: length } : undefined;
+    return length !== undefined && bytes.length >= length ? { value: bytes[1], usedBytes: length } : undefined;
   });
   if (reply !== 0) throw new FailedError('host_not_reached');
 }
@@ -40,7 +40,7 @@ export async function socksTunnel(socket: Socket, upstream: Upstream, target: Ta
 function readPair(socket: Socket, version: number): Promise<number> {
   return readResponse(socket, 2, bytes => {
     if (bytes[0] !== version) throw new FailedError('bad_answer');
-    return bytes[1] === undefined ? undefined : { value: bytes[1], used: 2 };
+    return bytes[1] === undefined ? undefined : { value: bytes[1], usedBytes: 2 };
   });
 }
 

@@ -27,7 +27,7 @@ export class KeySets {
   }
 
   /** Returns a function that finds the key that an ID token names. */
-  of(jwksUri: string): JWTVerifyGetKey {
+  keyFinderFor(jwksUri: string): JWTVerifyGetKey {
     return async (header, token) => {
       const cachedSet = await this.#set(jwksUri, KEPT_MS);
       try {

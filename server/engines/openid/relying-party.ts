@@ -95,7 +95,7 @@ export class RelyingParty {
     idToken: string,
   ): Promise<{ readonly payload: JWTPayload; readonly algorithm: string }> {
     try {
-      const { payload, protectedHeader } = await jwtVerify(idToken, this.#keys.of(jwksUri), {
+      const { payload, protectedHeader } = await jwtVerify(idToken, this.#keys.keyFinderFor(jwksUri), {
         ...{ issuer, audience: id, algorithms: [...algorithms], currentDate: this.#clock.now() },
         ...{ clockTolerance: TOLERANCE_SECONDS, requiredClaims: ['iss', 'sub', 'aud', 'exp', 'iat', 'nonce'] },
       });

@@ -28,8 +28,8 @@ for (const { what, tar, isFinal } of [
     const folders = { readTar, remove: async () => {} } as unknown as ProfilesOptions['folders'];
     const profiles = new Profiles({ root, keys: {} as unknown as ProfilesOptions['keys'], folders });
     const staging = profiles.staging('session');
-    await mkdir(join(staging.profile, 'Default'), { recursive: true });
-    await writeFile(join(staging.profile, 'Default/Cookies'), 'cookies');
+    await mkdir(join(staging.profileFolder, 'Default'), { recursive: true });
+    await writeFile(join(staging.profileFolder, 'Default/Cookies'), 'cookies');
     const key = new Secret(Buffer.alloc(32)) as Parameters<typeof profiles.pack>[1]['key'];
     const packing = profiles.pack(staging, { key, name: 'name' }, new AbortController().signal);
     await assert.rejects(packing, (error: unknown) => {

@@ -93,11 +93,11 @@ export class Profiles {
 
   /** Packs the staged profile. If it is already packed, returns the earlier result. */
   async pack(staging: Staging, seal: Seal, signal: AbortSignal): Promise<PackedArchive> {
-    const earlierRecord = await staging.packed();
+    const earlierRecord = await staging.packedRecord();
     if (earlierRecord) return { ...earlierRecord, checksum: Buffer.from(earlierRecord.checksum, 'hex') };
     await staging.discardArchive();
     const names = await staging.storedNames();
-    const options = { folder: staging.profile, names, file: staging.archiveFile, seal };
+    const options = { folder: staging.profileFolder, names, file: staging.archiveFile, seal };
     const packed = await packFolder(this.#options.folders, options, signal);
     await staging.recordPacked({ ...packed, checksum: packed.checksum.toString('hex') });
     return packed;

@@ -33,7 +33,7 @@ export class Staging {
   get cookiesFile(): string {
     return join(this.#folder, 'cookies');
   }
-  get profile(): string {
+  get profileFolder(): string {
     return join(this.#folder, 'profile');
   }
 
@@ -65,11 +65,11 @@ export class Staging {
     if (!(await this.#exists('clean')) || (await this.#exists('profile'))) return;
     const boxProfile = join(boxFolder, 'profile');
     if (!(await isFolder(boxProfile))) return;
-    await moveDurably(boxProfile, this.profile);
+    await moveDurably(boxProfile, this.profileFolder);
   }
 
   async hasProfile(): Promise<boolean> {
-    return isFolder(this.profile);
+    return isFolder(this.profileFolder);
   }
 
   /**
@@ -77,10 +77,10 @@ export class Staging {
    * more.
    */
   async storedNames(): Promise<readonly string[]> {
-    if (!(await isFolder(join(this.profile, 'Default')))) return [];
+    if (!(await isFolder(join(this.profileFolder, 'Default')))) return [];
     const names: string[] = [];
     for (const name of STORED_ENTRIES) {
-      const stats = await lstat(join(this.profile, 'Default', name)).catch(undefinedIfMissing);
+      const stats = await lstat(join(this.profileFolder, 'Default', name)).catch(undefinedIfMissing);
       if (stats?.isFile() || stats?.isDirectory()) names.push(`Default/${name}`);
     }
     return names;
@@ -94,10 +94,10 @@ export class Staging {
   /** Records that the archive is complete, and removes the profile, which is not encrypted. */
   async recordPacked(newRecord: PackedRecord): Promise<void> {
     await this.#write('packed.json', Buffer.from(JSON.stringify(newRecord)));
-    await this.#remove(this.profile);
+    await this.#remove(this.profileFolder);
   }
 
-  async packed(): Promise<PackedRecord | undefined> {
+  async packedRecord(): Promise<PackedRecord | undefined> {
     const text = await readFile(join(this.#folder, 'packed.json'), 'utf8').catch(undefinedIfMissing);
     if (text === undefined) return undefined;
     const value: unknown = JSON.parse(text);

@@ -53,7 +53,7 @@ test('recordings wait for a free processor, and are released in order, one sessi
 test('a requested recording is released without a free processor, but other recordings are not', async () => {
   const host = new Host();
   host.end('a', 'b');
-  host.ended.ask('b');
+  host.ended.releaseSession('b');
   assert.deepEqual(await host.pass(500), ['b']);
   await host.ended.close();
 });

@@ -51,7 +51,7 @@ export class EndedRecordings implements Closeable {
   }
 
   /** Releases the recording of this session, because somebody asked for it. */
-  ask(session: string): void {
+  releaseSession(session: string): void {
     this.#release(this.#waitingPages.filter(one => one.session === session));
   }
 

@@ -36,7 +36,7 @@ export class Hub {
     return this.#newest;
   }
 
-  get viewers(): number {
+  get viewerCount(): number {
     return this.#viewers.size;
   }
 

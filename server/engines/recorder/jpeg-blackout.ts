@@ -37,7 +37,7 @@ interface Layout {
   readonly tables: Map<number, Uint16Array>;
   readonly quantizers: Map<number, number>;
   /** The unchanged JPEG segments before the scan. `scanAt` is the offset at which the bits of the scan begin. */
-  readonly kept: Buffer[];
+  readonly unchangedSegments: Buffer[];
   readonly scanHead: Buffer;
   readonly scanAt: number;
 }
@@ -48,7 +48,7 @@ export function blackout(jpeg: Buffer, rects: readonly Rect[]): Buffer | undefin
   if (!layout) return undefined;
   try {
     const bits = recode(jpeg.subarray(layout.scanAt), layout, rects);
-    const head = [Buffer.from([0xff, 0xd8]), ...layout.kept, standardCodes.segment, layout.scanHead];
+    const head = [Buffer.from([0xff, 0xd8]), ...layout.unchangedSegments, standardCodes.segment, layout.scanHead];
     return Buffer.concat([...head, bits, Buffer.from([0xff, 0xd9])]);
   } catch {
     return undefined;
@@ -67,7 +67,14 @@ function readLayout(jpeg: Buffer): Layout | undefined {
     if (marker === SOS) {
       const isWhole = assignTables(content, frame.components);
       return isWhole
-        ? { ...frame, tables, quantizers, kept: keptSegments, scanHead: scanHead(frame.components), scanAt: end }
+        ? {
+            ...frame,
+            tables,
+            quantizers,
+            unchangedSegments: keptSegments,
+            scanHead: scanHead(frame.components),
+            scanAt: end,
+          }
         : undefined;
     }
     if (marker === DHT) readTables(content, tables);
@@ -152,7 +159,7 @@ function recode(
       ...{ across: unitsAcross * component.across, down: unitsDown * component.down },
     };
     const covered = coveredBlocks(rects, grid);
-    return { ...component, dc, ac, black, codes, grid, covered, read: 0, written: 0 };
+    return { ...component, dc, ac, black, codes, grid, covered, read: 0, writtenDc: 0 };
   });
   for (let unit = 0; unit < unitsAcross * unitsDown; unit++) {
     const column = unit % unitsAcross;
@@ -164,8 +171,8 @@ function recode(
         const isCovered = coder.covered[y * coder.grid.across + x] === 1;
         coder.read += reader.signed(reader.symbol(coder.dc));
         const value = isCovered ? coder.black : coder.read;
-        writer.coefficient(coder.codes.dc, 0, value - coder.written);
-        coder.written = value;
+        writer.coefficient(coder.codes.dc, 0, value - coder.writtenDc);
+        coder.writtenDc = value;
         recodeRest(reader, writer, coder.ac, coder.codes.ac, isCovered);
       }
   }

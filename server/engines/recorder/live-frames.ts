@@ -100,7 +100,7 @@ export class LiveFrames {
       close: () => {
         void subscription.close();
         const own = this.#ownCaptures.get(target.id);
-        if (own && own.hub.viewers === 0) this.#end(target.id, own);
+        if (own && own.hub.viewerCount === 0) this.#end(target.id, own);
       },
     };
   }

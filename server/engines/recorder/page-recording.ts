@@ -53,16 +53,16 @@ export interface PageRecordingOptions extends Pick<Runtime, 'clock' | 'log'> {
   /** Whether segments of the page may be held back and encoded together. */
   readonly mayHold: () => boolean;
   /** Called when the page has ended. Resolves when the remaining segments should be encoded. */
-  readonly due: () => Promise<void>;
+  readonly whenDue: () => Promise<void>;
   readonly sink: RecordingSink;
   /** Returns why recording must pause. Undefined if recording may continue. */
   readonly reasonToPause: () => PauseReason | undefined;
   /** While true, all pictures are black. */
   readonly isCovered: () => boolean;
   /** Called with the change in the number of bytes that are waiting to be stored. */
-  readonly grown: (bytes: number) => void;
+  readonly onGrowth: (bytes: number) => void;
   /** All recordings with data that is not stored yet. */
-  readonly unstored: Set<PageRecording>;
+  readonly unstoredRecordings: Set<PageRecording>;
 }
 
 /** When a page appeared. If its recording began later, `waited` says why. */
@@ -93,10 +93,10 @@ export class PageRecording {
   constructor(options: PageRecordingOptions, appearance: Appearance) {
     this.#options = options;
     this.#appearance = appearance;
-    const { id, sink, unstored, clock } = options;
+    const { id, sink, unstoredRecordings: unstored, clock } = options;
     this.#appearedMs = clock.monotonicMs() - Math.max(0, clock.now().getTime() - appearance.at.getTime());
     unstored.add(this);
-    this.#folder = new PageFolder(options.path, options.grown);
+    this.#folder = new PageFolder(options.path, options.onGrowth);
     this.#pipeline = new Pipeline({
       ...options,
       session: id.session,
@@ -124,14 +124,14 @@ export class PageRecording {
     const note = await new PageFolder(path).note();
     if (!note) return undefined;
     const recording = new PageRecording(options, { at: note.startedAt });
-    recording.#pipeline.do(() => sink.began(id, note.startedAt));
+    recording.#pipeline.runInOrder(() => sink.began(id, note.startedAt));
     const journal = await PageJournal.resume(recording.#folder, note, clock, recording.#listener).catch(async error => {
       await recording.#giveUp();
       throw error;
     });
     recording.#journal = journal;
     const gapStartMs = Math.max(journal.lastMs, aliveAt.getTime() - note.startedAt.getTime());
-    recording.#pipeline.do(() => sink.endSpans(id, gapStartMs));
+    recording.#pipeline.runInOrder(() => sink.endSpans(id, gapStartMs));
     return { recording, targetId: note.targetId };
   }
 
@@ -149,7 +149,7 @@ export class PageRecording {
       channel,
       clock,
       isUnpainted: channel.url === '' || channel.url === 'about:blank',
-      isWatched: () => this.hub.viewers > 0,
+      isWatched: () => this.hub.viewerCount > 0,
       onFrame: frame => this.#handleFrame(frame, channel, mask),
       onVisibility: isVisible => this.#setVisible(isVisible),
     });
@@ -163,7 +163,7 @@ export class PageRecording {
   }
 
   /** Captures a new frame. Resolves when the frames that had arrived before have been handled. */
-  async renewed(): Promise<void> {
+  async captureNewFrame(): Promise<void> {
     this.#capture?.refresh();
     await this.#capture?.handled();
   }
@@ -182,8 +182,8 @@ export class PageRecording {
   }
 
   /** Encodes the segments that were held back; resolves when they are stored. */
-  stored(): Promise<void> {
-    return this.#pipeline.stored();
+  storeHeldSegments(): Promise<void> {
+    return this.#pipeline.releaseAndStore();
   }
 
   get hasEnded(): boolean {
@@ -205,14 +205,14 @@ export class PageRecording {
     this.#capture?.close();
     const journal = await this.#journalIfAny();
     if (!journal) {
-      this.#options.unstored.delete(this);
+      this.#options.unstoredRecordings.delete(this);
       return this.#whenSettled.resolve();
     }
     const endMs = atMs ?? journal.nowMs;
     this.#closeSpan(endMs);
     await journal.end(endMs);
     this.hub.clear();
-    void this.#pipeline.finish(this.#options.due()).then(this.#whenSettled.resolve);
+    void this.#pipeline.finish(this.#options.whenDue()).then(this.#whenSettled.resolve);
   }
 
   /**
@@ -240,7 +240,7 @@ export class PageRecording {
   async #giveUp(): Promise<void> {
     await this.leave();
     this.#folder.uncount();
-    this.#options.unstored.delete(this);
+    this.#options.unstoredRecordings.delete(this);
   }
 
   async #journalIfAny(): Promise<PageJournal | undefined> {
@@ -290,7 +290,7 @@ export class PageRecording {
     try {
       const journal = await this.#journalStart;
       this.#journal = journal;
-      this.#pipeline.do(() => sink.began(id, journal.note.startedAt));
+      this.#pipeline.runInOrder(() => sink.began(id, journal.note.startedAt));
       this.#reportInitialGap(leadMs);
       return journal;
     } catch (error) {
@@ -365,7 +365,7 @@ export class PageRecording {
 
   #storeSpan(span: Span): void {
     const { id, sink } = this.#options;
-    this.#pipeline.do(() => sink.span(id, span));
+    this.#pipeline.runInOrder(() => sink.span(id, span));
   }
 
   readonly #listener: JournalListener = {

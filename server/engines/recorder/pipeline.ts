@@ -59,16 +59,16 @@ export interface PipelineOptions extends Pick<Runtime, 'clock' | 'log'> {
 interface Job {
   readonly segment: CompleteRawSegment;
   readonly size: Size;
-  readonly released: PromiseWithResolvers<void>;
+  readonly releaseGate: PromiseWithResolvers<void>;
   /** Resolves to undefined if the segment cannot be encoded. */
-  encoded: Promise<Fragment | undefined> | undefined;
+  fragmentPromise: Promise<Fragment | undefined> | undefined;
 }
 
 /** The segment that was encoded last and, if it has only one picture, that picture. */
 interface LastSegment {
-  readonly of: Job;
+  readonly sourceJob: Job;
   readonly jpeg: Buffer | undefined;
-  readonly encoded: Promise<Fragment | undefined>;
+  readonly fragmentPromise: Promise<Fragment | undefined>;
 }
 
 export class Pipeline implements Closeable {
@@ -80,22 +80,22 @@ export class Pipeline implements Closeable {
   #heldJobs: Job[] = [];
   readonly #releasedJobs: Job[] = [];
   /** Segments that are not stored yet. */
-  waiting = 0;
+  unstoredCount = 0;
 
   constructor(options: PipelineOptions) {
     this.#options = options;
   }
 
   add(segment: CompleteRawSegment, size: Size): void {
-    this.waiting++;
-    const job: Job = { segment, size, released: Promise.withResolvers(), encoded: undefined };
+    this.unstoredCount++;
+    const job: Job = { segment, size, releaseGate: Promise.withResolvers(), fragmentPromise: undefined };
     this.#heldJobs.push(job);
     const notes = this.#orderedSteps;
     this.#storeSteps = this.#storeSteps.then(async () => {
-      await Promise.all([job.released.promise, notes]);
+      await Promise.all([job.releaseGate.promise, notes]);
       await this.#untilDone(() => this.#store(job));
       this.#releasedJobs.shift();
-      this.waiting--;
+      this.unstoredCount--;
     });
     if (!this.#options.mayHold()) this.release();
   }
@@ -110,11 +110,11 @@ export class Pipeline implements Closeable {
     const newlyReleased = this.#heldJobs.splice(0);
     this.#releasedJobs.push(...newlyReleased);
     this.#encodeNext();
-    for (const { released } of newlyReleased) released.resolve();
+    for (const { releaseGate: released } of newlyReleased) released.resolve();
   }
 
   /** Releases the segments that were held back. Resolves when they are stored or the pipeline is closed. */
-  stored(): Promise<void> {
+  releaseAndStore(): Promise<void> {
     this.release();
     return this.#storeSteps;
   }
@@ -123,7 +123,7 @@ export class Pipeline implements Closeable {
    * Runs a step after the earlier steps, and repeats it until it succeeds. Segments that are added later are stored
    * only after the step has succeeded.
    */
-  do(step: () => Promise<void>): void {
+  runInOrder(step: () => Promise<void>): void {
     this.#orderedSteps = this.#orderedSteps.then(() => this.#untilDone(step));
   }
 
@@ -153,7 +153,7 @@ export class Pipeline implements Closeable {
 
   async close(): Promise<void> {
     this.#closing.abort(new Error('the pipeline is closed'));
-    for (const { released } of this.#heldJobs.splice(0)) released.resolve();
+    for (const { releaseGate: released } of this.#heldJobs.splice(0)) released.resolve();
     await Promise.all([this.#storeSteps, this.#orderedSteps]);
   }
 
@@ -180,12 +180,12 @@ export class Pipeline implements Closeable {
 
   /** Returns the encoded segment. If its encoding has not begun, begins it together with the next released segments. */
   async #encodingOf(job: Job): Promise<Fragment | undefined> {
-    if (!job.encoded) this.#encodeNext();
-    return job.encoded;
+    if (!job.fragmentPromise) this.#encodeNext();
+    return job.fragmentPromise;
   }
 
   #encodeNext(): void {
-    for (const job of this.#releasedJobs.slice(0, AHEAD_MAX)) job.encoded ??= this.#startEncoding(job);
+    for (const job of this.#releasedJobs.slice(0, AHEAD_MAX)) job.fragmentPromise ??= this.#startEncoding(job);
   }
 
   /**
@@ -199,15 +199,15 @@ export class Pipeline implements Closeable {
       if (onlyFrame && before?.jpeg?.equals(onlyFrame.jpeg)) return before;
       const encoded = this.#encodeWithRetries(job);
       encoded.catch(() => {}); // The step that stores it handles the error.
-      return { of: job, jpeg: onlyFrame?.jpeg, encoded };
+      return { sourceJob: job, jpeg: onlyFrame?.jpeg, fragmentPromise: encoded };
     });
     this.#lastStill = still;
     const encoded = still.then(
-      async one => (await one.encoded) ?? (one.of === job ? undefined : this.#encodeWithRetries(job)),
+      async one => (await one.fragmentPromise) ?? (one.sourceJob === job ? undefined : this.#encodeWithRetries(job)),
     );
     // If encoding fails, it is tried again, so the failed result must not be reused.
     const forget = (): void => {
-      job.encoded = undefined;
+      job.fragmentPromise = undefined;
       if (this.#lastStill === still) this.#lastStill = Promise.resolve(undefined);
     };
     encoded.catch(forget);

@@ -24,7 +24,7 @@ test('does not wait for pages that had no description when the server was killed
   const confine = {} as unknown as RecorderOptions['confine'];
   const recorder = await Recorder.open({ folder, sink, workers, confine, clock: new HandClock(), log: silentLog });
   for (const session of await recorder.leftovers()) await recorder.finish(session);
-  assert.equal(await recorder.settled('killed'), true);
+  assert.equal(await recorder.whenSettled('killed'), true);
   assert.deepEqual(await readdir(folder), ['unreadable'], 'what cannot be read now is kept');
   await recorder.close();
 });
@@ -46,12 +46,12 @@ test('tries a page that an earlier server left again if it could not be read, an
     workers: {} as unknown as RecorderOptions['workers'],
     confine: {} as unknown as RecorderOptions['confine'],
   });
-  assert.equal(await recorder.settled('session'), false);
+  assert.equal(await recorder.whenSettled('session'), false);
   assert.deepEqual(warnings, ['recording.not_resumed']);
   const left = (): Promise<string[]> => readdir(join(data, 'session'));
   await eventually('the other page to be stored', left, names => names.join() === '0');
   await rm(unreadable, { recursive: true });
-  await eventually('the page to be stored', () => recorder.settled('session'));
+  await eventually('the page to be stored', () => recorder.whenSettled('session'));
   await recorder.close();
 });
 
@@ -125,13 +125,18 @@ test('masks the field in a cross-site frame that appeared while its page waited 
     confine: {} as unknown as RecorderOptions['confine'],
   });
   const secrets = { forms: [] };
-  const recording = await recorder.record({ session: 'session', masks: 'password', secrets, short: () => {} });
+  const recording = await recorder.record({
+    session: 'session',
+    maskKind: 'password',
+    secrets,
+    reportShortfall: () => {},
+  });
   const pages = Array.from({ length: PAGES_AT_ONCE_MAX + 2 }, (_, page) => new FakeTarget(`page-${page}`));
-  for (const [page, target] of pages.entries()) recording.target(target, page, { at: new Date(0) });
+  for (const [page, target] of pages.entries()) recording.recordPage(target, page, { at: new Date(0) });
   const [first, waiting, last] = [pages[0], pages.at(-2), pages.at(-1)];
   assert.ok(first && waiting && last);
   const frame = new FakeTarget('frame', waiting);
-  recording.frame(frame);
+  recording.addFrame(frame);
 
   await recording.cover(true);
   assert.ok(frame.sent.includes('Runtime.evaluate'), 'the field can be hidden while the page waits');

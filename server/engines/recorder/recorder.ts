@@ -57,11 +57,11 @@ export type Shortfall = 'too_many_at_once' | Exclude<PauseReason, 'handoff'>;
 
 export interface RecordingOptions {
   readonly session: string;
-  readonly masks: MaskKind;
+  readonly maskKind: MaskKind;
   /** Texts that nobody may see in recordings of the session's pages. */
   readonly secrets: Pick<SecretTexts, 'forms'>;
   /** Called when something is not recorded. `targetId` and `page` are set if a page must wait to be recorded. */
-  readonly short: (why: Shortfall, targetId?: string, page?: number) => void;
+  readonly reportShortfall: (why: Shortfall, targetId?: string, page?: number) => void;
 }
 
 export class Recorder implements Closeable {
@@ -111,7 +111,9 @@ export class Recorder implements Closeable {
     const { clock, workers } = this.#options;
     const recording =
       existing ??
-      new SessionRecording({ ...options, workers }, clock, id => this.#pageOptions(options.session, id, options.short));
+      new SessionRecording({ ...options, workers }, clock, id =>
+        this.#pageOptions(options.session, id, options.reportShortfall),
+      );
     this.#sessions.set(options.session, recording);
     if (!existing) await recording.resume(await this.#pagesOf(options.session), this.#lastAliveAt);
     return recording;
@@ -130,7 +132,7 @@ export class Recorder implements Closeable {
     if (!recording) return;
     const isFirst = !recording.isWatchedNow;
     await recording.markWatched();
-    this.#endedRecordings.ask(session);
+    this.#endedRecordings.releaseSession(session);
     if (isFirst) await Promise.all(this.#endedPagesOf(session).map(page => page.settled));
   }
 
@@ -143,7 +145,7 @@ export class Recorder implements Closeable {
     this.#sessions.delete(session);
     if (recording) {
       await recording.end();
-      if (recording.isWatchedNow) this.#endedRecordings.ask(session);
+      if (recording.isWatchedNow) this.#endedRecordings.releaseSession(session);
       return;
     }
     for (const page of await this.#pagesOf(session)) await this.#finishLeftPage(session, page);
@@ -172,15 +174,15 @@ export class Recorder implements Closeable {
    * Resolves to true when the recording of an ended session is stored, or to false if it was not stored, for example
    * because the recorder is closing.
    */
-  async settled(session: string): Promise<boolean> {
+  async whenSettled(session: string): Promise<boolean> {
     await this.finish(session);
-    this.#endedRecordings.ask(session);
+    this.#endedRecordings.releaseSession(session);
     await Promise.all(this.#endedPagesOf(session).map(page => page.settled));
     return (await this.#pagesOf(session)).length === 0;
   }
 
   /** The number of pages that have ended and are not stored yet. */
-  get unstored(): number {
+  get unstoredCount(): number {
     return [...this.#unstoredPages].filter(page => page.hasEnded).length;
   }
 
@@ -257,14 +259,18 @@ export class Recorder implements Closeable {
     return names.filter(name => PAGE.test(name)).map(Number);
   }
 
-  #pageOptions(session: string, page: number, onShortfall: RecordingOptions['short'] = () => {}): PageRecordingOptions {
+  #pageOptions(
+    session: string,
+    page: number,
+    onShortfall: RecordingOptions['reportShortfall'] = () => {},
+  ): PageRecordingOptions {
     const { folder, sink, clock, log } = this.#options;
     return {
       id: { session, page },
       path: join(folder, session, String(page)),
       encodes: this.#encodeQueue,
       mayHold: () => this.#mayHold(session),
-      due: () => this.#endedRecordings.due(session),
+      whenDue: () => this.#endedRecordings.due(session),
       sink,
       clock,
       log,
@@ -275,8 +281,8 @@ export class Recorder implements Closeable {
         if (why) onShortfall(why);
         return why;
       },
-      grown: bytes => this.#backlog.grow(session, bytes),
-      unstored: this.#unstoredPages,
+      onGrowth: bytes => this.#backlog.grow(session, bytes),
+      unstoredRecordings: this.#unstoredPages,
     };
   }
 }
@@ -339,9 +345,9 @@ export class SessionRecording {
    * Starts recording a page. `page` is its number, and `appearance` says when it appeared. If PAGES_AT_ONCE_MAX pages
    * are being recorded, the page waits.
    */
-  target(target: TargetChannel, page: number, appearance: Appearance): void {
+  recordPage(target: TargetChannel, page: number, appearance: Appearance): void {
     if (this.#isPaused) return;
-    const { masks, session, secrets, workers } = this.#options;
+    const { maskKind: masks, session, secrets, workers } = this.#options;
     const mask = new PageMask({ kind: masks, session, secrets, workers, isCovered: () => this.isCovered });
     mask.add(target);
     // Also for a page that must wait: its out-of-process frames are reported only once, and `frame` needs the mask.
@@ -358,7 +364,7 @@ export class SessionRecording {
       target.whenGone(() => {
         if (!this.#pages.has(target.id)) this.#masks.delete(target.id);
       });
-      return this.#options.short('too_many_at_once', target.id, page);
+      return this.#options.reportShortfall('too_many_at_once', target.id, page);
     }
     const recording = existingRecording ?? new PageRecording(this.#optionsOf(page), appearance);
     this.#pages.set(target.id, recording);
@@ -384,7 +390,7 @@ export class SessionRecording {
   async hidePages(cover: 'mask' | 'pause' | undefined): Promise<void> {
     const changeNumber = ++this.#coverChanges;
     if (cover === undefined && this.#cover !== undefined) {
-      await Promise.all([...this.#pages.values()].map(recording => recording.renewed()));
+      await Promise.all([...this.#pages.values()].map(recording => recording.captureNewFrame()));
       if (changeNumber !== this.#coverChanges) return;
     }
     const hasChanged = cover !== this.#cover;
@@ -402,7 +408,7 @@ export class SessionRecording {
 
   /** Whether fields in the pages of this recording are masked. */
   get hasMasks(): boolean {
-    return this.#options.masks !== 'none';
+    return this.#options.maskKind !== 'none';
   }
 
   get hasSecrets(): boolean {
@@ -436,7 +442,7 @@ export class SessionRecording {
    * Adds an out-of-process frame, which shows another site. Its fields are masked in the picture of the page that
    * contains it.
    */
-  frame(target: TargetChannel): void {
+  addFrame(target: TargetChannel): void {
     let page = target;
     while (page.parent) page = page.parent;
     this.#masks.get(page.id)?.add(target);
@@ -459,14 +465,14 @@ export class SessionRecording {
   async markWatched(): Promise<void> {
     const isFirst = !this.isWatchedNow;
     this.#watchedAtMs = this.#clock.monotonicMs();
-    if (isFirst) await Promise.all([...this.#pages.values()].map(recording => recording.stored()));
+    if (isFirst) await Promise.all([...this.#pages.values()].map(recording => recording.storeHeldSegments()));
   }
 
   tick(): void {
     const recordings = [...this.#pages.values()];
     for (const recording of recordings) recording.tick();
     // When one page has held its segments back long enough, the other pages are encoded with it.
-    if (recordings.some(({ isDue }) => isDue)) for (const recording of recordings) void recording.stored();
+    if (recordings.some(({ isDue }) => isDue)) for (const recording of recordings) void recording.storeHeldSegments();
   }
 
   /**

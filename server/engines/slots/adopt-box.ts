@@ -23,10 +23,10 @@ export async function adoptBox(
   const notes = await folder.readNotes();
   if (record.form !== host.form || record.bootId !== bootId() || !isAlive(leader) || !notes) return undefined;
   const cgroup = new Cgroup(notes.cgroupFolders);
-  const layout = layoutOf(record.form, folder.box, notes.egressPort, host.ownSandbox);
-  const processes = new BoxProcesses({ leader, cgroup, jailed: layout.jailed, mark: host.markOf(session) });
-  if (layout.jailed && !processes.init) return undefined;
-  const listenerPromise = layout.jailed
+  const layout = layoutOf(record.form, folder.box, notes.egressPort, host.hasOwnSandbox);
+  const processes = new BoxProcesses({ leader, cgroup, hasJail: layout.hasJail, mark: host.markOf(session) });
+  if (layout.hasJail && !processes.init) return undefined;
+  const listenerPromise = layout.hasJail
     ? reopenListener(record.form, leader.pid, host.listener, signal)
     : openLoopbackListener(notes.egressPort);
   const egress = await listenerPromise.catch(error => {

@@ -35,7 +35,7 @@ export interface BoxHostOptions extends Pick<Runtime, 'clock' | 'log'> {
 export class BoxHost {
   readonly form: Form;
   readonly install: string;
-  readonly ownSandbox: boolean;
+  readonly hasOwnSandbox: boolean;
   readonly cgroups: Cgroups;
   readonly limits: Limits;
   readonly clock: Clock;
@@ -50,7 +50,7 @@ export class BoxHost {
   constructor(options: BoxHostOptions) {
     this.form = options.form;
     this.install = options.install;
-    this.ownSandbox = options.ownSandbox;
+    this.hasOwnSandbox = options.ownSandbox;
     this.cgroups = options.cgroups;
     this.limits = options.limits;
     this.clock = options.clock;

@@ -37,7 +37,7 @@ export interface BoxProcessesOptions {
    * Whether the box has a jail. Without a jail there is no pid namespace, but the descendants of the leader are in the
    * same process session.
    */
-  readonly jailed: boolean;
+  readonly hasJail: boolean;
   /** The value of `MARK_VARIABLE` in the environment of the chain's programs. */
   readonly mark: string;
 }
@@ -52,7 +52,7 @@ export class BoxProcesses {
   readonly #mark: string;
   #init: Process | undefined;
 
-  constructor({ leader, cgroup, jailed, mark }: BoxProcessesOptions) {
+  constructor({ leader, cgroup, hasJail: jailed, mark }: BoxProcessesOptions) {
     this.leader = leader;
     this.#cgroup = cgroup;
     this.#isJailed = jailed;

@@ -46,14 +46,14 @@ export interface ChainOptions {
   readonly filter: string;
   readonly program: Program;
   /** Form `root`: mounts whose parents the box's user cannot enter, each with its mount point. */
-  readonly staged: readonly StagedMount[];
+  readonly stagedMounts: readonly StagedMount[];
   readonly bounds: Bounds;
   /** Whether the program must wait for a line on standard input, because its folder is still being filled. */
-  readonly gated: boolean;
+  readonly isGated: boolean;
 }
 
 export interface StagedMount extends ReadOnlyMount {
-  readonly stage: string;
+  readonly mountPoint: string;
 }
 
 export interface Command {
@@ -63,8 +63,8 @@ export interface Command {
 
 export function layoutOf(form: Form, boxFolder: string, egressPort: number, hasOwnSandbox: boolean): BoxLayout {
   return form === 'process'
-    ? { folder: boxFolder, egressPort, jailed: false, ownSandbox: hasOwnSandbox }
-    : { folder: FOLDER_IN_JAIL, egressPort, jailed: true, ownSandbox: true };
+    ? { folder: boxFolder, egressPort, hasJail: false, ownSandbox: hasOwnSandbox }
+    : { folder: FOLDER_IN_JAIL, egressPort, hasJail: true, ownSandbox: true };
 }
 
 export function chain(options: ChainOptions): Command {
@@ -101,7 +101,7 @@ function script(options: ChainOptions): string {
     ...(options.form === 'root' ? stage(options) : []),
     ...(isJailed ? [] : ['unset NODE_CHANNEL_FD NODE_CHANNEL_SERIALIZATION_MODE']),
     // If the server dies before it sends the line, the program is not started.
-    ...(options.gated ? ['read -r filled', 'test "$filled" = filled'] : []),
+    ...(options.isGated ? ['read -r filled', 'test "$filled" = filled'] : []),
     ...(isJailed ? [`exec ${FILTER_DESCRIPTOR}<${shellQuote(options.filter)}`] : []),
     `exec ${quoteAll(lastCommand(options))} </dev/null ${CHANNEL_DESCRIPTOR}<&-`,
   ].join('\n');
@@ -121,7 +121,7 @@ const network = (options: ChainOptions): readonly string[] => [
 /** These mounts exist only in the box's private mount namespace. */
 const stage = (options: ChainOptions): readonly string[] => [
   `mount --bind ${shellQuote(options.session.path)} ${STAGED_SESSION}`,
-  ...options.staged.map(mount => `mount --bind ${quoteAll([mount.from, mount.stage])}`),
+  ...options.stagedMounts.map(mount => `mount --bind ${quoteAll([mount.from, mount.mountPoint])}`),
 ];
 
 function lastCommand(options: ChainOptions): readonly string[] {
@@ -170,7 +170,7 @@ function foldersOf(options: ChainOptions): {
 } {
   if (options.form !== 'root')
     return { boxFolder: options.session.box, uploadsFolder: options.session.uploads, mounts: options.program.mounts };
-  const mountPoints = new Map(options.staged.map(mount => [mount.from, mount.stage]));
+  const mountPoints = new Map(options.stagedMounts.map(mount => [mount.from, mount.mountPoint]));
   return {
     boxFolder: `${STAGED_SESSION}/box`,
     uploadsFolder: `${STAGED_SESSION}/uploads`,

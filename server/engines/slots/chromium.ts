@@ -8,7 +8,7 @@ import type { Engine } from './slots.ts';
 import { isExecutable, TOOL_PATH } from './tools.ts';
 
 interface Installation {
-  readonly places: readonly string[];
+  readonly usualPaths: readonly string[];
   /** The Debian package. */
   readonly package: string;
   /** The setting that specifies another path. */
@@ -17,7 +17,7 @@ interface Installation {
 
 const INSTALLATIONS: Readonly<Record<Engine, Installation>> = {
   chromium: {
-    places: [
+    usualPaths: [
       '/usr/lib/chromium/chromium',
       '/usr/lib/chromium-browser/chromium-browser',
       '/opt/google/chrome/chrome',
@@ -28,7 +28,7 @@ const INSTALLATIONS: Readonly<Record<Engine, Installation>> = {
     setting: 'BERTH_CHROMIUM',
   },
   'headless-shell': {
-    places: ['/usr/lib/chromium/chromium-headless-shell', '/usr/lib/chromium/headless_shell'],
+    usualPaths: ['/usr/lib/chromium/chromium-headless-shell', '/usr/lib/chromium/headless_shell'],
     package: 'chromium-headless-shell',
     setting: 'BERTH_HEADLESS_SHELL',
   },
@@ -54,7 +54,7 @@ export function explainMissingEngine(
 }
 
 const candidatePaths = (engine: Engine, explicitPath?: string): readonly string[] =>
-  explicitPath === undefined ? INSTALLATIONS[engine].places : [explicitPath];
+  explicitPath === undefined ? INSTALLATIONS[engine].usualPaths : [explicitPath];
 
 /** Returns a text such as "Chromium 156.0.7200.0", or undefined if the binary does not run. */
 export async function readChromiumVersion(path: string): Promise<string | undefined> {

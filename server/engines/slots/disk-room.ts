@@ -14,5 +14,5 @@ export async function diskRoom(folder: string): Promise<DiskRoom> {
   const { bavail, bsize, files, ffree } = await statfs(folder);
   // File systems that create inodes when they are needed, such as Btrfs, report 0 as their number of inodes.
   const freeFiles = files === 0 ? Number.POSITIVE_INFINITY : ffree;
-  return { freeBytes: bavail * bsize, leastBytes: MIN_FREE_BYTES, freeFiles, leastFiles: MIN_FREE_FILES };
+  return { freeBytes: bavail * bsize, minFreeBytes: MIN_FREE_BYTES, freeFiles, minFreeFiles: MIN_FREE_FILES };
 }

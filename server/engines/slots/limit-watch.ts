@@ -83,7 +83,7 @@ export class LimitWatch {
     if (!this.#mayHaveGrown()) return;
     const bounds = { bytes: this.#options.diskBytes, entries: ENTRIES_MAX, depth: DEPTH_MAX };
     const folderSize = await measure(this.#options.folder, bounds, this.#stop.signal);
-    if (folderSize.over && !this.#stop.signal.aborted) this.#options.onDiskLimit(folderSize);
+    if (folderSize.stoppedBy && !this.#stop.signal.aborted) this.#options.onDiskLimit(folderSize);
   }
 
   /**

@@ -29,7 +29,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 test('adds up the disk space of files, including files in subfolders', async () => {
   mkdirSync(join(folder, 'deep/er'), { recursive: true });
   writeFileSync(join(folder, 'deep/er/file'), Buffer.alloc(1_000_000, 1));
-  const { bytes, entries, over } = await measure(folder, WIDE);
+  const { bytes, entries, stoppedBy: over } = await measure(folder, WIDE);
   assert.equal(entries, 3);
   assert.ok(bytes >= 1_000_000 && bytes < 1_100_000, String(bytes));
   assert.equal(over, undefined);
@@ -57,9 +57,9 @@ test('counts files whose names are not UTF-8', async () => {
 test('stops at each limit and reports which limit was exceeded', async () => {
   for (let n = 0; n < 20; n++) writeFileSync(join(folder, String(n)), Buffer.alloc(10_000, 1));
   mkdirSync(join(folder, 'a/b/c'), { recursive: true });
-  assert.equal((await measure(folder, { ...WIDE, bytes: 50_000 })).over, 'bytes');
-  assert.equal((await measure(folder, { ...WIDE, entries: 10 })).over, 'entries');
-  assert.equal((await measure(folder, { ...WIDE, depth: 2 })).over, 'depth');
+  assert.equal((await measure(folder, { ...WIDE, bytes: 50_000 })).stoppedBy, 'bytes');
+  assert.equal((await measure(folder, { ...WIDE, entries: 10 })).stoppedBy, 'entries');
+  assert.equal((await measure(folder, { ...WIDE, depth: 2 })).stoppedBy, 'depth');
 });
 
 test('reports folders nested deeper than PATH_MAX as too deep instead of empty', async () => {
@@ -67,7 +67,7 @@ test('reports folders nested deeper than PATH_MAX as too deep instead of empty',
   const nest = `cd "$1"; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do mkdir ${name}; cd -P ./${name}; done`;
   execFileSync('sh', ['-c', `${nest}; head -c 50000 /dev/zero > hidden`, 'sh', folder]);
   try {
-    assert.equal((await measure(folder, { ...WIDE, depth: 100 })).over, 'depth');
+    assert.equal((await measure(folder, { ...WIDE, depth: 100 })).stoppedBy, 'depth');
   } finally {
     execFileSync('rm', ['-r', join(folder, name)]);
   }
@@ -83,7 +83,7 @@ test('stops at a folder that an ordinary user cannot read or enter, instead of l
     chmodSync(locked, mode);
     if (isRoot) process.seteuid?.(NOBODY);
     try {
-      assert.equal((await measure(folder, WIDE)).over, 'unreadable', mode.toString(8));
+      assert.equal((await measure(folder, WIDE)).stoppedBy, 'unreadable', mode.toString(8));
     } finally {
       if (isRoot) process.seteuid?.(0);
       chmodSync(locked, 0o700);

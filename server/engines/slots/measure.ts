@@ -15,7 +15,7 @@ export interface Measurement {
   readonly bytes: number;
   readonly entries: number;
   /** The limit at which the walk stopped, or `unreadable` if it found a folder that the server may not read. */
-  readonly over?: keyof Bounds | 'unreadable';
+  readonly stoppedBy?: keyof Bounds | 'unreadable';
 }
 
 const BLOCK_BYTES = 512;
@@ -33,13 +33,13 @@ export async function measure(folder: string, bounds: Bounds, signal?: AbortSign
   const foldersToVisit: Folder[] = [{ path: Buffer.from(folder), depth: 0 }];
   let [bytes, entries] = [0, 0];
   for (let next = foldersToVisit.pop(); next; next = foldersToVisit.pop()) {
-    if (next.depth > bounds.depth) return { bytes, entries, over: 'depth' };
+    if (next.depth > bounds.depth) return { bytes, entries, stoppedBy: 'depth' };
     for (const entry of entriesOf(next.path)) {
-      if (isStop(entry)) return { bytes, entries, over: entry };
+      if (isStop(entry)) return { bytes, entries, stoppedBy: entry };
       entries += 1;
       bytes += entry.bytes;
-      if (bytes > bounds.bytes) return { bytes, entries, over: 'bytes' };
-      if (entries > bounds.entries) return { bytes, entries, over: 'entries' };
+      if (bytes > bounds.bytes) return { bytes, entries, stoppedBy: 'bytes' };
+      if (entries > bounds.entries) return { bytes, entries, stoppedBy: 'entries' };
       if (entry.isFolder) foldersToVisit.push({ path: entry.path, depth: next.depth + 1 });
       if (entries % ENTRIES_PER_TURN === 0) await nextTurn();
       if (signal?.aborted) return { bytes, entries };

@@ -61,7 +61,7 @@ async function runProbe(host: BoxHost, { engine, path }: ProbedBrowser, signal: 
 }
 
 async function rejectOnEnd(box: RunningBox): Promise<never> {
-  const end = await box.gone;
+  const end = await box.whenGone;
   throw new Error(`Chromium ${end.detail}; standard error: ${box.stderrTail() || 'empty'}`);
 }
 

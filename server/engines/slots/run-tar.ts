@@ -23,7 +23,7 @@ export async function readTar<T>(
   take: (tar: Readable) => Promise<T>,
   signal: AbortSignal,
 ): Promise<T> {
-  const { child, ended, kill } = await start(host, folder, names, signal);
+  const { child, waitForExit: ended, kill } = await start(host, folder, names, signal);
   const { stdout } = child;
   if (!stdout) throw new Error('tar has no output');
   try {
@@ -40,7 +40,7 @@ export async function readTar<T>(
 interface TarRun {
   readonly child: ChildProcess;
   /** Resolves when the process has ended with one of these exit codes. Rejects if it ended in any other way. */
-  readonly ended: (acceptedCodes: readonly number[]) => Promise<void>;
+  readonly waitForExit: (acceptedCodes: readonly number[]) => Promise<void>;
   /** Kills the process group. If bwrap were killed alone while it sets up the jail, its child would wait forever. */
   readonly kill: () => void;
 }
@@ -60,7 +60,7 @@ async function start(host: BoxHost, folder: string, names: readonly string[], si
     detached: true,
   });
   const kill = (): void => killGroup(child);
-  return { child, kill, ended: outcomeOf(child, kill, signal) };
+  return { child, kill, waitForExit: outcomeOf(child, kill, signal) };
 }
 
 function killGroup({ pid, exitCode, signalCode }: ChildProcess): void {
@@ -73,7 +73,7 @@ function killGroup({ pid, exitCode, signalCode }: ChildProcess): void {
 }
 
 /** Subscribes to the exit at once, so that an early exit is not missed. The returned function waits for the exit. */
-function outcomeOf(child: ChildProcess, kill: () => void, signal: AbortSignal): TarRun['ended'] {
+function outcomeOf(child: ChildProcess, kill: () => void, signal: AbortSignal): TarRun['waitForExit'] {
   if (!child.stderr) throw new Error('tar has no standard error');
   const stderr = new StderrTail(child.stderr);
   const exited: Promise<unknown[]> = once(child, 'exit');
@@ -84,7 +84,7 @@ function outcomeOf(child: ChildProcess, kill: () => void, signal: AbortSignal): 
       throw new Error(`tar was stopped: ${reason(error)}`);
     });
     if (typeof code === 'number' && acceptedCodes.includes(code)) return;
-    await stderr.ended();
+    await stderr.whenClosed();
     throw new Error(`tar exited with ${code ?? killedBy}; standard error: ${stderr.text() || 'empty'}`);
   };
 }

@@ -48,7 +48,7 @@ export class RunningBox implements Box {
   readonly uid: number | undefined;
   readonly egress: Server;
   readonly egressPort: number;
-  readonly gone: Promise<BoxEnd>;
+  readonly whenGone: Promise<BoxEnd>;
   readonly #options: RunningBoxOptions;
   readonly #limitWatch: LimitWatch;
   readonly #busyWatch: BusyWatch;
@@ -66,7 +66,7 @@ export class RunningBox implements Box {
     this.folder = options.folder.box;
     this.folderInBox = options.layout.folder;
     this.uploads = options.folder.uploads;
-    this.uploadsInBox = options.layout.jailed ? UPLOADS_IN_JAIL : options.folder.uploads;
+    this.uploadsInBox = options.layout.hasJail ? UPLOADS_IN_JAIL : options.folder.uploads;
     this.uid = options.uid;
     this.egress = options.egress;
     this.egressPort = options.layout.egressPort;
@@ -76,7 +76,7 @@ export class RunningBox implements Box {
       onDiskLimit: measurement => this.#endForDisk(measurement),
     });
     this.#busyWatch = new BusyWatch(options);
-    this.gone = this.#waitUntilGone();
+    this.whenGone = this.#waitUntilGone();
   }
 
   resources(): BoxResources {
@@ -103,7 +103,7 @@ export class RunningBox implements Box {
   async end(): Promise<Remains> {
     this.#boxEnd ??= { why: 'closed', detail: 'closed by the server' };
     await this.#options.processes.end();
-    await this.gone;
+    await this.whenGone;
     return this.#options.folder.remains();
   }
 
@@ -155,7 +155,7 @@ export class RunningBox implements Box {
     return { why: 'exited', detail: how };
   }
 
-  #endForDisk({ over, bytes, entries }: Measurement): void {
+  #endForDisk({ stoppedBy: over, bytes, entries }: Measurement): void {
     if (this.#boxEnd) return;
     const problem =
       over === 'unreadable'
@@ -179,7 +179,7 @@ export class RunningBox implements Box {
     scope.defer(() => void this.egress.close());
     scope.defer(() => this.#limitWatch.close());
     scope.defer(() => this.#busyWatch.close());
-    scope.defer(async () => void (await this.gone));
+    scope.defer(async () => void (await this.whenGone));
     scope.defer(() => processes.end());
     await scope.close();
   }

@@ -44,7 +44,7 @@ export class RunningSlots implements Slots {
     this.missing = missing;
   }
 
-  get taken(): number {
+  get usedCount(): number {
     return this.#slotBySession.size;
   }
 

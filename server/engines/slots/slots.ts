@@ -36,7 +36,7 @@ export interface BoxLayout {
   /** The program reaches the egress listener at 127.0.0.1 on this port. */
   readonly egressPort: number;
   /** Whether the program runs in a jail. False in the form `process`. */
-  readonly jailed: boolean;
+  readonly hasJail: boolean;
   /** False if Chromium's own sandbox cannot work (no jail, and root or no user namespaces): then `--no-sandbox` is needed. */
   readonly ownSandbox: boolean;
 }
@@ -104,7 +104,7 @@ export interface Box extends Closeable {
   readonly egress: Server;
   readonly egressPort: number;
   /** Resolves when every process of the box has ended, with the reason if it is known. */
-  readonly gone: Promise<BoxEnd>;
+  readonly whenGone: Promise<BoxEnd>;
   /**
    * Returns what the box has used since it was started, even if an earlier server started it. Can be called until
    * `close`.
@@ -150,10 +150,10 @@ export interface BoxEnd {
 export interface DiskRoom {
   readonly freeBytes: number;
   /** No box should be started when less space than this is free. */
-  readonly leastBytes: number;
+  readonly minFreeBytes: number;
   /** How many more files can be created. Infinite if the file system has no limit. */
   readonly freeFiles: number;
-  readonly leastFiles: number;
+  readonly minFreeFiles: number;
 }
 
 /** A browser that a box can run. */
@@ -170,7 +170,7 @@ export interface Slots extends Closeable {
    * The number of slots in use. A slot is in use from before the first process of its box is started until the box is
    * removed.
    */
-  readonly taken: number;
+  readonly usedCount: number;
   /** The protections that are missing on this machine, each as one sentence for the operator. */
   readonly missing: readonly string[];
   /** Free space of the disk that holds the session folders. */

@@ -119,6 +119,6 @@ const rethrowExit = (exitPromise: Promise<never>): Promise<void> =>
 
 async function rejectOnExit({ exited, stderr }: SpawnedChain): Promise<never> {
   const code = await exited;
-  await stderr.ended();
+  await stderr.whenClosed();
   throw new Error(`it ended during the start with code ${code}; standard error: ${stderr.text() || 'empty'}`);
 }

@@ -21,7 +21,7 @@ export async function stageMounts(program: Program): Promise<readonly StagedMoun
   const hiddenMounts = [];
   for (const mount of program.mounts) if (!(await isOpenToAll(mount.from))) hiddenMounts.push(mount);
   return Promise.all(
-    hiddenMounts.map(async (mount, index) => ({ ...mount, stage: await mountPoint(mount.from, index) })),
+    hiddenMounts.map(async (mount, index) => ({ ...mount, mountPoint: await mountPoint(mount.from, index) })),
   );
 }
 

@@ -73,7 +73,7 @@ async function start(
     host.form,
     folder.box,
     loopbackListener ? portOf(loopbackListener) : EGRESS_PORT_IN_JAIL,
-    host.ownSandbox,
+    host.hasOwnSandbox,
   );
   await folder.writeNotes({ egressPort: layout.egressPort, cgroupFolders: cgroup.folders });
   const fill = request.fill;
@@ -87,7 +87,7 @@ async function start(
   signal.throwIfAborted();
   const child = spawnChain(command, mark, fill !== undefined);
   undo.defer(() => child.stderr.close());
-  const processes = new BoxProcesses({ leader: child.leader, cgroup, jailed: layout.jailed, mark });
+  const processes = new BoxProcesses({ leader: child.leader, cgroup, hasJail: layout.hasJail, mark });
   undo.defer(() => processes.end({ search: true }));
   const egress = await fillAndWaitUntilRunning(child, filling, signal, (gateOpened, signalOrFailure) =>
     waitUntilRunning(child, processes, loopbackListener, gateOpened, signalOrFailure),
@@ -149,14 +149,14 @@ async function chainOptions(
   return {
     ...{ form: host.form, uid, session: { path, box, uploads, notes }, cgroupJoinFiles, program },
     ...{ listener: host.listener, links: host.links, filter: filterPath() },
-    staged: host.form === 'root' ? await stageMounts(program) : [],
-    gated: request.fill !== undefined,
+    stagedMounts: host.form === 'root' ? await stageMounts(program) : [],
+    isGated: request.fill !== undefined,
     bounds: {
       lifetimeMs: request.lifetimeMs,
       fileBytes: host.limits.diskBytes,
       openFiles: Math.min(OPEN_FILES, host.openFilesMax),
-      ...(host.cgroups.absent.includes('pids') && layout.jailed ? { processes: host.limits.pids } : {}),
-      ...(host.cgroups.absent.includes('memory') && layout.jailed ? { dataBytes: host.limits.memoryBytes } : {}),
+      ...(host.cgroups.absent.includes('pids') && layout.hasJail ? { processes: host.limits.pids } : {}),
+      ...(host.cgroups.absent.includes('memory') && layout.hasJail ? { dataBytes: host.limits.memoryBytes } : {}),
     },
   };
 }

@@ -28,7 +28,7 @@ export class StderrTail {
   }
 
   /** Waits until the stream closes, but not for long: a descendant may keep the other end open. */
-  async ended(): Promise<void> {
+  async whenClosed(): Promise<void> {
     if (this.#stream.closed) return;
     await withTimeout(ENDED_WITHIN_MS, 'standard error to close', signal =>
       once(this.#stream, 'close', { signal }),

@@ -25,7 +25,7 @@ export async function writeFiles(
   try {
     for await (const file of files) await writer.add(file);
   } finally {
-    await writer.settled();
+    await writer.whenSettled();
   }
   writer.throwIfFailed();
 }
@@ -63,7 +63,7 @@ class FolderWriter {
     this.#startWrite(this.#write(file.name, handle => handle.writeFile(bytes)));
   }
 
-  async settled(): Promise<void> {
+  async whenSettled(): Promise<void> {
     await Promise.all(this.#pendingWrites);
   }
 

@@ -25,7 +25,7 @@ export class Announcer {
   }
 
   /** Returns before the notification is sent. */
-  tell(rows: readonly { readonly applicationId: ApplicationId; readonly id?: SessionId }[]): void {
+  announceEvents(rows: readonly { readonly applicationId: ApplicationId; readonly id?: SessionId }[]): void {
     for (const { applicationId, id = '' } of rows) this.#unannounced.add(`${applicationId} ${id}`);
     if (!this.#isAnnouncing && this.#unannounced.size > 0) void this.#announceAll();
   }

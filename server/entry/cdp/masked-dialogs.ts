@@ -20,7 +20,7 @@ export class MaskedDialogs {
    * The part of a dialog event that the client receives. The client is told of the end of a dialog only if it was told
    * of the dialog.
    */
-  shown(event: Buffer): Buffer | undefined {
+  visiblePart(event: Buffer): Buffer | undefined {
     const message = event.length > REDACTED_EVENT_BYTES_MAX ? undefined : parseJson(event);
     if (!isObject(message) || !isObject(message.params)) return undefined;
     const { method, params } = message;

@@ -18,7 +18,7 @@ export class MaskedRequests {
   readonly #ids = new Set<string>();
 
   /** Must be called with each event of the hand-off. */
-  heard(event: Buffer): void {
+  observe(event: Buffer): void {
     const id = REQUEST_STARTED.exec(event.toString('latin1', 0, HEAD_BYTES))?.[1];
     if (id === undefined) return;
     this.#ids.add(id);

@@ -126,11 +126,11 @@ export function clientPolicy(parts: PolicyParts): Policy {
   const dialogs = new MaskedDialogs();
   const filterEvent = (event: Buffer): Buffer | undefined => {
     if (!lease?.control?.masks) return event;
-    maskedRequests.heard(event);
-    return isDialogEvent(event) ? dialogs.shown(event) : shownEvent(event);
+    maskedRequests.observe(event);
+    return isDialogEvent(event) ? dialogs.visiblePart(event) : shownEvent(event);
   };
   const takeWithheld = (): readonly Buffer[] => dialogs.take();
-  return { watched, isWatched, judge: decide, onEvent: message => traces.heard(message), filterEvent, takeWithheld };
+  return { watched, isWatched, judge: decide, onEvent: message => traces.observe(message), filterEvent, takeWithheld };
 }
 
 /** The verdict on a command that passes in a masked hand-off only after a change. */

@@ -47,7 +47,7 @@ test('truncates data from a trace but not from other streams, and refuses an off
   const browser = {} as Browser;
   const streams = TraceStreams.of(browser);
   streams.start({ transferMode: 'ReturnAsStream' });
-  streams.heard(Buffer.from('{"method":"Tracing.tracingComplete","params":{"stream":"7"},"sessionId":"x"}'));
+  streams.observe(Buffer.from('{"method":"Tracing.tracingComplete","params":{"stream":"7"},"sessionId":"x"}'));
   const dataRead = async (verdict: Verdict): Promise<unknown> => {
     assert.ok('rewrite' in verdict && verdict.onResponse);
     assert.ok(Number(verdict.rewrite.size) <= 1024 ** 2);
@@ -59,7 +59,7 @@ test('truncates data from a trace but not from other streams, and refuses an off
   assert.equal(await dataRead(read({ handle: '7', size: 10 ** 9 })), `${EVENTS}]}`);
   assert.equal(await dataRead(read({ handle: '8' })), TRACE);
   const early = read({ handle: '9', offset: 60 });
-  streams.heard(Buffer.from('{"method":"Tracing.tracingComplete","params":{"stream":"9"}}'));
+  streams.observe(Buffer.from('{"method":"Tracing.tracingComplete","params":{"stream":"9"}}'));
   assert.equal(await dataRead(early), '', 'read before the trace was known');
   assert.equal(await dataRead(read({ handle: '9' })), '');
 });

@@ -54,7 +54,7 @@ export class TraceStreams {
    * Called with every event before the event is sent to a client, so that the stream is known before the client can
    * read it.
    */
-  heard(message: Buffer): void {
+  observe(message: Buffer): void {
     if (!this.#hasBegun || !message.subarray(0, COMPLETE_PREFIX.length).equals(COMPLETE_PREFIX)) return;
     const { params }: { params?: unknown } = Object(parseJson(message));
     const { stream }: { stream?: unknown } = Object(params);

@@ -53,7 +53,7 @@ const SESSION_PATH = /^\/v1\/browsers\/(?:sessions|live)\/([^/]+)\//;
 /** A connection that was admitted, and its session. */
 interface OpenedConnection extends ConnectGrant {
   /** Set if the connection was opened with a live view address, which expires and can be revoked. */
-  readonly direct?: DirectClient;
+  readonly directClient?: DirectClient;
   /** Set if the client asked for limits on what it receives, as the driver does. Any client may ask for them. */
   readonly longestResponse?: (method: string) => number;
   /** Set if the client asked to count as a guest, as the driver does in a session that was not created for its call. */
@@ -77,7 +77,11 @@ export interface CdpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   /** Resolves live view addresses with the right to control, which also admit CDP clients. */
   readonly people: Pick<LiveView, 'resolveClient' | 'resolveInspector' | 'recordInspection' | 'onRevoked'>;
   /** Handles upgrades at other addresses. Returns undefined if no other handler knows the address. */
-  readonly elsewhere: (request: IncomingMessage, connection: Duplex, head: Buffer) => Promise<void> | undefined;
+  readonly handleOtherUpgrade: (
+    request: IncomingMessage,
+    connection: Duplex,
+    head: Buffer,
+  ) => Promise<void> | undefined;
   readonly forwarding: Forwarding;
   readonly waiting: WaitingBytes;
   readonly readLong: ReadLong;
@@ -139,7 +143,7 @@ export class CdpEntry {
       connection.once('close', () => span.end());
       return this.#parts.forwarding.passUpgrade(owner, request, connection, head);
     }
-    const otherUpgrade = onlySession ? undefined : this.#parts.elsewhere(request, connection, head);
+    const otherUpgrade = onlySession ? undefined : this.#parts.handleOtherUpgrade(request, connection, head);
     if (otherUpgrade) {
       connection.once('close', () => span.end());
       return otherUpgrade;
@@ -176,7 +180,7 @@ export class CdpEntry {
     const url = requestUrl(request.url);
     const token = url.searchParams.get('token') ?? '';
     const direct = onlySession ? undefined : await this.#resolveDirect(url, token, people);
-    if (direct) return { live: direct.live, keyId: direct.keyId, direct };
+    if (direct) return { live: direct.live, keyId: direct.keyId, directClient: direct };
     const id = CONNECT_PATH.exec(url.pathname)?.[1]?.toLowerCase();
     if (!id || (onlySession && id !== onlySession.id))
       throw new Fault('route_not_found', 'This address does not accept WebSocket connections.', {
@@ -207,14 +211,14 @@ export class CdpEntry {
     try {
       liveSession.attach(place);
     } catch (error) {
-      this.#parts.connect.refused(liveSession, error);
+      this.#parts.connect.recordRefusal(liveSession, error);
       throw error;
     }
     return { giveBack: () => liveSession.detach(place) };
   }
 
   async #attach(
-    { live, keyId, direct, longestResponse }: OpenedConnection,
+    { live, keyId, directClient: direct, longestResponse }: OpenedConnection,
     socket: WebSocket,
     connection: Duplex,
     kind: ClientKind,
@@ -306,7 +310,7 @@ export class CdpEntry {
 const responseBytesMaxForDriver = (method: string): number =>
   FILE_METHODS.has(method) ? FILE_RESPONSE_BYTES_MAX : DRIVER_RESPONSE_BYTES_MAX;
 
-const kindOf = ({ direct, isGuest }: OpenedConnection, request: IncomingMessage): ClientKind => {
+const kindOf = ({ directClient: direct, isGuest }: OpenedConnection, request: IncomingMessage): ClientKind => {
   if (direct !== undefined || isFromInside(request)) return 'bystander';
   return isGuest ? 'guest' : 'client';
 };

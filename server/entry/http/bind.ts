@@ -430,7 +430,7 @@ function requestDetails(
   body: unknown,
 ) {
   const { tracker, repeats, cookie } = parts;
-  const { gone, arrived } = callerConnection(reply.raw);
+  const { disconnectSignal: gone, arrived } = callerConnection(reply.raw);
   const caller: Caller | undefined = tracker.of(request).caller;
   const line = ticketOf(request.raw);
   const presented = presentedIn(id, request, parts);

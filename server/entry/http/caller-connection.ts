@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http';
 
 export interface CallerConnection {
   /** Aborted if the caller disconnects before it has received the response. */
-  readonly gone: AbortSignal;
+  readonly disconnectSignal: AbortSignal;
   /** Whether the response was written completely. */
   readonly arrived: Promise<boolean>;
 }
@@ -28,5 +28,5 @@ function watch(outgoing: ServerResponse): CallerConnection {
       resolve(outgoing.writableFinished);
     });
   });
-  return { gone: disconnectController.signal, arrived: whenDelivered };
+  return { disconnectSignal: disconnectController.signal, arrived: whenDelivered };
 }

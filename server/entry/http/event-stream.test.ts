@@ -98,7 +98,7 @@ async function opened(checkCredential: () => Promise<unknown> = async () => {}) 
   const stream = eventStream({
     first: [EVENT],
     rest: laterItems,
-    shown: toStreamed,
+    toStreamedItem: toStreamed,
     checkCredential,
     watchCredential: () => ({ close: () => {} }),
     clock,

@@ -29,7 +29,7 @@ export interface EventStreamParts<Item> extends Pick<Runtime, 'clock' | 'log'> {
   readonly first: readonly Item[];
   /** Yields an empty list from time to time if there is nothing new. */
   readonly rest: AsyncGenerator<readonly Item[], void>;
-  readonly shown: (item: Item) => StreamedItem;
+  readonly toStreamedItem: (item: Item) => StreamedItem;
   /** Rejects if the reader's credential is no longer valid. */
   readonly checkCredential: () => Promise<unknown>;
   /** Calls `end` as soon as the reader's credential is no longer valid. */
@@ -54,7 +54,7 @@ export function eventStream<Item>(parts: EventStreamParts<Item>): Readable {
 
 async function* pieces<Item>(parts: EventStreamParts<Item>): AsyncGenerator<string, void> {
   const { first, rest, checkCredential, clock } = parts;
-  const piece = (item: Item): string => pieceOf(parts.shown(item));
+  const piece = (item: Item): string => pieceOf(parts.toStreamedItem(item));
   yield `retry: ${RETRY_MS}\n\n${first.map(piece).join('')}`;
   let sentMs = clock.monotonicMs();
   let checkedMs = sentMs;

@@ -65,7 +65,7 @@ async function streamEvents(
     body: eventStream({
       first: first.value,
       rest: laterItems,
-      shown: toStreamed,
+      toStreamedItem: toStreamed,
       checkCredential,
       watchCredential,
       clock,

@@ -9,7 +9,7 @@ export interface FileRequest {
   readonly headers: { readonly [name in 'range' | 'if-range' | 'if-none-match']?: string };
   /** True if only the headers are sent. */
   readonly isHead: boolean;
-  readonly more?: Readonly<Record<string, string>>;
+  readonly extraHeaders?: Readonly<Record<string, string>>;
 }
 
 interface Part {
@@ -19,7 +19,7 @@ interface Part {
 
 export async function fileResponse(
   file: ServedFile,
-  { headers, isHead, more = {} }: FileRequest,
+  { headers, isHead, extraHeaders: more = {} }: FileRequest,
 ): Promise<HttpResponse> {
   const tag = `"${file.tag}"`;
   const sentHeaders = {

@@ -10,7 +10,7 @@ import { emptyResponse, type HttpResponse, jsonResponse } from './http-response.
 
 export interface FileMethods {
   readonly uploads: Pick<Uploads, 'allow' | 'upload'>;
-  readonly downloads: Pick<Downloads, 'list' | 'read' | 'bytes' | 'remove' | 'archive' | 'linked'>;
+  readonly downloads: Pick<Downloads, 'list' | 'read' | 'bytes' | 'remove' | 'archive' | 'fileOfLink'>;
 }
 
 /** A signed link may be used from pages of any origin. */
@@ -38,7 +38,7 @@ export const fileHandlers = ({ uploads, downloads }: FileMethods) => ({
     const vary = { vary: 'accept' };
     if (form === 'json') return jsonResponse(await downloads.read(caller, params.id), vary);
     if (form === 'bytes')
-      return fileResponse(await downloads.bytes(caller, params.id), { headers, isHead, more: vary });
+      return fileResponse(await downloads.bytes(caller, params.id), { headers, isHead, extraHeaders: vary });
     throw fault(
       'not_acceptable',
       `A download is available as JSON or as application/octet-stream, not as ${accepts}.`,
@@ -54,7 +54,7 @@ export const fileHandlers = ({ uploads, downloads }: FileMethods) => ({
   },
 
   readLinkedFile: async ({ params, headers, isHead }: HandlerInput<'readLinkedFile'>): Promise<HttpResponse> =>
-    fileResponse(await downloads.linked(params.token), { headers, isHead, more: PUBLIC_HEADERS }),
+    fileResponse(await downloads.fileOfLink(params.token), { headers, isHead, extraHeaders: PUBLIC_HEADERS }),
 
   archiveDownloads: async ({ caller, params, isHead }: HandlerInput<'archiveDownloads'>): Promise<HttpResponse> => {
     const files = await downloads.archive(caller, params.id);

@@ -5,11 +5,11 @@ import type { HandlerInput } from './bind.ts';
 import { type HttpResponse, jsonResponse } from './http-response.ts';
 
 export interface HostMethods {
-  readonly one: Pick<Host, 'read' | 'examine'>;
-  readonly all: Pick<Hosts, 'list' | 'sessions' | 'drain'>;
+  readonly thisHost: Pick<Host, 'read' | 'examine'>;
+  readonly allHosts: Pick<Hosts, 'list' | 'sessions' | 'drain'>;
 }
 
-export const hostHandlers = ({ one, all }: HostMethods) => ({
+export const hostHandlers = ({ thisHost: one, allHosts: all }: HostMethods) => ({
   readHost: async ({ caller }: HandlerInput<'readHost'>): Promise<HttpResponse> => jsonResponse(await one.read(caller)),
 
   examineHost: async ({ caller }: HandlerInput<'examineHost'>): Promise<HttpResponse> =>

@@ -74,7 +74,7 @@ async function streamLogs(
     body: eventStream({
       first: first.value,
       rest: laterItems,
-      shown: toStreamed,
+      toStreamedItem: toStreamed,
       checkCredential,
       watchCredential,
       clock,

@@ -52,7 +52,7 @@ export const mcpHandlers = (parts: McpParts) => ({
     });
     try {
       const mcpResponse = await responseFrom(handler, requestFrom(parts.publicUrl, headers, body, signal), body);
-      if (exchange.refused) throw refusalError(exchange.refused);
+      if (exchange.refusal) throw refusalError(exchange.refusal);
       return mcpResponse;
     } finally {
       await handler.close();
@@ -101,7 +101,7 @@ interface Exchange {
   readonly signal: AbortSignal;
   readonly line?: LineTicket;
   /** Set when another host may be able to do what the message requests. */
-  refused?: Refusal;
+  refusal?: Refusal;
 }
 
 async function serverFor(parts: McpParts, exchange: Exchange): Promise<Server> {
@@ -129,7 +129,7 @@ async function serverFor(parts: McpParts, exchange: Exchange): Promise<Server> {
     const state = ctx.mcpReq.requestState<RequestState>();
     const result = state?.tool === name ? await resumePending(state.pending) : await callTool(call);
     const resultRefusal = line && notedRefusal(result);
-    if (resultRefusal) exchange.refused = resultRefusal;
+    if (resultRefusal) exchange.refusal = resultRefusal;
     const { person } = result;
     if (!person) return toMcpResult(result);
     if (isUrlMode(Object(ctx.mcpReq.envelope)[mcp.CLIENT_CAPABILITIES_META_KEY])) {

@@ -28,7 +28,7 @@ export const recordingHandlers = ({ recordings }: { readonly recordings: Recordi
   },
 
   requestRecordings: async ({ caller, params }: HandlerInput<'requestRecordings'>): Promise<HttpResponse> =>
-    jsonResponse({ downloads: await recordings.askForFiles(caller, params.id) }),
+    jsonResponse({ downloads: await recordings.requestFiles(caller, params.id) }),
 
   listRecordings: async ({ caller, params }: HandlerInput<'listRecordings'>): Promise<HttpResponse> =>
     jsonResponse({ downloads: await recordings.files(caller, params.id) }),

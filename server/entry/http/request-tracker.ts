@@ -77,7 +77,7 @@ export class RequestTracker {
     const { span, caller } = this.of(request);
     if (!span) return this.attribute(request, work);
     if (caller?.kind === 'agentKey') span.share({ 'berth.application_id': caller.applicationId });
-    return this.attribute(request, () => span.around(work));
+    return this.attribute(request, () => span.runInside(work));
   }
 
   /** Attributes the synchronous part of the work to this request, in case it blocks the event loop. */

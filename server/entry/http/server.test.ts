@@ -100,7 +100,7 @@ const CONTEXTS: ContextMethods = {
 
 const SESSIONS: Sessions = {
   create: async (_, request) => ({ session: VIEW, warnings: request.warnings, waitedMs: 0 }),
-  again: async () => VIEW,
+  awaitExisting: async () => VIEW,
   list: async () => ({ sessions: [VIEW], nextBefore: ID }),
   read: async () => VIEW,
   update: async () => VIEW,
@@ -130,7 +130,7 @@ const FILES: HttpParts['files'] = {
     bytes: unasked,
     remove: unasked,
     archive: async () => [],
-    linked: unasked,
+    fileOfLink: unasked,
   },
 };
 
@@ -143,7 +143,7 @@ const RECORDINGS: Recordings = {
   replays: async () => ({ pages: [] }),
   playlist: async () => '#EXTM3U\n',
   picture: async () => undefined,
-  askForFiles: async () => [],
+  requestFiles: async () => [],
   files: async () => [],
 };
 
@@ -341,7 +341,10 @@ async function serve(parts: Partial<HttpParts> = {}): Promise<Ask & { url: strin
     usage: { read: unasked },
     topUps: { quote: unasked, open: unasked, list: unasked, read: unasked, cancel: unasked, replaceAuto: unasked },
     credits: { read: unasked, entries: unasked, usage: unasked },
-    host: { one: { read: unasked, examine: unasked }, all: { list: unasked, sessions: unasked, drain: unasked } },
+    host: {
+      thisHost: { read: unasked, examine: unasked },
+      allHosts: { list: unasked, sessions: unasked, drain: unasked },
+    },
     audit: { list: unasked },
     outbox: { list: unasked },
     signingKeys: { jwks: unasked },

@@ -70,7 +70,7 @@ export const sessionResponseBuilders = (sessions: Sessions, choices: OfferedChoi
       storedBody: JsonObject,
     ): Promise<HttpResponse> => {
       const { caller, body, mount, warnings } = input;
-      const session = await sessions.again(caller, id);
+      const session = await sessions.awaitExisting(caller, id);
       // A run that was interrupted stored no warnings, but the same body leads to the same warnings.
       const storedWarnings = storedBody.warnings as readonly Warning[] | undefined;
       return createdResponse(

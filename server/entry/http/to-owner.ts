@@ -116,17 +116,17 @@ export async function respondOrPlace<T>(
   const { waitSeconds } = operation(id).mayWait ? readPreferences(request.headers.prefer) : {};
   const application = caller?.kind === 'agentKey' ? caller.applicationId : undefined;
   if (waitSeconds === undefined || application === undefined) {
-    forwarding.refused(firstAdmission.refused.why);
+    forwarding.countRefusal(firstAdmission.refused.why);
     throw firstAdmission.error;
   }
   const outcome = await forwarding.wait<T | undefined>({
     ...{ application, region: forwarding.regionFor(region), refused: firstAdmission.refused },
     waitMs: 1000 * waitSeconds,
     attempt: ticket => askHosts(placedRequest, ticket),
-    signal: callerConnection(reply.raw).gone,
+    signal: callerConnection(reply.raw).disconnectSignal,
   });
   if ('got' in outcome) return outcome.got;
-  forwarding.refused(outcome.refused.why);
+  forwarding.countRefusal(outcome.refused.why);
   throw refusalFault(outcome.refused, outcome.waited);
 }
 

@@ -109,9 +109,18 @@ export class LiveEntry {
     const owner = { application: live.applicationId, session: live.id };
     const waiting = this.#parts.waiting.watch(owner, {
       bytes: () => connection.writableLength,
-      close: () => viewer.tooSlow(),
+      close: () => viewer.closeAsTooSlow(),
     });
-    const viewer = new Viewer({ socket, claims, holder, viewing: sharedView.viewing, lease, waiting, clock, log });
+    const viewer = new Viewer({
+      socket,
+      claims,
+      holder,
+      viewing: sharedView.viewing,
+      lease,
+      bytesWatch: waiting,
+      clock,
+      log,
+    });
     connection.on('drain', () => waiting.note());
     const { keyId } = claims;
     const subscriptions = [
@@ -135,7 +144,7 @@ export class LiveEntry {
       log.info('live.came', { sessionId: live.id, right: claims.right });
       await sharedView.viewing.open();
       viewer.begin();
-      await viewer.gone;
+      await viewer.whenGone;
     } finally {
       expiry.close();
       waiting.close();

@@ -47,7 +47,7 @@ export interface ViewerParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly viewing: Viewing;
   readonly lease: Lease;
   /** Counts the bytes that this viewer has not read. */
-  readonly waiting: BytesWatch;
+  readonly bytesWatch: BytesWatch;
 }
 
 export class Viewer {
@@ -55,11 +55,11 @@ export class Viewer {
   readonly #holder: string;
   readonly #closing = new AbortController();
   readonly #closeables: Closeable[] = [];
-  readonly gone: Promise<void>;
+  readonly whenGone: Promise<void>;
   #pageWatch: { readonly page: string; readonly frames: Closeable } | undefined;
   #waitingFrame: LiveFrame | undefined;
   /** The frame that was sent last, and whether it was sent without masks. */
-  #lastSentFrame: { readonly liveFrame: LiveFrame; readonly unmasked: boolean } | undefined;
+  #lastSentFrame: { readonly liveFrame: LiveFrame; readonly isUnmasked: boolean } | undefined;
   #isFrameInFlight = false;
   #control: Control | undefined;
   #isTakingControl = false;
@@ -74,7 +74,7 @@ export class Viewer {
     this.#work = { what: 'messages of a viewer', sessionId: parts.claims.session };
     this.#holder = parts.claims.lease ? (parts.lease.control?.holder ?? '') : (parts.holder ?? randomUUID());
     this.#lastByteMs = parts.clock.monotonicMs();
-    this.gone = new Promise(resolve => parts.socket.once('close', () => resolve(this.#onClose())));
+    this.whenGone = new Promise(resolve => parts.socket.once('close', () => resolve(this.#onClose())));
     const receive = (data: RawData, binary: boolean): void => this.#receive(data, binary);
     parts.socket.on('message', guardListener(this.#onFailed, receive));
     parts.socket.on('pong', () => this.#onActivity());
@@ -116,7 +116,7 @@ export class Viewer {
   }
 
   /** Called when too many bytes are waiting and this viewer has the most unread bytes. */
-  tooSlow(): void {
+  closeAsTooSlow(): void {
     this.#close(1013, 'the viewer reads too slowly');
   }
 
@@ -258,10 +258,10 @@ export class Viewer {
     this.#isFrameInFlight = true;
     const unmasked = this.#seesUnmasked(liveFrame);
     if (liveFrame.isUnknown && !unmasked && !this.#lastSentFrame) this.#refuse('watch', UNKNOWN_PAGE_TEXT);
-    this.#lastSentFrame = { liveFrame, unmasked };
+    this.#lastSentFrame = { liveFrame, isUnmasked: unmasked };
     const shown = unmasked ? { ...liveFrame, jpeg: liveFrame.unmasked } : liveFrame;
     socket.send(frameMessage(this.#pageWatch.page, shown), { binary: true });
-    this.#parts.waiting.note();
+    this.#parts.bytesWatch.note();
   }
 
   /**
@@ -277,7 +277,7 @@ export class Viewer {
     const lastFrame = this.#lastSentFrame;
     if (
       !lastFrame ||
-      lastFrame.unmasked === this.#seesUnmasked(lastFrame.liveFrame) ||
+      lastFrame.isUnmasked === this.#seesUnmasked(lastFrame.liveFrame) ||
       lastFrame.liveFrame.jpeg === lastFrame.liveFrame.unmasked
     )
       return;
@@ -492,7 +492,7 @@ export class Viewer {
     if (socket.readyState !== socket.OPEN) return;
     if (socket.bufferedAmount > UNREAD_BYTES_MAX) return socket.terminate();
     socket.send(JSON.stringify(message));
-    this.#parts.waiting.note();
+    this.#parts.bytesWatch.note();
   }
 
   // ---- the connection --------------------------------------------------------------------------------------------------

@@ -40,7 +40,7 @@ export async function attackFromClients(world: Fixture, hostile: Hostile, count:
         const turn = TURNS[(first + n + said) % TURNS.length];
         const message = messageOf(turn, page, hostile);
         world.notes.note(String(message));
-        client.say(message);
+        client.sendRaw(message);
       }
       await withTimeLimit('an answer', client.ask('Browser.getVersion'), RESPONSE_MS).catch(() => {});
       client.cut();

@@ -24,18 +24,19 @@ export async function attackFromViewers(world: Fixture, hostile: Hostile, count:
     for (let n = 0; n < count; n += BURST) {
       const viewer = await LiveViewer.open(body.debuggerUrl).catch(() => undefined);
       if (!viewer) return;
-      const isTold = () => viewer.page !== '' || viewer.closed;
+      const isTold = () => viewer.page !== '' || viewer.closeInfo;
       // An earlier message may have closed the last page.
       await eventually('the viewer to be told of a page', isTold, Boolean, READ_MS).catch(() => {});
       viewer.say({ type: 'take' });
-      const isAsked = () => viewer.closed || viewer.messages.some(({ type }) => type === 'refused') || viewer.fence > 0;
+      const isAsked = () =>
+        viewer.closeInfo || viewer.messages.some(({ type }) => type === 'refused') || viewer.fence > 0;
       await eventually('control', isAsked, Boolean, READ_MS).catch(() => {});
-      for (let said = 0; said < BURST && !viewer.closed; said++) {
+      for (let said = 0; said < BURST && !viewer.closeInfo; said++) {
         const message = messageOf(viewer, hostile);
         world.notes.note(String(message));
-        viewer.raw(message);
+        viewer.sendRaw(message);
       }
-      if (!viewer.closed) await viewer.close();
+      if (!viewer.closeInfo) await viewer.close();
     }
   });
 }

@@ -49,14 +49,14 @@ export interface CallFailure {
 
 /** Thrown inside the engine; `send` returns it as a CallFailure. */
 export class CallError extends Error {
-  readonly trouble: CallErrorKind;
+  readonly errorKind: CallErrorKind;
   readonly rule: AddressRule | undefined;
   readonly status: number | undefined;
 
   constructor(failureKind: CallErrorKind, { rule, status }: { rule?: AddressRule; status?: number } = {}) {
     super(failureKind);
     this.name = 'CallError';
-    this.trouble = failureKind;
+    this.errorKind = failureKind;
     this.rule = rule;
     this.status = status;
   }
@@ -75,7 +75,7 @@ const REFUSALS: ReadonlySet<CallErrorKind> = new Set([
 
 /** `isSent`: whether a byte of the request may have left. */
 export function failureOf(error: unknown, isSent: boolean): CallFailure {
-  const { trouble, rule, status } = callErrorOf(error, isSent);
+  const { errorKind: trouble, rule, status } = callErrorOf(error, isSent);
   return {
     kind: 'failed',
     phase: isSent ? 'unknown' : REFUSALS.has(trouble) ? 'refused' : 'not_sent',

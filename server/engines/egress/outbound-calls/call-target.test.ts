@@ -10,7 +10,7 @@ const troubleOf = (url: string): string => {
   try {
     return callTarget(url, MAX).host;
   } catch (error) {
-    return error instanceof CallError ? error.trouble : assert.fail(`${error}`);
+    return error instanceof CallError ? error.errorKind : assert.fail(`${error}`);
   }
 };
 

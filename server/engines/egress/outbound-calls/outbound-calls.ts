@@ -171,7 +171,7 @@ export class OutboundCalls {
     const { rules } = this.#options;
     const verdict = rules.check(address, target.port, local);
     if (!verdict.allowed) throw new CallError('address_not_allowed', { rule: verdict.rule });
-    if (!target.isEncrypted && !rules.opens(address, target.port)) throw new CallError('not_https');
+    if (!target.isEncrypted && !rules.isAllowedByOperator(address, target.port)) throw new CallError('not_https');
   }
 
   async #encrypt(raw: Socket, { hostname }: CallTarget, signal: AbortSignal): Promise<Socket> {

@@ -12,12 +12,12 @@ export class ByteReader {
     this.#bytes = bytes;
   }
 
-  get left(): number {
+  get remaining(): number {
     return this.#bytes.length - this.#at;
   }
 
   take(length: number): Buffer {
-    if (!(length >= 0) || length > this.left) throw new LevelDbError('the data ends too early');
+    if (!(length >= 0) || length > this.remaining) throw new LevelDbError('the data ends too early');
     this.#at += length;
     return this.#bytes.subarray(this.#at - length, this.#at);
   }

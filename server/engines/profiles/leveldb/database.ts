@@ -31,7 +31,7 @@ export function readDatabase(files: ReadonlyMap<string, Buffer>): Entries {
     else if (kind && kind !== 'log' && tables.has(number))
       for (const { key, value } of tableEntries(bytes)) newestEntries.addInternal(key, value);
   }
-  return newestEntries.living();
+  return newestEntries.currentEntries();
 }
 
 /** Returns the files of a new database. */
@@ -68,7 +68,7 @@ class NewestEntries {
     this.add(key.subarray(0, -SUFFIX_BYTES), suffix >> 8n, isPut ? value : undefined);
   }
 
-  living(): Entries {
+  currentEntries(): Entries {
     const pairs = [...this.#entries].flatMap(([key, { value }]) => (value ? [[key, value] as const] : []));
     return new Map(pairs);
   }
@@ -78,7 +78,7 @@ function readBatch(batch: Buffer, newest: NewestEntries): void {
   if (batch.length < BATCH_HEADER_BYTES) return;
   let number = batch.readBigUInt64LE();
   const source = new ByteReader(batch.subarray(BATCH_HEADER_BYTES));
-  while (source.left > 0) {
+  while (source.remaining > 0) {
     const kind = source.byte();
     const key = source.lengthPrefixed();
     if (kind !== PUT && kind !== DELETED) throw new LevelDbError(`a batch has a record of the unknown kind ${kind}`);
@@ -109,7 +109,7 @@ function readManifest(manifest: Buffer): { tables: ReadonlySet<number>; firstLog
   let firstLog = 0;
   for (const edit of logRecords(manifest)) {
     const source = new ByteReader(edit);
-    while (source.left > 0) {
+    while (source.remaining > 0) {
       const tag = source.varint();
       if (tag === FIRST_LOG) firstLog = source.varint();
       else if (tag === REMOVED_TABLE) tables.delete(source.lastVarint(2));

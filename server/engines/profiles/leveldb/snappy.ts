@@ -10,7 +10,7 @@ export function decompressSnappy(compressed: Buffer): Buffer {
   if (length > UNPACKED_BYTES_MAX) throw new LevelDbError(`a block has more than ${UNPACKED_BYTES_MAX} bytes`);
   const target = Buffer.alloc(length);
   let at = 0;
-  while (source.left > 0) {
+  while (source.remaining > 0) {
     const tag = source.byte();
     at = (tag & 3) === 0 ? copyLiteral(source, tag, target, at) : copyBack(source, tag, target, at);
   }

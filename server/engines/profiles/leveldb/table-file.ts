@@ -49,7 +49,7 @@ function* blockEntries(block: Buffer): Generator<TableEntry, void> {
   if (end < 0) throw new LevelDbError('a block has no restart table');
   const source = new ByteReader(block.subarray(0, end));
   let key = Buffer.alloc(0);
-  while (source.left > 0) {
+  while (source.remaining > 0) {
     const [sharedBytes, addedBytes, valueBytes] = [source.varint(), source.varint(), source.varint()];
     if (sharedBytes > key.length)
       throw new LevelDbError('a key shares more bytes with the previous key than that key has');

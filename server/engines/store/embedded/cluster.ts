@@ -63,7 +63,7 @@ export async function makeCluster(
   await rm(temporaryFolder, { recursive: true, force: true });
   await mkdir(dataDir, { recursive: true });
   const result = await runProgram(
-    runAs.as([join(binaries.folder, 'initdb'), ...INITDB_ARGUMENTS, '-D', temporaryFolder]),
+    runAs.wrapCommand([join(binaries.folder, 'initdb'), ...INITDB_ARGUMENTS, '-D', temporaryFolder]),
     {
       timeoutMs: INITDB_MS,
       signal,

@@ -9,12 +9,12 @@ export interface PostgresUser {
   readonly uid: number;
   readonly gid: number;
   /** The command that runs `command` as this identity. */
-  as(command: readonly string[]): string[];
+  wrapCommand(command: readonly string[]): string[];
   /**
    * Like `as`, but the kernel also sends the program SIGINT when the thread that started it ends: a fast, clean
    * shutdown.
    */
-  asTied(command: readonly string[]): string[];
+  wrapWithDeathSignal(command: readonly string[]): string[];
 }
 
 const PROBE_MS = 5_000;
@@ -36,8 +36,8 @@ export async function postgresIdentity(dataDir: string): Promise<PostgresUser> {
   return {
     uid,
     gid,
-    as: command => [...prefix, ...command],
-    asTied: command => [...prefix, ...DIE_WITH_PARENT, ...command],
+    wrapCommand: command => [...prefix, ...command],
+    wrapWithDeathSignal: command => [...prefix, ...DIE_WITH_PARENT, ...command],
   };
 }
 

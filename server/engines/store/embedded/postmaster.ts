@@ -86,7 +86,10 @@ export async function launch(options: LaunchOptions, signal: AbortSignal): Promi
 
 function spawnPostgres(options: LaunchOptions, cluster: string): ChildProcess {
   const command = serverArguments(cluster, options.socketFolder, options.binaries);
-  const [program = '', ...args] = options.identity.asTied([join(options.binaries.folder, 'postgres'), ...command]);
+  const [program = '', ...args] = options.identity.wrapWithDeathSignal([
+    join(options.binaries.folder, 'postgres'),
+    ...command,
+  ]);
   const log = openServerLog(options.dataDir);
   try {
     // In a process session of its own, so that Ctrl-C does not reach it: the server stops the database last.

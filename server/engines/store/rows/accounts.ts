@@ -30,7 +30,7 @@ export interface Accounts {
   get(id: AccountId): Promise<AccountRow | undefined>;
   byEmail(email: string): Promise<AccountRow | undefined>;
   /** Whether any account has a way to sign in. */
-  hasPeople(): Promise<boolean>;
+  canAnyoneSignIn(): Promise<boolean>;
   change(id: AccountId, change: AccountChange): Promise<'changed' | 'email_taken'>;
   /** Accepts the code of this time step. Returns false if this code or a later one was accepted before. */
   spendTotpStep(id: AccountId, step: number): Promise<boolean>;

@@ -67,7 +67,7 @@ export interface AuditRows {
    */
   chains(): Promise<string[]>;
   /** The chains that have entries without a seal. */
-  unsealed(): Promise<string[]>;
+  unsealedChains(): Promise<string[]>;
   /** Entries whose number is greater than `number`, oldest first. */
   entriesAfter(chain: string, number: number, limit: number): Promise<AuditRow[]>;
   /** Seals whose number is greater than `number`, oldest first. */

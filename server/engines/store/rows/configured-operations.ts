@@ -39,7 +39,7 @@ export interface ConfiguredOperationRows {
   /** All operations with their newest revisions, ordered by id. */
   list(application: ApplicationId): Promise<OperationWithContent[]>;
   /** Published operations with the published revisions, ordered by id. `id`: returns only this operation. */
-  published(application: ApplicationId, id?: string): Promise<OperationWithContent[]>;
+  listPublished(application: ApplicationId, id?: string): Promise<OperationWithContent[]>;
   /** A revision of an operation in any state, for an invocation that names it. */
   revision(application: ApplicationId, id: string, revision: number): Promise<OperationRevisionRow | undefined>;
   /**

@@ -105,7 +105,7 @@ export interface ConsumerPasskeys {
   byCredential(application: ApplicationId, credentialId: Buffer): Promise<ConsumerPasskeyRow | undefined>;
   remove(consumer: ConsumerId, id: ConsumerPasskeyId): Promise<boolean>;
   /** Records a use. False if the counter did not increase, which indicates a copied authenticator. */
-  used(id: ConsumerPasskeyId, counter: number, at: Date): Promise<boolean>;
+  recordUse(id: ConsumerPasskeyId, counter: number, at: Date): Promise<boolean>;
 }
 
 export interface ConsumerSignInRow {
@@ -145,7 +145,7 @@ export interface SignInProof {
 export interface ConsumerSignIns {
   insert(row: ConsumerSignInRow): Promise<void>;
   /** A sign-in that is neither complete nor expired. */
-  open(
+  findOpen(
     application: ApplicationId,
     provider: string,
     id: ConsumerSignInId,
@@ -228,7 +228,7 @@ export interface ConsumerSessions {
   byHash(hash: Buffer): Promise<(ConsumerSessionRow & { readonly strongestAcr: Acr }) | undefined>;
   get(application: ApplicationId, id: ConsumerSessionId): Promise<ConsumerSessionRow | undefined>;
   /** Sessions that have not ended, newest first. */
-  living(consumer: ConsumerId, now: Date, limit: number): Promise<ConsumerSessionRow[]>;
+  listActive(consumer: ConsumerId, now: Date, limit: number): Promise<ConsumerSessionRow[]>;
   /** Returns the session to which this refresh token belongs or has belonged. */
   byRefresh(hash: Buffer): Promise<{ readonly row: ConsumerSessionRow; readonly isPresent: boolean } | undefined>;
   /**
@@ -237,7 +237,7 @@ export interface ConsumerSessions {
    */
   refresh(id: ConsumerSessionId, hash: Buffer, tokens: NewTokens, now: Date): Promise<boolean>;
   /** Sets a new access token after a stronger proof. Notifies all processes that the old token is no longer valid. */
-  prove(
+  recordProof(
     id: ConsumerSessionId,
     proof: Pick<ConsumerSessionRow, 'hash' | 'authTime' | 'acr'>,
     now: Date,
@@ -245,7 +245,7 @@ export interface ConsumerSessions {
   /** Ends one session, or all but one, and notifies all processes. Returns the hashes of the access tokens. */
   revoke(consumer: ConsumerId, choice: ConsumerSessionChoice, now: Date): Promise<Buffer[]>;
   /** Removes the consumer's sessions from the caches of all processes. Returns the hashes of their access tokens. */
-  announce(consumer: ConsumerId): Promise<Buffer[]>;
+  invalidateCaches(consumer: ConsumerId): Promise<Buffer[]>;
   touch(id: ConsumerSessionId, at: Date, ip: string): Promise<void>;
   removeExpired(before: Date): Promise<number>;
 }

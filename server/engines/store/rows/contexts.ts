@@ -144,7 +144,7 @@ export interface ContextUses {
   open(use: Omit<ContextUse, 'savingSince' | 'tries'>): Promise<OpenOutcome>;
   /** The session whose save into this context is due or in progress, if any. */
   savingSessionOf(application: ApplicationId, context: ContextId): Promise<SessionId | undefined>;
-  started(session: SessionId, fromVersion: number): Promise<void>;
+  recordStart(session: SessionId, fromVersion: number): Promise<void>;
   get(session: SessionId): Promise<ContextUse | undefined>;
   /** Marks the save as due, because the session has ended. Idempotent. */
   markForSaving(session: SessionId, now: Date): Promise<void>;

@@ -18,7 +18,7 @@ export interface LockedFence {
 }
 
 export interface ControlRows {
-  of(session: SessionId): Promise<ControlRow | undefined>;
+  ofSession(session: SessionId): Promise<ControlRow | undefined>;
   /** Locks the session's fence until the transaction ends. Undefined: the application has no such session. */
   lockFence(application: ApplicationId, session: SessionId): Promise<LockedFence | undefined>;
   setFence(session: SessionId, fence: number): Promise<void>;

@@ -131,7 +131,7 @@ export interface CreditRows {
     plan: (reservation: ReservationRow, session: MeteredSession) => Metering,
   ): Promise<{ readonly lowSince?: Date; readonly isEnding: boolean } | undefined>;
   /** Writes the event `credit.exhausted` for the session. */
-  exhausted(session: SessionId, at: Date): Promise<void>;
+  recordExhaustedCredit(session: SessionId, at: Date): Promise<void>;
   /**
    * For each account that has running sessions on this host and less available credit than the threshold: writes
    * `credit.low` once, to one of these sessions. The event is not written again until the credit is no longer below the
@@ -163,11 +163,11 @@ export interface CostRow {
 
 export interface CreditReads {
   /** Held reservations with an unknown outcome that have reached `expiresAt`. */
-  unknown(now: Date, batch: number): Promise<ReservationRow[]>;
+  listExpiredHolds(now: Date, batch: number): Promise<ReservationRow[]>;
   /** Returns zeros for an account that never had credit. */
   balance(account: AccountId): Promise<Omit<BalanceRow, 'accountId' | 'isLow'>>;
   /** Reservations held for an application, newest first. */
-  held(application: ApplicationId, limit: number): Promise<ReservationRow[]>;
+  listHeld(application: ApplicationId, limit: number): Promise<ReservationRow[]>;
   /** Returns how much is held for an application, and how much was captured for it since this time. */
   sums(application: ApplicationId, since: Date): Promise<{ readonly reserved: number; readonly captured: number }>;
   /** Newest first. */

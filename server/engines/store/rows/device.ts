@@ -60,13 +60,13 @@ export interface DeviceRows {
   /** Returns an authorization that has not expired and is claimed by the account. Claims it if nobody has. */
   claim(userCode: Buffer, account: AccountId, now: Date): Promise<{ row: DeviceRow; isFirst: boolean } | undefined>;
   /** An authorization that is not expired and is claimed by the account. */
-  claimed(userCode: Buffer, account: AccountId, now: Date): Promise<DeviceRow | undefined>;
+  getClaimed(userCode: Buffer, account: AccountId, now: Date): Promise<DeviceRow | undefined>;
   /**
    * False if the account has not claimed the authorization, or if the authorization was already decided or has expired.
    */
   decide(id: DeviceAuthorizationId, account: AccountId, now: Date, decision: DeviceDecision): Promise<boolean>;
   /** Records a read of the state. False if the last read was after `since`. */
-  readState(id: DeviceAuthorizationId, now: Date, since: Date): Promise<boolean>;
+  recordStateRead(id: DeviceAuthorizationId, now: Date, since: Date): Promise<boolean>;
   /**
    * Locks the row, calls `decideEffect`, and carries out what it returns, in one transaction. `limit_reached`: the
    * account has too many valid tokens, and nothing was changed.

@@ -131,7 +131,7 @@ export interface EventRows {
     filter: EventFilter,
   ): Promise<{ events: readonly SessionEventRow[]; through: number; full: boolean }>;
   /** Returns the value of `through` that `read` would return now. */
-  newest(application: ApplicationId): Promise<number>;
+  newestId(application: ApplicationId): Promise<number>;
   /**
    * Deletes the events of at most `batch` sessions that ended before this time, and at most `batch` events without a
    * session that are older than this time. Returns the greater of the two numbers.

@@ -91,23 +91,23 @@ export interface Hosts {
     warmCount: number,
   ): Promise<{ readonly draining: boolean } | undefined>;
   /** Returns the hosts whose lease has not run out, with the number of their sessions. */
-  living(): Promise<LivingHost[]>;
+  listLiving(): Promise<LivingHost[]>;
   /** Gives up the lease (`left`), or keeps the lease for the next process of this host (`away`). */
   leave(host: Pick<JoiningHost, 'id' | 'incarnation'>, state: 'away' | 'left', leaseMs: number): Promise<void>;
   /**
    * Called when the supervisor reports that it restarts the process of a host. Extends the host's lease, so that the
    * next process can continue it.
    */
-  restarts(id: HostId, endedAt: Date, leaseMs: number): Promise<void>;
+  markRestarting(id: HostId, endedAt: Date, leaseMs: number): Promise<void>;
   /**
    * Marks hosts whose lease has run out as lost. Marks none while the database has been up for less than the length of
    * a lease, because hosts could not renew while it was down.
    */
-  lose(leaseMs: number): Promise<HostId[]>;
+  markLost(leaseMs: number): Promise<HostId[]>;
   /** Sessions of lost hosts that have not ended. */
   orphans(batch: number): Promise<SessionId[]>;
   /** Lost hosts that still lock contexts. */
-  lostWithContexts(): Promise<HostId[]>;
+  lostHostsWithContexts(): Promise<HostId[]>;
   /** Assigns the unfinished work of lost hosts to this host: calls of operations, and MP4 files that were requested. */
   reassignLostWork(to: HostId): Promise<number>;
   hostOfSession(id: string): Promise<Owner | undefined>;

@@ -44,7 +44,7 @@ export interface HumanSessions {
    * Removes all sessions of the account from the caches of all processes, because the account's strongest proof has
    * changed. Returns the hashes of the sessions.
    */
-  announce(account: AccountId): Promise<Buffer[]>;
+  invalidateCaches(account: AccountId): Promise<Buffer[]>;
   touch(id: HumanSessionId, at: Date, ip: string, idleExpiresAt: Date): Promise<void>;
 }
 

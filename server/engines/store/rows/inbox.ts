@@ -61,17 +61,17 @@ export interface InboxRows {
    * Accounts that want e-mails, have a verified address, and have not been notified of at least one item that is
    * waiting for them.
    */
-  untold(roles: InboxRoles, conditions: NotifyConditions, limit: number): Promise<readonly AccountId[]>;
+  accountsToNotify(roles: InboxRoles, conditions: NotifyConditions, limit: number): Promise<readonly AccountId[]>;
   /**
    * Records this time as the time of the account's last notification, so that the pause between e-mails begins again.
    */
-  pause(account: AccountId, now: Date): Promise<void>;
+  postponeNotification(account: AccountId, now: Date): Promise<void>;
   /**
    * Records that this e-mail notifies the account of the items that are waiting for it, and returns these items, oldest
    * first. None of them can be decided before the transaction ends. Undefined if no item is waiting, another process is
    * notifying the account, or the account no longer wants e-mails.
    */
-  tell(
+  recordNotification(
     account: AccountId,
     mail: MailId,
     roles: InboxRoles,

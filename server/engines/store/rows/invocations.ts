@@ -158,10 +158,10 @@ export interface InvocationRows {
   /** Ends the invocation, settles its credit and removes its input. Undefined if it has already ended. */
   end(id: InvocationId, end: InvocationEnd): Promise<InvocationRow | undefined>;
   /** Invocations of this host that have not ended, oldest first. */
-  open(host: HostId, batch: number): Promise<InvocationRow[]>;
+  listOpen(host: HostId, batch: number): Promise<InvocationRow[]>;
   hasReceipt(id: ReceiptId): Promise<boolean>;
   /** Invocations with output that is due for removal. */
-  outputDue(now: Date, batch: number): Promise<InvocationRow[]>;
+  listOutputDue(now: Date, batch: number): Promise<InvocationRow[]>;
   forgetOutput(id: InvocationId): Promise<void>;
   /** Removes inputs that are due for removal. Returns their number. */
   forgetInputs(now: Date, batch: number): Promise<number>;

@@ -31,7 +31,7 @@ export interface LineRows {
   list(limit: number): Promise<Array<Place & Pick<WaitingCreate, 'applicationId' | 'region' | 'why'>>>;
   waitingOf(application: ApplicationId): Promise<number>;
   /** The position of the create among those of its application, and how many of them are waiting. */
-  standing(application: ApplicationId, at: Place): Promise<{ readonly position: number; readonly waiting: number }>;
+  positionOf(application: ApplicationId, at: Place): Promise<{ readonly position: number; readonly waiting: number }>;
   /** If any create is waiting, tells all hosts that a slot may be free or a limit may have been raised. */
-  moved(): Promise<void>;
+  announceMove(): Promise<void>;
 }

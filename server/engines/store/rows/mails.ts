@@ -34,9 +34,9 @@ export interface Mails {
    */
   take(id: MailId, now: Date, until: Date): Promise<boolean>;
   /** Records that the e-mail was sent. Deletes its text, which may contain a code or a link with a secret. */
-  sent(id: MailId, now: Date): Promise<void>;
+  markSent(id: MailId, now: Date): Promise<void>;
   /** Records a failed attempt. Without `dueAt`, no more attempts are made. */
-  failed(id: MailId, failure: string, dueAt: Date | undefined): Promise<void>;
+  recordFailure(id: MailId, failure: string, dueAt: Date | undefined): Promise<void>;
   /** Newest first. */
   list(limit: number): Promise<MailRow[]>;
   removeOlder(before: Date): Promise<number>;

@@ -20,17 +20,17 @@ export interface OutboxRows {
   add(rows: readonly OutboxRow[]): Promise<void>;
   due(host: HostId, now: Date, batch: number): Promise<OutboxRow[]>;
   /** Call when a file could not be stored. Counts the attempt and sets the time of the next one. */
-  putOff(id: string, dueAt: Date): Promise<void>;
+  postpone(id: string, dueAt: Date): Promise<void>;
   /** False if the row has already been removed. */
   remove(id: string): Promise<boolean>;
   /** The newest row with this key. */
   byKey(application: ApplicationId, key: string): Promise<OutboxRow | undefined>;
   /** Which of these keys have a row. */
-  waiting(application: ApplicationId, keys: readonly string[]): Promise<ReadonlySet<string>>;
+  waitingKeys(application: ApplicationId, keys: readonly string[]): Promise<ReadonlySet<string>>;
   /** Removes the rows with these keys, so that their files are not stored. */
   removeKeys(application: ApplicationId, keys: readonly string[]): Promise<OutboxRow[]>;
   /** The keys with this prefix that have a row. */
-  under(application: ApplicationId, prefix: string): Promise<string[]>;
+  keysWithPrefix(application: ApplicationId, prefix: string): Promise<string[]>;
   /** The names of all staged files that have a row of this host. */
-  staged(host: HostId): Promise<ReadonlySet<string>>;
+  stagedNames(host: HostId): Promise<ReadonlySet<string>>;
 }

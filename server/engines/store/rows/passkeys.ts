@@ -24,5 +24,5 @@ export interface Passkeys {
    * Records a use. False if the counter did not increase, which indicates a copied authenticator. A counter that is
    * always 0 is accepted, because some authenticators do not count uses.
    */
-  used(id: PasskeyId, counter: number, at: Date): Promise<boolean>;
+  recordUse(id: PasskeyId, counter: number, at: Date): Promise<boolean>;
 }

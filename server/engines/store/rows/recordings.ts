@@ -63,9 +63,9 @@ export interface RecordingFileRow {
  */
 export interface RecordingRows {
   /** Does not change an existing row. */
-  began(session: SessionId, page: number, startedAt: Date): Promise<void>;
+  insertPage(session: SessionId, page: number, startedAt: Date): Promise<void>;
   pages(session: SessionId): Promise<RecordedPageRow[]>;
-  stored(session: SessionId, page: number): Promise<void>;
+  markStored(session: SessionId, page: number): Promise<void>;
   runOf(session: SessionId, page: number, checksum: string): Promise<number | undefined>;
   addRun(session: SessionId, page: number, checksum: string): Promise<number>;
   addSegment(row: SegmentRow): Promise<void>;
@@ -84,10 +84,10 @@ export interface RecordingRows {
    * Requests that this host assemble the file. Does nothing if the file is complete, or if this host has been asked and
    * the file has not failed.
    */
-  ask(row: Pick<RecordingFileRow, 'sessionId' | 'page' | 'hostId' | 'assembly' | 'requestedAt'>): Promise<void>;
+  requestFile(row: Pick<RecordingFileRow, 'sessionId' | 'page' | 'hostId' | 'assembly' | 'requestedAt'>): Promise<void>;
   files(session: SessionId): Promise<RecordingFileRow[]>;
   /** Oldest first. */
-  pending(host: HostId, batch: number): Promise<RecordingFileRow[]>;
+  listPending(host: HostId, batch: number): Promise<RecordingFileRow[]>;
   /** Changes a pending file, and records `recording.ready` or `recording.failed` when it has ended. */
   settle(row: RecordingFileRow, now: Date): Promise<void>;
   /** Call after the artifacts have been deleted. The rows of the pages are kept. */

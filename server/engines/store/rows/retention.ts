@@ -25,11 +25,11 @@ export interface RetentionRows {
    */
   applicationIfKept(session: SessionId, now: Date): Promise<ApplicationId | undefined>;
   /** Ended sessions whose files are due for deletion. */
-  filesDue(now: Date, batch: number): Promise<ExpiredSession[]>;
+  listFilesDue(now: Date, batch: number): Promise<ExpiredSession[]>;
   /** Deletes the rows about the session's files. Call after deleting the files. */
   forgetFiles(application: ApplicationId, session: SessionId): Promise<void>;
   /** Ended sessions whose files are deleted and whose row is due for deletion. */
-  forgetDue(now: Date, batch: number): Promise<ExpiredSession[]>;
+  listRowsDue(now: Date, batch: number): Promise<ExpiredSession[]>;
   /** Deletes the session and all rows about it. */
   forget(application: ApplicationId, session: SessionId): Promise<void>;
 }

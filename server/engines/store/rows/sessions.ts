@@ -151,7 +151,7 @@ export interface SessionRows {
    * PENDING -> RUNNING. Undefined if the end has been decided in the meantime. `box`: the box of the warm browser that
    * was claimed.
    */
-  run(id: SessionId, startedAt: Date, box?: BoxJson): Promise<SessionRow | undefined>;
+  markRunning(id: SessionId, startedAt: Date, box?: BoxJson): Promise<SessionRow | undefined>;
   /** Changes the session only while it is RUNNING and its end has not been decided. */
   change(
     application: ApplicationId,

@@ -115,12 +115,12 @@ export interface WebhookRows {
     reservedMs: number,
   ): Promise<DeliveryRow | undefined>;
   /** The number of waiting deliveries of the webhook. */
-  waiting(id: WebhookId): Promise<number>;
+  countWaiting(id: WebhookId): Promise<number>;
 
   /** Returns the webhook in any state, regardless of its application, for background work. */
   byId(id: WebhookId): Promise<WebhookRow | undefined>;
   /** Returns enabled webhooks with events for which no delivery has been written yet, in any order. */
-  behind(batch: number): Promise<WebhookRow[]>;
+  listBehind(batch: number): Promise<WebhookRow[]>;
   /**
    * Writes deliveries and advances the webhook's place in the feed, in one transaction. False if another process has
    * already done so, or the webhook is disabled.
@@ -139,9 +139,13 @@ export interface WebhookRows {
    */
   take(id: WebhookId, now: Date, until: Date): Promise<DeliveryRow | undefined>;
   /** Records that the endpoint accepted the delivery. The webhook is no longer failing. */
-  delivered(delivery: Pick<DeliveryRow, 'id' | 'webhookId'>, now: Date, answerStatus: number): Promise<void>;
+  markDelivered(delivery: Pick<DeliveryRow, 'id' | 'webhookId'>, now: Date, answerStatus: number): Promise<void>;
   /** Returns the time since which every attempt has failed. Undefined if the webhook was deleted. */
-  failed(delivery: Pick<DeliveryRow, 'id' | 'webhookId'>, now: Date, attempt: FailedAttempt): Promise<Date | undefined>;
+  recordFailure(
+    delivery: Pick<DeliveryRow, 'id' | 'webhookId'>,
+    now: Date,
+    attempt: FailedAttempt,
+  ): Promise<Date | undefined>;
   /** Makes a delivery due at once, because this process is ending and interrupted its attempt. */
   release(delivery: DeliveryId, now: Date): Promise<void>;
   disable(id: WebhookId, reason: DisabledReason, now: Date): Promise<void>;

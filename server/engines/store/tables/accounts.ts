@@ -25,7 +25,7 @@ export const accounts = (db: Db): Accounts => ({
 
   byEmail: async email => (await selectAccounts(db).where('email', '=', email).execute()).map(withoutNulls)[0],
 
-  hasPeople: async () =>
+  canAnyoneSignIn: async () =>
     (await db.selectFrom('accounts').select('id').where('email', 'is not', null).limit(1).execute()).length > 0,
 
   change: (id, change) => changeAccount(db, id, change),

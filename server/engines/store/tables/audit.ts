@@ -37,7 +37,7 @@ export const audit = (db: Db): AuditRows => ({
     return rows.flatMap(({ chain }) => chain ?? []);
   },
 
-  unsealed: async () => {
+  unsealedChains: async () => {
     const { rows } = await sql<{ chain: string }>`
       with recursive ${chainsOf('audit_entries')}
       select chain from audit_entries_chains ours

@@ -18,7 +18,7 @@ export const configuredOperations = (db: Db): ConfiguredOperationRows => ({
 
   list: application => withContent(db, application, { at: 'revision' }),
 
-  published: (application, id) =>
+  listPublished: (application, id) =>
     withContent(db, application, { at: 'publishedRevision', isPublished: true, ...(id === undefined ? {} : { id }) }),
 
   revision: async (application, id, revision) => {

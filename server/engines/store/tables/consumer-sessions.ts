@@ -37,7 +37,7 @@ export const consumerSessions = (db: Db): ConsumerSessions => ({
         .execute()
     ).map(withoutNulls)[0],
 
-  living: async (consumer, now, limit) => {
+  listActive: async (consumer, now, limit) => {
     const query = db
       .selectFrom('consumerSessions')
       .selectAll()
@@ -81,7 +81,7 @@ export const consumerSessions = (db: Db): ConsumerSessions => ({
       return true;
     }),
 
-  prove: (id, proof, now) =>
+  recordProof: (id, proof, now) =>
     db.transaction().execute(async trx => {
       const query = trx
         .selectFrom('consumerSessions')
@@ -108,7 +108,7 @@ export const consumerSessions = (db: Db): ConsumerSessions => ({
     return hashes(await chosen.returning(['hash', announceRevocation.as('announced')]).execute());
   },
 
-  announce: async consumer => {
+  invalidateCaches: async consumer => {
     const query = db.selectFrom('consumerSessions').select(['hash', announceRevocation.as('announced')]);
     return hashes(await query.where('consumerId', '=', consumer).where('revokedAt', 'is', null).execute());
   },

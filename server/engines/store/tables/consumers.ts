@@ -207,7 +207,7 @@ export const consumerPasskeys = (db: Db): ConsumerPasskeys => ({
     return (await deletion.returning('id').execute()).length > 0;
   },
 
-  used: async (id, counter, at) => {
+  recordUse: async (id, counter, at) => {
     const update = db
       .updateTable('consumerPasskeys')
       .set({ counter, lastUsedAt: at })
@@ -222,7 +222,7 @@ export const consumerSignIns = (db: Db): ConsumerSignIns => ({
     await db.insertInto('consumerSignIns').values(row).execute();
   },
 
-  open: async (application, provider, id, now) =>
+  findOpen: async (application, provider, id, now) =>
     (
       await db
         .selectFrom('consumerSignIns')

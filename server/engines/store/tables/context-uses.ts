@@ -25,7 +25,7 @@ export const contextUses = (db: Db, announcer: Announcer): ContextUses => ({
     return savingUses[0]?.sessionId;
   },
 
-  started: async (session, fromVersion) => {
+  recordStart: async (session, fromVersion) => {
     await db.updateTable('contextUses').set({ fromVersion }).where('sessionId', '=', session).execute();
   },
 
@@ -65,7 +65,7 @@ export const contextUses = (db: Db, announcer: Announcer): ContextUses => ({
       await recordAddressedEvents(trx, deleted.length > 0 ? [event] : []);
       return deleted;
     });
-    announcer.tell(closedUses.map(({ applicationId }) => ({ applicationId, id: event.session })));
+    announcer.announceEvents(closedUses.map(({ applicationId }) => ({ applicationId, id: event.session })));
   },
 
   orphans: async (host, createdBefore) => {

@@ -83,7 +83,7 @@ export const contexts = (db: Db, announcer: Announcer): ContextRows => ({
       await recordAddressedEvents(trx, eventsToRecord);
       return keptVersion;
     });
-    announcer.tell(eventsToRecord.map(({ session }) => ({ applicationId: application, id: session })));
+    announcer.announceEvents(eventsToRecord.map(({ session }) => ({ applicationId: application, id: session })));
     return kept;
   },
 

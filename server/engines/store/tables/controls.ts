@@ -4,7 +4,7 @@ import type { Db } from '../database.ts';
 import type { ControlRows, LockedFence } from '../rows/controls.ts';
 
 export const controls = (db: Db): ControlRows => ({
-  of: async session => {
+  ofSession: async session => {
     const columns = ['sessionId', 'applicationId', 'fence', 'linkEpoch'] as const;
     const found = await db.selectFrom('sessionControls').select(columns).where('sessionId', '=', session).execute();
     return found[0];

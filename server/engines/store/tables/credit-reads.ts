@@ -8,7 +8,7 @@ import { withoutNulls } from './without-nulls.ts';
 const EMPTY_BALANCE = { funding: 0, available: 0, reserved: 0, revenue: 0, promo: 0 };
 
 export const creditReads = (db: Db): CreditReads => ({
-  unknown: async (now, batch) => {
+  listExpiredHolds: async (now, batch) => {
     const query = db.selectFrom('creditReservations').selectAll().where('status', '=', 'held');
     const rows = await query.where('expiresAt', '<=', now).orderBy('expiresAt').limit(batch).execute();
     return rows.map(reservationRow);
@@ -20,7 +20,7 @@ export const creditReads = (db: Db): CreditReads => ({
     return (await query.executeTakeFirst()) ?? EMPTY_BALANCE;
   },
 
-  held: async (application, limit) => {
+  listHeld: async (application, limit) => {
     const query = db.selectFrom('creditReservations').selectAll().where('applicationId', '=', application);
     const rows = await query.where('status', '=', 'held').orderBy('id', 'desc').limit(limit).execute();
     return rows.map(reservationRow);

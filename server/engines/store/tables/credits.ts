@@ -41,11 +41,12 @@ export const credits = (db: Db, announcer: Announcer): CreditRows => ({
     });
     if (!metered) return undefined;
     const { told, ...outcome } = metered;
-    announcer.tell(told);
+    announcer.announceEvents(told);
     return outcome;
   },
 
-  exhausted: async (session, at) => announcer.tell(await append(db, session, 'credit.exhausted', at, {})),
+  recordExhaustedCredit: async (session, at) =>
+    announcer.announceEvents(await append(db, session, 'credit.exhausted', at, {})),
 
   recordLowCredit: async (host, threshold, at) => {
     const { rows } = await sql<{ accountId: AccountId; isLow: boolean; available: number; sessionId: SessionId }>`
@@ -60,7 +61,7 @@ export const credits = (db: Db, announcer: Announcer): CreditRows => ({
         const [changedBalance] = await update.where('isLow', '=', isLow).returning('accountId').execute();
         return changedBalance && !isLow ? append(trx, sessionId, 'credit.low', at, { available, threshold }) : [];
       });
-      announcer.tell(sessionsToAnnounce);
+      announcer.announceEvents(sessionsToAnnounce);
     }
     return rows.length;
   },

@@ -41,7 +41,7 @@ export const device = (db: Db): DeviceRows => ({
     return ownRow && { row: withoutNulls(ownRow), isFirst: false };
   },
 
-  claimed: async (userCode, account, now) =>
+  getClaimed: async (userCode, account, now) =>
     (await claimedBy(db, userCode, account, now).execute()).map(withoutNulls)[0],
 
   decide: async (id, account, now, decision) => {
@@ -55,7 +55,7 @@ export const device = (db: Db): DeviceRows => ({
     return (await update.returning(announceChange).execute()).length > 0;
   },
 
-  readState: async (id, now, since) => {
+  recordStateRead: async (id, now, since) => {
     const update = db.updateTable('deviceAuthorizations').set({ stateReadAt: now }).where('id', '=', id);
     const inTime = update.where(eb => eb.or([eb('stateReadAt', 'is', null), eb('stateReadAt', '<=', since)]));
     return (await inTime.returning('id').execute()).length > 0;

@@ -36,7 +36,7 @@ export const downloads = (db: Db, announcer: Announcer): DownloadRows => ({
       await recordAddressedEvents(trx, [{ ...event, detail: { downloadId, filename, mimeType, size } }]);
       return true;
     });
-    if (isCompleted) announcer.tell([{ applicationId, id: sessionId }]);
+    if (isCompleted) announcer.announceEvents([{ applicationId, id: sessionId }]);
     return isCompleted;
   },
 
@@ -57,14 +57,14 @@ export const downloads = (db: Db, announcer: Announcer): DownloadRows => ({
       );
       return rows;
     });
-    announcer.tell(failed.map(({ applicationId }) => ({ applicationId, id: session })));
+    announcer.announceEvents(failed.map(({ applicationId }) => ({ applicationId, id: session })));
     return failed.length > 0;
   },
 
   ofSession: async session =>
     (await db.selectFrom('downloads').selectAll().where('sessionId', '=', session).execute()).map(withoutNulls),
 
-  leftBehind: async (host, batch) => {
+  listOrphaned: async (host, batch) => {
     const query = db
       .selectFrom('downloads')
       .innerJoin('sessions', 'sessions.id', 'downloads.sessionId')

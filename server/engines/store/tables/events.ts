@@ -77,7 +77,7 @@ export const applicationEvents = (db: Db, announcer: Announcer): ApplicationEven
     };
     await sql`select ${applicationEventExpression(sql`${application}::uuid`, recording)}`.execute(db);
     // Sent before the commit: a reader that is woken early waits for the lock that this transaction holds.
-    announcer.tell([{ applicationId: application }]);
+    announcer.announceEvents([{ applicationId: application }]);
   },
 });
 
@@ -93,7 +93,7 @@ export const events = (db: Db, announcer: Announcer): EventRows => ({
           for no key update
       )
       select changed.id, changed.application_id, ${recordExpression(event)} from changed`.execute(db);
-    announcer.tell(rows);
+    announcer.announceEvents(rows);
   },
 
   read: async (application, filter) => {
@@ -106,7 +106,7 @@ export const events = (db: Db, announcer: Announcer): EventRows => ({
     return { events: rows, through: full ? last.id : through, full };
   },
 
-  newest: async application => {
+  newestId: async application => {
     const through = await lastAssignedId(db);
     await waitForOtherWriters(db, application);
     return through;

@@ -52,7 +52,7 @@ export const hosts = (db: Db): Hosts => ({
     return (await update.execute())[0];
   },
 
-  living: () => livingHosts(db),
+  listLiving: () => livingHosts(db),
 
   leave: async ({ id, incarnation }, state, leaseMs) => {
     const update = db.updateTable('hosts').set({ state, leaseUntil: timeAfter(leaseMs), warm: 0 });
@@ -64,7 +64,7 @@ export const hosts = (db: Db): Hosts => ({
     await announceHosts(db);
   },
 
-  restarts: async (id, endedAt, leaseMs) => {
+  markRestarting: async (id, endedAt, leaseMs) => {
     const update = db.updateTable('hosts').set({ state: 'away', leaseUntil: timeAfter(leaseMs), warm: 0 });
     // Leaves the row alone if the next process has already joined.
     const formerRow = update.where('id', '=', id).where('startedAt', '<', endedAt);
@@ -72,7 +72,7 @@ export const hosts = (db: Db): Hosts => ({
     await announceHosts(db);
   },
 
-  lose: async leaseMs => {
+  markLost: async leaseMs => {
     const update = db
       .updateTable('hosts')
       .set({ state: 'lost', warm: 0 })
@@ -90,7 +90,7 @@ export const hosts = (db: Db): Hosts => ({
     return rows.map(({ id }) => id);
   },
 
-  lostWithContexts: async () => {
+  lostHostsWithContexts: async () => {
     const { rows } = await sql<{ id: HostId }>`
       select id from hosts where state = 'lost' and exists (select from context_uses where host_id = hosts.id)`.execute(
       db,

@@ -57,7 +57,7 @@ export const humanSessions = (db: Db): HumanSessions => ({
     return hashes(await chosen.returning(['hash', announceRevocation.as('announced')]).execute());
   },
 
-  announce: async account => {
+  invalidateCaches: async account => {
     const query = db.selectFrom('humanSessions').select(['hash', announceRevocation.as('announced')]);
     return hashes(await query.where('accountId', '=', account).where('revokedAt', 'is', null).execute());
   },

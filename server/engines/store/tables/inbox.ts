@@ -51,7 +51,7 @@ export const inbox = (db: Db): InboxRows => ({
       .executeTakeFirstOrThrow();
   },
 
-  untold: async (roles, conditions, limit) => {
+  accountsToNotify: async (roles, conditions, limit) => {
     const { rows } = await sql<{ accountId: AccountId }>`
       select distinct account_id from (
         select m.account_id, a.application_id from ${decidable(roles, conditions.now)} and ${isNotNotified(sql`a`, conditions)}
@@ -64,13 +64,13 @@ export const inbox = (db: Db): InboxRows => ({
     return rows.map(({ accountId }) => accountId);
   },
 
-  pause: async (account, now) => {
+  postponeNotification: async (account, now) => {
     const columns = { toldAt: now };
     const settings = db.insertInto('notificationSettings').values({ accountId: account, ...columns });
     await settings.onConflict(on => on.column('accountId').doUpdateSet(columns)).execute();
   },
 
-  tell: (account, mail, roles, conditions, limit) =>
+  recordNotification: (account, mail, roles, conditions, limit) =>
     inTransaction(db, async trx => {
       const address = await addressToNotify(trx, account, conditions);
       if (address === undefined) return undefined;

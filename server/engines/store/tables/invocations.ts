@@ -96,11 +96,11 @@ export const invocations = (db: Db, announcer: Announcer): InvocationRows => ({
 
   end: async (id, end) => {
     const ended = await endInvocation(db, id, end);
-    announcer.tell(ended ? [{ applicationId: ended.applicationId }] : []);
+    announcer.announceEvents(ended ? [{ applicationId: ended.applicationId }] : []);
     return ended;
   },
 
-  open: async (host, batch) => {
+  listOpen: async (host, batch) => {
     const query = db.selectFrom('invocations').selectAll().where('hostId', '=', host).where('state', 'in', OPEN_STATES);
     return (await query.orderBy('id').limit(batch).execute()).map(rowOf);
   },
@@ -108,7 +108,7 @@ export const invocations = (db: Db, announcer: Announcer): InvocationRows => ({
   hasReceipt: async id =>
     (await db.selectFrom('invocations').select('id').where('receiptId', '=', id).execute()).length > 0,
 
-  outputDue: async (now, batch) => {
+  listOutputDue: async (now, batch) => {
     const query = db.selectFrom('invocations').selectAll().where('outputUntil', '<=', now);
     return (await query.orderBy('outputUntil').limit(batch).execute()).map(rowOf);
   },

@@ -59,7 +59,7 @@ export const line = (db: Db): LineRows => ({
 
   waitingOf: application => countWaiting(db, application),
 
-  standing: async (application, at) => {
+  positionOf: async (application, at) => {
     const { rows } = await sql<{ position: number; waiting: number }>`
       select (count(*) filter (where (turn, place) < (${at.turn}::int, ${at.place}::bigint)) + 1)::int as position, count(*)::int as waiting
         from waiting_creates where application_id = ${application} and ${isFresh}`.execute(db);
@@ -67,7 +67,7 @@ export const line = (db: Db): LineRows => ({
     return { position, waiting: Math.max(position, waiting) };
   },
 
-  moved: async () =>
+  announceMove: async () =>
     void (await sql`select pg_notify('line_moved', '') where exists (select from waiting_creates)`.execute(db)),
 });
 

@@ -50,7 +50,7 @@ export const logs = (db: Db): LogRows => ({
     return Promise.all(rows.map(unpackChunk));
   },
 
-  last: async (application, session) => {
+  lastPosition: async (application, session) => {
     const { rows } = await sql<{ first: number; last: number; written: Date; kinds: LogKinds; lines: Buffer }>`
       select first, last, lines, written_at as written, (
           select coalesce(jsonb_object_agg(kind, jsonb_build_object('entries', entries, 'bytes', bytes)), '{}')

@@ -26,12 +26,12 @@ export const mails = (db: Db): Mails => ({
     return (await due.returning('id').execute()).length > 0;
   },
 
-  sent: async (id, now) => {
+  markSent: async (id, now) => {
     const update = db.updateTable('mails').set({ sentAt: now, dueAt: null, failure: null, body: '' });
     await update.where('id', '=', id).execute();
   },
 
-  failed: async (id, failure, dueAt) => {
+  recordFailure: async (id, failure, dueAt) => {
     await db
       .updateTable('mails')
       .set({ failure, dueAt: dueAt ?? null })

@@ -19,7 +19,7 @@ export const outbox = (db: Db): OutboxRows => ({
     return (await query.execute()).map(withoutNulls);
   },
 
-  putOff: async (id, dueAt) => {
+  postpone: async (id, dueAt) => {
     const update = db.updateTable('outbox').set(eb => ({ dueAt, attempts: eb('attempts', '+', 1) }));
     await update.where('id', '=', id).execute();
   },
@@ -37,7 +37,7 @@ export const outbox = (db: Db): OutboxRows => ({
     return (await query.execute()).map(withoutNulls)[0];
   },
 
-  waiting: async (application, keys) => {
+  waitingKeys: async (application, keys) => {
     if (keys.length === 0) return new Set();
     const query = db.selectFrom('outbox').select('key').where('applicationId', '=', application);
     const found = await query.where(eb => eb('key', '=', eb.fn.any(eb.val([...keys])))).execute();
@@ -54,14 +54,14 @@ export const outbox = (db: Db): OutboxRows => ({
     return rows.map(withoutNulls);
   },
 
-  under: async (application, prefix) => {
+  keysWithPrefix: async (application, prefix) => {
     const query = db.selectFrom('outbox').select('key').where('applicationId', '=', application);
     return (await query.where(eb => eb.fn<boolean>('starts_with', ['key', eb.val(prefix)])).execute()).map(
       ({ key }) => key,
     );
   },
 
-  staged: async host => {
+  stagedNames: async host => {
     const rows = await db.selectFrom('outbox').select('staged').where('hostId', '=', host).execute();
     return new Set(rows.map(({ staged }) => staged));
   },

@@ -32,7 +32,7 @@ export const passkeys = (db: Db): Passkeys => ({
     return (await deletion.returning('id').execute()).length > 0;
   },
 
-  used: async (id, counter, at) => {
+  recordUse: async (id, counter, at) => {
     const update = db
       .updateTable('passkeys')
       .set({ counter, lastUsedAt: at })

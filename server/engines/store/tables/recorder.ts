@@ -25,13 +25,13 @@ export class Recorder {
   /** Returns the rows that were changed. Events are written only for these. */
   async write(change: Change, ...events: readonly EventToRecord[]): Promise<SessionRow[]> {
     const rows = await writeRecorded(this.#db, change, ...events);
-    this.#announcer.tell(rows);
+    this.#announcer.announceEvents(rows);
     return rows;
   }
 
   /** Sends the notifications for the events that `writeRecorded` wrote. Call after the commit. */
   announce(row: SessionRow): void {
-    this.#announcer.tell([row]);
+    this.#announcer.announceEvents([row]);
   }
 }
 

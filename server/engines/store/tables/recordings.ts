@@ -25,7 +25,7 @@ const SETTLED_EVENTS: Readonly<Record<RecordingFileRow['state'], SessionEventTyp
 };
 
 export const recordings = (db: Db, announcer: Announcer): RecordingRows => ({
-  began: async (session, page, startedAt) => {
+  insertPage: async (session, page, startedAt) => {
     const insertion = db.insertInto('recordingPages').values({ sessionId: session, page, startedAt });
     await insertion.onConflict(oc => oc.doNothing()).execute();
   },
@@ -35,7 +35,7 @@ export const recordings = (db: Db, announcer: Announcer): RecordingRows => ({
     return query.orderBy('page').execute();
   },
 
-  stored: async (session, page) => {
+  markStored: async (session, page) => {
     const update = db.updateTable('recordingPages').set({ stored: true });
     await update.where('sessionId', '=', session).where('page', '=', page).execute();
   },
@@ -107,7 +107,7 @@ export const recordings = (db: Db, announcer: Announcer): RecordingRows => ({
     return new Map(rows.map(({ page, endMs }) => [page, endMs]));
   },
 
-  ask: async ({ sessionId, page, hostId, assembly, requestedAt }) => {
+  requestFile: async ({ sessionId, page, hostId, assembly, requestedAt }) => {
     const requestColumns = { state: 'PENDING', hostId, assembly, requestedAt, attempts: 0, failure: null } as const;
     await db
       .insertInto('recordingFiles')
@@ -137,7 +137,7 @@ export const recordings = (db: Db, announcer: Announcer): RecordingRows => ({
     return (await query.orderBy('page').execute()).map(fileRow);
   },
 
-  pending: async (host, batch) => {
+  listPending: async (host, batch) => {
     const query = db.selectFrom('recordingFiles').selectAll().where('hostId', '=', host).where('state', '=', 'PENDING');
     return (await query.orderBy('requestedAt').limit(batch).execute()).map(fileRow);
   },
@@ -165,7 +165,7 @@ export const recordings = (db: Db, announcer: Announcer): RecordingRows => ({
       const detail = { pageId: String(page), ...(size === undefined ? {} : { size }) };
       return recordAddressedEvents(trx, [{ session: sessionId, type, at: now, actor: { kind: 'service' }, detail }]);
     });
-    announcer.tell(sessionsToAnnounce);
+    announcer.announceEvents(sessionsToAnnounce);
   },
 
   omit: async (session, { why, targetId, page }) => {

@@ -14,7 +14,7 @@ export const retention = (db: Db): RetentionRows => ({
     return row?.applicationId;
   },
 
-  filesDue: (now, batch) => listExpired(db, 'filesDueAt', now, batch),
+  listFilesDue: (now, batch) => listExpired(db, 'filesDueAt', now, batch),
 
   forgetFiles: async (application, session) =>
     db.transaction().execute(async trx => {
@@ -24,7 +24,7 @@ export const retention = (db: Db): RetentionRows => ({
       await update.where('applicationId', '=', application).where('id', '=', session).execute();
     }),
 
-  forgetDue: (now, batch) => listExpired(db, 'forgetDueAt', now, batch),
+  listRowsDue: (now, batch) => listExpired(db, 'forgetDueAt', now, batch),
 
   forget: async (application, session) =>
     db.transaction().execute(async trx => {

@@ -87,7 +87,7 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
     await recorder.write(update.where('id', '=', id).where(isLiving).returningAll(), event.boxedEvent(id, box, now));
   },
 
-  run: async (id, startedAt, box) => {
+  markRunning: async (id, startedAt, box) => {
     const update = db
       .updateTable('sessions')
       .set({ status: 'RUNNING', startedAt, updatedAt: startedAt, ...(box ? { box: JSON.stringify(box) } : {}) })

@@ -78,14 +78,14 @@ export const webhooks = (db: Db): WebhookRows => ({
     return (await update.execute()).map(withoutNulls)[0];
   },
 
-  waiting: async id => {
+  countWaiting: async id => {
     const query = db.selectFrom('webhookDeliveries').where('webhookId', '=', id).where('dueAt', 'is not', null);
     return (await query.select(countAll).executeTakeFirstOrThrow()).count;
   },
 
   byId: async id => (await db.selectFrom('webhooks').selectAll().where('id', '=', id).execute()).map(withoutNulls)[0],
 
-  behind: async batch => {
+  listBehind: async batch => {
     const hasMore = sql<boolean>`exists (select from session_events
       where session_events.application_id = webhooks.application_id and session_events.id > webhooks.read_through)`;
     // In random order, so that webhooks that make no progress do not block the others.
@@ -129,7 +129,7 @@ export const webhooks = (db: Db): WebhookRows => ({
 
   take: (id, now, until) => inTransaction(db, trx => take(trx, id, now, until)),
 
-  delivered: ({ id, webhookId }, now, answerStatus) =>
+  markDelivered: ({ id, webhookId }, now, answerStatus) =>
     inTransaction(db, async trx => {
       await trx.updateTable('webhooks').set({ failingSince: null }).where('id', '=', webhookId).execute();
       await trx
@@ -139,7 +139,7 @@ export const webhooks = (db: Db): WebhookRows => ({
         .execute();
     }),
 
-  failed: ({ id, webhookId }, now, { failure, answerStatus, dueAt }) =>
+  recordFailure: ({ id, webhookId }, now, { failure, answerStatus, dueAt }) =>
     inTransaction(db, async trx => {
       const update = trx
         .updateTable('webhooks')
