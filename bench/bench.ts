@@ -85,7 +85,8 @@ async function step<T>(name: string, work: () => Promise<T>): Promise<T> {
 function writeReport(markdown: string): void {
   const text = readFileSync(PERFORMANCE_DOC, 'utf8');
   const [from, to] = MARKS.map(mark => text.indexOf(mark)) as [number, number];
-  if (from < 0 || to < from) throw new Error(`${PERFORMANCE_DOC} lacks the marks for the figures`);
+  if (from < 0 || to < from)
+    throw new Error(`${PERFORMANCE_DOC} must contain the lines <!-- bench --> and <!-- /bench -->`);
   writeFileSync(PERFORMANCE_DOC, `${text.slice(0, from + MARKS[0].length)}${markdown.trim()}${text.slice(to)}`);
 }
 

@@ -80,7 +80,7 @@ async function measure(rounds: number): Promise<void> {
       return { url: browser.url, end: () => browser.close() };
     },
   };
-  const sides = { 'a session as made': session({}), 'without log and recording': session(WITHOUT_CAPTURE) };
+  const sides = { 'a session with defaults': session({}), 'without log and recording': session(WITHOUT_CAPTURE) };
   try {
     await server.start();
     await liftLimits(server);

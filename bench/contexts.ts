@@ -138,7 +138,7 @@ async function storeRecords(url: string, site: string, records = RECORDS): Promi
     { expression: storeScript(records), awaitPromise: true },
     page,
   );
-  if (exceptionDetails) throw new Error(`the page could not keep its data: ${JSON.stringify(exceptionDetails)}`);
+  if (exceptionDetails) throw new Error(`the page could not store its records: ${JSON.stringify(exceptionDetails)}`);
   connection.close();
 }
 

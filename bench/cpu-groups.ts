@@ -12,7 +12,7 @@ const CLOSE_MS = 10_000;
 
 /** CPU seconds used so far, by kind of process. */
 export interface CpuSeconds {
-  /** Chromium with the programs of its jail, once they have joined the box's group. */
+  /** Chromium and the programs of its jail, from the time at which they joined the cgroup of their box. */
   readonly chromium: number;
   /** The Node process alone. */
   readonly server: number;

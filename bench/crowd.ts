@@ -33,7 +33,8 @@ export async function measureCrowd(server: TestServer, sessions: number, settleM
     const seconds = (systemClock.monotonicMs() - began) / 1000;
     await systemClock.sleep(settleMs);
     for (const { connection, page } of opened)
-      if ((await connection.evaluate('document.title', page)) !== 'crowd') throw new Error('a session does not answer');
+      if ((await connection.evaluate('document.title', page)) !== 'crowd')
+        throw new Error('a session does not respond: its page has another title');
     const { pssMib, privateMib } = memoryOfBoxes(server, new Set(opened.map(({ session }) => session.id)));
     return {
       sessions: opened.length,

@@ -58,7 +58,7 @@ export async function measureEgress(server: TestServer, rounds: number): Promise
 }
 
 const WITHOUT_CAPTURE = 'without recording and log';
-const WITH_DEFAULTS = 'as sessions are made';
+const WITH_DEFAULTS = 'with default settings';
 
 async function release(server: TestServer, sessions: readonly CreatedSession[]): Promise<void> {
   for (const { id } of sessions) await server.release(id);

@@ -111,7 +111,9 @@ async function send(url: string, headers: Record<string, string>): Promise<void>
     uploadRequest.once('response', response => {
       response
         .resume()
-        .once('end', () => (response.statusCode === 200 ? resolve() : reject(new Error(`${response.statusCode}`))));
+        .once('end', () =>
+          response.statusCode === 200 ? resolve() : reject(new Error(`${url} responded with ${response.statusCode}`)),
+        );
     });
     uploadRequest.once('error', reject);
   });
@@ -128,5 +130,5 @@ async function receive(url: string): Promise<void> {
   const downloaded = await fetch(url);
   let bytes = 0;
   for await (const chunk of downloaded.body ?? []) bytes += chunk.length;
-  if (bytes < FILE_BYTES) throw new Error(`${url} gave ${bytes} bytes`);
+  if (bytes < FILE_BYTES) throw new Error(`${url} returned ${bytes} bytes, expected ${SIZE_MIB} MiB`);
 }

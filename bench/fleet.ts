@@ -268,7 +268,7 @@ async function measureHop(owner: TestServer, front: TestServer): Promise<{ trip:
   const [direct, viaFront] = await Promise.all(
     [owner, front].map(server => CdpConnection.open(addressAt(server, session.connectUrl))),
   );
-  if (!direct || !viaFront) throw new Error('a session has two connections');
+  if (!direct || !viaFront) throw new Error('one of the two CDP connections was not opened');
   const trips = (connection: CdpConnection) => async (): Promise<number> => {
     const times: number[] = [];
     for (let call = 0; call < extent.calls; call += 1)

@@ -58,7 +58,7 @@ const serverTable = ({ server }: HeldFigures): string =>
   );
 
 const heldLine = ({ sessions, why, privateMibEach, pssMibEach }: HeldFigures): string =>
-  `Held at once, each with a page: ${sessions} answer (ended by ${why}); ${privateMibEach.toFixed(0)} MiB private each, ` +
+  `Open at once, each with a page: ${sessions} respond (limited by ${why}); ${privateMibEach.toFixed(0)} MiB private each, ` +
   `${pssMibEach.toFixed(0)} MiB PSS.`;
 
 const comparisonCells = (what: string, { base, ours, ratio }: Comparison, digits: number): readonly string[] => [

@@ -99,7 +99,7 @@ function writeReport(markdown: string): void {
   const text = readFileSync(PERFORMANCE_DOC, 'utf8');
   const [from, to] = MARKS.map(mark => text.indexOf(mark));
   if (from === undefined || to === undefined || from < 0 || to < from)
-    throw new Error(`${PERFORMANCE_DOC} lacks the marks for the figures`);
+    throw new Error(`${PERFORMANCE_DOC} must contain the lines ${MARKS.map(mark => mark.trim()).join(' and ')}`);
   writeFileSync(PERFORMANCE_DOC, `${text.slice(0, from + MARKS[0].length)}${markdown.trim()}${text.slice(to)}`);
 }
 

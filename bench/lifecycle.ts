@@ -1,6 +1,6 @@
 // The life of one browser: start, first CDP response, the title of a page, end. Sessions and browsers started by hand
-// alternate. A round begins when the warm pool is full, because its refill rate is measured elsewhere, as sessions per
-// minute.
+// alternate. A round begins when the warm pool is full. How fast the pool refills is measured by the benchmark of
+// sessions per minute.
 import { systemClock } from '../server/kit/clock.ts';
 import { ByHand } from '../tests/harness/by-hand.ts';
 import type { TestServer } from '../tests/harness/server.ts';

@@ -1,5 +1,5 @@
-// Ways in which one application can put load on a server. What one call of `run` does is limited in number and size.
-// The calls are repeated while a neighbour is measured.
+// Ways in which one application can put load on a server. One call of `run` causes a limited amount of load. The calls
+// are repeated while the session of another application is measured.
 import type { DownloadPage } from '../contract/files.ts';
 import { systemClock } from '../server/kit/clock.ts';
 import { createContext, persistentBody, waitForVersion } from '../tests/harness/contexts.ts';
@@ -10,7 +10,9 @@ import { CdpConnection } from './cdp-connection.ts';
 import { openSite, type Site } from './log-site.ts';
 
 const SITES = 3;
-/** Almost the quota of a site for local storage. In JSON, each of the stored characters takes six bytes. */
+/**
+ * Number of characters in local storage, almost the quota of a site. In JSON, each of these characters takes six bytes.
+ */
 const STORED_CHARS = 4_500_000;
 const DOWNLOADS = 40;
 /** The pause after each download. With a shorter one, Chromium drops messages. */

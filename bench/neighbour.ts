@@ -140,7 +140,7 @@ function longestTurn(lines: readonly string[]): string {
   const cpuMs = lines
     .filter(line => line.includes('"loop.long_turn"'))
     .map(line => Number(/"cpuMs":(\d+)/.exec(line)?.[1]));
-  return `Turns of the server above 100 ms: ${cpuMs.length}, of which the longest computed for ${Math.max(0, ...cpuMs)} ms.`;
+  return `Turns of the event loop above 100 ms: ${cpuMs.length}; the longest used ${Math.max(0, ...cpuMs)} ms of CPU time.`;
 }
 
 const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false }, only: { type: 'string' } } });

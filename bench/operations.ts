@@ -48,7 +48,7 @@ async function screenshotByHand(): Promise<number> {
   await connection.visit(url, page);
   const { data } = await connection.send('Page.captureScreenshot', { format: 'png' }, page);
   const tookMs = systemClock.monotonicMs() - begun;
-  if (typeof data !== 'string' || data === '') throw new Error('there is no image');
+  if (typeof data !== 'string' || data === '') throw new Error('Page.captureScreenshot returned no image');
   connection.close();
   await browser.close();
   return tookMs;
@@ -59,7 +59,8 @@ async function screenshotByOperation(key: string): Promise<void> {
   const { status, body, text } = await invoke(server, key, 'browser.screenshot', { url, viewport: VIEWPORT });
   if (status !== 200 || body.status !== 'succeeded') throw new Error(text);
   const image = await fetch(Object(body.output).artifact.downloadUrl);
-  if (!image.ok || (await image.arrayBuffer()).byteLength === 0) throw new Error('there is no image');
+  if (!image.ok || (await image.arrayBuffer()).byteLength === 0)
+    throw new Error(`the artifact could not be downloaded: status ${image.status}`);
 }
 
 async function measureScreenshots(key: string, rounds: number): Promise<Comparison> {
@@ -122,7 +123,7 @@ async function measureInvokes(rounds: number): Promise<Comparison> {
   const { key } = await keyWith(server);
   const callDirectly = async (): Promise<void> => {
     const response = await fetch(`${url}?id=a`);
-    if (!response.ok || (await response.text()) === '') throw new Error('there is no answer');
+    if (!response.ok || (await response.text()) === '') throw new Error(`the page responded with ${response.status}`);
   };
   const ours = async (): Promise<void> => {
     const { status, body, text } = await invoke(server, key, 'bench.read', { id: 'a' });

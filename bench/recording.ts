@@ -25,6 +25,7 @@ import { accountOf, boxPids, cpuSecondsWithEnded, pidsOutsideBoxes } from './pro
 
 /** The time until the first segments of all pages are encoded. */
 const SETTLE_MS = 15_000;
+/** The time after the measurement until its last segments are stored. */
 const STORED_MS = 8_000;
 const CONSTANT_FPS = 25;
 const HOUR_SEGMENTS = 600;
@@ -33,9 +34,11 @@ const PLAYLISTS = 50;
 const WAYS = ['off', 'recorded', 'x264 at 25 fps'] as const;
 
 interface Cost {
-  /** CPU seconds per minute. */
+  /** CPU seconds per minute of Chromium and its jail. */
   readonly browser: number;
+  /** CPU seconds per minute of the server, its database and the encoders. */
   readonly outside: number;
+  /** Size of the recording, in MiB per minute. */
   readonly mebibytes: number;
 }
 

@@ -1,5 +1,5 @@
-// The duration of each step of a create and a release, from the server's own spans. Uses a separate server, because tracing
-// costs time that must not affect the other figures.
+// The duration of each step of a create and a release, from the server's own spans. Uses a separate server, because
+// tracing costs time that must not affect the other figures.
 import { systemClock } from '../server/kit/clock.ts';
 import { freePort } from '../tests/harness/free-port.ts';
 import { liftLimits } from '../tests/harness/limits.ts';

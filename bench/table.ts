@@ -69,7 +69,7 @@ const stepsTable = (figures: readonly StepFigure[]): string =>
   );
 
 const crowdLine = ({ sessions, seconds, pssMibEach, privateMibEach }: CrowdFigure): string =>
-  `${sessions} sessions held at once, each with a page: all answer; there after ${seconds.toFixed(0)} s, ` +
+  `${sessions} sessions open at once, each with a page: all respond; all were open after ${seconds.toFixed(0)} s; ` +
   `${pssMibEach.toFixed(0)} MiB each (PSS), of which ${privateMibEach.toFixed(0)} MiB are private.`;
 
 const gatewayTable = (figures: readonly GatewayFigure[]): string =>
@@ -92,7 +92,7 @@ const memoryTable = ({ controlPlane, session, byHand }: MemoryFigures): string =
       ['Chromium by hand', byHand.pssMib.toFixed(0), byHand.privateMib.toFixed(0), String(byHand.processes)],
       ['session', session.pssMib.toFixed(0), session.privateMib.toFixed(0), String(session.processes)],
       [
-        'control plane with PostgreSQL, and the browsers that wait',
+        'control plane with PostgreSQL and the warm browsers',
         controlPlane.pssMib.toFixed(0),
         controlPlane.privateMib.toFixed(0),
         String(controlPlane.processes),
@@ -173,7 +173,7 @@ const contextTable = ({ megabytes, start, byHand }: ContextFigures): string => {
     ['Cold start to the first CDP answer, ms', 'without', 'with', 'ratio (min–max)', 'asked for'],
     [
       [`a context of ${megabytes.toFixed(1)} MB`, ...cells(start), '≤ 1.15'],
-      ['by hand, with such a profile there already: Chromium’s own part', ...cells(byHand), ''],
+      ['by hand, with such a profile in place: Chromium’s own part', ...cells(byHand), ''],
     ],
   );
 };

@@ -25,7 +25,7 @@ export function addCredits(program: Command, terminal: Terminal): void {
       'the e-mail address or id of the account, or - for the account that was created at the first start',
     )
     .argument('<credits>', 'the number of credits, such as 50 or 0.25', readCredits)
-    .requiredOption('--reason <text>', 'why')
+    .requiredOption('--reason <text>', 'the reason')
     .option('--json', 'print {"accountId","amount","available"} in micro-credits')
     .action(async (account: string, amount: number, options: GrantOptions) =>
       (await import('./commands/credits.ts')).grantCredits(terminal, account, amount, options),

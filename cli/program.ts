@@ -1,5 +1,5 @@
-// Declares the command line: names, options and help texts. The commands are in commands/, and are loaded only when they run,
-// so that `berth --version` does not load the server.
+// Declares the command line: names, options and help texts. The commands are in commands/, and are loaded only when
+// they run, so that `berth --version` does not load the server.
 import { Command } from 'commander';
 import type { AccountLinkOptions } from './commands/accounts.ts';
 import type { CreateTokenOptions, JsonOption } from './commands/tokens.ts';

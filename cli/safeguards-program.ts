@@ -49,7 +49,7 @@ export function addSafeguards(program: Command, terminal: Terminal): void {
     .description(
       'Print entries of the audit log, newest first. Without --application, prints the entries that belong to no application, such as sign-ins and tokens.',
     )
-    .option('--application <id|name>', 'of this application')
+    .option('--application <id|name>', 'only entries of this application')
     .option('--limit <count>', 'print at most this many entries', readCount, 100)
     .option('--json', 'print a JSON array')
     .action(async (options: ListAuditOptions) => (await import('./commands/audit.ts')).listAudit(terminal, options));

@@ -13,7 +13,7 @@ export interface Terminal {
 
 export const printJson = (terminal: Terminal, value: unknown): void => terminal.print(`${JSON.stringify(value)}\n`);
 
-/** Formats rows as aligned columns. The first row is the heading. */
+/** Formats rows as aligned columns. The first row determines the number of columns. */
 export function table(rows: ReadonlyArray<readonly string[]>): string {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map(row => (row[column] ?? '').length)));
   return rows

@@ -71,7 +71,7 @@ export const CreateAgentKey = Type.Object({
       maxItems: AGENT_KEY_SCOPES.length,
       default: [...BROWSER_SCOPES],
       description:
-        'Permissions of the key. `browsers:read`: list and read sessions. `browsers:write`: create, change and release sessions. `browsers:connect`: read `connectUrl` and control the browser. `browsers:files`: uploads, downloads and recordings. `operations:discover` and `operations:invoke`: list and call the operations that `grants` name. `invocations:read`: read the invocations and receipts of those operations. `actions:prepare` and `actions:execute`: ask people to approve calls, and execute what they approved. The other scopes are reserved. Defaults to the four browser scopes.',
+        'Permissions of the key. `browsers:read`: list and read sessions. `browsers:write`: create, change and release sessions. `browsers:connect`: read `connectUrl` and control the browser. `browsers:files`: uploads, downloads and recordings. `operations:discover` and `operations:invoke`: list and call the operations that `grants` name. `invocations:read`: read the invocations and receipts of those operations. `actions:prepare` and `actions:execute`: ask people to approve calls, and execute what they approved. `handoffs:write`: ask people to take control of running sessions. The other scopes are reserved. Defaults to the four browser scopes.',
     }),
   ),
   grants: Type.Optional(

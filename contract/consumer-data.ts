@@ -13,7 +13,7 @@ export const ConsumerDevice = Type.Object(
   {
     id: Uuid('Id of the session.'),
     isThis: Type.Boolean({ description: 'Whether this is the session in which the request was sent.' }),
-    providerId: Type.String({ description: 'How strongly the person proved their identity.' }),
+    providerId: Type.String({ description: 'Id of the provider that the consumer signed in with.' }),
     acr: Type.Enum([...ACRS], { description: 'The strength of the proof of identity.' }),
     createdAt: Time('When the consumer signed in.'),
     expiresAt: Time('When the consumer has to sign in again.'),

@@ -6,8 +6,9 @@ import { Time, Uuid, Warning } from './common.ts';
 export const CONTEXTS_PER_APPLICATION_MAX = 10_000;
 export const CONTEXT_LIST_MAX = 1000;
 export const CONTEXT_NAME_MAX_CHARACTERS = 128;
-/** How many versions before the newest one are kept, and for how long. */
+/** Maximum number of versions that are kept in addition to the newest one. */
 export const EARLIER_VERSIONS_MAX = 5;
+/** Number of days for which a version is kept after it has been replaced by a newer one. */
 export const EARLIER_VERSIONS_DAYS = 7;
 
 const ContextName = Type.String({

@@ -17,7 +17,7 @@ export const BROWSER_LIMITS_DEFAULT = {
   egressBytesPerDay: 100 * GIB,
 } as const;
 
-/** Maximum number of queued creates per application, whatever is configured. */
+/** The largest value of `maxWaiting` that an application can configure. */
 export const WAITING_MAX = 1000;
 /** Maximum value of `Prefer: wait=SECONDS`. Official clients give up after 60 seconds. */
 export const WAIT_MAX_SECONDS = 55;

@@ -100,7 +100,7 @@ export interface Operation {
   readonly allowsRegisteredOrigins?: true;
   /** Scopes, one of which is sufficient. */
   readonly scopes?: readonly string[];
-  /** Requires that the person has proved their identity recently, and as strongly as the account can (RFC 9470). */
+  /** Requires that the person has recently given the strongest proof of identity that the account allows (RFC 9470). */
   readonly stepUp?: true;
   readonly isWrite: boolean;
   /** Not counted against the rate limits of the credential, because it creates, releases or drives a session. */

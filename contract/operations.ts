@@ -122,7 +122,7 @@ const COOKIE_CREDENTIALS: ReadonlySet<Operation['credential']> = new Set<Operati
   ...(['account', 'human', 'consumer', 'agentKeyOrAccount', 'handoffReader', 'handoffClaimer'] as const),
 ]);
 
-/** Headers that any request may have, whatever the operation. */
+/** Optional request headers that follow from other properties of the operation. They are not in its `headers`. */
 export function optionalHeadersOf(id: OperationId): TSchema {
   const { mayWait, unknownFields } = operation(id);
   return Type.Object({

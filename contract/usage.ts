@@ -2,7 +2,10 @@
 import { type Static, Type } from 'typebox';
 import { Time, Uuid } from './common.ts';
 
-/** Time steps of a response, in hours. A step begins at a full hour, at 0, 6, 12 or 18 h, or at midnight, in UTC. */
+/**
+ * Lengths of the steps of a response, in hours. In UTC, a step of `1h` begins at a full hour, a step of `6h` at 0, 6,
+ * 12 or 18 h, and a step of `1d` at midnight.
+ */
 export const USAGE_STEPS = { '1h': 1, '6h': 6, '1d': 24 } as const;
 export const USAGE_STEPS_MAX = 800;
 export const USAGE_KEYS_MAX = 100;

@@ -31,6 +31,9 @@ export interface BackupResult {
   readonly notCopied: readonly string[];
 }
 
+/**
+ * The prefix of the folder in the data folder that contains the hard links during a backup. The process id follows.
+ */
 const SNAPSHOT_PREFIX = '.backup-';
 const HOLD_LOCK_MS = 5_000;
 /** Linked in this order, because the outbox moves files from the first to the second. */

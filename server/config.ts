@@ -29,8 +29,8 @@ export interface Config {
   /** If absent, `peerUrl` is the address that this host listens on. */
   readonly isPeerUrlGiven?: true;
   /**
-   * An address that reaches only this host, for connectUrls whose connections need not be passed on. Absent: the public
-   * address.
+   * An address that reaches only this host. It is used in connectUrls, so that connections need not be passed on to
+   * another host. Absent: the public address.
    */
   readonly hostUrl?: string;
   readonly hostLabels: Readonly<Record<string, string>>;
@@ -79,6 +79,7 @@ export interface Config {
   readonly disconnectGraceMs: number;
   /** After a restart, how long sessions wait for their clients. */
   readonly adoptGraceMs: number;
+  /** The limits of each session. */
   readonly limits: {
     readonly memoryBytes: number;
     readonly diskBytes: number;
@@ -373,7 +374,7 @@ function readOrigin(env: Environment, name: string): string | undefined {
   const isPlainUrl =
     url && /^https?:$/.test(url.protocol) && url.search === '' && url.hash === '' && url.username === '';
   if (isPlainUrl) return url.href.replace(/\/+$/, '');
-  env.refuse(name, text, 'an http or https URL, for example https://browsers.example');
+  env.refuse(name, text, 'an http or https URL without user, query or fragment, for example https://browsers.example');
   return '';
 }
 
@@ -428,7 +429,7 @@ function readSecret(env: Environment): Secret | undefined {
   return new Secret(text);
 }
 
-/** Several keys, separated by commas, while the master key is being changed. The new key comes first. */
+/** One key. While the master key is being changed, several keys, separated by commas; the new key comes first. */
 const MASTER_KEYS = /^([0-9a-f]{64}|[a-z0-9+/_-]{43}=?)(\s*,\s*([0-9a-f]{64}|[a-z0-9+/_-]{43}=?))*$/i;
 
 function readMasterKey(env: Environment): Config['masterKey'] {
@@ -538,7 +539,7 @@ function readEgressAllow(text: string): EgressAllow | undefined {
   return { address, prefix, family, ...(port === undefined ? {} : { port }) };
 }
 
-/** Refuses a range of all addresses, which would let every caller choose its address. */
+/** Refuses a range of all addresses, because every caller could then forge its IP address in X-Forwarded-For. */
 function readTrustedProxy(text: string): string | undefined {
   const [, address = '', length] = /^([0-9a-fA-F:.]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
   const family = isIP(address);

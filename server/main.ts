@@ -55,7 +55,7 @@ export async function serve(env: Environment, clock: Clock = systemClock): Promi
   } catch (error) {
     return fail(explain(error, step), EXIT.failed);
   } finally {
-    cluster.worker?.disconnect(); // From the supervisor, which would keep this process alive.
+    cluster.worker?.disconnect(); // An open channel to the supervisor would keep this process alive.
   }
 }
 

@@ -98,7 +98,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
     for (const task of own) tasks.start(task);
   for (const family of allFamilies) scope.defer(() => family.close?.());
   scope.own(tasks);
-  scope.own(sessions); // Before the tasks, which wait for a warm browser that is being started.
+  scope.own(sessions); // Closed before the tasks, which wait for warm browsers to start.
   // Must be last. If a later step of the start failed, the token and link that are created here would never be shown.
   const first = await firstStart({ store, clock, ...identity });
   return {
@@ -116,8 +116,8 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
  * or credit, and the end of a session calls these families.
  */
 function lateEndings() {
-  const endSession = lateFunction<Parameters<Endings['end']>, ReturnType<Endings['end']>>('the end of a session');
-  const isEndOwed = lateFunction<Parameters<Endings['isOwed']>, boolean>('whether the end of a session is owed');
+  const endSession = lateFunction<Parameters<Endings['end']>, ReturnType<Endings['end']>>('endSession');
+  const isEndOwed = lateFunction<Parameters<Endings['isOwed']>, boolean>('isEndOwed');
   return {
     calls: { endSession: endSession.call, isEndOwed: isEndOwed.call },
     bind: (endings: Endings): void => {
@@ -143,7 +143,7 @@ async function stop(
   mode: 'leave' | 'drain',
   { sessions: { service }, invocations, admission, foundation: { scope, fleet }, recordings }: StopParts,
 ): Promise<void> {
-  await fleet.leave('away'); // Other hosts place nothing here any more, and leave the sessions to the next process.
+  await fleet.leave('away'); // Other hosts no longer place sessions here, and leave its sessions to the next process.
   service.stopCreating();
   admission.line.stop(stoppingFault);
   if (mode === 'drain') {

@@ -61,7 +61,7 @@ async function backupFileIn(source: string): Promise<string> {
     .filter(name => BACKUP_NAME.test(name))
     .sort()
     .at(-1);
-  if (newest === undefined) throw new Fault('not_found', `The folder ${source} contains no berth-TIME.zip.`);
+  if (newest === undefined) throw new Fault('not_found', `The folder ${source} contains no backup (berth-TIME.zip).`);
   return join(source, newest);
 }
 

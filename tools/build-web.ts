@@ -33,7 +33,7 @@ export async function buildWeb(report: (text: string) => void = () => {}): Promi
 }
 
 async function build(folder: string): Promise<void> {
-  // Imported only here, because Vite takes a long time to load, and a build is rarely needed.
+  // Imported only here, because Vite takes a long time to load and most calls need no build.
   const { buildConsole, buildConsumerPages, buildLiveView, buildRunner } = await import('./build-console.ts');
   const { buildDocs } = await import('./docs-site/build-docs.ts');
   const stagingFolder = join(WEB, `making-${randomUUID()}`);

@@ -53,8 +53,8 @@ const COMPILER_INPUTS = [
 const isCompiled = (path: string): boolean => isCode(path) || path.endsWith('.json');
 const isConsoleFile = (path: string): boolean => path.startsWith('console/');
 const LINTED = /\.(tsx?|[mc]?js|json|css)$/;
-const LINT_REMEDY = '`node_modules/.bin/biome check --write .` mends layout and most of the rest.';
-const TYPE_REMEDY = 'name the type; `any`, `!` and `as` only move the fault.';
+const LINT_REMEDY = '`node_modules/.bin/biome check --write .` corrects the layout and most other findings.';
+const TYPE_REMEDY = 'correct the types; `any`, `!` and `as` only hide the error.';
 
 const CHECKS: Readonly<Record<string, Check>> = {
   types: () => ifChanged(NOTES.compiled, COMPILER_INPUTS, isCompiled, () => compile('.', NOTES.types)),
@@ -189,7 +189,7 @@ async function timed(name: string, check: Check): Promise<Outcome & { name: stri
 const requestedChecks = process.argv.slice(2).filter(word => !word.startsWith('-'));
 const unknownChecks = requestedChecks.filter(word => !(word in CHECKS));
 if (unknownChecks.length > 0) {
-  console.error(`no such check: ${unknownChecks.join(', ')}. There are: ${Object.keys(CHECKS).join(', ')}`);
+  console.error(`no such check: ${unknownChecks.join(', ')}. The checks are: ${Object.keys(CHECKS).join(', ')}`);
   process.exit(2);
 }
 if (process.argv.includes('--cold')) for (const file of Object.values(NOTES)) forget(file);

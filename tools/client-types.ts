@@ -56,7 +56,7 @@ function clientResponse({ description, content }: JsonMap): JsonMap {
 }
 
 function mapOf(value: unknown): JsonMap {
-  if (!isMap(value)) throw new Error(`the OpenAPI document has ${JSON.stringify(value)} where an object should be`);
+  if (!isMap(value)) throw new Error(`the OpenAPI document has ${JSON.stringify(value)} where an object is expected`);
   return value;
 }
 

@@ -31,7 +31,7 @@ function follow(
     const cycle = trail.slice(seenAt);
     found.set([...cycle].sort().join(), {
       path,
-      what: `files in a circle: ${[...cycle, path].join(' -> ')}`,
+      what: `circular import: ${[...cycle, path].join(' -> ')}`,
       remedy: REMEDY,
     });
     return;

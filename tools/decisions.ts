@@ -19,12 +19,12 @@ export function checkDecisions(files: readonly SourceFile[]): Complaint[] {
     }));
   const extra = indexLines
     .filter((line, at) => !expected.includes(line) || indexLines.indexOf(line) !== at)
-    .map(line => complaint(`the index has a line of no decision: ${line}`, 'take the line out, or mend it.'));
+    .map(line => complaint(`no decision matches this line, or it is repeated: ${line}`, 'remove or correct the line.'));
   const isInOrder = indexLines.every((line, at) => at === 0 || (indexLines[at - 1] ?? '') <= line);
   return [
     ...missing,
     ...extra,
-    ...(isInOrder ? [] : [complaint('the index is not in the order of the numbers', 'sort its lines.')]),
+    ...(isInOrder ? [] : [complaint('the index is not ordered by number', 'sort its lines.')]),
   ];
 }
 

@@ -31,34 +31,42 @@ const PARSE_CALL = /\bJSON\s*\.\s*parse\b/g;
 const STRING_CALL = /(?<![\w.$])String\(/g;
 const WITHOUT_STRING_CALLS = /^server\/(?:engines\/browser|domain\/logs|domain\/live|entry\/cdp|entry\/live)\//;
 
-const OWN_BYTES = 'reads what this installation wrote, or ships with';
+const OWN_BYTES = 'reads what this installation wrote, or what it was shipped with';
 
 /**
  * Entrances without the guard, with the reason: by file, then by event, `onread` or `JSON.parse`. An entry that no
  * longer applies is an error.
  */
 const UNGUARDED_BY_DESIGN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  'server/kit/foreign.ts': { 'JSON.parse': 'here it is caught for all others' },
-  'server/kit/worker-pool.ts': { message: 'answers of our own worker threads' },
-  'server/kit/worker-thread.ts': { message: 'orders of the pool; what a job throws is its answer' },
-  'server/wiring/storage-state-job.ts': { 'JSON.parse': 'runs in a worker thread, which answers with what it throws' },
+  'server/kit/foreign.ts': { 'JSON.parse': 'the implementation of parseJson, which catches the error' },
+  'server/kit/worker-pool.ts': { message: 'results from our own worker threads' },
+  'server/kit/worker-thread.ts': {
+    message: 'jobs from the pool; an error that a job throws is sent back as its result',
+  },
+  'server/wiring/storage-state-job.ts': {
+    'JSON.parse': 'runs in a worker thread, which sends back an error that the job throws',
+  },
   'server/engines/browser/pipe.ts': { onread: 'guards each message, not each read' },
-  'server/engines/driver/driver.ts': { message: 'results of our own threads, whose fields were cut there' },
+  'server/engines/driver/driver.ts': { message: 'results from our own threads, which have shortened the fields' },
   'server/entry/http/mcp.ts': { 'JSON.parse': OWN_BYTES },
-  'server/engines/driver/driven-browser.ts': { request: 'in a thread of its own, of what Playwright has read' },
-  'server/engines/driver/driver-thread.ts': { message: 'commands of the main thread; what one throws is its answer' },
-  'server/engines/egress/tunnel.ts': { onread: 'moves bytes and looks at none' },
-  'server/engines/egress/request-socket.ts': { onread: 'moves bytes and looks at none' },
-  'server/engines/egress/forwarder.ts': { data: 'moves bytes and looks at none' },
-  'server/engines/egress/dial.ts': { connect: 'hands over no bytes: the connection stands' },
-  'server/engines/egress/self-route.ts': { tlsClientError: 'closes the connection and looks at nothing' },
+  'server/engines/driver/driven-browser.ts': {
+    request: 'runs in a separate thread, on a request that Playwright has parsed',
+  },
+  'server/engines/driver/driver-thread.ts': {
+    message: 'commands from the main thread; an error is sent back as the result',
+  },
+  'server/engines/egress/tunnel.ts': { onread: 'passes bytes on without reading them' },
+  'server/engines/egress/request-socket.ts': { onread: 'passes bytes on without reading them' },
+  'server/engines/egress/forwarder.ts': { data: 'passes bytes on without reading them' },
+  'server/engines/egress/dial.ts': { connect: 'delivers no bytes: the connection is established' },
+  'server/engines/egress/self-route.ts': { tlsClientError: 'closes the connection without reading from it' },
   'server/engines/slots/egress-listener.ts': {
     message: 'the helper that opens the listener is ours',
-    connection: 'closes the connection and looks at nothing',
+    connection: 'closes the connection without reading from it',
   },
   'server/engines/slots/probe.ts': {
     connection: 'the browser of the probe shows our own page',
-    data: 'answers and looks at nothing',
+    data: 'responds without reading the bytes',
   },
   'server/engines/slots/session-folder.ts': { 'JSON.parse': OWN_BYTES },
   'server/engines/slots/probe-cache.ts': { 'JSON.parse': OWN_BYTES },
@@ -70,11 +78,11 @@ const UNGUARDED_BY_DESIGN: Readonly<Record<string, Readonly<Record<string, strin
   'server/entry/http/server.ts': {
     request: "Fastify's own, which answers what a handler throws",
     checkExpectation: "Fastify's own, as for every other request",
-    connection: 'keeps the socket and looks at nothing',
+    connection: 'keeps the socket without reading from it',
   },
-  'server/entry/forward/peer-listener.ts': { connection: 'keeps the socket and looks at nothing' },
-  'server/entry/cdp/relay.ts': { data: 'counts bytes and looks at none' },
-  'server/entry/http/json-body.ts': { 'JSON.parse': 'says what is wrong with a body; Fastify awaits it' },
+  'server/entry/forward/peer-listener.ts': { connection: 'keeps the socket without reading from it' },
+  'server/entry/cdp/relay.ts': { data: 'counts bytes without reading them' },
+  'server/entry/http/json-body.ts': { 'JSON.parse': 'reports what is wrong with a body; Fastify awaits it' },
   'server/entry/http/repeats.ts': { 'JSON.parse': OWN_BYTES },
   'server/domain/audit/verify.ts': { 'JSON.parse': OWN_BYTES },
   'server/domain/invocations/browser-operations.ts': { 'JSON.parse': OWN_BYTES },
@@ -103,8 +111,8 @@ export function checkEntrances(files: readonly SourceFile[], known = UNGUARDED_B
     ...server.flatMap(conversions),
     ...stale.map(({ path, name }) => ({
       path,
-      what: `${name} is named in tools/entrances.ts and is not there without its guard`,
-      remedy: 'take the line out of the table.',
+      what: `tools/entrances.ts lists ${name}, but this file does not have it without a guard`,
+      remedy: 'remove the line from the table.',
     })),
   ];
 }
@@ -112,11 +120,11 @@ export function checkEntrances(files: readonly SourceFile[], known = UNGUARDED_B
 const complaint = ({ path, line, name }: Entrance): Complaint => ({
   path,
   line,
-  what: `bytes of somebody else enter here without a guard: ${name}`,
+  what: `bytes from outside enter here without a guard: ${name}`,
   remedy:
     name === 'JSON.parse'
-      ? 'use parseJson of server/kit/foreign.ts and check the shape by type; if the bytes are ours, say so in tools/entrances.ts.'
-      : 'give it guardListener(…) of server/kit/guard.ts, with what ends where it throws; if nothing can, say why in tools/entrances.ts.',
+      ? 'use parseJson of server/kit/foreign.ts and check the types of the values; if the bytes are ours, add a reason to tools/entrances.ts.'
+      : 'wrap the listener in guardListener(…) of server/kit/guard.ts, and pass what to end if it throws; if it cannot throw, add the reason to tools/entrances.ts.',
 });
 
 function unguarded({ path, text }: SourceFile): Entrance[] {
@@ -145,6 +153,6 @@ function conversions({ path, text }: SourceFile): Complaint[] {
     line: lineOf(text, match.index),
     what: 'a value is converted to text: String(…)',
     remedy:
-      'check with typeof that it is a text, and bound it (boundedText of server/kit/foreign.ts); `${n}` writes a number.',
+      'check with typeof that the value is a string, and limit its length (boundedText of server/kit/foreign.ts); write a number as `${n}`.',
   }));
 }

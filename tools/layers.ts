@@ -46,48 +46,49 @@ const RULES: Readonly<Record<Layer, Rule>> = {
     packages: ['typebox'],
     node: false,
     remedy:
-      'contract/ is what we promise: it knows TypeBox and itself, nothing else. Move the code to who keeps the promise.',
+      'contract/ describes the API, and may import only TypeBox and itself. Move the code to the module that implements it.',
   },
-  kit: { values: ['kit'], packages: [], node: true, remedy: 'kit is used by all, so it knows Node only.' },
+  kit: { values: ['kit'], packages: [], node: true, remedy: 'all layers import kit, so kit may import only Node.' },
   config: {
     values: ['kit'],
     packages: [],
     node: true,
-    remedy: 'config.ts turns words into values; it needs only kit.',
+    remedy: 'config.ts parses settings, and may import only kit.',
   },
   engines: {
     values: ['kit'],
     node: true,
     remedy:
-      'an engine hides one outside thing and knows only kit: take what you need as a parameter, and let the wiring pass it.',
+      'an engine wraps one external component, and may import only kit: take what you need as a parameter, and let the wiring pass it.',
   },
   domain: {
     values: ['contract', 'kit', 'domain'],
     types: ['engines'],
     packages: ['typebox'],
     node: true,
-    remedy: 'the domain sees engines by `import type` only and never an entry: take the instance as a parameter.',
+    remedy:
+      'the domain may import engines with `import type` only, and never an entry: take the instance as a parameter.',
   },
   entry: {
     values: ['contract', 'kit', 'domain'],
     node: true,
     remedy:
-      'an entry turns bytes into calls of the domain: what it wants of an engine or of another entry, the domain offers.',
+      'an entry turns requests into calls of the domain. Let the domain offer what the entry needs from an engine or another entry.',
   },
-  wiring: { values: SERVER, node: true, remedy: 'the wiring sees the whole server and nothing outside it.' },
-  sdk: { values: ['sdk', 'contract'], node: true, remedy: 'the SDK is a customer: it sees the contract only.' },
+  wiring: { values: SERVER, node: true, remedy: 'the wiring may import the whole server, and nothing outside it.' },
+  sdk: { values: ['sdk', 'contract'], node: true, remedy: 'the SDK is a client: it may import only the contract.' },
   cli: {
     values: ['cli', 'sdk', 'contract', 'kit'],
     node: true,
     remedy:
-      'the CLI is a customer. Its operator commands enter by main.ts, local.ts, examine.ts, leftovers.ts, backup.ts, restore.ts, server-record.ts and config.ts, by no other door.',
+      'the CLI is a client. Of the server, its operator commands may import only main.ts, local.ts, examine.ts, leftovers.ts, backup.ts, restore.ts, server-record.ts and config.ts.',
   },
   console: {
     values: ['console'],
     types: ['contract'],
     node: false,
     remedy:
-      'the console is a customer that runs in a browser: packages, the verification of receipts in sdk/, and types of the contract. What it needs of its values, tools/build-console.ts puts in.',
+      'the console is a client that runs in a browser: it may import packages, the verification of receipts in sdk/, and types of the contract. tools/build-console.ts inserts the values of the contract that it needs.',
   },
   'unit test': {
     values: [...SERVER, 'cli', 'console', 'tools', 'sdk', 'tests'],
@@ -98,7 +99,7 @@ const RULES: Readonly<Record<Layer, Rule>> = {
     values: ['acceptance', 'tests', 'sdk', 'contract'],
     node: true,
     remedy:
-      'tests/acceptance runs against any address: it never imports the server. Put what starts one into tests/harness.',
+      'tests/acceptance runs against any address, so it never imports the server. Put code that starts a server into tests/harness.',
   },
   tests: {
     values: [...SERVER, 'tests', 'sdk', 'cli', 'tools'],
@@ -108,7 +109,7 @@ const RULES: Readonly<Record<Layer, Rule>> = {
   tools: {
     values: ['tools', 'contract', 'config', 'cli', 'engines'],
     node: true,
-    remedy: 'a tool reads the contract and the settings, and starts what an engine starts, not the server.',
+    remedy: 'a tool may import the contract, the settings, the CLI and engines, but no other part of the server.',
   },
   bench: {
     values: [...SERVER, 'bench', 'sdk', 'tests', 'tools'],
@@ -150,11 +151,11 @@ export function judge(from: string, specifier: string, typeOnly: boolean): strin
   const place = placeOf(from);
   const rule = RULES[place.layer];
   if (FOR_BROWSERS.test(from) && !specifier.startsWith('./'))
-    return `${from} runs in browsers: it imports the SDK alone`;
-  if (specifier.startsWith('node:')) return rule.node ? undefined : `${place.layer} does not import Node's modules`;
+    return `${from} runs in browsers: it may import only files of the SDK`;
+  if (specifier.startsWith('node:')) return rule.node ? undefined : `${place.layer} may not import Node's modules`;
   if (!specifier.startsWith('.')) return judgePackage(place, rule, specifier);
   if (!/\.(tsx?|[mc]js|json|css|svg)$/.test(specifier))
-    return `the import of ${specifier} does not name its file; write the .ts`;
+    return `the import of ${specifier} does not name a file; write the path with its extension, such as .ts`;
   const target = posix.normalize(posix.join(posix.dirname(from), specifier));
   if (/\.(json|css|svg)$/.test(target)) return undefined;
   return judgeLocalImport(from, place, rule, target, typeOnly);
@@ -166,7 +167,7 @@ function judgePackage(place: Place, rule: Rule, specifier: string): string | und
     .slice(0, specifier.startsWith('@') ? 2 : 1)
     .join('/');
   if (rule.packages === undefined || rule.packages.includes(name)) return undefined;
-  return `${place.layer} does not import the package ${name}`;
+  return `${place.layer} may not import the package ${name}`;
 }
 
 function judgeLocalImport(
@@ -177,17 +178,17 @@ function judgeLocalImport(
   typeOnly: boolean,
 ): string | undefined {
   const other = placeOf(target);
-  if (target.endsWith('.test.ts')) return `nobody imports a test file (${target})`;
+  if (target.endsWith('.test.ts')) return `a test file may not be imported (${target})`;
   if (target === 'server/parts.ts' && from !== 'server/main.ts' && !isTestLayer(place.layer))
-    return 'only main.ts imports parts.ts';
+    return 'only main.ts may import parts.ts';
   if (place.layer === 'cli' && CLI_IMPORTABLE.test(target)) return undefined;
   if (place.layer === 'console' && target === 'sdk/verify-receipt-in-browser.ts') return undefined;
-  if (FOR_BROWSERS.test(from) && !FOR_BROWSERS.test(target)) return `${from} runs in browsers: ${target} does not`;
+  if (FOR_BROWSERS.test(from) && !FOR_BROWSERS.test(target)) return `${from} runs in browsers, but ${target} does not`;
   if (other.layer === place.layer && place.folder !== undefined) return judgeNeighbour(place, other);
   if (rule.values.includes(other.layer)) return undefined;
   if (rule.types?.includes(other.layer))
-    return typeOnly ? undefined : `${from} imports a value from ${target}; types only (\`import type\`)`;
-  return `${place.layer} does not import ${other.layer} (${target})`;
+    return typeOnly ? undefined : `${from} imports a value from ${target}, but may import types only (\`import type\`)`;
+  return `${place.layer} may not import ${other.layer} (${target})`;
 }
 
 const isTestLayer = (layer: Layer): boolean => layer === 'unit test' || layer === 'tests' || layer === 'bench';
@@ -195,7 +196,7 @@ const isTestLayer = (layer: Layer): boolean => layer === 'unit test' || layer ==
 /** Folders of the domain may import each other; engines and entries may not. */
 function judgeNeighbour(place: Place, other: Place): string | undefined {
   if (place.layer === 'domain' || place.folder === other.folder) return undefined;
-  return `${place.layer}/${place.folder} does not import ${other.layer}/${other.folder}: no line between ${place.layer === 'entry' ? 'entries' : 'engines'}`;
+  return `${place.layer}/${place.folder} may not import ${other.layer}/${other.folder}: ${place.layer === 'entry' ? 'entries' : 'engines'} do not import each other`;
 }
 
 export function checkLayers(files: readonly SourceFile[]): Complaint[] {

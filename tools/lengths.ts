@@ -25,7 +25,7 @@ function longFunctionsIn({ path, text }: SourceFile): Complaint[] {
       .split('\n').length;
     if (name === undefined || length <= LINES_MAX) return [];
     const what = `${name} has ${length} lines, and a wiring function may have ${LINES_MAX}`;
-    const remedy = 'give each step that has a name of its own a function, or a file of server/wiring.';
+    const remedy = 'move each distinct step into its own function, or into a file of server/wiring.';
     return [{ path, line: start + 1, what, remedy }];
   });
 }

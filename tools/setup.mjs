@@ -146,11 +146,11 @@ function installNpmPackages(root) {
   const missing = missingNpmPackages(root);
   if (missing.length > 0) {
     say(`installing npm packages (${missing.length} missing) ...`);
-    // With --include=dev, because an installation without development packages would be replaced by the first `npm
-    // test`, under a running server.
+    // With --include=dev: without development packages, the first `npm test` would reinstall all packages while a
+    // server may be using them.
     const done = run('npm', ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: root, env });
     if (done.error) stop(`npm does not start (${done.error.message}). Install it: apt-get install npm`);
-    if (done.status !== 0) stop('`npm ci` failed; its own words are above. The registry must be reachable.');
+    if (done.status !== 0) stop('`npm ci` failed; its output is above. It needs access to the npm registry.');
   }
   if (!existsSync(pinnedNode(root))) fetchPinnedNode(root, env);
   if (!npmReady(root)) stop(`these npm packages are still missing: ${missingNpmPackages(root).join(', ') || 'node'}`);
@@ -165,7 +165,7 @@ function fetchPinnedNode(root, env) {
     env: { ...env, npm_config_ignore_scripts: 'false' },
   });
   if (!existsSync(pinnedNode(root)))
-    stop('the pinned Node did not arrive (npm package "node"). Try: npm rebuild node --ignore-scripts=false');
+    stop('the pinned Node could not be fetched (npm package "node"). Try: npm rebuild node --ignore-scripts=false');
 }
 
 // ---- Debian ------------------------------------------------------------------------------------------------------
@@ -184,7 +184,7 @@ function installDebianPackages(missing) {
   const done = apt(['install', '-y', '--no-install-recommends', ...wait, ...names]);
   return done.status === 0
     ? undefined
-    : `apt-get failed; its own words are above. By hand: apt-get update && ${command}`;
+    : `apt-get failed; its output is above. To install the packages by hand: apt-get update && ${command}`;
 }
 
 /** The command prefix that runs `apt-get` as root; undefined if there is no way to do so, or no apt-get. */
@@ -227,7 +227,10 @@ function completeDebian(root, mode) {
   const needed = still.filter(wanted => !wanted.optional);
   if (needed.length > 0) {
     for (const wanted of needed) say(`missing: ${wanted.name}, for ${wanted.needs}`);
-    stop(trouble ?? `apt-get reported success, yet they are not there: ${needed.map(wanted => wanted.name).join(' ')}`);
+    stop(
+      trouble ??
+        `apt-get reported success, but these packages are still missing: ${needed.map(wanted => wanted.name).join(' ')}`,
+    );
   }
   for (const wanted of still) say(`note: ${wanted.name} could not be installed, for ${wanted.needs}`);
   if (still.length > 0)
@@ -253,7 +256,7 @@ function installOnce(root, mode) {
     cwd: root,
   });
   if (done.error) return installUnderLock(root, mode);
-  if (done.status === 75) stop(`another set-up has held ${lock} for ${LOCK_WAIT_SECONDS} s; look what it is doing`);
+  if (done.status === 75) stop(`another set-up has held ${lock} for ${LOCK_WAIT_SECONDS} s; check whether it hangs`);
   if (done.status !== 0) process.exit(done.status ?? 1);
 }
 

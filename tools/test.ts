@@ -261,6 +261,6 @@ const longest = [...tally.files].toSorted(([, one], [, other]) => other - one).s
 for (const [file, ms] of longest) console.log(`  ${(ms / 1000).toFixed(1).padStart(6)} s  ${file}`);
 printFailures('unsteady, passed when it was run once more', unsteady);
 printFailures('failed', tally.failed);
-if (files === 0) console.log('No test file has such a path.');
-else if (tally.passed + tally.failed.length === 0) console.log('No test has such a name.');
+if (files === 0) console.log('No test file has a path that contains one of the given words.');
+else if (tally.passed + tally.failed.length === 0) console.log('No test that ran has a name that matches -t.');
 process.exitCode = tally.passed === 0 || tally.failed.length > 0 ? 1 : 0;

@@ -34,7 +34,7 @@ const BANS: readonly Ban[] = [
       /\bprocess\??\.env\b|=\s*process\s*[;,]|\bprocess\s*(?:\?\.\s*)?\[|\.{3}process\b|\bglobalThis\??\.process\b/g,
     what: 'process.env',
     remedy:
-      'cli/berth.ts hands the environment to server/config.ts, which reads it; take the value you need as a parameter.',
+      'only server/config.ts reads the environment, which cli/berth.ts passes to it; take the value you need as a parameter.',
     where: path => inServer(path) || path.startsWith('contract/'),
     look: 'code',
   },
@@ -63,35 +63,35 @@ const BANS: readonly Ban[] = [
     pattern: /(['"])(?:node:)?child_process\1/g,
     what: 'child_process',
     remedy:
-      'processes are started only by engines/slots, engines/recorder and engines/store, and the command of the master key.',
+      'only engines/slots, engines/recorder and engines/store, and the command for the master key, may start processes.',
     where: path => inServer(path) && !MAY_START_PROCESSES.test(path),
     look: 'strings',
   },
   {
     pattern: /:\s*any\b|\bas any\b|<any>|\bany\[\]/g,
     what: 'the type any',
-    remedy: 'say `unknown` and let a validator speak, or name the type.',
+    remedy: 'use `unknown` and a validator, or name the type.',
     where: inCode,
     look: 'code',
   },
   {
     pattern: /[\w)\]]!(?:\.|\[|\(|;|,|\))/g,
     what: 'a non-null assertion',
-    remedy: 'handle the absence: throw with words, or return early.',
+    remedy: 'handle the absence: throw an error with a message, or return early.',
     where: inCode,
     look: 'code',
   },
   {
     pattern: /@ts-(?:ignore|expect-error|nocheck)|biome-ignore|eslint-disable/g,
     what: 'a silenced checker',
-    remedy: 'change the code so that the checker is content; if the rule is wrong, change the rule for all.',
+    remedy: 'change the code so that the checker accepts it; if the rule is wrong, change the rule for all files.',
     where: inCode,
     look: 'text',
   },
   {
     pattern: /\b(?:TODO|FIXME|XXX|HACK)\b/g,
     what: 'a promise for later',
-    remedy: 'do it now, or write an issue and leave the code true without it.',
+    remedy: 'do it now, or write an issue and remove the note.',
     where: path => (isCode(path) || isDocument(path)) && !isBannedWordsTable(path),
     look: 'text',
   },
@@ -99,7 +99,7 @@ const BANS: readonly Ban[] = [
     pattern:
       /\b(?:test|it|describe|suite)\.(?:only|skip|todo)\b|[{,]\s*(?:only|skip|todo)\s*:|\b(?:t|context)\.(?:skip|todo)\(/g,
     what: 'a test that does not run, or keeps others from running',
-    remedy: 'make it pass or take it out; a suite that needs something absent should say so and fail.',
+    remedy: 'make it pass or remove it; a suite whose requirements are missing should fail and name them.',
     where: path => isTest(path) && !isBannedWordsTable(path),
     look: 'code',
   },
@@ -132,7 +132,7 @@ const BANNED_IN_CODE =
   /\b\w*(?:Wish|Manner|Machinery)\b|\bWaitingLine\b|\bWholeSlice\b|\bSliceWriter\b|#tireOfPulses\b|\bproxy_is_none\b/g;
 
 const PLAIN_TEXTS = /^(?:contract|console)\//;
-const PLAIN_REMEDY = 'say it in plain English, with the words that ARCHITECTURE.md defines.';
+const PLAIN_REMEDY = 'use plain English, with the words that ARCHITECTURE.md defines.';
 
 const PLAIN: readonly Ban[] = [
   { pattern: BANNED_EVERYWHERE, where: (path: string) => inCode(path) || isDocument(path) },
@@ -195,7 +195,7 @@ function oneTitle(file: SourceFile): Complaint[] {
       path: file.path,
       line: titles[1] ? lineOf(file.text, titles[1].index) : 1,
       what: titles.length === 0 ? 'a document without a title' : 'a document with two titles',
-      remedy: 'one `# Title` a document; the rest are `##` and deeper.',
+      remedy: 'use one `# Title` per document; other headings are `##` or deeper.',
     },
   ];
 }
@@ -211,7 +211,7 @@ function deadLinks(files: readonly SourceFile[]): Complaint[] {
           path: file.path,
           line,
           what: `a link to nothing: ${target}`,
-          remedy: 'name the file where it is now, or take the link out.',
+          remedy: 'correct the path, or remove the link.',
         })),
     );
 }
@@ -249,7 +249,7 @@ function unusedFiles(files: readonly SourceFile[]): Complaint[] {
       .map(file => ({
         path: file.path,
         what: 'nobody imports or starts this file',
-        remedy: 'delete it, or use it; a unit test alone is no use.',
+        remedy: 'delete it or use it; an import by its own unit test does not count.',
       }))
   );
 }

@@ -11,22 +11,24 @@ const CLOCK = 'server/kit/clock.ts';
 
 /** Path of a file -> what its timers limit. A listed file without a timer is an error. */
 const REAL_TIMERS: Readonly<Record<string, string>> = {
-  'server/kit/wait.ts': 'how long an answer of a real thing is waited for',
-  'server/kit/worker-pool.ts': 'how long a job may run, and an idle thread stays',
+  'server/kit/wait.ts': 'how long a response from a process, a socket or a browser may take',
+  'server/kit/worker-pool.ts': 'how long a job may run, and how long an idle thread is kept',
   'server/kit/loop-watch.ts': 'measures how late real timers are',
-  'server/engines/browser/holds.ts': 'how long a client is given to hear of a page',
-  'server/engines/driver/driver.ts': 'how long a command in a browser may take, and an idle connection stays',
-  'server/engines/driver/driven-browser.ts': 'how long a page may take to show what a command did',
+  'server/engines/browser/holds.ts': 'how long a client may take to learn of a page',
+  'server/engines/driver/driver.ts':
+    'how long a command in a browser may take, and how long an idle connection is kept',
+  'server/engines/driver/driven-browser.ts': 'how long a page may take to show the effect of a command',
   'server/engines/driver/capture.ts': 'how long the whole capture of a page may take',
-  'server/engines/egress/dial.ts': 'when the next address is tried beside the one that does not answer',
+  'server/engines/egress/dial.ts': 'when the next address is tried in parallel with one that does not respond',
   'server/engines/store/announcer.ts': 'when a write to the database is tried again',
-  'server/engines/store/listener.ts': 'whether the connection to the database still stands',
+  'server/engines/store/listener.ts': 'when the connection to the database is checked',
   'server/engines/store/open-store.ts': 'when a connection to the database is tried again',
-  'server/engines/store/embedded/postmaster.ts': 'whether a process that is not our child still lives',
+  'server/engines/store/embedded/postmaster.ts':
+    'when it is checked whether a process that is not our child is still running',
   'server/engines/store/embedded/run-embedded.ts': 'when PostgreSQL is started again',
   'server/domain/live/front-end.ts': 'how long the files of DevTools may take to be read from a Chromium',
   'server/domain/sessions/warm-pool.ts': 'how long a Chromium may take to start',
-  'server/entry/http/early-response.ts': 'how long an unwanted body is taken',
+  'server/entry/http/early-response.ts': 'how long the body of a refused request is read',
   'server/entry/http/server.ts': 'how long a request, and the end of the server, may take',
   'server/entry/cdp/relay.ts': 'how long a client is given to close',
   'server/entry/cdp/upgrade.ts': 'how long a refused client is given to close',
@@ -46,7 +48,7 @@ export function checkTimers(files: readonly SourceFile[], known = REAL_TIMERS): 
       .map(path => ({
         path,
         what: 'tools/timers.ts names this file, which has no timer',
-        remedy: 'take the line out of the table.',
+        remedy: 'remove the line from the table.',
       })),
   ];
 }
@@ -58,6 +60,6 @@ function timersIn({ path, text }: SourceFile): Complaint[] {
     line: lineOf(text, index),
     what: 'a real timer',
     remedy:
-      'wait with the clock (sleep, or callAt of server/kit/clock.ts), so that a test can move it; where it bounds a real thing, say so in tools/timers.ts.',
+      'wait with the clock (sleep, or callAt of server/kit/clock.ts), so that a test can move it; if it limits a socket, a program or a browser, add the reason to tools/timers.ts.',
   }));
 }

@@ -6,7 +6,7 @@ import { build, byId, setTitle, timeOf, withDisabled } from './parts.ts';
 import type { Session } from './session.ts';
 
 const END_TEXTS: Readonly<Record<string, string>> = {
-  awaiting_approval: 'A member of the team of this application decides this request.',
+  awaiting_approval: 'A member of the team of this application will decide on this request.',
   approved: 'You have approved this. The operation will be executed once.',
   refused: 'You have refused this request.',
   expired: 'The time to decide has run out.',

@@ -12,7 +12,7 @@ const STATUS_TEXTS: Readonly<Record<string, string>> = {
   cancelled: 'Cancelled',
 };
 
-/** Addressed to the person to whom the memory belongs. */
+/** Titles of memory operations, addressed to the consumer. Other receipts show the title of their operation. */
 const TITLES: Readonly<Record<string, string>> = {
   'memory.get': 'Read your memory',
   'memory.put': 'Wrote to your memory',
@@ -51,7 +51,7 @@ function receiptItem(session: Session, receipt: ConsumerReceiptPage['data'][numb
     { className: 'more' },
     build('dl', {}, ...pair('Operation', operationId), ...pair('Receipt', receipt.receiptId)),
     save,
-    build('p', { className: 'faint' }, 'Anyone can verify it without this service, with berth receipts verify.'),
+    build('p', { className: 'faint' }, 'Anyone can verify it without this service, with: berth receipts verify'),
   );
   const head = build(
     'summary',

@@ -1,5 +1,5 @@
-// Converts the viewer's mouse, wheel, touch and key events to messages. A hidden text field has the focus, so that compositions,
-// dead keys, pasted text and on-screen keyboards produce text.
+// Converts the viewer's mouse, wheel, touch and key events to messages. A hidden text field has the focus, so that
+// compositions, dead keys, pasted text and on-screen keyboards produce text.
 import type { DriveMessage } from '../../contract/live-messages.ts';
 import type { FrameView } from './frame-view.ts';
 import { parts } from './parts.ts';
@@ -18,7 +18,7 @@ export const EXIT_KEY = 'F6';
 const IS_MAC = /Mac|iP(hone|ad|od)/.test(navigator.platform);
 /** Content of the hidden text field, so that an on-screen keyboard has something to delete. */
 const PLACEHOLDER = '\u200b\u200b';
-/** Pixels per line and per page of a wheel event, as in Chromium. */
+/** Pixels per unit of a wheel event, by `deltaMode`: pixels, lines, pages. The values are those of Chromium. */
 const PIXELS_PER_WHEEL_UNIT = [1, 40, 800] as const;
 
 export class Input {

@@ -186,7 +186,7 @@ function groupElement(name: string): HTMLElement {
   return element;
 }
 
-/** The next enabled option in this direction. */
+/** Returns the index of the next enabled option in the direction of `step`, or `from` if there is none. */
 function nextEnabled(options: readonly Element[], from: number, step: 1 | -1): number {
   for (let index = from + step; index >= 0 && index < options.length; index += step)
     if (options[index]?.getAttribute('aria-disabled') !== 'true') return index;

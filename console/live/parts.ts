@@ -37,7 +37,7 @@ export const parts = {
   filesInput: find('files-input', HTMLInputElement),
 } as const;
 
-/** Icons are drawn here, because the page may not load images. */
+/** The namespace of SVG elements. */
 const SVG = 'http://www.w3.org/2000/svg';
 
 export function icon(path: string): SVGSVGElement {

@@ -4,7 +4,8 @@
 import { connect } from 'puppeteer-core/lib/esm/puppeteer/puppeteer-core-browser.js';
 import type { RunnerMessage, RunRequest } from './messages.ts';
 
-const AsyncFunction = Object.getPrototypeOf(async () => {}).constructor as FunctionConstructor; // it has no name of its own
+// The constructor of async functions is not a global.
+const AsyncFunction = Object.getPrototypeOf(async () => {}).constructor as FunctionConstructor;
 const LEVELS = ['log', 'info', 'warn', 'error', 'debug'] as const;
 
 addEventListener('message', (event: MessageEvent<RunRequest>) => {

@@ -5080,7 +5080,7 @@ export interface components {
             /** @description Display name. 1–64 characters after trimming, without control characters. */
             name: string;
             /**
-             * @description Permissions of the key. `browsers:read`: list and read sessions. `browsers:write`: create, change and release sessions. `browsers:connect`: read `connectUrl` and control the browser. `browsers:files`: uploads, downloads and recordings. `operations:discover` and `operations:invoke`: list and call the operations that `grants` name. `invocations:read`: read the invocations and receipts of those operations. `actions:prepare` and `actions:execute`: ask people to approve calls, and execute what they approved. The other scopes are reserved. Defaults to the four browser scopes.
+             * @description Permissions of the key. `browsers:read`: list and read sessions. `browsers:write`: create, change and release sessions. `browsers:connect`: read `connectUrl` and control the browser. `browsers:files`: uploads, downloads and recordings. `operations:discover` and `operations:invoke`: list and call the operations that `grants` name. `invocations:read`: read the invocations and receipts of those operations. `actions:prepare` and `actions:execute`: ask people to approve calls, and execute what they approved. `handoffs:write`: ask people to take control of running sessions. The other scopes are reserved. Defaults to the four browser scopes.
              * @default [
              *       "browsers:read",
              *       "browsers:write",
@@ -21030,7 +21030,7 @@ export interface operations {
                             id: string;
                             /** @description Whether this is the session in which the request was sent. */
                             isThis: boolean;
-                            /** @description How strongly the person proved their identity. */
+                            /** @description Id of the provider that the consumer signed in with. */
                             providerId: string;
                             /**
                              * @description The strength of the proof of identity.
@@ -21116,7 +21116,7 @@ export interface operations {
                             id: string;
                             /** @description Whether this is the session in which the request was sent. */
                             isThis: boolean;
-                            /** @description How strongly the person proved their identity. */
+                            /** @description Id of the provider that the consumer signed in with. */
                             providerId: string;
                             /**
                              * @description The strength of the proof of identity.

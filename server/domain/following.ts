@@ -24,9 +24,9 @@ export interface FollowedValue<T> {
   readonly caller?: string;
   readonly read: () => Promise<T>;
   readonly isChanged: (value: T) => boolean;
-  /** Returns the time at which the value will change without a notification. */
+  /** Returns the time at which the value changes without a notification, for example because it expires. */
   readonly changesAt?: (value: T) => Date;
-  /** Maximum time between two reads. */
+  /** Maximum time between two reads, in milliseconds. Five seconds if absent. */
   readonly pollMs?: number;
 }
 

@@ -23,6 +23,6 @@ export function periodOf({ from, to }: PeriodQuery): Period {
   };
 }
 
-/** `ms`: milliseconds since 1970. */
+/** Whether the time `ms`, in milliseconds since 1970, is in the period. */
 export const isWithin = ({ from, to }: Period, ms: number): boolean =>
   (from === undefined || ms >= from.getTime()) && (to === undefined || ms < to.getTime());

@@ -29,7 +29,7 @@ test('refuses values that are not I-JSON', () => {
     assert.throws(() => canonicalJson(value));
 });
 
-test('tells which values every program reads as they were sent', () => {
+test('isInteroperable accepts only values that every program reads as they were sent', () => {
   for (const value of [null, true, 1.5, -0, 2 ** 53 - 1, 'text', [{ a: ['\ud83d\ude00'] }]])
     assert.ok(isInteroperable(value));
   for (const value of [2 ** 53, -(2 ** 53), Number.POSITIVE_INFINITY, '\ud800', { '\udc00': 1 }, [{ a: [1e21] }]])

@@ -15,7 +15,7 @@ export function canonicalJson(value: unknown): string {
 }
 
 export const NOT_INTEROPERABLE =
-  'contains a number beyond 2^53, which programs round, or half of a surrogate pair; send such values as text';
+  'contains a number beyond 2^53, which many programs round (send it as text), or half of a surrogate pair (remove it)';
 
 /**
  * Whether the canonical form keeps the value as it is: numbers are exact in every language, and texts are well-formed.

@@ -31,7 +31,7 @@ export const systemClock: Clock = {
 export function callAt(clock: Clock, time: Date, callback: () => void): { close(): void } {
   const closing = new AbortController();
   const timeReached = clock.sleep(Math.max(0, time.getTime() - clock.now().getTime()), closing.signal);
-  timeReached.then(callback, () => {}); // The sleep rejects when it is closed.
+  timeReached.then(callback, () => {}); // Closing the result aborts the sleep, which then rejects.
   return { close: () => closing.abort() };
 }
 

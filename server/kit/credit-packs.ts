@@ -6,6 +6,7 @@ export interface Pack {
   readonly id: string;
   /** Whole credits. */
   readonly credits: number;
+  /** Additional free credits. */
   readonly bonus: number;
   /** In the smallest unit of the currency. */
   readonly price: number;

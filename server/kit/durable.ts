@@ -19,7 +19,7 @@ export async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-/** Like `mkdir -p`, and makes every folder that it created as durable as the file that will be stored in it. */
+/** Like `mkdir -p`. Also syncs the parent of every folder that it created, so that the folders survive a power loss. */
 export async function makeFolder(folder: string): Promise<void> {
   const firstCreated = await mkdir(folder, { recursive: true });
   if (firstCreated === undefined) return;

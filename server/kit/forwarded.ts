@@ -5,8 +5,9 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 export interface ForwardedFrom {
   /** The host that passed the request on. */
   readonly host: string;
-  /** The client as that host saw it: its IP address, and the address and port at its end of the connection. */
+  /** The IP address of the client, behind trusted proxies, as that host determined it. */
   readonly ip: string;
+  /** The address and port of the other end of the connection to that host. */
   readonly address: string;
   readonly port?: number;
 }

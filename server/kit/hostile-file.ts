@@ -18,7 +18,7 @@ export async function openHostile(
   options: { readonly uid: number | undefined },
 ): Promise<FileHandle | undefined> {
   const badPart = path.find(part => part === '' || part === '.' || part === '..' || /[/\0]/.test(part));
-  if (badPart !== undefined) throw new NotAPlainFile(`${JSON.stringify(badPart)} is no name`);
+  if (badPart !== undefined) throw new NotAPlainFile(`${JSON.stringify(badPart)} is not a valid file name`);
   let handle: FileHandle | undefined;
   try {
     handle = await open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
@@ -32,7 +32,7 @@ export async function openHostile(
     await handle?.close();
     if (hasCode(error, 'ENOENT')) return undefined;
     if (hasCode(error, 'ELOOP') || hasCode(error, 'ENOTDIR') || hasCode(error, 'ENXIO'))
-      throw new NotAPlainFile('it is a link, or no file', { cause: error });
+      throw new NotAPlainFile('it is a link, or not a regular file', { cause: error });
     throw error;
   }
 }

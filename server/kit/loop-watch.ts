@@ -12,7 +12,7 @@ const UNDER_WAY_MAX = 10;
 
 /** Never contains data from a caller or a page. */
 export interface Work {
-  /** "messages of a browser", "exportContext", "clock.expire". */
+  /** The name of the work, for example "messages of a browser", "exportContext" or "clock.expire". */
   readonly what: string;
   readonly sessionId?: string;
   readonly applicationId?: string;

@@ -8,7 +8,7 @@ export interface CreditRates {
 }
 
 export interface MeteredUse {
-  /** Started seconds from RUNNING to the end. */
+  /** The time from RUNNING to the end, in seconds. A started second counts as a whole one. */
   readonly seconds: number;
   /** Bytes to and from the network. */
   readonly bytes: number;

@@ -1,19 +1,21 @@
 // Finds the word in a list that is most similar to another word, by the number of letters to add, remove or replace.
 
-/** The minimum number of letters per mistake. A word with more mistakes for its length is not regarded as misspelt. */
+/**
+ * The minimum number of letters per mistake. A word with more mistakes for its length is not regarded as a misspelling.
+ */
 const LETTERS_PER_MISTAKE = 4;
 
 /** Returns the most similar word; of several equally similar ones, the first. Undefined if there are no words. */
-export const nearest = (word: string, words: readonly string[]): string | undefined => closestWord(word, words)?.one;
+export const nearest = (word: string, words: readonly string[]): string | undefined => closestWord(word, words)?.match;
 
 /** The word that was probably meant: case, `_` and `-` do not matter, and one letter in four may be wrong. */
 export function correctionFor(word: string, words: readonly string[]): string | undefined {
   const found = closestWord(word.replaceAll(/[_-]/g, ''), words);
-  return found && found.distance <= Math.floor(found.one.length / LETTERS_PER_MISTAKE) ? found.one : undefined;
+  return found && found.distance <= Math.floor(found.match.length / LETTERS_PER_MISTAKE) ? found.match : undefined;
 }
 
 function closestWord(word: string, words: readonly string[]) {
-  const all = words.map(one => ({ one, distance: distanceOf(word.toLowerCase(), one.toLowerCase()) }));
+  const all = words.map(match => ({ match, distance: distanceOf(word.toLowerCase(), match.toLowerCase()) }));
   return all.toSorted((a, b) => a.distance - b.distance)[0];
 }
 

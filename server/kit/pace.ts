@@ -1,5 +1,5 @@
-// Splits long work into turns of the event loop: loops over untrusted bytes or rows call `rest()` between steps, which
-// yields to other work when the time slice is used up.
+// Splits long work into turns of the event loop. Between steps, loops over untrusted bytes or rows check `isDue`, and
+// await `rest()` if it is true, so that other work can run.
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { systemClock } from './clock.ts';
 

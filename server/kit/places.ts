@@ -7,7 +7,9 @@ export interface PlacesLimits {
   /** The name of the work in error messages, for example "unpack an extension". */
   readonly name: string;
   readonly atOnce: Bounds;
+  /** The maximum number of operations that wait, of all sessions and applications together. */
   readonly waiting: number;
+  /** The maximum time that an operation waits. */
   readonly withinMs: number;
 }
 

@@ -1,4 +1,4 @@
-// Text that PostgreSQL can store: no NUL, and no unpaired surrogates, which its JSON refuses.
+// Text that PostgreSQL can store: without NUL, and without unpaired surrogates, which its JSON types reject.
 
 export const storable = (text: string): string => text.replaceAll('\0', '\uFFFD').toWellFormed();
 

@@ -2,8 +2,8 @@
 // difference. A task may therefore be repeated, or killed at any point.
 
 /**
- * How long most tasks pause at rest: a compromise between the processor time of an idle server and the delay if a
- * prompt is missed.
+ * The interval between two runs of most tasks when they are at rest. A longer interval saves processor time on an idle
+ * server; a shorter one reduces the delay after a missed prompt.
  */
 export const REST_MS = 10_000;
 

@@ -90,8 +90,8 @@ export class Share {
 
   /**
    * Adds to the amount if every level has room for the addition; otherwise returns the first level that has no room. A
-   * single share in a level may exceed the bound, so that nothing is refused forever. `room` lowers the bounds of
-   * levels for this call.
+   * share may exceed the bound of a level if no other share in this level has an amount, so that nothing is refused
+   * forever. `room` contains lower bounds, which apply only to this call.
    */
   take(addedAmount: number, room: Partial<Bounds> = {}): Level | undefined {
     const fullLevel = this.levels.find(

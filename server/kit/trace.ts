@@ -12,16 +12,19 @@ export interface RawSpan {
 }
 
 export interface SpanSource {
-  /** `parent`: a span of this source, or a caller's `traceparent`, which may be anything. */
+  /**
+   * `parent`: a span of this source, or the `traceparent` of a caller, which may be invalid. Undefined: the span begins
+   * a new trace.
+   */
   begin(name: string, kind: SpanKind, parent: RawSpan | string | undefined, attributes: Attributes): RawSpan;
 }
 
-/** `server`: handles a request. */
+/** `server`: the span of a request from a caller. `internal`: any other span. */
 export type SpanKind = 'server' | 'internal';
 
 export interface SpanOptions {
   readonly kind?: SpanKind;
-  /** The caller's `traceparent`. Absent: the current span. */
+  /** The caller's `traceparent`. Absent: the current span is the parent. */
   readonly traceparent?: string | undefined;
   /** Attributes that are set on this span and on every span that begins inside it. */
   readonly common?: Attributes;

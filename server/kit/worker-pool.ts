@@ -233,7 +233,7 @@ export class WorkerPool implements Workers, Closeable {
     if (thread.current) this.#watch(thread, thread.current.job, usedMs(thread), thread.current.job.limitMs);
   }
 
-  /** Limits the time of a job. `before`: the processor time that the thread had used when the job began. */
+  /** Limits the time of a job. `usedMsAtStart`: the processor time that the thread had used when the job began. */
   #watch(thread: Thread, job: JobFacts, usedMsAtStart: number, waitMs: number, waitedMs = waitMs): void {
     thread.timer = setTimeout(() => {
       const remainingMs = job.limitMs - (usedMs(thread) - usedMsAtStart);

@@ -45,7 +45,10 @@ port.on('message', ({ id, module, input }: JobRequest) => {
       port.postMessage(outcome, buffersIn(output));
     },
     (error: unknown) => {
-      const outcome: Outcome = { id, errorMessage: error instanceof Error ? error.message : 'it threw no error' };
+      const outcome: Outcome = {
+        id,
+        errorMessage: error instanceof Error ? error.message : 'it threw a value that is not an Error',
+      };
       port.postMessage(outcome);
     },
   );

@@ -6,7 +6,7 @@ import type { Foundation } from './foundation.ts';
 
 const FORGET_MS = 3_600_000;
 const KEPT_MS = 31 * 24 * FORGET_MS;
-/** The maximum number of sessions per statement, and the maximum number of statements per run. */
+/** `batch`: the maximum number of sessions per statement. `batchesMax`: the maximum number of statements per run. */
 const FORGET_LIMITS = { keptMs: KEPT_MS, batch: 200, batchesMax: 50 };
 
 export async function openEvents({ clock }: Runtime, { store: { events, sessions, listen } }: Foundation) {

@@ -13,7 +13,7 @@ export async function readiness({ store, slots }: Foundation, pool: WarmPool): P
     () => ({ name: 'database', ok: true, detail: 'answers' }),
     () => ({ name: 'database', ok: false, detail: 'does not answer' }),
   );
-  const room = { name: 'slots', ok: true, detail: `form ${slots.form}` };
+  const room = { name: 'slots', ok: true, detail: `isolation: ${slots.form}` };
   const browsers = { name: 'browsers', ...pool.health };
   const disk = diskCheck(await slots.diskRoom());
   const machine = thisMachine();

@@ -65,7 +65,7 @@ async function openShared(
   scope: Scope,
 ): Promise<Readonly<Record<string, string>>> {
   const { databaseUrl, dataDir } = config;
-  readInstallation(config, clock); // The secret, before two processes make one.
+  readInstallation(config, clock); // Creates the secret now. Otherwise, two processes could each create one.
   if (databaseUrl) {
     scope.own(await lockDataFolder(dataDir, { waitMs: FOLDER_WAIT_MS }));
     makeFolders(config);

@@ -91,7 +91,7 @@ export class SupervisedProcess {
 
   /** Tells this process that another one has ended and is being restarted. */
   sendRestart(number: number, endedAt: Date): void {
-    this.#worker?.send(restartMessage(number, endedAt), undefined, () => {}); // It may end at this moment.
+    this.#worker?.send(restartMessage(number, endedAt), undefined, () => {}); // Fails if the process is ending.
   }
 
   /**

@@ -73,8 +73,8 @@ test('shows markup, links and reordered text from an agent as plain text, and hi
     const said = page.locator('section', { has: page.getByRole('heading', { name: 'The agent says' }) });
     const reason = '<b>Approve</b> at https://evil.example/ now [here](javascript:alert(1))';
     assert.equal(await said.locator('p').innerText(), reason);
-    assert.equal(await page.locator('main a').count(), 0, 'nothing of it is a link');
-    assert.equal(await page.locator('main b').count(), 0, 'nothing of it is markup');
+    assert.equal(await page.locator('main a').count(), 0, 'the reason contains no link');
+    assert.equal(await page.locator('main b').count(), 0, 'the reason contains no markup');
     assert.match(
       await page.getByRole('heading', { name: /Cancel order/ }).innerText(),
       /A-2\\u\{202e\}x{180,}… \(\d+ characters\)/,

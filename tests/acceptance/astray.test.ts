@@ -130,7 +130,7 @@ for (const how of ['redirect', ...Object.keys(WAYS)])
     await take(how, '/next');
     await eventually('the next page to be asked for', () => pages.hits('/next') > before);
     const isShown = ({ strings }: Shown): boolean => strings.some(text => text.includes('Next'));
-    await eventually('it to be shown, and seen', async () => (await look()).some(isShown));
+    await eventually('the next page to be shown', async () => (await look()).some(isShown));
     await closeOthers();
     for (const to of FORBIDDEN) {
       await take(how, to);

@@ -222,7 +222,7 @@ test('refuses a backup with one changed byte at any position, and restores no fi
   assert.match((await restored(damaged, join(folder, 'fresh'))).stderr, /not a complete backup/);
 });
 
-// ---- archives that an attacker wrote, whole by their digest --------------------------------------------------------
+// ---- archives written by an attacker, with correct digests ----------------------------------------------------------
 
 const OWNER = { mode: 0o700, uid: 0, gid: 0 };
 const sha256 = (bytes: string | Buffer): string => createHash('sha256').update(bytes).digest('hex');

@@ -97,7 +97,7 @@ test('status reports the state of the service, and succeeds if the service is re
   assert.deepEqual([running, ready, url, sessions.running], [true, true, server.url, 1]);
   assert.ok(checks.some(({ name, ok }: { name: string; ok: boolean }) => name === 'database' && ok));
   const elsewhere = await runBerth(['status', '--json'], { ...server.env, BERTH_LISTEN: '127.0.0.1:1' });
-  assert.equal(JSON.parse(elsewhere.stdout).url, server.url, 'the record of the server decides');
+  assert.equal(JSON.parse(elsewhere.stdout).url, server.url, 'the address comes from the record of the running server');
   const words = await server.berth('status');
   assert.match(words.stdout, /^service +ready, version \d+\.\d+\.\d+, process \d+\n/);
   assert.match(words.stdout, /\nsessions +1 running, 0 starting, of \d+ slots; 0 clients\n/);
@@ -136,7 +136,7 @@ test('doctor lists all requirements, and reports no missing requirement on a sui
   assert.ok(findings.length > 8);
   for (const finding of findings) {
     assert.deepEqual(Object.keys(finding).sort(), ['cure', 'detail', 'name', 'ok', 'required']);
-    assert.ok(finding.ok || finding.cure.length > 10, `${finding.name} is missing and says no cure`);
+    assert.ok(finding.ok || finding.cure.length > 10, `${finding.name} failed and names no cure`);
   }
   const words = await server.berth('doctor');
   assert.equal(
@@ -196,7 +196,7 @@ test('refuses a second server on the same data folder, and the first server keep
   assert.equal(code, EXIT.failed);
   assert.match(stderr, /data folder|in use/);
   assert.ok(stderr.includes(server.dataDir), stderr);
-  assert.match(stderr, new RegExp(`\\b${server.pid}\\b`), 'it says who has it');
+  assert.match(stderr, new RegExp(`\\b${server.pid}\\b`), 'the error names the process that uses the folder');
   assert.equal((await server.operator('/readyz')).status, 200);
 });
 
@@ -219,7 +219,7 @@ test('a server fails with the reason if its port is in use or Chromium is missin
   assert.match(without.stderr, /\/no\/such\/chromium/);
   assert.match(without.stderr, /BERTH_CHROMIUM|install/i);
   await eventually(
-    'nothing to run',
+    'all processes to have ended',
     () => serverLeftovers(env.BERTH_DATA_DIR),
     left => left.length === 0,
   );
@@ -261,7 +261,7 @@ test('stop without --drain also stops the browsers that the server leaves runnin
 test('stop after a SIGKILL of the server stops the remaining browsers', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   await server.kill('SIGKILL');
-  assert.notDeepEqual(processesOf(id), [], 'the browser runs on');
+  assert.notDeepEqual(processesOf(id), [], 'the browser is still running');
   const { code, stdout, stderr } = await server.berth('stop', '--json');
   assert.equal(code, EXIT.done, stderr);
   const { stopped, ended } = JSON.parse(stdout);

@@ -239,12 +239,12 @@ test('one timeline covers the replays of all pages, and a copied link opens the 
     for (let n = 0; n < PRESSES_MAX && !(await isSecond()); n += 1) await page.keyboard.press('ArrowRight');
     const switched = await value();
     for (let n = 0; n < 3; n += 1) await page.keyboard.press('ArrowRight');
-    await eventually('three steps on', value, seconds => Math.abs(seconds - switched - 3 * STEP) < STEP / 2);
+    await eventually('three steps forward', value, seconds => Math.abs(seconds - switched - 3 * STEP) < STEP / 2);
     const moment = switched + 3 * STEP - opened;
-    await eventually('their moment in the player', shown, time => Math.abs(time - moment) < STEP);
+    await eventually('the player to show the same moment', shown, time => Math.abs(time - moment) < STEP);
     assert.ok(Math.abs((await value()) - switched - 3 * STEP) < STEP / 2);
     await page.keyboard.press('Home');
-    await eventually('the beginning again', value, seconds => seconds < STEP);
+    await eventually('the position to be the beginning', value, seconds => seconds < STEP);
   }));
 
 test('the logs can be filtered by level, status and page, and saved as files', () =>

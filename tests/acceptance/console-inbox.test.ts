@@ -131,9 +131,9 @@ test('the inbox counts what each role may decide or claim, and reports changes i
   const { state } = await inboxOf(developer);
   const waiting = inboxOf(developer, `?wait=50&since=${state}`);
   const claimed = await claimHandoff(server, admin, handoff.id);
-  assert.deepEqual((await waiting).applications, [], 'a person has it');
+  assert.deepEqual((await waiting).applications, [], 'nothing is waiting while a person has the hand-off');
   assert.equal((await withLease(server, claimed, 'cancel')).status, 200);
-  assert.deepEqual(await countsOf(developer), [0, 1], 'it waits again');
+  assert.deepEqual(await countsOf(developer), [0, 1], 'the hand-off is waiting again');
   assert.equal((await owner.post(handoffsPath(server, `/${handoff.id}/cancel`), {})).status, 200);
   assert.equal((await decide(server, owner, refund, { decision: 'refuse' })).status, 200);
   await agent.cancel(cancel.jobId);
@@ -235,7 +235,7 @@ test('an unsent e-mail is withdrawn when its recipient leaves or mutes the appli
     await pass(10_000);
     return `${await tells('leaver@example.com')} and ${await tells('ada@example.com')}`;
   };
-  await eventually('both to be told once', told, mailsOfEach => mailsOfEach === '1 and 1');
+  await eventually('one message for each person', told, mailsOfEach => mailsOfEach === '1 and 1');
   const own = await person.post<{ id: string }>('/v1/applications', { name: 'Own' });
   assert.equal(own.status, 201, own.text);
   await rowsOf(
@@ -247,7 +247,7 @@ test('an unsent e-mail is withdrawn when its recipient leaves or mutes the appli
   assert.equal((await ofLeaver()).length, 2);
   const removed = await owner.send('DELETE', `/v1/applications/${server.applicationId}/members/${accountId}`);
   assert.equal(removed.status, 204, removed.text);
-  assert.deepEqual([await tells('leaver@example.com'), (await ofLeaver()).length], [0, 0], 'the other is told again');
+  assert.deepEqual([await tells('leaver@example.com'), (await ofLeaver()).length], [0, 0], 'the notice is withdrawn');
   const mute = (mutedApplications: readonly string[]) =>
     owner.send('PATCH', '/v1/account/notifications', { mutedApplications });
   assert.equal((await mute([server.applicationId])).status, 200);
@@ -286,7 +286,7 @@ test('the count and a notice are updated, and an approval requires a fresh proof
   opened(DESK, 'ada@example.com', path(), async page => {
     await page.getByRole('heading', { name: 'Overview', exact: true }).waitFor();
     const entry = page.getByRole('navigation', { name: 'Main' }).getByRole('link').nth(1);
-    assert.equal(await entry.innerText(), 'Inbox', 'the first after the name of the service');
+    assert.equal(await entry.innerText(), 'Inbox', 'the first link after the name of the service');
     const action = await prepared('orders.cancel', 'U-1');
     await page.getByRole('link', { name: 'Inbox 1 waiting for you' }).waitFor();
     await page.getByText('An agent is waiting for you.').waitFor();
@@ -347,7 +347,7 @@ test('a hand-off is opened from the inbox, completed in the live view, and liste
     await card.getByText('Type the code.').waitFor();
     await card.getByText(pages.url, { exact: true }).waitFor();
     const aboutHandoffs = new Set(asked.filter(one => one.includes('/handoffs')));
-    assert.deepEqual([...aboutHandoffs], [handoffsPath(server)], 'the list says all');
+    assert.deepEqual([...aboutHandoffs], [handoffsPath(server)], 'the page reads hand-offs only from the list');
     await card.getByRole('link', { name: 'Help the agent' }).click();
     await page.getByRole('button', { name: 'Take control' }).click();
     await page.frameLocator('iframe[title="The browser"]').locator('#canvas').waitFor();

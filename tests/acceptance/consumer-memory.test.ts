@@ -54,7 +54,7 @@ const sql = (text: string, values: readonly unknown[] = []) => rowsOf(server, te
 const kim = await lab.signIn('kim@example.com');
 const lee = await lab.signIn('lee@example.com');
 
-test('an item can be written, read, listed by prefix in list pages, and deleted', async () => {
+test('an item can be written, read, listed by prefix in pages, and deleted', async () => {
   const written = await put(kim, 'address.home', { city: 'Vienna' });
   assert.equal(written.status, 200, written.text);
   await put(kim, 'address.work', 'Linz');

@@ -62,7 +62,7 @@ test('a session restores all kinds of storage that the previous session saved', 
   await waitForVersion(server, id, 2);
   await finds(id, 'two');
   const context = await readContext(server, id);
-  assert.equal(context.version, 2, 'the last session did not persist');
+  assert.equal(context.version, 2, 'the last session has saved nothing');
   assert.equal(context.lastSessionId, session.id);
   assert.ok(context.sizeBytes > 10_000);
   await waitForContextEvent(server, session.id, 'context.saved');
@@ -93,7 +93,7 @@ test('a release request returns before the context is saved', async () => {
   const released = await server.release(session.id);
   assert.equal(released.status, 'COMPLETED');
   const saved = await waitForContextEvent(server, session.id, 'context.saved');
-  assert.ok(saved.time > (released.endedAt ?? ''), 'saved behind the end');
+  assert.ok(saved.time > (released.endedAt ?? ''), 'the context is saved after the end of the session');
 });
 
 test('if two concurrent sessions save a context, the last save becomes current, and the other session gets a context.overtaken event', async () => {

@@ -1,4 +1,4 @@
-// Credentials of other services: written, used by operations, rotated, rolled back and deleted. Values never come back.
+// Credentials of other services: written, used by operations, rotated, rolled back and deleted. Values are never returned.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AuditPage } from '../../contract/audit.ts';
@@ -99,7 +99,7 @@ test('stores each type of credential, and gives equal values equal fingerprints 
   const path = `/v1/applications/${other.body.id}/credentials/one`;
   const elsewhere = await server.api<StoredCredential>('PUT', path, { key: token, body: all.one });
   assert.equal(elsewhere.status, 201, elsewhere.text);
-  assert.notEqual(elsewhere.body.fingerprint, prints.get('one'), 'nothing is learned about another application');
+  assert.notEqual(elsewhere.body.fingerprint, prints.get('one'), 'the fingerprint differs between applications');
 });
 
 test('operations send a credential in the configured form, and cannot use a form that does not match the credential type', async () => {

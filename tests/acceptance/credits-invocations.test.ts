@@ -67,7 +67,7 @@ test('admits only three of six concurrent calls if the credit covers three', asy
   for (const { status, body } of responses)
     if (status === 202)
       await server.api<Invocation>('POST', agentPath(server, `invocations/${body.id}/cancel`), { key });
-  const { available } = await eventually('nothing to be held', credits, ({ reserved }) => reserved === 0);
+  const { available } = await eventually('no credit to be held', credits, ({ reserved }) => reserved === 0);
   assert.ok(available > 0 && available < 3 * HOLD);
   await server.waitUntilSettled();
   await grant(1_000_000);
@@ -85,7 +85,7 @@ test('a successful call captures the cost of its browser seconds, and its receip
   const keys = (await server.api<Parameters<typeof verifyReceipt>[1]['keys']>('GET', '/.well-known/jwks.json')).body;
   assert.deepEqual(Object(verifyReceipt(receipt, { keys }).berth).cost, cost);
   const after = await eventually('the session to hold nothing', credits, ({ reserved }) => reserved === 0);
-  assert.equal(before.balance - after.balance, cost.captured, 'the session is not charged besides');
+  assert.equal(before.balance - after.balance, cost.captured, 'the session is not charged in addition');
 });
 
 test('a call that fails after it has started captures the metered use', async () => {
@@ -165,9 +165,9 @@ test('a call that was running when the server was killed is restarted with its o
   await server.restart('SIGKILL');
   const path = agentPath(server, `invocations/${body.id}`);
   const read = async (): Promise<Invocation> => (await server.api<Invocation>('GET', path, { key })).body;
-  await eventually('it to run again', read, ({ attempts }) => attempts === 2);
+  await eventually('the invocation to run again', read, ({ attempts }) => attempts === 2);
   await server.api('POST', `${path}/cancel`, { key });
-  const ended = await eventually('it to end', read, ({ endedAt }) => endedAt !== undefined);
+  const ended = await eventually('the invocation to end', read, ({ endedAt }) => endedAt !== undefined);
   const after = await eventually('nothing to be held', credits, ({ reserved }) => reserved === 0);
   assert.equal(before.available - after.available, ended.cost.captured);
 });

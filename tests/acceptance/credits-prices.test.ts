@@ -125,7 +125,7 @@ test('the daily cost limit of a key counts the holds of running calls and the ac
   const first = await invoke(server, limited.key, 'browser.content', input);
   assert.equal(first.body.status, 'succeeded', first.text);
   const second = await invoke(server, limited.key, 'browser.content', input);
-  assert.deepEqual([second.status, second.body.code], [429, 'spend_limit'], 'holds more than the first has left');
+  assert.deepEqual([second.status, second.body.code], [429, 'spend_limit'], 'the hold exceeds the rest of the limit');
   const left = HOLD + PRICE - first.body.cost.captured;
   const { body } = await server.api<AgentOperationList>('GET', agentPath(server, 'operations'), { key: limited.key });
   const remaining = body.data.map(({ id, grant }) => [id, grant.remainingCostToday]);
@@ -141,11 +141,11 @@ test('the daily cost limit of a key counts the holds of running calls and the ac
 test('a call is charged the price at the time of its admission', async () => {
   const slow = { url: `${pages.url}/slow`, timeoutMs: 3000, acceptStatus: [] };
   const running = invoke(server, key, 'browser.content', slow);
-  await eventually('it to be held', credits, ({ reserved }) => reserved > 0);
+  await eventually('the price to be held', credits, ({ reserved }) => reserved > 0);
   const dearer = await owner.configure('browser.content', { price: { microCredits: 5 * PRICE } }, '*');
   assert.equal(dearer.status, 200, dearer.text);
   const { body } = await running;
-  assert.equal(body.cost.reserved % RATE, PRICE, 'not the price that was set meanwhile');
+  assert.equal(body.cost.reserved % RATE, PRICE, 'the price at the start of the call applies');
   await owner.configure('browser.content', priced, '*');
   await released();
 });

@@ -25,8 +25,7 @@ const form = (fields: Record<string, string>): string => new URLSearchParams(fie
 const statusWith = async (key: string): Promise<number> =>
   (await server.api('GET', '/v1/applications', { key })).status;
 
-// ---- an unmodified OAuth client
-// --------------------------------------------------------------------------------------
+// ---- an unmodified OAuth client -------------------------------------------------------------------------------------
 
 const discovered = (): Promise<client.Configuration> =>
   client.discovery(new URL(server.url), 'openid-client-test', undefined, client.None(), {
@@ -63,8 +62,7 @@ test('openid-client gets an error when the request is denied', async () => {
   await refused;
 });
 
-// ---- raw requests, as JSON and as forms
-// ------------------------------------------------------------------------------
+// ---- raw requests, as JSON and as forms -----------------------------------------------------------------------------
 
 test('a start request returns 200 for a form and 201 for JSON, and the token can be requested in the other format', async () => {
   const asForm = await devices.sendWithoutCredential<StartedDevice>(START, form({ client_id: 'my-agent' }), FORM);
@@ -265,7 +263,7 @@ test('revokes a token by its value, sent as JSON or as a form, and also returns 
   assert.equal(await statusWith(body.token), 401);
   for (const token of [body.token, 'nonsense', server.key])
     assert.equal((await devices.sendWithoutCredential(REVOKE, { token })).status, 200);
-  assert.equal((await server.api('GET', '/v1/browsers/sessions')).status, 200, 'an agent key is no such token');
+  assert.equal((await server.api('GET', '/v1/browsers/sessions')).status, 200, 'agent keys are not revoked here');
   assert.equal((await devices.sendWithoutCredential(REVOKE, {})).body.error, 'invalid_request');
 });
 

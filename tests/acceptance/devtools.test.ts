@@ -71,14 +71,14 @@ test('the Elements and Console panels show a jailed page while its agent continu
   await view.getByRole('textbox', { name: 'Console prompt' }).focus();
   await view.keyboard.type('document.title = 6 * 7 + " is the answer"');
   await view.keyboard.press('Enter');
-  await eventually('the page to have run it', async () => (await page.title()) === '42 is the answer');
+  await eventually('the page to run the expression', async () => (await page.title()) === '42 is the answer');
   await view.getByText("'42 is the answer'").first().waitFor();
 
   await view.close();
   await page.goto(`${pages.a}/next`);
   assert.equal(await page.textContent('h1'), 'Next');
   const told = await eventually(
-    'the events of it',
+    'the events of the DevTools connection',
     async () => (await eventsOf(server, session.id)).filter(({ type }) => type.startsWith('devtools.')),
     events => events.length === 2,
   );
@@ -87,7 +87,7 @@ test('the Elements and Console panels show a jailed page while its agent continu
     ['devtools.opened', 'devtools.closed'],
   );
   const faults = watched.faults.filter(fault => TEST_ENGINE === 'chromium' || !fault.includes('Request Autofill.'));
-  assert.deepEqual(faults, [], 'nothing from elsewhere, nothing against the policy of the page');
+  assert.deepEqual(faults, [], 'no request to other hosts and no violation of the content security policy');
   await watched.close();
   await end();
 });
@@ -208,7 +208,7 @@ test('the DevTools socket gives access only to its page and the frames of the pa
   );
   assert.match(spelled.error?.message ?? '', /refused/);
   const stolen = await devtools.ask('Runtime.evaluate', { expression: '1' }, foreign);
-  assert.equal(stolen.error?.code, -32001, 'a channel of somebody else is none of its own');
+  assert.equal(stolen.error?.code, -32001, 'the channel of another client cannot be used');
   await eventually('the popup', () => page.context().pages().length === 3);
   const types = devtools.events
     .filter(({ method }) => method === 'Target.attachedToTarget')
@@ -227,14 +227,14 @@ test('the overrides of the agent are restored when DevTools clears its own, and 
   const look = "[innerWidth, matchMedia('print').matches, matchMedia('(prefers-color-scheme: dark)').matches]";
   const seen = (): Promise<unknown> => page.evaluate(look);
   const wanted = [640, true, true];
-  await eventually('what the agent has set', async () => JSON.stringify(await seen()) === JSON.stringify(wanted));
+  await eventually('the settings of the agent', async () => JSON.stringify(await seen()) === JSON.stringify(wanted));
 
   const devtools = await CdpClient.connect(socketOf(link));
   await devtools.send('Emulation.setEmulatedMedia', {
     media: '',
     features: [{ name: 'prefers-color-scheme', value: '' }],
   });
-  assert.deepEqual(await seen(), wanted, 'what the front end clears at its start');
+  assert.deepEqual(await seen(), wanted, 'the front end does not reset the settings of the agent');
   await devtools.send('Emulation.setDeviceMetricsOverride', {
     width: 300,
     height: 300,
@@ -256,7 +256,7 @@ test('the overrides of the agent are restored when DevTools clears its own, and 
   await devtools.event('Debugger.paused');
   await devtools.close();
   assert.equal(await stopped, 1);
-  await eventually('all of it again', async () => JSON.stringify(await seen()) === JSON.stringify(wanted));
+  await eventually('the old settings', async () => JSON.stringify(await seen()) === JSON.stringify(wanted));
   await end();
 });
 

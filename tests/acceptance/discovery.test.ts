@@ -84,7 +84,7 @@ test('a response can be cached only by its caller, and a conditional request ret
       headers: { 'idempotency-key': path },
     });
     assert.equal(called.status, 200, called.text);
-    assert.equal((await get(known)).status, 200, 'a call less is left today');
+    assert.equal((await get(known)).status, 200, 'the number of remaining calls has changed');
   }
 });
 
@@ -174,7 +174,7 @@ test('text from a developer in an operation adds neither a tool nor a grant', as
         tools.map(tool => [tool.name, tool.description, tool.inputSchema.type]),
         [['orders_trap', description, 'object']],
       );
-      assert.doesNotMatch(JSON.stringify([tools, rest]), /Display/, 'the words for people are not for models');
+      assert.doesNotMatch(JSON.stringify([tools, rest]), /Display/, 'display texts are not sent to models');
       for (const name of ['browser_steps', 'orders_look', 'orders_cancel', 'browser_open'])
         await assert.rejects(client.callTool({ name, arguments: {} }), /no tool/, name);
       await client.close();

@@ -49,7 +49,7 @@ test('every page can be reached from the start page, and every link has a target
       const [target, hash] = link.split('#', 2);
       if (!hash || (target && !target.startsWith('/docs'))) continue;
       const there = pages.get(target || path) ?? '';
-      assert.ok(there.includes(`id="${hash}"`), `${path} links to ${link}, where nothing has that name`);
+      assert.ok(there.includes(`id="${hash}"`), `${path} links to ${link}, but the page has no element with this id`);
     }
   for (const path of ['/docs/guides/stagehand', '/docs/security', '/docs/reference/errors', '/docs/api'])
     assert.ok(pages.has(path), path);

@@ -367,7 +367,7 @@ describe('a download', () => {
     await listed(session.id, 2);
     // With a bucket, the object store's own link is returned once the file is stored.
     const isThere = (found?: Download) => found?.downloadUrl.startsWith(store?.endpoint ?? server.url) ?? false;
-    const found = await eventually('the report to be given out', report, isThere);
+    const found = await eventually('the report to be available', report, isThere);
     assert.ok(found);
     download = found;
     await browser.close();

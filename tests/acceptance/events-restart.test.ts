@@ -31,7 +31,7 @@ test('an event stream can be continued after a server restart, and includes the 
   const before = await streamOf(id);
   const { id: last } = await before.event('session.started');
   await server.restart('SIGTERM');
-  assert.equal(await before.ended(), 'ended', 'a server that goes ends its streams');
+  assert.equal(await before.ended(), 'ended', 'a stopping server ends its streams');
   const after = await streamOf(id, { 'last-event-id': last });
   await after.event('session.adopted');
   await server.release(id);

@@ -107,7 +107,7 @@ test('records the events of a session from create to release, with times, actors
   assert.deepEqual(ids, [...ids].sort());
 });
 
-test('lists events in list pages, and filters them by type', async () => {
+test('lists events in pages, and filters them by type', async () => {
   const { id } = await server.createSession();
   await server.release(id);
   const all = await listed(id);
@@ -250,7 +250,7 @@ test('the stream of an application starts with new events or after a given event
   const told = (id: string) => stream.events.filter(({ data }) => data.sessionId === id).map(({ data }) => data);
   assert.deepEqual(told(one.id), await listed(one.id));
   assert.deepEqual(told(other.id), await listed(other.id));
-  assert.ok(!told(before.id).some(({ type }) => type === 'session.created'), 'it began before the stream');
+  assert.ok(!told(before.id).some(({ type }) => type === 'session.created'), 'created earlier');
   assert.deepEqual(new Set(ends.types), new Set(['session.ended']));
   const all = await streamAt(`${EVENTS}?after=0`);
   await all.event('session.created', ({ data }) => data.sessionId === before.id);
@@ -268,7 +268,7 @@ test('a stream without events sends heartbeats', async () => {
 test('an application can have twenty streams, and another stream after one is closed', async () => {
   const place = () => streamAt(EVENTS).catch(() => undefined);
   // The server may not have noticed yet that the earlier streams were closed.
-  const open = () => eventually('a place to be free', place, stream => stream !== undefined);
+  const open = () => eventually('a stream to be accepted', place, stream => stream !== undefined);
   const streams = await Promise.all(Array.from({ length: 20 }, open));
   const refused = await server.api('GET', EVENTS, { headers: { accept: 'text/event-stream' } });
   assert.deepEqual([refused.status, refused.body.code], [429, 'stream_limit']);
@@ -361,7 +361,7 @@ test('records each end reason with its actor', async t => {
     const session = await server.createSession({ timeout: 60 });
     const client = await CdpClient.connect(session.connectUrl);
     await eventually(
-      'the client to be told of',
+      'the event that the client has connected',
       async () => typesOf(await listed(session.id)),
       types => types.includes('client.connected'),
     );

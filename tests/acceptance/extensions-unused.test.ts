@@ -57,7 +57,7 @@ test('stores identical extensions in one file, and deletes the file with the las
   await server.api('DELETE', `${EXTENSIONS}/${second.id}`);
   await server.advance(DAY_MS);
   await server.eventuallyHourly(
-    'the file to go',
+    'the file to be removed',
     () => isStored(second),
     stored => !stored,
   );
@@ -71,12 +71,12 @@ test('deletes an extension and its file after the configured number of days with
   await server.release(session.id);
   await server.advance(2 * DAY_MS);
   await server.eventuallyHourly(
-    'it to be deleted',
+    'the extension to be deleted',
     () => statusOf(unused),
     status => status === 404,
   );
   await server.eventuallyHourly(
-    'its file to go',
+    'the file of the extension to be removed',
     () => isStored(unused),
     stored => !stored,
   );
@@ -99,7 +99,7 @@ test('refuses uploads above the limit of concurrent uploads, and accepts an uplo
   const ask = await upload('e.zip', speakingExtension('many'));
   const slow = Array.from({ length: AT_ONCE_MAX }, () => slowUpload(ask));
   const incoming = (): number => filesUnder(join(server.dataDir, 'incoming')).length;
-  await eventually('each of them to have its place', incoming, count => count === AT_ONCE_MAX);
+  await eventually('all uploads to be accepted', incoming, count => count === AT_ONCE_MAX);
   const refused = await server.api('POST', EXTENSIONS, ask);
   assert.deepEqual([refused.status, refused.body.code], [429, 'rate_limited']);
   assert.deepEqual([refused.body.details?.limit, refused.headers['x-should-retry']], [AT_ONCE_MAX, 'true']);

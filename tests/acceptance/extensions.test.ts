@@ -35,7 +35,7 @@ async function connected(session: { connectUrl: string }): Promise<{ browser: Br
 
 const said = (page: Page, name: string): Promise<unknown> =>
   eventually(
-    `${name} to speak`,
+    `a message from ${name}`,
     () => page.evaluate<unknown>(`document.documentElement.dataset.${name}`),
     words => words !== undefined,
   );
@@ -43,7 +43,7 @@ const said = (page: Page, name: string): Promise<unknown> =>
 const alpha = await uploaded(speakingExtension('alpha'), 'C:\\mine\\alpha.zip');
 const beta = await uploaded(blockingExtension('beta'));
 const warm = await eventually(
-  'a browser that waits',
+  'a warm browser',
   async () => (await server.operator('/metrics')).text,
   text => /^berth_warm_browsers 1$/m.test(text),
   60_000,
@@ -113,7 +113,7 @@ test('content scripts run in the first page, and can send messages to their work
           .catch(() => 'blocked'),
       path,
     );
-  assert.deepEqual([await get('/open'), await get('/refused')], ['open', 'blocked'], 'rules of an extension hold');
+  assert.deepEqual([await get('/open'), await get('/refused')], ['open', 'blocked'], 'its rules apply');
   await browser.close();
 });
 

@@ -286,7 +286,7 @@ const standing = new Set(namespacesAndFolders());
 
 test('Ctrl-C stops the fleet while a session is running, and leaves nothing behind', async () => {
   await create();
-  assert.ok(leftOf(fleet).length > HOSTS, 'it is seen while it runs');
+  assert.ok(leftOf(fleet).length > HOSTS, 'the check finds a running fleet');
   interrupt(fleet);
   await eventually(
     'nothing to be left',

@@ -149,7 +149,7 @@ describe('waiting creates', () => {
         running.push(body);
       };
       all.push(admitted());
-      await eventually(`${name} to wait`, waiting, count => count === all.length);
+      await eventually(`${name} to be queued`, waiting, count => count === all.length);
     };
     for (const [name, host] of [
       ['first', one],
@@ -163,7 +163,7 @@ describe('waiting creates', () => {
       ...{ method: 'POST', body: '{}', signal: hangsUp.signal },
       headers: { authorization: `Bearer ${fleet.key}`, 'content-type': 'application/json', prefer: 'wait=50' },
     });
-    await eventually('the one that hangs up to wait', waiting, count => count === 5);
+    await eventually('the caller that will hang up to be queued', waiting, count => count === 5);
     hangsUp.abort();
     await assert.rejects(left);
     // A forged header, as if another host had passed the request on after an hour at the head of the queue.
@@ -181,7 +181,7 @@ describe('waiting creates', () => {
       running.splice(running.indexOf(session), 1);
       await front.release(session.id);
       await eventually(
-        'one to be admitted',
+        'the next create to be admitted',
         () => order.length,
         length => length === before + 1,
       );
@@ -243,7 +243,7 @@ describe('the sessions and data of a host can be reached through the other hosts
     assert.equal((await two.api('GET', `${path}/picture`)).status, 200);
     await front.release(session.id);
     const [film] = await eventually(
-      'a film',
+      'a recording',
       () => replaysOf(front, session.id),
       found => found.length > 0,
     );
@@ -439,7 +439,7 @@ describe('consumers and Actions work across all hosts', async () => {
     assert.equal((await withLease(front, won, 'renew')).status, 200);
     assert.equal((await command(two, 'session.end', {}, other.accessToken)).status, 204);
     const status = async () => (await readHandoff(front, key, asked.id)).status;
-    await eventually('the lease to be taken back', async () => (await status()) === 'requested');
+    await eventually('the lease to be revoked', async () => (await status()) === 'requested');
     assert.equal((await withLease(two, won, 'renew')).status, 409);
     await front.release(session.id);
   });
@@ -499,10 +499,10 @@ describe('consumers and Actions work across all hosts', async () => {
     const isOver = (key: string) => async () =>
       (await Promise.all(fleet.hosts.map(host => command(host, 'session.get', {}, key)))).map(({ status }) => status);
     const all401 = (seen: readonly number[]) => seen.every(status => status === 401);
-    await eventually('the old token to be over at all hosts', isOver(kim.accessToken), all401);
+    await eventually('the old token to be refused by all hosts', isOver(kim.accessToken), all401);
     assert.equal((await command(front, 'session.get', {}, token)).status, 200);
     assert.equal((await command(one, 'session.endAll', {}, token)).status, 204);
-    await eventually('the session to be over at all hosts', isOver(token), all401);
+    await eventually('the session to be refused by all hosts', isOver(token), all401);
   });
 });
 
@@ -529,7 +529,7 @@ describe('attempts are counted across all hosts', () => {
     }
     for (let turn = 0; turn < 4; turn += 1)
       for (const host of fleet.hosts)
-        assert.equal((await new Person(host).signIn('grace@example.com')).status, 200, 'what succeeded is taken back');
+        assert.equal((await new Person(host).signIn('grace@example.com')).status, 200, 'not counted');
     assert.equal((await person.get('/v1/account')).status, 200);
   });
 
@@ -698,7 +698,7 @@ test('the operator can list all hosts and their sessions, and a draining host ge
   const other = data.find(({ isThis, slots }) => !isThis && slots > 0) ?? assert.fail();
   const drained = await operator.send<ListedHost>('PATCH', `${HOSTS}/${other.id}`, { draining: true });
   assert.deepEqual([drained.status, drained.body.draining], [200, true], drained.text);
-  await eventually('the drain to be known', async () => (await list()).data.some(({ draining }) => draining));
+  await eventually('the drain to be listed', async () => (await list()).data.some(({ draining }) => draining));
   const made = [await one.createSession({ keepAlive: true }), await one.createSession({ keepAlive: true })];
   const on = async (host: string): Promise<string[]> =>
     (await operator.get<HostSessions>(`${HOSTS}/${host}/sessions`)).body.data.map(({ id }) => id);

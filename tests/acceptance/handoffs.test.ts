@@ -203,7 +203,7 @@ test('a lease ends if it is not renewed or its live view is closed, and an uncla
   );
   await page.keyboard.type('x');
   await pass(300_000, cdp);
-  await eventually('it to expire', async () => (await readHandoff(server, key, handoff)).status === 'expired');
+  await eventually('the expiry', async () => (await readHandoff(server, key, handoff)).status === 'expired');
   await eventually('the events', async () => (await eventsOf(id)).length === 6);
   await browser.close();
   await server.release(id);
@@ -240,7 +240,7 @@ test('a hand-off expires no later than its session, and can extend the session o
   assert.equal(body.expiresAt, longer.expiresAt);
   const claimed = await claimHandoff(server, person, longer.id);
   await server.release(id);
-  await eventually('it to end with its session', async () => {
+  await eventually('the hand-off to end with its session', async () => {
     return (await readHandoff(server, key, longer.id)).status === 'session_ended';
   });
   assert.equal((await withLease(server, claimed, 'complete', { outcome: 'completed' })).status, 409);

@@ -103,7 +103,7 @@ test('returns 404 for an invalid id of any length', async () => {
     for (const path of [`${SESSIONS}/${part}`, `/v1/browsers/contexts/${part}/versions`]) {
       const { status, body } = await server.api('GET', path);
       assert.deepEqual([status, body.code], [404, 'not_found'], path.slice(0, 60));
-      assert.ok(body.message.length < 500, 'the answer does not repeat all of it');
+      assert.ok(body.message.length < 500, 'the message does not repeat the whole path');
     }
 });
 
@@ -160,7 +160,7 @@ test('refuses a body of 1 MB, and accepts a body that is one byte smaller', asyn
   assert.equal(much.status, 413);
   assert.equal(much.body.code, 'payload_too_large');
   const enough = await server.api('POST', SESSIONS, { body: bodyOf(BODY_BYTES_MAX - 1), headers });
-  assert.equal(enough.body.code, 'unknown_field', 'it was read to its end');
+  assert.equal(enough.body.code, 'unknown_field', 'the body was read to its end');
 });
 
 test('the error for an oversized body states the limit and what to do', async () => {
@@ -384,7 +384,7 @@ for (const [what, path, headers, status] of EARLY)
           const [healthy]: IncomingMessage[] = await responding;
           assert.equal(healthy?.statusCode, 200);
           await text(healthy);
-          assert.ok(next.socket === used || response.headers.connection === 'close', 'closed without a word');
+          assert.ok(next.socket === used || response.headers.connection === 'close', 'closed unannounced');
         }
       } finally {
         agent.destroy();

@@ -207,7 +207,7 @@ test('an idempotency key is still known after the server crashed during the requ
   const key = randomUUID();
   cutOff({ 'idempotency-key': key });
   const [pending] = await eventually('the session to be placed', sessions, found => found.length === 1);
-  await eventually('its browser to hang', () => chromium.isStarting());
+  await eventually('the browser to be starting', () => chromium.isStarting());
   chromium.setBehaviour('well');
   await server.restart();
   const again = await create(key);
@@ -231,7 +231,7 @@ test("the official client's example creates only one session, even if its reques
   const before = begun();
   const session = await sdk.sessions.create({ timeout: 3600 });
   chromium.setBehaviour('well');
-  await eventually('the log to tell that it has sent the create again', () => begun() - before >= 2);
+  await eventually('the create to be sent again', () => begun() - before >= 2);
   const all = (await server.api<Session[]>('GET', SESSIONS)).body.filter(({ id }) => id >= session.id);
   assert.deepEqual(
     all.map(({ id }) => id),
@@ -264,7 +264,7 @@ test('a retry gets the session whose response was lost, but only once, and only 
   assert.deepEqual([again.status, again.body.id, again.body.status], [201, lost?.id, 'RUNNING']);
   assert.ok(isReplay(again) && again.body.connectUrl);
   const next = await resend(2);
-  assert.ok(next.body.id !== lost?.id && !isReplay(next), 'its answer arrived: this one asks for another');
+  assert.ok(next.body.id !== lost?.id && !isReplay(next), 'the response has arrived, so this is a new create');
   await releaseAll();
 });
 
@@ -284,7 +284,7 @@ test('a retry does not get a session whose response was lost two minutes ago', a
   const [lost] = await eventually('the session to be placed', sessions, found => found.length === 1);
   first.hangUp();
   await eventually(
-    'it to run',
+    'the session to be running',
     () => server.read(lost?.id ?? ''),
     ({ status }) => status === 'RUNNING',
   );

@@ -63,7 +63,7 @@ test('a revoked key is refused immediately over HTTP and CDP, and its session ke
   assert.equal((await refusedUpgrade(address, { 'x-bb-api-key': key })).status, 401);
   assert.equal((await before.closed()).code, 4001);
   assert.equal((await server.read(session.id)).status, 'RUNNING');
-  assert.equal((await withToken('DELETE', `${KEYS}/${id}`)).status, 404, 'a second revocation finds no living key');
+  assert.equal((await withToken('DELETE', `${KEYS}/${id}`)).status, 404, 'a revoked key cannot be revoked again');
   const listed = (await withToken<AgentKeyPage>('GET', KEYS)).body.data.find(one => one.id === id);
   assert.equal(listed?.status, 'revoked');
   await server.release(session.id);

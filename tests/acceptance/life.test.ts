@@ -190,7 +190,7 @@ test('a client that sends no commands for 600 seconds is closed with 4003 and co
   }
   assert.equal((await idle.closed()).code, 4003);
   const [left] = await eventually(
-    'its leaving to be told',
+    'the disconnection event of the client',
     () => told(id, 'client.disconnected'),
     events => events.length > 0,
   );
@@ -216,7 +216,7 @@ test('a client that does not respond to pings is disconnected within a minute, u
   }
   await silent.closed();
   const [left] = await eventually(
-    'its leaving to be told',
+    'the disconnection event of the client',
     () => told(id, 'client.disconnected'),
     events => events.length > 0,
   );

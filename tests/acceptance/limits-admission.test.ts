@@ -46,7 +46,7 @@ function tally(responses: readonly Created[]): Record<string, number> {
 
 const waiting = async (): Promise<number> => (await readLimits(server, token)).usage.browsers.maxWaiting;
 const untilWaiting = (count: number): Promise<number> =>
-  eventually(`${count} to stand in line`, waiting, seen => seen === count, 30_000);
+  eventually(`${count} creates to be queued`, waiting, seen => seen === count, 30_000);
 
 const running = async (): Promise<Session[]> => {
   const { body } = await server.api<Session[]>('GET', `${SESSIONS}?status=PENDING,RUNNING`);
@@ -132,7 +132,7 @@ test('while ten sessions are running, five creates wait, five are refused, and t
   const order: unknown[] = [];
   for (const session of (await running()).slice(0, callers.length)) {
     await server.release(session.id);
-    order.push(nameOf(await eventually('the next in line', async () => (await running()).at(SEATS - 1), Boolean)));
+    order.push(nameOf(await eventually('the next session', async () => (await running()).at(SEATS - 1), Boolean)));
   }
   assert.deepEqual(order, ['one', 'two', 'four', 'five']);
   for (const result of await Promise.all(callers)) {
@@ -194,7 +194,7 @@ test('applications get free slots in turn, and no browser is started for a calle
   const outcome = Promise.all([...callers, theirs]);
   const path = `/v1/applications/${made.body.id}/limits`;
   await eventually(
-    'their create to stand in line',
+    'their create to be queued',
     async () => (await server.api<Limits>('GET', path, { key: token })).body.usage.browsers.maxWaiting,
     count => count === 1,
   );

@@ -167,7 +167,7 @@ test('a limit below the current use ends no session but refuses creates, and a h
   assert.equal((await server.read(standing.id)).status, 'RUNNING');
   const waiting = server.api<Session>('POST', '/v1/browsers/sessions', { headers: { prefer: 'wait=50' } });
   await eventually(
-    'one to wait',
+    'a create to be queued',
     () => readLimits(server, token),
     ({ usage }) => usage.browsers.maxWaiting === 1,
   );

@@ -61,7 +61,7 @@ test('passes 50 MB to the browser and a larger message to the client, each as on
     const sent = 'x'.repeat(50 * MIB);
     assert.equal(await client.evaluate(`${JSON.stringify(sent)}.length`, page), sent.length);
     const response = await client.evaluate(`'0123456789'.repeat(${10 * MIB})`, page);
-    assert.ok(response === '0123456789'.repeat(10 * MIB), 'the answer is what the page made');
+    assert.ok(response === '0123456789'.repeat(10 * MIB), 'the response is unchanged');
     await client.close();
   }));
 
@@ -110,7 +110,7 @@ test('refuses the twenty-first client before the upgrade, and accepts a client a
     await Promise.all([next, ...stayers].map(client => client.close()));
   }));
 
-test('sockets of live view addresses take no places of clients, and have as many of their own', () =>
+test('sockets of live view addresses do not count as clients, and have a separate limit of the same size', () =>
   withSession(async ({ id, connectUrl }) => {
     const { wsUrl = '' } = (await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${id}/debug`)).body;
     const people = await Promise.all(Array.from({ length: CLIENTS_MAX }, () => CdpClient.connect(wsUrl)));

@@ -160,10 +160,10 @@ test('sends letters, symbols, arrow keys and shortcuts', async () => {
   await eventually('the text by arrows', async () => (await textOf(page)) === 'Hi!. a@b, Ünïcode? (\nen?d');
   await view.keyboard.press('Control+a');
   await view.keyboard.press('Control+x');
-  await eventually('the cut', async () => (await textOf(page)) === '');
+  await eventually('the text to be cut', async () => (await textOf(page)) === '');
   await view.keyboard.press('Control+z');
   await eventually('the undo', async () => (await textOf(page)).startsWith('Hi!.'));
-  assert.ok((await heard(page)).includes('cut'), 'the page hears of it as of any other');
+  assert.ok((await heard(page)).includes('cut'), 'the page gets a cut event');
   await end();
 });
 
@@ -183,7 +183,7 @@ test('a character typed with AltGr is not a shortcut', async () => {
     await devtools.send('Input.dispatchKeyEvent', { type: 'keyDown', key, code, text: key, modifiers: 1 | 2 });
     await devtools.send('Input.dispatchKeyEvent', { type: 'keyUp', key, code, modifiers: 1 | 2 });
   }
-  await eventually('the signs', async () => (await textOf(page)) === '@€{');
+  await eventually('the characters typed with AltGr', async () => (await textOf(page)) === '@€{');
   await end();
 });
 
@@ -594,9 +594,9 @@ test('works in a sandboxed frame, and notifies the embedding page when the sessi
   await page.context().browser()?.close();
   await server.release(id);
   const hasPosted = async () => (await embedding.evaluate<string[]>('told')).includes('browserbase-disconnected');
-  await eventually('the words that embedding pages wait for', hasPosted);
+  await eventually('the message to the embedding page', hasPosted);
   // A frame that was not connected when the session ended posts them too.
   await embedding.reload();
-  await eventually('the words after the end', hasPosted);
+  await eventually('the message to the embedding page after the end', hasPosted);
   await view.context().close();
 });

@@ -172,7 +172,7 @@ test('records cross-site frames, shared workers and service workers from the sta
   const { session, client } = await visited('/apart');
   const hasAll = (entries: readonly SessionLog[]): boolean =>
     APART.every(({ words, path }) => saidBy(entries, words) && askedBy(entries, path));
-  const entries = await eventually('what they said and asked for', () => listed(session.id), hasAll);
+  const entries = await eventually('the messages and requests of all targets', () => listed(session.id), hasAll);
   for (const { words, path, pageId } of APART)
     assert.deepEqual([saidBy(entries, words)?.pageId, askedBy(entries, path)?.pageId], [pageId, pageId], words);
   await client.close();
@@ -300,7 +300,7 @@ test('DevTools can import the HAR file of a running session', async () => {
   );
   assert.ok(
     har.entries.some(({ _fromCache }) => _fromCache !== undefined),
-    'what came from the cache',
+    'the HAR file contains a response from the cache',
   );
   assert.deepEqual(
     har.pages.map(({ title }) => title),
@@ -386,7 +386,7 @@ test('the log is deleted a month after the session ends, and the response states
   for (const { id } of [session, world.session]) await server.release(id);
   assert.ok((await listed(session.id)).length > 0);
   await server.advance(30 * DAY_MS);
-  assert.ok((await listed(session.id)).length > 0, 'after thirty days it is there');
+  assert.ok((await listed(session.id)).length > 0, 'the log still exists after 30 days');
   await server.advance(2 * DAY_MS);
   const reply = await server.eventuallyHourly(
     'the log to be forgotten',

@@ -94,7 +94,7 @@ test('retries a temporarily refused e-mail, with increasing pauses', async () =>
   );
   for (const [index, pauseMs] of PAUSES_MS.entries()) {
     await server.advance(pauseMs - 10 * SECOND_MS);
-    assert.equal(rcpts() - before, index + 1, 'not before its time');
+    assert.equal(rcpts() - before, index + 1, 'no attempt before its time');
     if (index === PAUSES_MS.length - 1) smtp.refusal = undefined;
     await server.advance(20 * SECOND_MS);
     await attempts(index + 2);
@@ -134,7 +134,7 @@ test('stops retries of an e-mail after a day, and the operator can then read the
     pauseMs = Math.min(HOUR_MS, 2 * pauseMs);
     const earliestMs = nextMs + pauseMs;
     mail = await eventually(
-      'what became of it',
+      'the next attempt or the end of the attempts',
       () => printed('nobody@example.com'),
       ({ nextAttemptAt }) => nextAttemptAt === undefined || Date.parse(nextAttemptAt) >= earliestMs,
     );

@@ -158,7 +158,7 @@ interface Listed {
 
 const idOf = ({ id, accountId }: Listed['data'][number]): string | undefined => id ?? accountId;
 
-test('lists members and invitations in list pages', async () => {
+test('lists members and invitations in pages', async () => {
   for (const path of [MEMBERS, INVITATIONS]) {
     // The time of last use is written after the response was sent, so only ids are compared.
     const all = (await ada.get<Listed>(`${path}?limit=100`)).body.data.map(idOf);

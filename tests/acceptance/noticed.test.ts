@@ -48,7 +48,7 @@ test('the document has a line for every property that the page checks', () => {
 async function look(url: string, name: string): Promise<Observations> {
   const client = await CdpClient.connect(url);
   const { targetId } = await client.send('Target.createTarget', { url: `${pages.url}/look?${name}` });
-  const seen = await eventually('the page to have looked', () => looks.observationsOf(name));
+  const seen = await eventually('the findings of the page', () => looks.observationsOf(name));
   await client.send('Target.closeTarget', { targetId });
   await client.close();
   assert.ok(seen);

@@ -84,7 +84,7 @@ test('browser.handoff ends when the person has finished, and its receipt states 
   const still = await server.api<Invocation>('GET', agentPath(server, `invocations/${asked.id}`), { key });
   assert.equal(still.body.status, 'running');
   const cancelled = await server.api<ErrorBody>('POST', agentPath(server, `invocations/${asked.id}/cancel`), { key });
-  assert.deepEqual([cancelled.status, cancelled.body.code], [409, 'not_ready'], 'its effect has begun');
+  assert.deepEqual([cancelled.status, cancelled.body.code], [409, 'not_ready'], 'its effect has started');
   await withLease(server, claimed, 'complete', {
     outcome: 'completed',
     note: 'Secret of the note',
@@ -161,7 +161,7 @@ test('browser.handoff continues after the server was killed, with the same hand-
   const claimed = await claimHandoff(server, person, id);
   await server.kill('SIGKILL');
   await server.start();
-  await eventually('the call to be taken up', async () => {
+  await eventually('the call to be run again', async () => {
     const { body } = await server.api<Invocation>('GET', agentPath(server, `invocations/${asked.id}`), { key });
     return body.attempts === 2;
   });
@@ -336,7 +336,7 @@ test('a call that waits for a person can be cancelled: nothing is started, and i
   await server.release(sessionId);
 });
 
-test('a call that waits for a person when the service stops is answered 503, and can be sent again', async () => {
+test('a call that waits for a person when the service stops is refused with 503, and can be sent again', async () => {
   const { id: sessionId } = await server.createSession({ keepAlive: true }, key);
   const { key: asking } = await keyWith(server, { scopes: [...scopes, 'handoffs:write'], grants });
   const handoff = await requestHandoff(server, asking, sessionId, { leaseSeconds: 900 });
@@ -354,7 +354,7 @@ test('a call that waits for a person when the service stops is answered 503, and
   await server.release(sessionId);
 });
 
-test('a receipt names a person only for the time of their control, also if the hand-off waits again', async () => {
+test('a receipt names a person only for the time of their control, even if the hand-off waits for a person again', async () => {
   const { id: sessionId } = await server.createSession({ keepAlive: true }, key);
   const asked = await started('browser.handoff', { sessionId, instructions: 'Enter the code' });
   const { id } = await waiting(sessionId);
@@ -387,7 +387,7 @@ test('calls in a session that a person controls wait for the person, and are ref
   const late = [
     call('browser.screenshot', { sessionId }),
     call('browser.steps', { sessionId, steps: [{ do: 'press', key: 'x' }] }),
-    // Equal calls are refused alike, also one that does not wait for the end.
+    // An equal call is refused too, even one that does not wait for the end.
     ...[twice(), twice(), twice({ prefer: 'respond-async' })],
     ...[agent.execute(action), agent.execute(action)],
   ];

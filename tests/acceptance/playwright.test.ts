@@ -196,7 +196,7 @@ test('two clients can work concurrently, and the disconnect of one client does n
     await eventually('both to see the pages of the default context', () => shared(one).includes(`${pages.b}/`));
     await one.close();
     assert.equal(await pageOfTwo.title(), 'Home');
-    await eventually('the page that the other had opened to stay', () => shared(two).includes(`${pages.a}/next`));
+    await eventually('the page of the other client to stay open', () => shared(two).includes(`${pages.a}/next`));
     await two.close();
   }));
 
@@ -245,7 +245,7 @@ test('browser contexts of Playwright are removed when it disconnects, and persis
     const second = await chromium.connectOverCDP(session.connectUrl);
     // The page in the persistent context must still be there.
     await eventually(
-      'the page in the context that stays',
+      'the page in the persistent context',
       () => second.contexts().map(context => context.pages().map(page => page.url())),
       urls => urls.some(own => own.includes(`${pages.a}/next`)),
     );
@@ -276,7 +276,7 @@ test('a page cannot reach services of this machine', async () => {
     const own = await page.goto(`${server.url}/healthz`);
     assert.equal(own?.status(), 403);
     const open = await page.goto(pages.a);
-    assert.equal(open?.status(), 200, 'the page works on');
+    assert.equal(open?.status(), 200, 'the page can still be used');
   });
 });
 

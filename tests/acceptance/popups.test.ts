@@ -55,7 +55,7 @@ test('Playwright init scripts run first in a popup, even while another client is
   await page.goto(`${pages.url}/`);
   for (let time = 0; time < TIMES; time++) {
     const blank: Promise<Page> = page.waitForEvent('popup');
-    assert.equal(await page.evaluate("window.open('about:blank').put"), true, 'there when the opener has the window');
+    assert.equal(await page.evaluate("window.open('about:blank').put"), true, 'the init script has already run');
     await blank;
     const early: Promise<Page> = page.waitForEvent('popup');
     await page.evaluate("void window.open('/early')");

@@ -312,7 +312,7 @@ test('when a proxy fails, pages get a network error, an event is recorded, and t
     assert.match(String(await other.goto(hidden).catch(String)), /net::ERR_CONNECTION_RESET/);
     const before = pages.hits('/next');
     assert.match(String(await other.goto(`${pages.a}/next`).catch(String)), /net::ERR_/);
-    assert.equal(pages.hits('/next'), before, 'nothing goes around a proxy that has failed');
+    assert.equal(pages.hits('/next'), before, 'no request bypasses a failed proxy');
     const [told] = await waitForSessionEvent(server, id, 'proxy.failed');
     assert.deepEqual([told?.detail.proxy, told?.detail.reason], ['proxies.0', 'proxy_unreachable']);
     assert.equal((await server.read(id)).status, 'RUNNING');

@@ -46,7 +46,7 @@ test('replays and files are available for 31 days, and later requests report tha
     const { status, body } = await server.api('GET', `/v1/browsers/sessions/${id}/${tail}`);
     assert.deepEqual([status, body.message, body.details], [404, 'Replay not found', { reason: 'expired' }]);
   }
-  await server.eventuallyHourly('the clock task to take it away', () => stored(id).length === 0);
+  await server.eventuallyHourly('the recording to be deleted', () => stored(id).length === 0);
   assert.notEqual((await fetch(file?.downloadUrl ?? '')).status, 200);
   assert.notEqual((await fetch(/#EXT-X-MAP:URI="([^"]+)"/.exec(whole)?.[1] ?? '')).status, 200);
 });

@@ -229,7 +229,7 @@ test('popups, pages of browser contexts and closed pages are each recorded for a
   const context = await browser.newContext();
   const own = await context.newPage();
   await own.goto(`${pages.url}/green`);
-  await eventually('all to be seen', () => popup?.waitForLoadState().then(() => true));
+  await eventually('the popup to be loaded', () => popup?.waitForLoadState().then(() => true));
   for (const number of [0, 1, 2]) await isBegun(id, number);
   // After this pause, what the pages show now has been recorded.
   await new Promise(resolve => setTimeout(resolve, 1_500));
@@ -321,7 +321,7 @@ test('recording endpoints check credentials, page numbers and rate limits', asyn
   assert.equal((await server.api('GET', `${path}/replays/999`)).status, 404);
   await released(id);
   await eventually(
-    'something to be stored',
+    'a part of the recording to be stored',
     () => replaysOf(server, id),
     list => list.length > 0,
     60_000,

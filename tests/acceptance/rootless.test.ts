@@ -40,7 +40,7 @@ test('a session loads pages, and cannot open forbidden addresses or files', asyn
   await page?.goto(pages.a);
   assert.equal(await page?.title(), 'Home');
   const refused = await page?.goto(closed.url);
-  assert.equal(refused?.status(), 403, 'what the operator has not opened stays closed');
+  assert.equal(refused?.status(), 403, 'addresses that the operator did not allow are refused');
   await assert.rejects(async () => page?.goto('file:///etc/passwd'), /refused/);
   await browser.close();
   await server.release(session.id);

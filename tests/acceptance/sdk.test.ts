@@ -39,7 +39,7 @@ for (const path of ['', '/', '/v1/browsers']) {
     assert.equal(created.projectId, server.applicationId);
     assert.match(created.connectUrl, /^ws:/);
     assert.ok(created.signingKey);
-    assert.equal(created.region, 'us-west-2', 'a word that the client knows');
+    assert.equal(created.region, 'us-west-2', 'a region that the client knows');
     const read = await client.sessions.retrieve(created.id);
     assert.equal(read.connectUrl, created.connectUrl);
     const found = await client.sessions.list({ q: `user_metadata['run']:'${run}'` });
@@ -53,7 +53,7 @@ for (const path of ['', '/', '/v1/browsers']) {
     assert.ok(released.endedAt);
     assert.deepEqual(await client.sessions.recording.retrieve(created.id), [], 'what it replaced is elsewhere');
     const again = await client.sessions.update(created.id, { status: 'REQUEST_RELEASE' });
-    assert.equal(again.status, 'COMPLETED', 'it may be sent again');
+    assert.equal(again.status, 'COMPLETED', 'a repeated release succeeds');
   });
 }
 

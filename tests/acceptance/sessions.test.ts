@@ -458,7 +458,7 @@ test('responds to a release request once the browser is gone', async () => {
   assert.notDeepEqual(
     sessionLeftovers(server.dataDir).filter(left => left.includes(id)),
     [],
-    'the leak guard bites',
+    'the check for leftovers finds a running session',
   );
   const ended = await server.release(id);
   assert.equal(ended.status, 'COMPLETED');
@@ -471,7 +471,7 @@ test('responds to a release request once the browser is gone', async () => {
     [],
   );
   await eventually(
-    'the bin to be emptied',
+    'the leftovers of the session to be removed',
     () => sessionLeftovers(server.dataDir).filter(each => each.includes(id)),
     each => each.length === 0,
   );
@@ -517,7 +517,7 @@ test('releasing a session while it is starting cancels the start', async () => {
     assert.equal(row?.status, 'PENDING');
     assert.equal(row.startedAt, row.createdAt);
     const changed = await update<ErrorBody>(row.id, { userMetadata: {} });
-    assert.equal(changed.status, 409, 'only a release is possible now');
+    assert.equal(changed.status, 409, 'a starting session can only be released');
     const released = await update(row.id, { status: 'REQUEST_RELEASE', userMetadata: { done: 'yes' } });
     assert.equal(released.status, 200);
     assert.equal(released.body.status, 'COMPLETED');

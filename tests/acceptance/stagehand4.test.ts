@@ -36,7 +36,7 @@ for (const path of ['', '/v1/browsers'])
     const session = await server.read(id);
     assert.equal(session.status, 'RUNNING');
     assert.equal(session.userMetadata?.stagehand, 'true');
-    await eventually('its extension to have called back from inside the browser', () =>
+    await eventually('a call of the extension from inside the browser', () =>
       server.log().some(line => line.includes(id) && line.includes('"inside":true')),
     );
 

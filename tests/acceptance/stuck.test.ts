@@ -134,7 +134,7 @@ test('pages that hang are listed as unresponsive, and can be closed by their id'
   const second = await CdpClient.connect(session.connectUrl);
   for (const { id, isResponsive } of hanging)
     if (!isResponsive) await second.send('Target.closeTarget', { targetId: id });
-  await eventually('both to be gone', listed, left => left.length === 1);
+  await eventually('both hanging pages to be closed', listed, left => left.length === 1);
   await second.close();
   await server.release(session.id);
 });
@@ -161,6 +161,6 @@ test('a client that connected before a page hung can use the other pages and clo
   await loop(looping);
   assert.equal(await firstPage(second).title(), 'Home');
   await withTimeLimit('the looping page to be closed', seen?.close() ?? Promise.reject(new Error('no page')));
-  await eventually('it to be gone', () => pagesOf(first).length === 1);
+  await eventually('the looping page to be gone', () => pagesOf(first).length === 1);
   await server.release(session.id);
 });

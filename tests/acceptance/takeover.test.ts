@@ -76,7 +76,7 @@ test('input from the agent is queued while a viewer has control and sent afterwa
   });
   viewer.click(100, 100);
   await eventually('the press of the person', async () => (await page.evaluate('presses')) === 1);
-  assert.equal(filled, false, 'reading passes, typing waits');
+  assert.equal(filled, false, 'keyboard input of the agent waits, but the page can be read');
   viewer.click(100, 40);
   viewer.sendInput({ type: 'text', text: 'person ' });
   await eventually('the text of the person', async () => (await field.inputValue()) === 'person ');
@@ -133,7 +133,7 @@ test('input that was queued for too long is refused with that reason, and later 
       clicks: 0,
       modifiers: 0,
     });
-    await eventually('the person to be heard', () => pointers() > before);
+    await eventually('an input of the person', () => pointers() > before);
   }
   await waiting;
   await viewer.giveControl();
@@ -159,7 +159,7 @@ test('refuses to give control to a second viewer, and refuses input from a view-
   }
   await viewer.giveControl();
   second.say({ type: 'take' });
-  await eventually('the second to drive', () => second.last('control')?.who === 'you');
+  await eventually('the second viewer to have control', () => second.last('control')?.who === 'you');
   viewer.sendInput({ type: 'text', text: 'late' });
   await eventually('a refusal of the old fence', () => viewer.last('refused')?.what === 'text');
   assert.equal(await page.inputValue('#name'), '');
@@ -174,7 +174,7 @@ test('a viewer that reconnects in time keeps control, and one that does not lose
   const { holder, fence } = viewer;
   await viewer.close();
   const back = await LiveViewer.open((await debug(id)).debuggerUrl, holder);
-  await eventually('control to be theirs again', () => back.last('control')?.who === 'you');
+  await eventually('the person to have control again', () => back.last('control')?.who === 'you');
   assert.ok(back.fence > fence);
   // The server must have noticed the disconnect, or it would renew control while the clock is advanced.
   await back.close();
@@ -212,7 +212,7 @@ test('revoking live view addresses disconnects their viewers and refuses new one
     ({ pages: [first] }) => first?.title === 'Form',
   );
   await server.api('DELETE', `/v1/browsers/sessions/${id}/debug`);
-  await eventually('the viewer to be shown out', () => viewer.last('ended') !== undefined);
+  await eventually('the viewer to be disconnected', () => viewer.last('ended') !== undefined);
   await assert.rejects(LiveViewer.open(debuggerUrl), /403/);
   const freshUrl = (await debug(id)).debuggerUrl;
   const fresh = await LiveViewer.open(freshUrl);
@@ -248,10 +248,10 @@ test('a live view address for one page cannot show or control another page, or d
   assert.equal(other.url(), `${pages.url}/save`);
   const save = (from: typeof page) => from.evaluate(`document.querySelector('a').click()`);
   await save(other);
-  await eventually('the offer to who sees all pages', () => viewer.last('download')?.name === 'saved.txt');
+  await eventually('the offer to the viewer of all pages', () => viewer.last('download')?.name === 'saved.txt');
   assert.equal(bound.last('download'), undefined);
   await save(page);
-  await eventually('the offer of its own page', () => bound.last('download')?.name === 'saved.txt');
+  await eventually('the offer to the viewer of one page', () => bound.last('download')?.name === 'saved.txt');
   for (const one of [bound, viewer]) await one.close();
   await browser.close();
   await server.release(id);

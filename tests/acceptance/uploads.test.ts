@@ -185,7 +185,7 @@ describe('an upload', () => {
       socket.write(body.subarray(0, 300_000));
       await eventually('the upload to begin', () => readdirSync(join(server.dataDir, 'incoming')).length === 1);
       socket.destroy();
-      await eventually('the half to be gone', () => readdirSync(join(server.dataDir, 'incoming')).length === 0);
+      await eventually('the file to be removed', () => readdirSync(join(server.dataDir, 'incoming')).length === 0);
       assert.deepEqual(await uploadsOf(session.id), []);
       assert.deepEqual(filesIn(session.id), []);
       assert.equal((await send(session.id, 'half.bin', 'whole')).status, 200);
@@ -244,7 +244,7 @@ describe('an upload', () => {
       await page.evaluate(
         "Object.assign(document.createElement('a'), { href: URL.createObjectURL(new Blob(['evil'])), download: 'a.txt' }).click()",
       );
-      await eventually('the download elsewhere', async () => {
+      await eventually('the download to be listed', async () => {
         const result = await server.api<{ total: number }>('GET', `/v1/browsers/downloads?sessionId=${session.id}`);
         return result.body.total === 1;
       });

@@ -86,7 +86,7 @@ test('ten viewers see the same page', async () => {
   await eventually('a picture for each', () => viewers.every(viewer => viewer.frameCount > 0));
   for (const colour of COLOURS) {
     await paintFor(first, page, colour);
-    await eventually('the same for all', () => viewers.every(viewer => sees(viewer, first)));
+    await eventually('the same picture for all viewers', () => viewers.every(viewer => sees(viewer, first)));
   }
   for (const viewer of viewers) await viewer.close();
   await browser.close();
@@ -98,7 +98,7 @@ test('a hundred viewers can watch a session, and another viewer is refused until
   const viewers = await Promise.all(Array.from({ length: VIEWERS_MAX }, () => LiveViewer.open(url)));
   await assert.rejects(LiveViewer.open(url), /429/);
   await viewers.pop()?.close();
-  const again = await eventually('a place', () => LiveViewer.open(url).catch(() => undefined));
+  const again = await eventually('a viewer to be admitted', () => LiveViewer.open(url).catch(() => undefined));
   for (const viewer of [...viewers, ...(again ? [again] : [])]) await viewer.close();
   await browser.close();
   await server.release(id);
@@ -114,7 +114,7 @@ test('a viewer that stops reading delays neither the other viewers nor the recor
     await paintFor(fast, page, colour);
   }
   slow.resume();
-  await eventually('the slow one to see the newest', () => sees(slow, fast));
+  await eventually('the slow viewer to get the newest picture', () => sees(slow, fast));
   const missed = COLOURS.length - (slow.frameCount - before);
   assert.ok(
     missed >= COLOURS.length - 2,
@@ -140,7 +140,7 @@ test('a viewer at 200 kbit/s gets the latest frame next, and delays neither the 
   await eventually('the slow one to see the newest', () => sees(slow, fast));
   const more = { frames: slow.frameCount - before, bytes: slowLink.passed - beforeBytes };
   // At most two frames are sent: the one in flight, and the newest one.
-  assert.ok(more.frames <= 2 && more.bytes < 3 * size, `nothing had piled up: ${JSON.stringify({ ...more, size })}`);
+  assert.ok(more.frames <= 2 && more.bytes < 3 * size, `frames were buffered: ${JSON.stringify({ ...more, size })}`);
   for (const viewer of [fast, slow]) await viewer.close();
   slowLink.close();
   await browser.close();
@@ -161,7 +161,7 @@ test('watching a session does not change the overrides of the agent', async () =
     assert.deepEqual(await page.evaluate(look), wanted, 'meanwhile');
     const left = server.log().filter(line => line.includes('live.left')).length;
     await viewer.close();
-    await eventually('us to be gone', () => server.log().filter(line => line.includes('live.left')).length > left);
+    await eventually('the viewer to go', () => server.log().filter(line => line.includes('live.left')).length > left);
     assert.deepEqual(await page.evaluate(look), wanted, 'afterwards');
   }
   await browser.close();
@@ -178,9 +178,9 @@ test('only a few of many mouse moves are sent to a busy page, and the press that
     viewer.sendInput({ type: 'mouse', action: 'move', x: n % 1000, button: 'none', buttons: 0, clicks: 0, ...common });
   viewer.sendInput({ type: 'mouse', action: 'move', x: 777, button: 'none', buttons: 0, clicks: 0, ...common });
   viewer.click(777, 100);
-  await eventually('the press', async () => JSON.stringify(await page.evaluate('pressed')) === '[777]');
+  await eventually('the click', async () => JSON.stringify(await page.evaluate('pressed')) === '[777]');
   const moves = await page.evaluate<number>('moves');
-  assert.ok(moves < MOVES / 10, `the page heard of ${moves} moves`);
+  assert.ok(moves < MOVES / 10, `the page got ${moves} moves`);
   await viewer.close();
   await browser.close();
   await server.release(id);

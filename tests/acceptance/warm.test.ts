@@ -28,7 +28,7 @@ test('creating sessions with defaults claims warm browsers, which are replaced, 
   const server = await startServer({ env: { BERTH_WARM: '2', BERTH_SLOTS: '4' } });
   await warm(server, 2);
   for (const { id } of boxesOf(server.dataDir))
-    assert.ok(Number(processorShareOf(server.dataDir, id)) < 0.2, 'who waits gets what others leave');
+    assert.ok(Number(processorShareOf(server.dataDir, id)) < 0.2, 'a warm browser has a low CPU share');
   const sessions = await Promise.all(Array.from({ length: 4 }, () => server.createSession()));
   assert.ok((await metric(server, 'berth_warm_claims_total{outcome="hit"}')) >= 2);
   await warm(server, 2);
@@ -71,7 +71,7 @@ test('creating a session can claim a browser that is still starting, and gives i
   const server = await startServer({ env: { BERTH_WARM: '1', BERTH_SLOTS: '2', BERTH_CHROMIUM: moody.path } });
   // A browser can be claimed once its box exists, because its CPU share is set on the box. If the browser has started
   // by then, it is claimed as a warm one.
-  await eventually('a browser to be on its way, and its box to stand', () => boxesOf(server.dataDir).some(isBoxReady));
+  await eventually('a browser to be starting in its box', () => boxesOf(server.dataDir).some(isBoxReady));
   const [coming] = boxesOf(server.dataDir);
   assert.ok(coming);
   // The kernel shows the process before the server has registered it, so this also waits for a response from the
@@ -81,10 +81,10 @@ test('creating a session can claim a browser that is still starting, and gives i
   assert.deepEqual(
     boxesOf(server.dataDir).filter(({ id }) => id === coming.id).length,
     1,
-    'the one that was on its way is alive',
+    'the box that was starting still exists',
   );
   const share = () => processorShareOf(server.dataDir, coming.id);
-  await eventually('its box, which is busy with its start at first, to have its full share', share, now => now === 1);
+  await eventually('the box to have its full CPU share after its start', share, now => now === 1);
   assert.equal(await metric(server, 'berth_warm_claims_total{outcome="hit"}'), 1);
   const browser = await chromium.connectOverCDP(session.connectUrl);
   assert.equal(await browser.contexts()[0]?.pages()[0]?.evaluate('1 + 1'), 2);
@@ -100,9 +100,9 @@ test('a warm browser from before an upgrade of Chromium is replaced instead of c
   assert.ok(old);
   moody.upgrade();
   const session = await server.createSession();
-  assert.equal(await metric(server, 'berth_warm_claims_total{outcome="miss"}'), 1, 'it did not get the old one');
+  assert.equal(await metric(server, 'berth_warm_claims_total{outcome="miss"}'), 1, 'not the old browser');
   await eventually(
-    'another one to wait',
+    'a new warm browser',
     () => boxesOf(server.dataDir).map(({ id }) => id),
     ids => !ids.includes(old.id) && ids.length === 2,
     60_000,
@@ -118,7 +118,7 @@ test('a warm browser that has died is not claimed', async () => {
   assert.ok(box, 'the warm browser has processes');
   for (const pid of box.pids) killIfThere(pid);
   await eventually(
-    'another one',
+    'a replacement for the killed browser',
     () => boxesOf(server.dataDir)[0]?.id,
     id => id !== undefined && id !== box.id,
     60_000,
@@ -175,7 +175,7 @@ test('failing starts are reported by /readyz until a start succeeds', async () =
   moody.setBehaviour('fails');
   const session = await server.createSession();
   const sick = await eventually(
-    'the trouble to show',
+    'the server to be reported as not ready',
     () => server.operator('/readyz'),
     ({ status }) => status === 503,
     60_000,

@@ -62,7 +62,7 @@ test('the browser of a session in which a member has signed in cannot approve an
   const refused = await page.send('POST', actionsPath(server, `/${action.jobId}/decision`), decision);
   assert.deepEqual([refused.status, refused.code], [403, 'address_not_allowed']);
   assert.equal((await agent.read(action.jobId)).body.status, 'awaiting_approval');
-  assert.equal((await decide(server, owner, action)).status, 200, 'the same from outside');
+  assert.equal((await decide(server, owner, action)).status, 200, 'the same decision from outside');
   await page.close();
 });
 
@@ -88,7 +88,7 @@ test('a key without a grant learns nothing about an Action, whatever it sends', 
     assert.deepEqual([status, body.code, body.message], [404, 'not_found', unknown.body.message]);
   }
   await agent.cancel(action.jobId);
-  assert.equal((await other.execute(action)).status, 404, 'also when it is over');
+  assert.equal((await other.execute(action)).status, 404, 'the Action is not found after its end either');
 });
 
 test('the input of an Action cannot be changed by its execution or by an update', async () => {

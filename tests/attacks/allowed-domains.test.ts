@@ -185,7 +185,7 @@ test('refuses every navigation of a main frame to another domain, and records an
   const names = Object.keys(ATTEMPTS);
   const refused = await attemptAll(session, names, () =>
     eventually(
-      'every refusal to be told',
+      'an event for every refusal',
       async () =>
         new Set((await eventsOf(server, session.id, 'navigation.refused')).map(({ detail }) => detail.hostname)),
       hosts => hosts.size >= OUTER_HOSTS.length,
@@ -207,7 +207,7 @@ test('allows the same navigations without allowedDomains', async () => {
   const missing = (): Array<string | undefined> =>
     HOSTS.filter(host => !landed.has(host)).map(host => Object.keys(EVERY)[HOSTS.indexOf(host)]);
   await attemptAll(session, Object.keys(EVERY), () =>
-    eventually('every way to have led out', missing, left => left.length === 0),
+    eventually('an arrival by every way', missing, left => left.length === 0),
   );
   await server.release(session.id);
 });
@@ -223,7 +223,7 @@ test('applies a networkPolicy for documents to pages and their frames, and to no
   landed.clear();
   const told = await attemptAll(session, names, () =>
     eventually(
-      'every refusal to be told',
+      'an event for every refusal',
       async () => (await eventsOf(server, session.id, 'network.refused')).map(({ detail }) => detail),
       details => new Set(details.map(({ hostname }) => hostname)).size >= wanted.length,
     ),

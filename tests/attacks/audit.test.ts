@@ -26,7 +26,7 @@ interface Verdict {
 
 /** Runs the work as the owner of the tables, with the triggers disabled. */
 async function asOwner(work: (client: pg.Client) => Promise<unknown>): Promise<void> {
-  const client = new pg.Client(socketLogin(findPostmaster(server.dataDir) ?? assert.fail('PostgreSQL does not run')));
+  const client = new pg.Client(socketLogin(findPostmaster(server.dataDir) ?? assert.fail('PostgreSQL is not running')));
   await client.connect();
   try {
     await client.query('set session_replication_role = replica');

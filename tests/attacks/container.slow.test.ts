@@ -42,7 +42,7 @@ after(async () => {
   assert.equal(
     statSync('/dev/null').uid,
     0,
-    'crun has given /dev/null of this machine away: chown root:root /dev/null',
+    'crun has changed the owner of /dev/null on this machine; run: chown root:root /dev/null',
   );
 });
 await eventually('the container to be ready', isReady, Boolean, READY_MS);

@@ -39,8 +39,7 @@ const codeOf = ({ status, body }: HttpResult<{ code?: string } | ErrorBody>): st
 /** The header with which a reverse proxy reports another address. */
 const from = (ip: string) => ({ 'x-forwarded-for': ip });
 
-// ---- one token
-// -----------------------------------------------------------------------------------------------------------
+// ---- one token ------------------------------------------------------------------------------------------------------
 
 test('only one of fifty concurrent requests gets the token, and the others are refused with slow_down', async () => {
   const started = await devices.start({ device_name: 'fifty' });
@@ -128,7 +127,7 @@ test('only the person who first read a code can read it again or decide on it', 
   const stranger = await otherPerson(server, 'stranger@example.com');
   const started = await devices.start();
   const unread = await devices.decide<ErrorBody>(await devices.freshOwner(), started.user_code, devices.approval);
-  assert.equal(codeOf(unread), '404 not_found', 'nobody decides what they have not read');
+  assert.equal(codeOf(unread), '404 not_found', 'only a person who has read the request can decide');
   assert.equal((await devices.read(devices.owner, started.user_code)).status, 200);
   const unknown = await stranger.get<ErrorBody>(`${START}?user_code=BBBB-BBBB`);
   const read = await stranger.get<ErrorBody>(`${START}?user_code=${started.user_code}`);
@@ -246,7 +245,7 @@ test('refuses a person or an address after ten wrong codes within ten minutes, e
   const codes = responses.map(codeOf);
   assert.equal(codes.filter(code => code === '404 not_found').length, 10);
   assert.equal(codes.filter(code => code === '429 rate_limited').length, ATTEMPTS - 10);
-  assert.equal(codeOf(await guess(started.user_code, '198.51.100.99')), '429 rate_limited', 'a right code too');
+  assert.equal(codeOf(await guess(started.user_code, '198.51.100.99')), '429 rate_limited', 'a correct code too');
   assert.ok(Number(responses.find(({ status }) => status === 429)?.headers['retry-after']) > 500);
 
   const other = await otherPerson(server, 'other@example.com');

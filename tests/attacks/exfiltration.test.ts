@@ -139,7 +139,7 @@ test('with one allowed host, no byte is delivered to other hosts and each attemp
   };
   await attemptAll(session, () =>
     eventually(
-      'every attempt to be told',
+      'every attempt to be recorded',
       async () => missingFrom(await told()),
       left => left.length === 0,
     ),
@@ -152,7 +152,7 @@ test('without a policy, the attempts that can leave a jail are delivered, and no
   const session = await server.createSession({ keepAlive: true, extensionIds: [uploaded.body.id] });
   await attemptAll(session, () =>
     eventually(
-      'all of them to arrive',
+      'all attempts to arrive',
       () => missingFrom(arrived),
       left => left.length === 0,
     ),

@@ -194,7 +194,7 @@ test('routes requests of an extension through the egress proxy', async () => {
   assert.doesNotMatch(wayOut, /^secret$/);
   const direct = await spied('direct', secret.url).then(String);
   assert.doesNotMatch(direct, /^secret$/);
-  assert.equal(secret.hits('/'), before, 'a proxy setting of its own leads nowhere');
+  assert.equal(secret.hits('/'), before, 'a proxy setting of the extension does not bypass the egress proxy');
 });
 
 test('leaves nothing behind', async () => {

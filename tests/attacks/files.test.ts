@@ -59,7 +59,7 @@ describe('a hostile box', () => {
         mkdirSync(downloads, { recursive: true });
         plant(join(downloads, GUID));
         await server.restart();
-        await eventually('the adopting server to look', async () =>
+        await eventually('the adopting server to report the download', async () =>
           (await eventsOf(server, id, 'download.failed')).some(({ detail }) =>
             /cannot be stored/.test(String(detail.reason)),
           ),

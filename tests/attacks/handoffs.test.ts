@@ -271,14 +271,14 @@ test('text typed in a masked hand-off does not appear in any response, event, pi
   assert.deepEqual(
     posted,
     [new URLSearchParams({ code: SECRET }).toString()],
-    'no step of the agent came between what the person did',
+    'no step of the agent interfered with the input of the person',
   );
 
   const again = await invoke(server, key, 'browser.content', { sessionId: id });
   assert.equal(again.body.status, 'succeeded', `afterwards operations work again: ${again.text}`);
   await other.takeControl();
   other.click(300, 300);
-  assert.equal(sees(other), false, 'who takes control later does not see the picture of before');
+  assert.equal(sees(other), false, 'a viewer who takes control later does not see an earlier picture');
   await eventually(
     'the page to be shown to others again',
     () => other.newestFrame !== undefined && brightness(other.newestFrame.jpeg) > 200,
@@ -414,7 +414,7 @@ test('messages that a page logged in a masked hand-off are not shown later, on a
   const readLog = async () => (await server.api('GET', `/v1/browsers/sessions/${id}/logs`, { key })).text;
   const told = {
     'a new connection': JSON.stringify(client.events.filter(isLogged)),
-    // Without the end, in which the tool gives the page's address and title.
+    // Without the end of the result, which contains the page's address and title.
     'a tool': (await byTool(id, 'browser_console_messages')).split('Page: ', 1)[0] ?? '',
     'the log': await eventually('the log', readLog, text => text.includes('afterwards')),
   };
@@ -437,7 +437,7 @@ test('in a session without recording, other viewers cannot see the typed text, a
   const viewer = await LiveViewer.open(claimed.liveViewUrl);
   const other = await LiveViewer.open(await debugUrl(id, '?readOnly=true'));
   await typeSecret(viewer);
-  await eventually('pictures of the other', () => other.frameCount > 0);
+  await eventually('pictures for the other viewer', () => other.frameCount > 0);
   assert.equal(sees(other), false);
   // The service connects only now, during the hand-off.
   const calls = [
@@ -530,7 +530,7 @@ test('a dialog that is open at the end of a masked hand-off is reported to the a
   const assertUntold = (): void => {
     for (const { page, messages } of [looker, other]) {
       assert.ok(page !== '');
-      assert.equal(formIn(JSON.stringify(messages)), undefined, 'another viewer is told nothing of it');
+      assert.equal(formIn(JSON.stringify(messages)), undefined, 'another viewer gets no message about it');
     }
   };
 
@@ -623,7 +623,7 @@ test('the person cannot leave the allowed origins by entering an address or foll
   await eventually('an allowed page', () => viewer.tabs.some(({ url }) => url.endsWith('/done')));
   await withLease(server, claimed, 'complete', { outcome: 'completed' });
   await page.goto(`${pages.b}/next`);
-  assert.equal(pages.hits('/next'), 1, 'afterwards the agent goes where it wants');
+  assert.equal(pages.hits('/next'), 1, 'afterwards the agent can open any address');
   await viewer.close();
   await browser.close();
   await server.release(id);
@@ -668,7 +668,7 @@ test('an agent that intercepts requests cannot redirect the person to another or
     const before = pages.hits(path);
     viewer.sendInput({ type: 'navigate', url: pages.url + path });
     await eventually('a page', () => pages.hits(path) > before || pages.hits('/tall') > 0);
-    assert.equal(pages.hits('/tall'), 0, 'the page that the person asked for, and no other');
+    assert.equal(pages.hits('/tall'), 0, 'only the page that the person requested');
   };
   await isShownAt('/done');
   act = redirect;
@@ -718,11 +718,11 @@ test('a claim link works in one browser and stops working after wrong secrets, a
   assert.equal(
     (await person.post(handoffsPath(server, `/${first.id}/claim`), {})).status,
     403,
-    'it is not for members',
+    'members cannot claim the hand-off of a consumer',
   );
   const opened = await send('GET', `/${first.id}`, first.secret);
   assert.equal(opened.status, 200, opened.text);
-  assert.equal(opened.body.pageOrigin, pages.url, 'the person sees where the page stands');
+  assert.equal(opened.body.pageOrigin, pages.url, 'the person sees the origin of the page');
   const cookie = opened.headers['set-cookie']?.[0]?.split(';', 1)[0] ?? assert.fail();
   assert.match(String(opened.headers['set-cookie']), /HttpOnly; SameSite=Strict/);
   const elsewhere = await send('POST', `/${first.id}/claim`, first.secret);
@@ -737,7 +737,7 @@ test('a claim link works in one browser and stops working after wrong secrets, a
   const second = await ask();
   const wrong = first.secret;
   for (let tries = 0; tries < 10; tries++) assert.equal((await send('GET', `/${second.id}`, wrong)).status, 401);
-  assert.equal((await send('GET', `/${second.id}`, second.secret)).status, 401, 'ten wrong tries kill a link');
+  assert.equal((await send('GET', `/${second.id}`, second.secret)).status, 401, 'a link ends after ten wrong attempts');
   await send('POST', `/${second.id}/cancel`, key);
 
   const { key: foreign } = await keyWith(server, { scopes: ['browsers:read', 'handoffs:write'] });

@@ -52,7 +52,7 @@ test('keeps the server process and another session running when a page produces 
     assert.equal(await other.evaluate('kept', otherPage), 42, what);
   }
   for (const what of Object.keys(SAYINGS))
-    await eventually(`the log to have read what follows ${what}`, () => isLogged(id, `said: ${what}`));
+    await eventually(`the entry after ${what} in the log`, () => isLogged(id, `said: ${what}`));
   assert.equal((await server.api('GET', '/healthz')).status, 200);
   assert.equal(server.pid, pid);
   const har = await server.api('GET', `/v1/browsers/sessions/${id}/logs?format=har`);
@@ -63,7 +63,7 @@ test('keeps the server process and another session running when a page produces 
   await server.restart();
   assert.equal(await kept(neighbour.connectUrl), 42);
   assert.equal((await server.read(id)).status, 'RUNNING');
-  assert.ok(!server.log().some(line => line.includes('unhandled_rejection')), 'nothing is left to the last resort');
+  assert.ok(!server.log().some(line => line.includes('unhandled_rejection')), 'an unhandled rejection');
   await server.release(id);
   await server.release(neighbour.id);
 });

@@ -88,13 +88,16 @@ test('a tab that was never in the foreground is shown with masks as well', async
   await behind.waitForSelector('#p[type=text]', { state: 'attached' });
   await page.bringToFront();
   const viewer = await LiveViewer.open(url);
-  const tab = await eventually('the tab behind', () =>
+  const tab = await eventually('the tab in the background', () =>
     viewer.tabs.find(one => viewer.page !== '' && one.page !== viewer.page),
   );
   assert.ok(tab);
   const before = viewer.frameCount;
   viewer.say({ type: 'watch', page: tab.page });
-  await eventually('its picture', () => viewer.newestFrame?.head.page === tab.page && viewer.frameCount > before);
+  await eventually(
+    'a picture of the tab',
+    () => viewer.newestFrame?.head.page === tab.page && viewer.frameCount > before,
+  );
   assert.ok(isMasked(viewer));
   await viewer.close();
   await browser.close();

@@ -155,9 +155,9 @@ test('limits the log of a page with a hundred thousand entries, and records how 
     .filter(({ type }) => type === 'console');
   const dropped = markers.reduce((sum, { count }) => sum + Number(count), 0);
   // The sum may be one higher, because the browser itself may report that the page has no icon.
-  assert.ok([0, 1].includes(kept + dropped - FLOOD_LINES), `${kept} were kept, ${dropped} were told as dropped`);
+  assert.ok([0, 1].includes(kept + dropped - FLOOD_LINES), `${kept} were kept, ${dropped} were reported as dropped`);
   assert.ok(kept >= 1_000 && kept <= 20_000 && markers.length < 20, `${kept} kept, ${markers.length} markers`);
-  assert.ok(isTold(log), 'what the page asked for behind the flood is there');
+  assert.ok(isTold(log), 'the request after the flood is in the log');
   await server.release(neighbour.id);
 });
 
@@ -224,5 +224,5 @@ test('stores no secret in the log, the HAR file, the events or any other file', 
     assertClean(path.slice(server.dataDir.length), readFileSync(path));
     files++;
   }
-  assert.ok(files > 100, 'the files of the database among them');
+  assert.ok(files > 100, 'the search included the files of the database');
 });

@@ -117,7 +117,7 @@ test('a page cannot send an arbitrarily long response or event to the threads th
   await close();
 });
 
-test('a tool call uses a session that another key opened only with the id of the session', async () => {
+test('a tool call can use a session of another key only if it contains the id of the session', async () => {
   const [first, second] = [
     await agent(),
     await agent((await keyWith(['browsers:read', 'browsers:write', 'browsers:connect'])).key),
@@ -165,7 +165,7 @@ test('a running call ends when its key is revoked, and another key can continue 
   const { sessionId } = await revoked.call('browser_open', { url: `${pages.url}/` });
   const waiting = revoked.call('browser_evaluate', { sessionId, function: '() => fetch("/held").then(() => "held")' });
   const ended = waiting.then(({ isError, text }) => (isError ? 'refused' : text), String);
-  await eventually('the call to be under way', () => pages.hits('/held') === 1);
+  await eventually('the request of the page', () => pages.hits('/held') === 1);
   const path = `/v1/applications/${server.applicationId}/agent-keys/${made.id}`;
   const revoke = { key: await ownerToken(server), headers: { 'if-match': '*' } };
   assert.equal((await server.api('DELETE', path, revoke)).status, 204);

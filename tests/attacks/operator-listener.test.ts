@@ -30,7 +30,7 @@ const PATHS = [
 ];
 const TOLD = /berth_|process_cpu|"checks"|not_ready/;
 
-/** Sends the path unchanged, because `fetch` would normalise it. */
+/** Sends the path unchanged, because `fetch` would normalize it. */
 async function raw(path: string, headers: readonly string[]): Promise<string> {
   const { hostname, port } = new URL(server.url);
   const socket = connect(Number(port), hostname);

@@ -327,7 +327,7 @@ test('aborts a response that is larger than allowed, with or without a declared 
   const outside = await open(t, { ports: [port] });
   assert.equal(summary(await outside.send(`${url}/long`)), 'unknown answer_too_large');
   assert.equal(summary(await outside.send(`${url}/endless`)), 'unknown answer_too_large');
-  assert.ok(writtenBytes < 64 * 1024 * 1024, `${writtenBytes} bytes were taken`);
+  assert.ok(writtenBytes < 64 * 1024 * 1024, `${writtenBytes} bytes were accepted`);
 });
 
 test('aborts a response with endless or too many headers, and endless interim responses', async t => {

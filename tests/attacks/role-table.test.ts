@@ -89,7 +89,7 @@ async function issued(person: Person, fields: object): Promise<string> {
   return body.token;
 }
 
-// ---- what there is to work on ----------------------------------------------------------------------------------------
+// ---- subjects of the operations -------------------------------------------------------------------------------------
 
 type Subject = Readonly<Record<string, string>>;
 

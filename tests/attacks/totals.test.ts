@@ -56,7 +56,7 @@ describe('clients that do not read their responses', () => {
         assert.equal(await reader.evaluate('6 * 7', page), 42);
       }
       const maxClients = Math.floor(SESSION_BYTES_MAX / RESPONSE_BYTES);
-      await eventually('the clients that are too many to be closed', () => gone() >= CLIENTS - maxClients);
+      await eventually('the clients above the limit to be closed', () => gone() >= CLIENTS - maxClients);
       assert.equal(gone(), CLIENTS - maxClients, 'the others are untouched');
       assert.equal(await reader.evaluate('6 * 7', page), 42);
       for (const client of stalled) client.cut();
@@ -84,11 +84,11 @@ describe('clients that do not read their responses', () => {
         socket.write(Buffer.alloc(95 * MIB - 1, 'x'));
         sockets.push(socket);
       }
-      await eventually('one of them to be closed', () => closed.size > 0);
+      await eventually('one of the sockets to be closed', () => closed.size > 0);
       assert.equal(await reader.evaluate('6 * 7', page), 42);
       for (const socket of sockets) socket.destroy();
       await eventually(
-        'all of them to be gone',
+        'all clients to be disconnected',
         () => server.log().filter(line => line.includes('cdp.disconnected') && line.includes(id)).length === 4,
       );
       reader.cut();
@@ -121,7 +121,7 @@ describe('more connections than the server allows', () => {
         await once(socket, 'connect');
         if (isFull()) break;
       }
-      await eventually('what is too much to be closed', () => closed > 0 && isFull());
+      await eventually('the connections above the limit to be closed', () => closed > 0 && isFull());
       assert.equal(await client.evaluate('6 * 7', page), 42);
       for (const socket of sockets) socket.destroy();
       const results = () => server.read(id).catch(() => undefined);
@@ -197,12 +197,12 @@ describe('uploads through a live view', () => {
         () => uploads.filter(({ response }) => response !== '').length === 19,
       );
       assert.equal(uploads.filter(({ response }) => /^HTTP\/1.1 429 /.test(response)).length, 19);
-      await eventually('the other to come in', () => incoming() === 1);
+      await eventually('the accepted upload to begin', () => incoming() === 1);
       for (const { socket } of uploads) socket.destroy();
-      await eventually('nothing to be left', () => incoming() === 0);
+      await eventually('the aborted uploads to be removed', () => incoming() === 0);
       const next = new SlowUpload(path, 'next.bin', 6);
       next.socket.write(`hello${END}`);
-      await eventually('the next to be taken', () => /^HTTP\/1.1 200 /.test(next.response));
+      await eventually('the next upload to be accepted', () => /^HTTP\/1.1 200 /.test(next.response));
       next.socket.destroy();
       await viewer.close();
     }));
@@ -212,10 +212,10 @@ describe('uploads through a live view', () => {
       const { viewer, path } = await driven(session);
       const uploads = Array.from({ length: 20 }, (_, number) => new SlowUpload(path, `${number}.bin`, undefined));
       await eventually(
-        'those that are too many to be refused',
+        'the uploads above the limit to be refused',
         () => uploads.filter(({ response }) => response).length === 12,
       );
-      await eventually('the others to come in', () => incoming() === 8);
+      await eventually('the accepted uploads to begin', () => incoming() === 8);
       for (const { socket } of uploads) socket.destroy();
       await eventually('nothing to be left', () => incoming() === 0);
       await viewer.close();
@@ -226,7 +226,7 @@ describe('uploads through a live view', () => {
       const { viewer, path } = await driven(session);
       const honest = new SlowUpload(path, 'honest.bin', 1 + 6 * 100_000);
       const crawling = new SlowUpload(path, 'crawling.bin', 100);
-      await eventually('both to begin', () => incoming() === 2);
+      await eventually('both uploads to begin', () => incoming() === 2);
       for (let part = 0; part < 6; part++) {
         honest.socket.write('x'.repeat(100_000));
         if (!crawling.closed) crawling.socket.write('x');
@@ -234,8 +234,8 @@ describe('uploads through a live view', () => {
         await server.advance(30_000);
       }
       honest.socket.write(END);
-      await eventually('the honest one to be taken', () => /^HTTP\/1.1 200 /.test(honest.response));
-      await eventually('the other to be cut', () => crawling.closed);
+      await eventually('the honest upload to be accepted', () => /^HTTP\/1.1 200 /.test(honest.response));
+      await eventually('the slow upload to be aborted', () => crawling.closed);
       honest.socket.destroy();
       await viewer.close();
     }));

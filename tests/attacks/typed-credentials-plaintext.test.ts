@@ -248,7 +248,7 @@ test('neither a viewer nor another window at the same address can see what is ty
     return read();
   };
   const { body: ended, text: result } = await eventually(
-    'the end',
+    'the end of the call',
     look,
     ({ body: { status } }) => status !== 'running',
     CALL_MS_MAX,
@@ -261,7 +261,7 @@ test('neither a viewer nor another window at the same address can see what is ty
   assert.deepEqual(sampled.flat().filter(isMagenta), []);
   assert.ok(
     sampled.some(colours => colours.slice(1).every(isBlack)),
-    'black where it stands',
+    'the picture is black where the text is',
   );
 });
 

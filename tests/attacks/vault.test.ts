@@ -11,7 +11,7 @@ import { startServer } from '../harness/server.ts';
 const server = await startServer();
 
 async function sql<Row extends pg.QueryResultRow>(text: string, values: readonly unknown[] = []): Promise<Row[]> {
-  const client = new pg.Client(socketLogin(findPostmaster(server.dataDir) ?? assert.fail('PostgreSQL does not run')));
+  const client = new pg.Client(socketLogin(findPostmaster(server.dataDir) ?? assert.fail('PostgreSQL is not running')));
   await client.connect();
   try {
     return (await client.query<Row>(text, [...values])).rows;

@@ -90,7 +90,11 @@ test('endpoints that never respond do not delay the endpoint of another applicat
   });
   await server.api('POST', `${path}/${quick.body.id}/test`, { key: token });
   await receiver.waitForCount('/quick', 1);
-  assert.equal(receiver.receivedAt('/slow').length, 8, 'an application has eight lanes');
+  assert.equal(
+    receiver.receivedAt('/slow').length,
+    8,
+    'at most eight deliveries of an application are sent at the same time',
+  );
   const { body } = await server.api<WebhookPage>('GET', webhooksPath(server), { key: token });
   for (const { id } of body.data) await server.api('DELETE', webhooksPath(server, `/${id}`), { key: token });
 });

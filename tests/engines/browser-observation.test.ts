@@ -122,9 +122,9 @@ test('shows Playwright the same popups, workers and cross-site frames with and w
         await eventually('its worker', () => workers > before, Boolean, WORKER_MS).catch(() => {});
         await popup.close();
       }
-      assert.ok(workers >= WORKERS_MIN, `${workers} workers were heard`);
+      assert.ok(workers >= WORKERS_MIN, `${workers} workers were reported`);
       await page.goto(`${pages.url}/frames`);
-      await eventually('the frame to be heard', () => said.has('first of frame true'));
+      await eventually('the first message of the frame', () => said.has('first of frame true'));
       const state =
         'JSON.stringify([document.visibilityState, document.hasFocus(), innerWidth, innerHeight, devicePixelRatio])';
       return {
@@ -185,7 +185,7 @@ test('reports the response of a service worker script to a client that enables N
       loaded => loaded >= SERVICES,
     );
     const scripts = told('Network.responseReceived').length;
-    assert.ok(scripts >= RESPONSES_MIN, `${scripts} responses of ${SERVICES} were heard`);
+    assert.ok(scripts >= RESPONSES_MIN, `${scripts} responses of ${SERVICES} were reported`);
     await client.send('Target.closeTarget', { targetId });
   } finally {
     await client.close();
@@ -239,7 +239,7 @@ test('reports the first message and the first request of popups, workers and fra
   await client.send('Page.navigate', { url: `${pages.url}/frames` }, page);
   const wanted = ['first of popup', 'first of worker', 'first of frame'];
   await eventually(
-    'all to be heard',
+    'the first messages of popup, worker and frame',
     () => saidIn(observing).join('\n'),
     said => wanted.every(one => said.includes(one)),
   );
@@ -248,7 +248,7 @@ test('reports the first message and the first request of popups, workers and fra
       ({ method, params }) => method === 'Network.requestWillBeSent' && JSON.stringify(params.request).includes(path),
     );
   for (const path of ['/popup', '/framed', '/asked-by-worker'])
-    await eventually(`${path} to be heard`, () => asked(path));
+    await eventually(`${path} to be requested`, () => asked(path));
   const kinds = observing.targets.map(({ kind, isNew }) => `${kind} ${isNew}`);
   for (const kind of ['page true', 'worker true', 'iframe true']) assert.ok(kinds.includes(kind), kinds.join());
   const worker = observing.targets.find(target => target.kind === 'worker');

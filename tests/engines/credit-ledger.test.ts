@@ -204,7 +204,7 @@ test(`every sum is zero and no balance is negative after ${STEPS} random holds, 
     .select('id')
     .where('id', 'in', rolledBack as ReservationId[])
     .execute();
-  assert.deepEqual(kept, [], 'what was rolled back left nothing');
+  assert.deepEqual(kept, [], 'a rolled back hold leaves no reservation');
   for (const id of open) await inTrx(trx => settled(trx, id, 0));
   await assertBooks();
   for (const { account } of accounts) assert.equal((await balanceOf(account)).reserved, 0);
@@ -483,7 +483,7 @@ test('the server role cannot change or remove entries, set a balance or change a
   const overdraft = { ...entry, available: -901, reserved: 901 };
   await assert.rejects(db.insertInto('creditEntries').values(overdraft).execute(), /credit_available/);
   await assertBooks();
-  await assert.rejects(admin.query('update credit_entries set reason = null'), /never changed/, 'the owner neither');
+  await assert.rejects(admin.query('update credit_entries set reason = null'), /never changed/, 'nor can the owner');
   await assert.rejects(admin.query('truncate credit_entries, credit_checkouts'), /never changed/);
 });
 

@@ -18,7 +18,7 @@ after(() => driver.close());
 
 const refOf = ({ page }: CommandResult): string => /button "Go" \[ref=(\w+)\]/.exec(page?.snapshot ?? '')?.[1] ?? '';
 
-test('a command that hangs costs its session the connection, and no other session on the thread', async () => {
+test('a command that hangs closes the connection of its own session, but of no other session on the same thread', async () => {
   const sessions = await Promise.all([1, 2].map(() => server.createSession({ keepAlive: true })));
   const [hanging, other] = sessions.map(({ id, connectUrl }) => ({ session: id, address: connectUrl }));
   assert.ok(hanging && other);

@@ -133,7 +133,7 @@ for (const [how, breakOff] of [
     const { fixture, port } = await outside(t, socket => {
       socket.write(head(LARGE.length));
       socket.write(half);
-      void pollUntil(WAIT_MS, 'half of it to be through', () =>
+      void pollUntil(WAIT_MS, 'half of the body to be forwarded', () =>
         fixture.egress.counters().bytesDown > half.length ? true : undefined,
       ).then(() => breakOff(socket));
     });
@@ -221,7 +221,7 @@ for (const way of ['a plain response', 'a tunnel'])
     let last = -1;
     const standing = await pollUntil(
       WAIT_MS,
-      'the flow to stand still',
+      'the transfer to stop',
       () => {
         const now = fixture.egress.counters().bytesDown;
         const still = now === last;
@@ -231,7 +231,7 @@ for (const way of ['a plain response', 'a tunnel'])
       150,
     );
     const taken = standing - wire.socket.bytesRead;
-    assert.ok(taken < KERNEL_BYTES_MAX, `${taken} bytes were taken`);
+    assert.ok(taken < KERNEL_BYTES_MAX, `${taken} bytes were accepted`);
     assert.ok(process.memoryUsage().arrayBuffers - before < KERNEL_BYTES_MAX);
     wire.socket.resume();
     await wire.bytesOf(standing + MIB);

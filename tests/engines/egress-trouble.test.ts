@@ -126,7 +126,7 @@ test('does not forward a request that is hidden in the body of another', async t
   );
   await wire.until('ok');
   wire.socket.destroy();
-  assert.deepEqual(seen, [`GET /many ${SMUGGLED.length}`], 'a length behind thousands of headers counts too');
+  assert.deepEqual(seen, [`GET /many ${SMUGGLED.length}`], 'a Content-Length after thousands of headers is respected');
 });
 
 /** Matches the response to a plain request that fails: a head with the kind of failure. The connection then ends. */

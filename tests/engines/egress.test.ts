@@ -247,7 +247,7 @@ test('passes large bodies unchanged in both directions and counts the bytes of t
     fixture.egress.counters().connectionsOpen === 0 ? true : undefined,
   );
   const { bytesUp, bytesDown, connections } = fixture.egress.counters();
-  await pollUntil(WAIT_MS, 'the server to have seen it', () => (seen.up >= bytesUp ? true : undefined));
+  await pollUntil(WAIT_MS, 'the server to have received all bytes', () => (seen.up >= bytesUp ? true : undefined));
   assert.deepEqual({ up: bytesUp, down: bytesDown, connections }, { ...seen, connections: 3 });
   assert.ok(bytesUp > 3 * sent.length && bytesDown > 3 * sent.length);
 });
@@ -349,8 +349,8 @@ test('keeps connections alive, with one connection to the server per connection 
   assert.equal(out.toString().replaceAll('ok', ''), '1 0 0 ');
   assert.equal(sockets, 1);
   await curl(fixture, a, `http://b.test:${port}/`, a);
-  assert.equal(sockets, 4, 'a connection to another place takes the place of the kept one');
-  await pollUntil(WAIT_MS, 'none to be left', () =>
+  assert.equal(sockets, 4, 'a request to another host replaces the kept connection');
+  await pollUntil(WAIT_MS, 'all connections to be closed', () =>
     fixture.egress.counters().connectionsOpen === 0 ? true : undefined,
   );
 });
@@ -433,7 +433,7 @@ test('allows one side of a tunnel to end before the other', async t => {
   await other.ended();
   assert.equal(other.text, 'said');
   other.socket.end('still here');
-  await pollUntil(WAIT_MS, 'the other side to hear', () =>
+  await pollUntil(WAIT_MS, 'the other side to get all bytes', () =>
     Buffer.concat(heard).toString() === 'still here' ? true : undefined,
   );
 });
@@ -448,7 +448,7 @@ test('delivers all bytes before closing, even to a slow reader', async t => {
   const wire = await Wire.tunnel(fixture, `a.test:${port}`);
   wire.socket.end();
   wire.socket.pause();
-  await pollUntil(WAIT_MS, 'the outside to be done or held up', () =>
+  await pollUntil(WAIT_MS, '100 kB to be received from the server', () =>
     fixture.egress.counters().bytesDown > 100_000 ? true : undefined,
   );
   wire.socket.resume();
@@ -474,7 +474,7 @@ test('applies backpressure to the sender when the reader is slow', async t => {
   let before = -1;
   const stuckAt = await pollUntil(
     WAIT_MS,
-    'the flow to stand still',
+    'the transfer to stop',
     () => {
       const now = fixture.egress.counters().bytesDown;
       const still = now > 0 && now === before;
@@ -484,7 +484,7 @@ test('applies backpressure to the sender when the reader is slow', async t => {
     150,
   );
   // The limit allows for the buffers of the kernel. Our own buffers add at most 64 KiB.
-  assert.ok(stuckAt < 40 * 1024 * 1024, `${stuckAt} bytes were taken`);
+  assert.ok(stuckAt < 40 * 1024 * 1024, `${stuckAt} bytes were accepted`);
   wire.socket.destroy();
 });
 

@@ -128,7 +128,7 @@ describe('the outbox', () => {
       await outbox.tend();
       await eventually('an attempt to fail', async () => (await attempts()) === attempt + 1);
       assert.equal(await dueIn(), waitMs);
-      assert.ok((await read(outbox, key))?.equals(bytes), 'it is given out all the same');
+      assert.ok((await read(outbox, key))?.equals(bytes), 'the waiting file can still be read');
       time = addMs(time, waitMs);
     }
     await s3.up();

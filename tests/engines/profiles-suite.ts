@@ -318,7 +318,7 @@ export function profilesSuite(form: Form): void {
       });
       assert.equal(filesIn(box).length, files.size);
       for (const [name, bytes] of files)
-        assert.ok(readFileSync(join(box, 'profile', name)).equals(bytes), `${name} came back as it was`);
+        assert.ok(readFileSync(join(box, 'profile', name)).equals(bytes), `${name} is unchanged`);
     });
 
     test('neither follows nor replaces an existing link or file', async () => {

@@ -154,7 +154,7 @@ test('records one minute with the exact duration in the segments and the MP4 fil
     Array.from({ length: 10 }, (_, index) => [index * 6_000, 6_000]),
   );
   const [first] = segments;
-  assert.ok(first && segments.every(({ init }) => init.equals(first.init)), 'one init segment serves all');
+  assert.ok(first && segments.every(({ init }) => init.equals(first.init)), 'all segments have the same init segment');
   const pieces = segments.map(({ durationsMs, sizes }) => ({ durationsMs, sizes }));
   const payloads = segments.map(({ bytes, payloadAt }) => bytes.subarray(payloadAt));
   const fragmented = Buffer.concat([first.init, ...segments.map(({ bytes }) => bytes)]);
@@ -187,7 +187,7 @@ test('encodes waiting segments in one process, and each segment can be played al
   const queue = new EncodeQueue(new Ffmpeg(boundedHelper, counting), gathering, silentLog);
   const filming = filmed(path, shown, 42_100, queue);
   // The three segments without changes are encoded as one.
-  await eventually('six segments to wait for each other', () => gathering.sleeperCount === 6);
+  await eventually('six segments to wait for their batch', () => gathering.sleeperCount === 6);
   await gathering.advance(1_000);
   const { segments, lost } = await filming;
   assert.deepEqual(lost, []);
@@ -198,7 +198,7 @@ test('encodes waiting segments in one process, and each segment can be played al
   assert.equal(readFileSync(runs, 'utf8').split('\n').length - 1, 1);
   const alone = await filmed(join(folder, 'alone'), shown.slice(0, 1), 1_000);
   for (const { init, bytes, startMs, durationsMs } of segments) {
-    assert.ok(alone.segments[0]?.init.equals(init), 'as if it had been encoded alone');
+    assert.ok(alone.segments[0]?.init.equals(init), 'the init segment is that of a segment encoded alone');
     const frames = framesOf(Buffer.concat([init, bytes]));
     assert.equal(frames.length, durationsMs.length);
     let atMs = startMs;
@@ -218,7 +218,7 @@ test('encodes segments one by one if they cannot be encoded together', async () 
   const gathering = new HandClock();
   const queue = new EncodeQueue(new Ffmpeg(boundedHelper, moody), gathering, silentLog);
   const filming = filmed(join(folder, 'page'), shown, 18_000, queue);
-  await eventually('three segments to wait for each other', () => gathering.sleeperCount === 3);
+  await eventually('three segments to wait for their batch', () => gathering.sleeperCount === 3);
   await gathering.advance(1_000);
   const { segments, lost } = await filming;
   assert.deepEqual(
@@ -258,10 +258,10 @@ test('skips a frame that exceeds the size limit, reports the gap, and continues 
   recording.recordPage(tab, 0, { at: clock.now() });
   await eventually('the recording to begin', () => existsSync(join(folder, SESSION, '0')));
   tab.show(claiming(small, { width: 8_000, height: 8_000 }));
-  await eventually('the gap to be told of', () => spans.length > 0);
+  await eventually('the gap to be reported', () => spans.length > 0);
   clock.advance(1_000);
   tab.show(frameOf(GREEN, { width: 64, height: 48 }));
-  await eventually('the gap to be over', () => spans.some(({ toMs }) => toMs !== undefined));
+  await eventually('the end of the gap', () => spans.some(({ toMs }) => toMs !== undefined));
   clock.advance(1_000);
   await recorder.finish(SESSION);
   await eventually('the recording to be stored', () => finished.length > 0);
@@ -364,7 +364,7 @@ test('records the 65th tab to its end once there is room for it, and reports the
   await eventually('64 recordings', () => begun.size === PAGES_AT_ONCE_MAX, Boolean, 60_000);
   clock.advance(3_000);
   tabs[7]?.end();
-  await eventually('the one that waited to be recorded', () => begun.has(64));
+  await eventually('the 65th tab to be recorded', () => begun.has(64));
   clock.advance(2_000);
   await recorder.finish(SESSION);
   const wholeMs = clock.monotonicMs() - beganMs;
@@ -415,10 +415,10 @@ test('batches segments while nobody is watching, and encodes each segment as it 
   const before = stored.length;
   assert.ok(before >= 3);
   clock.advance(6_000);
-  await eventually('the next one', () => stored.length > before);
+  await eventually('the next segment', () => stored.length > before);
   // If nobody has watched for a long time, at most five segments wait before they are encoded.
   clock.advance(61_000);
-  await eventually('the ones of that time', () => stored.length >= before + 6);
+  await eventually('the segments of that minute', () => stored.length >= before + 6);
   assert.deepEqual(
     stored,
     stored.map((_, index) => index + 1),

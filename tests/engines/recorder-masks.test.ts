@@ -99,7 +99,7 @@ async function framesDuring(work: () => Promise<unknown>): Promise<Frame[]> {
   await evaluate(
     `document.body.insertAdjacentHTML('beforeend', '<b style="position:fixed;right:0;bottom:0;width:200px;height:100px;background:#0f0"></b>')`,
   );
-  await eventually('a frame after that', () => coloursOf(frames.at(-1)?.jpeg ?? NOTHING).green > 10_000);
+  await eventually('a frame with the green mark', () => coloursOf(frames.at(-1)?.jpeg ?? NOTHING).green > 10_000);
   await eventually('the rest of the page to be seen', () => coloursOf(frames.at(-1)?.jpeg ?? NOTHING).blue > 10_000);
   await watching?.close();
   return frames;
@@ -163,7 +163,7 @@ test('masks at most one JPEG block around a field, and the same area for any tex
       );
       masked.push(clean?.jpeg ?? NOTHING);
     }
-  for (const jpeg of masked) assert.ok(jpeg.equals(masked[0] ?? NOTHING), 'the masked picture tells what was typed');
+  for (const jpeg of masked) assert.ok(jpeg.equals(masked[0] ?? NOTHING), 'the masked picture differs by text');
 });
 
 test('detects the color of a field where nothing is masked', async () => {
@@ -171,5 +171,5 @@ test('detects the color of a field where nothing is masked', async () => {
     `document.body.insertAdjacentHTML('afterbegin', '<b style="display:block;background:#f0f;height:30px"></b>')`,
   );
   const hub = recording.hubOf(0);
-  await eventually('it to be seen', () => coloursOf(hub?.newest?.jpeg ?? NOTHING).magenta > 1_000);
+  await eventually('the field to be visible', () => coloursOf(hub?.newest?.jpeg ?? NOTHING).magenta > 1_000);
 });

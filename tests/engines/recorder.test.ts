@@ -164,7 +164,7 @@ test('stores the colors of a page at the times at which they were painted, up to
   await observing.close();
   await recorder.finish('colours');
   const lastedMs = performance.now() - beganMs;
-  await eventually('all to be stored', () => sink.finished.includes(0));
+  await eventually('the recording to be stored', () => sink.finished.includes(0));
   const segments = sink.segments.get(0) ?? [];
   assert.ok(segments.length >= 2);
   const frames = shown(segments);
@@ -212,7 +212,7 @@ test('completes segments of an unchanged page, and starts a new segment when the
     const before = segments[index - 1];
     if (before) assert.equal(segment.startMs, before.startMs + before.durationsMs.reduce((sum, ms) => sum + ms, 0));
   }
-  await eventually('nothing to be left of it', () => readdirSync(folder).join() === 'alive');
+  await eventually('the files of the recording to be removed', () => readdirSync(folder).join() === 'alive');
   await client.close();
   await recorder.close();
 });
@@ -223,11 +223,11 @@ test('stores what a killed process had recorded, up to the last time at which th
   const killed = await open({ folder, sink, clock: systemClock, log: silentLog });
   const beganMs = performance.now();
   const { observing } = await record(killed, 'killed');
-  await eventually('a journal to stand', () => readdirSync(join(folder)).includes('killed'));
+  await eventually('the journal to exist', () => readdirSync(join(folder)).includes('killed'));
   const stoodMs = Date.now();
   const alive = join(folder, 'alive');
   const aliveMs = (): number => (existsSync(alive) ? Number(readFileSync(alive, 'utf8')) : 0);
-  await eventually('it to be alive for a while', aliveMs, ms => ms > stoodMs + 1_000);
+  await eventually('the recorder to note that it is alive', aliveMs, ms => ms > stoodMs + 1_000);
   await observing.close();
   await killed.close(); // leaves the files unchanged
   const lastedMs = performance.now() - beganMs;
@@ -275,7 +275,7 @@ test('pauses while too much is waiting to be stored, reports it, and continues a
   const draw =
     'for (let n = 0; n < 400; n++) { g.fillStyle = `hsl(${Math.random() * 360} 90% 50%)`; g.fillRect(Math.random() * 800, Math.random() * 500, 20, 20); }';
   await client.evaluate(`${noise} globalThis.drawing = setInterval(() => { ${draw} }, 100)`, page);
-  await eventually('a pause', () => short.includes('backlog'));
+  await eventually('the recording to pause', () => short.includes('backlog'));
   assert.deepEqual(sink.segments.size, 0);
   await client.evaluate(
     "clearInterval(drawing); document.body.innerHTML = ''; document.documentElement.style.background = 'rgb(0,0,255)'",
@@ -297,7 +297,7 @@ test('pauses while too much is waiting to be stored, reports it, and continues a
   assert.ok(later.every(({ startMs }) => startMs >= endMs));
   assert.ok(
     isNear(shown(later).at(-1)?.colour ?? [], [0, 0, 255]),
-    'what the page shows now is looked at, though it rests',
+    'the current state of the unchanged page is recorded',
   );
   await client.close();
   await recorder.close();
@@ -320,14 +320,14 @@ test('records the final page after a series of navigations between sites', async
     await client.send('Page.navigate', { url: `${url}/moving` }, page);
   }
   await client.send('Page.navigate', { url: `${pages.url}/blue` }, page);
-  await eventually('it to have arrived', () =>
+  await eventually('the final page to be loaded', () =>
     client.evaluate("location.pathname === '/blue' && Number(document.querySelector('p')?.textContent) > 5", page),
   );
   const later = Date.now() + 500;
-  await eventually('a picture of where it is', () => (recording.hubOf(0)?.newest?.at.getTime() ?? 0) > later);
+  await eventually('a frame of the final page', () => (recording.hubOf(0)?.newest?.at.getTime() ?? 0) > later);
   await observing.close();
   await recorder.finish('going');
-  await eventually('all to be stored', () => sink.finished.includes(0));
+  await eventually('the recording to be stored', () => sink.finished.includes(0));
   const last = shown(sink.segments.get(0) ?? []).at(-1);
   assert.ok(isNear(last?.colour ?? [], [0, 0, 255]), JSON.stringify(last));
   await client.close();
@@ -343,9 +343,9 @@ test('holds the last frame while another tab is in front, and reports the hidden
   const { observing } = await record(recorder, 'behind');
   await eventually('a picture', () => sink.begun.has(0));
   const { targetId } = await client.send('Target.createTarget', { url: 'about:blank', newWindow: false });
-  await eventually('it to be behind', () => sink.going.some(({ kind }) => kind === 'hidden'));
+  await eventually('the page to be reported as hidden', () => sink.going.some(({ kind }) => kind === 'hidden'));
   await client.send('Target.activateTarget', { targetId: front });
-  await eventually('it to be in front again', () => sink.spans.some(({ kind }) => kind === 'hidden'));
+  await eventually('the end of the hidden span', () => sink.spans.some(({ kind }) => kind === 'hidden'));
   const [told, ended] = [sink.going, sink.spans].map(spans => spans.find(({ kind }) => kind === 'hidden'));
   assert.ok(told && ended);
   assert.equal(told.fromMs, ended.fromMs);

@@ -75,7 +75,7 @@ export function slotsSuite(form: Form): void {
       if (form === 'rootless') assert.match(slots.missing.join(), /user id/);
     });
 
-    // ---- start, speak, close ------------------------------------------------------------------------------------------
+    // ---- start, communication and end of a box ----------------------------------------------------------------------
 
     test('starts a box, communicates over its FIFOs, and leaves nothing behind when it is closed', async () => {
       const box = await startGuest(slots);
@@ -168,7 +168,7 @@ export function slotsSuite(form: Form): void {
       assert.deepEqual(leftOf(dataDir, session), []);
     });
 
-    // ---- how it ends --------------------------------------------------------------------------------------------------
+    // ---- reasons for the end of a box -------------------------------------------------------------------------------
 
     test('reports the exit code of a program', async () => {
       const box = await startGuest(slots);
@@ -223,7 +223,7 @@ export function slotsSuite(form: Form): void {
       assert.deepEqual(leftOf(dataDir, session), []);
     });
 
-    // ---- bounds -------------------------------------------------------------------------------------------------------
+    // ---- limits -----------------------------------------------------------------------------------------------------
 
     test('stops a box whose session folder exceeds its size limit', async () => {
       const small = await open({ diskBytes: 64 * MIB });
@@ -362,7 +362,7 @@ export function slotsSuite(form: Form): void {
           box,
           "return require('fs').readdirSync('/proc').filter(name => /^\\d+$/.test(name)).map(Number)",
         );
-        assert.ok(Array.isArray(pids) && pids.every(pid => pid < 100), `pids of this machine are seen: ${pids}`);
+        assert.ok(Array.isArray(pids) && pids.every(pid => pid < 100), `the box sees pids of this machine: ${pids}`);
         assert.equal(await tell(box, "return require('os').hostname()"), 'session');
         const environment = await tell(box, 'return Object.keys(process.env).sort()');
         assert.deepEqual(environment, ['HOME', 'LANG', 'PATH', 'PWD', 'TMPDIR', 'TZ']);
@@ -445,7 +445,7 @@ export function slotsSuite(form: Form): void {
         const server = await listen();
         const before = readdirSync('/sys/class/net');
         const box = await startGuest(slots);
-        assert.deepEqual(readdirSync('/sys/class/net'), before, 'no end of it is on this machine');
+        assert.deepEqual(readdirSync('/sys/class/net'), before, 'the box adds no network interface to this machine');
         const addresses =
           "return Object.entries(require('os').networkInterfaces()).map(([name, all]) => [name, all.map(one => one.address)])";
         const [loopback, other, ...more] = (await tell(box, addresses)) as [string, string[]][];
@@ -496,8 +496,7 @@ export function slotsSuite(form: Form): void {
       assert.equal(readFileSync(victim, 'utf8'), 'still here');
     });
 
-    // ---- restarts of the server
-    // -----------------------------------------------------------------------------------------
+    // ---- restarts of the server -------------------------------------------------------------------------------------
 
     test('adopts a running box with its memory intact after the server was killed', async () => {
       const keeper = await startKeeper(form, dataDir);
@@ -611,7 +610,7 @@ export function slotsSuite(form: Form): void {
       const marked = () => leftOf(dataDir, box.session).filter(left => left.startsWith('process'));
       // The remaining processes are the leader and the program, or in a jail the leader, the outer bubblewrap and the
       // inner one.
-      await pollUntil(GONE_WITHIN_MS, 'the helper to leave', () => marked().length === (jailed ? 3 : 2) || undefined);
+      await pollUntil(GONE_WITHIN_MS, 'the helper to exit', () => marked().length === (jailed ? 3 : 2) || undefined);
       await leavesNothing(box);
     });
   });
@@ -679,7 +678,7 @@ const hostileFolder = (folder: string, victim: string, outside: string): string 
   process.chdir('/');
   return 0`;
 
-// ---- small things ------------------------------------------------------------------------------------------------------------
+// ---- helpers --------------------------------------------------------------------------------------------------------
 
 /**
  * Returns the pid of the program. The chain of processes is `timeout` -> bubblewrap -> bubblewrap, pid 1 of the box ->

@@ -51,7 +51,7 @@ describe('the audit log', () => {
 
   before(async () => {
     store = scope.own(await openStore({ dataDir, log: silentLog, clock }));
-    login = socketLogin(findPostmaster(dataDir) ?? assert.fail('PostgreSQL does not run'));
+    login = socketLogin(findPostmaster(dataDir) ?? assert.fail('PostgreSQL is not running'));
   });
   after(() => scope.close());
 

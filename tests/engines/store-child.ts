@@ -1,4 +1,4 @@
-// A separate process for the store tests: locks the data folder or opens the store, reports it, and waits to be ended.
+// A separate process for the store tests: locks the data folder or opens the store, reports it, and waits to be stopped.
 import { lockDataFolder } from '../../server/engines/store/data-folder.ts';
 import { openStore } from '../../server/engines/store/open-store.ts';
 import { systemClock } from '../../server/kit/clock.ts';

@@ -111,8 +111,8 @@ describe('contexts in the store', () => {
     const going = await store.contexts.removable(NOW, 10);
     assert.equal(going.length, 2);
     assert.ok(going.every(({ id, archiveOf, cookiesOf }) => archiveOf === id && cookiesOf === id));
-    assert.deepEqual(await store.contexts.removable(NOW, 10), [], 'they are being removed already');
-    assert.equal((await store.contexts.removable(addMs(NOW, 3_600_000), 10)).length, 2, 'a removal that was cut off');
+    assert.deepEqual(await store.contexts.removable(NOW, 10), [], 'their removal has already begun');
+    assert.equal((await store.contexts.removable(addMs(NOW, 3_600_000), 10)).length, 2, 'an interrupted removal');
     await store.contexts.forget(going.map(({ id }) => id));
     const later = await store.contexts.removable(LATER, 10);
     assert.equal(later.length, 5, 'the week is over');
@@ -194,7 +194,7 @@ describe('contexts in the store', () => {
     const context = await aContext();
     const sessions = await Promise.all(Array.from({ length: 6 }, aSession));
     const opened = await Promise.all(sessions.map(id => store.contextUses.open(use(id, context, true))));
-    assert.equal(opened.filter(outcome => 'opened' in outcome).length, 1, 'of six that come at once');
+    assert.equal(opened.filter(outcome => 'opened' in outcome).length, 1, 'one of six concurrent uses');
     const holder = sessions[opened.findIndex(outcome => 'opened' in outcome)];
     assert.ok(holder);
     const plain = await aSession();

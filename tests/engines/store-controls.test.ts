@@ -147,7 +147,7 @@ function describeControls(name: string, prepare: (scope: Scope) => Promise<Store
       const returned = { status: 'requested', leaseExpiresAt: null, controlUntil: addMs(NOW, 2000) } as const;
       await store.handoffs.change(row.id, returned);
       assert.deepEqual([await listed(addMs(NOW, 1500)), await listed(addMs(NOW, 2001))], [1, 0]);
-      // A process of an earlier version does not remove the end of the control before.
+      // A process of an earlier version leaves the end of the previous control in the row.
       const again = { status: 'claimed', claimedAt: addMs(NOW, 3000), leaseExpiresAt: LATER } as const;
       await store.handoffs.change(row.id, again);
       assert.equal(await listed(addMs(NOW, 4000)), 1);

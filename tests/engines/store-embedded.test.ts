@@ -86,7 +86,7 @@ const onceOnly = (store: Store): (() => Promise<void>) => {
   };
 };
 
-const postmaster = (): number => findPostmaster(dataDir)?.pid ?? assert.fail('PostgreSQL does not run');
+const postmaster = (): number => findPostmaster(dataDir)?.pid ?? assert.fail('PostgreSQL is not running');
 const addAccount = async (store: Store): Promise<AccountId> => {
   const id = newId<AccountId>(systemClock.now());
   await store.accounts.insert({ id, name: 'Ada', createdAt: systemClock.now() });
@@ -119,7 +119,7 @@ describe('data folder lock', () => {
     const first = await lockDataFolder(dataDir, { waitMs: 0 });
     const second = lockDataFolder(dataDir, { waitMs: STEP_MS });
     // The second caller is waiting only once flock(1) is running on the same file.
-    await pollUntil(STEP_MS, 'somebody to wait', () => (waitersFor(join(dataDir, 'lock')) > 0 ? true : undefined));
+    await pollUntil(STEP_MS, 'a waiting caller', () => (waitersFor(join(dataDir, 'lock')) > 0 ? true : undefined));
     await first.close();
     await (await second).close();
   });
@@ -249,10 +249,10 @@ describe('a server on the embedded PostgreSQL', () => {
     await end(server.child, 'SIGKILL');
     const next = await open();
     const id = await addAccount(next);
-    await pollUntil(STEP_MS, 'the old one to go', () => (isRunning(pid) ? undefined : true));
+    await pollUntil(STEP_MS, 'the old PostgreSQL to exit', () => (isRunning(pid) ? undefined : true));
     assert.notEqual(postmaster(), pid);
     assert.match(readFileSync(join(dataDir, 'postgres.log'), 'utf8'), /received fast shutdown request/);
-    await pollUntil(STEP_MS, 'the account', async () =>
+    await pollUntil(STEP_MS, 'the account to be readable', async () =>
       (await next.accounts.first().catch(() => undefined))?.id === id ? true : undefined,
     );
   });
@@ -576,7 +576,7 @@ describe('log of PostgreSQL', () => {
     assert.ok(statSync(path).size < 5_000); // PostgreSQL may log something at this moment.
     assert.ok(statSync(`${path}.1`).size >= 5_000);
     await store.close();
-    assert.match(readFileSync(path, 'utf8'), /^\d{4}-.*received fast shutdown request/, 'no hole before it');
+    assert.match(readFileSync(path, 'utf8'), /^\d{4}-.*received fast shutdown request/, 'no zero bytes');
   });
 });
 

@@ -39,7 +39,7 @@ describe('session events', () => {
 
   before(async () => {
     const dataDir = temporaryFolder(scope, 'events');
-    login = () => socketLogin(findPostmaster(dataDir) ?? assert.fail('PostgreSQL does not run'));
+    login = () => socketLogin(findPostmaster(dataDir) ?? assert.fail('PostgreSQL is not running'));
     store = scope.own(await openStore({ dataDir, log: silentLog, clock: clockAt(NOW) }));
   });
   after(() => scope.close());
@@ -174,7 +174,7 @@ describe('session events', () => {
     ]);
   });
 
-  it('tell of one of two downloads that complete at once if only one fits', async () => {
+  it('include only one of two concurrent downloads if only one fits', async () => {
     const row = await aSession();
     const complete = (download: FinishedDownload) =>
       store.downloads.complete(download, anOutboxRow(download), SERVICE, ({ session, application }) => {
@@ -201,7 +201,7 @@ describe('session events', () => {
     assert.ok('full' in (await store.sessions.place(refused)));
     assert.equal(await store.sessions.finish(row.id, NOW, 0), undefined, 'no end is decided');
     await store.sessions.markRunning(row.id, NOW);
-    assert.equal(await store.sessions.markRunning(row.id, NOW), undefined, 'it runs already');
+    assert.equal(await store.sessions.markRunning(row.id, NOW), undefined, 'the session is already running');
     await store.sessions.decideEnd(row.id, { status: 'ERROR', reason: 'crashed', by: { kind: 'browser' } }, NOW);
     assert.equal((await store.sessions.decideEnd(row.id, RELEASED, NOW))?.end?.reason, 'crashed');
     assert.equal(await store.sessions.change(applicationId, row.id, { userMetadata: {} }, NOW), undefined);
@@ -215,7 +215,7 @@ describe('session events', () => {
       (await store.events.read(applicationId, { after: 0, limit: 100 })).events.map(({ type }) => type),
       ['session.created', 'session.started', 'session.end_decided', 'session.ended'],
     );
-    assert.deepEqual((await eventsOf(row)).at(-1)?.actor, { kind: 'browser' }, 'who decided the end is who ended it');
+    assert.deepEqual((await eventsOf(row)).at(-1)?.actor, { kind: 'browser' }, 'the actor is that of the decision');
   });
 
   it('contain only one decision when several calls end a session concurrently', async () => {

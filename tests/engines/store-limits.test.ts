@@ -479,7 +479,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         await store.sessions.recordResponse(row.id, true);
         assert.equal(await claim(), undefined);
         await store.sessions.recordResponse(row.id, false);
-        assert.equal(await claim(), undefined, 'what arrived cannot get lost');
+        assert.equal(await claim(), undefined, 'a response that has arrived cannot be lost');
       });
 
       it('succeeds for a request with the same key and body, once per lost response', async () => {

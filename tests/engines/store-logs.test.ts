@@ -114,7 +114,7 @@ describe('logs', () => {
     const first = await ask(otherHost);
     const second = await ask(hostId);
     assert.deepEqual([second.hostId, second.assembly === first.assembly], [hostId, false]);
-    assert.deepEqual(await ask(hostId), second, 'this host is at work');
+    assert.deepEqual(await ask(hostId), second, 'this host is already assembling the file');
     await store.recordings.settle({ ...second, state: 'FAILED', attempts: 5, failure: 'broken' }, NOW);
     const third = await ask(hostId);
     assert.deepEqual([third.state, third.attempts, third.assembly === second.assembly], ['PENDING', 0, false]);
@@ -130,7 +130,7 @@ describe('logs', () => {
     await store.recordings.requestFile({ ...request, hostId: living });
     await store.recordings.requestFile({ ...request, hostId: formerHost, assembly: randomUUID() });
     const [file] = await store.recordings.files(kept);
-    assert.deepEqual([file?.hostId, file?.assembly], [living, request.assembly], 'a living host is at work');
+    assert.deepEqual([file?.hostId, file?.assembly], [living, request.assembly], 'a running host works on it');
   });
 
   it('keeps the first number that was assigned to a page', async () => {

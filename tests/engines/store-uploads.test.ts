@@ -171,7 +171,7 @@ function describeUploads(name: string, prepare: (scope: Scope) => Promise<StoreO
       removing.resolve();
       await Promise.all([dropping, expecting]);
       assert.deepEqual(order, ['removed', 'expected']);
-      assert.equal(await store.extensions.dropFile(addMs(NOW, -HOUR_MS), async () => {}), false, 'its new row stands');
+      assert.equal(await store.extensions.dropFile(addMs(NOW, -HOUR_MS), async () => {}), false, 'it has a new row');
     });
   });
 }

@@ -58,7 +58,7 @@ function describeVault(name: string, prepare: (scope: Scope) => Promise<Omit<Sto
       const made = await store.vault.insert({ ...row, owner, master: inUse });
       assert.deepEqual(made, { ...row, owner, master: inUse });
       const again = await store.vault.insert({ ...row, owner, master: inUse, wrapped: randomBytes(61) });
-      assert.deepEqual(again, made, 'the one that stands is returned');
+      assert.deepEqual(again, made, 'the existing row is returned');
       await store.vault.change(async rows => rows.map(one => ({ ...one, master: 'm3' })));
       assert.deepEqual(await masters(), new Set(['m3']));
       await assert.rejects(

@@ -89,7 +89,7 @@ describe('webhooks in the store', () => {
     const taken = await Promise.all(Array.from({ length: 8 }, () => take()));
     const [delivery = assert.fail(), ...more] = taken.filter(one => one !== undefined);
     assert.deepEqual([delivery.id, more], [first, []]);
-    assert.equal((await take(NOW, other))?.id, ofOther, 'another webhook is not held up');
+    assert.equal((await take(NOW, other))?.id, ofOther, 'another webhook is not delayed');
     await store.webhooks.markDelivered(delivery, NOW, 204);
     assert.equal((await take())?.id, second);
   });
@@ -98,7 +98,7 @@ describe('webhooks in the store', () => {
     const webhook = await aWebhook();
     for (const eventId of [1, 2]) await aDelivery(webhook, eventId);
     const until = addMs(NOW, RESERVED_MS);
-    const client = new pg.Client(socketLogin(findPostmaster(dataDir) ?? assert.fail('PostgreSQL does not run')));
+    const client = new pg.Client(socketLogin(findPostmaster(dataDir) ?? assert.fail('PostgreSQL is not running')));
     await client.connect();
     scope.defer(() => client.end());
     const waiting = "select from pg_stat_activity where wait_event_type = 'Lock'";

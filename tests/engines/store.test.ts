@@ -56,7 +56,7 @@ const clock = clockAt(NOW);
 
 describeStore('embedded', async scope => {
   const dataDir = temporaryFolder(scope, 'store');
-  const running = () => findPostmaster(dataDir) ?? assert.fail('PostgreSQL does not run');
+  const running = () => findPostmaster(dataDir) ?? assert.fail('PostgreSQL is not running');
   return {
     options: { dataDir, log: silentLog, clock },
     postmaster: () => running().pid,
@@ -148,7 +148,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.equal(await store.applications.insert(three, account.id, 50), 'inserted');
         assert.deepEqual(await store.applications.find(name), [three]);
         for (let more = 0; more < 20; more += 1) await anApplication(account, name);
-        assert.deepEqual(await store.applications.find(name), [three], 'behind twenty newer ones with the name');
+        assert.deepEqual(await store.applications.find(name), [three], 'the slug has precedence over names');
       });
 
       it('hides an application from an account that is not a member', async () => {
@@ -770,9 +770,9 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.ok(isFault(outcomes.at(-1), 'database_unreachable'), String(outcomes.at(-1)));
         await crashed;
         await recovered(row.id);
-        await pollUntil(STEP_MS, 'the gap to be told', () => (gaps > 0 ? true : undefined));
+        await pollUntil(STEP_MS, 'the gap to be reported', () => (gaps > 0 ? true : undefined));
         await store.keys.revoke(row.id, aKey.id, NOW);
-        await pollUntil(STEP_MS, 'notices to be heard again', () => (heard.length > 0 ? true : undefined));
+        await pollUntil(STEP_MS, 'notices to arrive again', () => (heard.length > 0 ? true : undefined));
         assert.deepEqual(heard, [aKey.hash.toString('hex')]);
         await listener.close();
       });

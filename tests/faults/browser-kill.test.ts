@@ -81,7 +81,7 @@ test('returns an error for the pending command of a killed renderer, and the ses
 
   killRenderers(session);
   await client.event('Inspector.targetCrashed', event => event.sessionId === channel);
-  await withTimeLimit('Playwright to hear of the crash', crashed);
+  await withTimeLimit('Playwright to report the crash', crashed);
   const { error } = await withTimeLimit('the pending command to be answered', pending);
   assert.equal(error?.code, SERVER_ERROR);
 

@@ -32,7 +32,7 @@ export async function churnTests({ counted, restarting, growthMibMax, engine }: 
   // Waits until all warm browsers are running, because their connections hold file descriptors, which are counted at
   // the beginning and at the end.
   const allWait = async () => (await server.operator('/metrics')).text.includes(`\nberth_warm_browsers ${WARM}\n`);
-  await eventually('browsers to wait', allWait);
+  await eventually('all warm browsers to be running', allWait);
 
   test(`rows, browsers and slots agree every second during ${counted} cycles with warm browsers and random kills (seed ${counted})`, async t => {
     const census = new Census({ server, waitingMax: 2 * WARM + 1, growthMibMax });

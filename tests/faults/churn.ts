@@ -117,7 +117,7 @@ class Churn {
     const killed = cycle.kill === 'starting' ? this.#killWhileStarting(name, created) : Promise.resolve(false);
     const [result, killedBefore] = await Promise.all([created.catch(() => undefined), killed]);
     if (result?.status === 201) return result.body;
-    assert.ok(killedBefore || serverWasKilled(), `a create failed for no reason: ${result?.status} ${result?.text}`);
+    assert.ok(killedBefore || serverWasKilled(), `a create failed without a kill: ${result?.status} ${result?.text}`);
     const row = await this.#surely(() => this.#find(name));
     this.#count(`create lost: ${row ? `${row.status} ${row.endReason ?? ''}`.trim() : 'no row'}`);
     return undefined;
@@ -262,7 +262,7 @@ class Churn {
   }
 
   async #waitUntilResponsive(session: CreatedSession): Promise<void> {
-    await eventually('the session to answer with a page that lives', () => isResponsive(session).catch(() => false));
+    await eventually('a page of the session to respond', () => isResponsive(session).catch(() => false));
   }
 
   #count(what: string): void {
@@ -297,7 +297,7 @@ async function assertNothingLeft(server: TestServer, freshDescriptors: number): 
   await assertRowsAreTrue(server);
   await releaseAll(server);
   await eventually(
-    'only browsers that wait to be left',
+    'only warm browsers to be left',
     () => boxesOfSessions(server),
     left => left.length === 0,
   );

@@ -64,11 +64,11 @@ test('completes a save after the restart if the server is killed during the save
       // saved. This copy has the cookies of the current round if enough time had passed since they were set, or
       // otherwise those that the session started with.
       const isPartial = told.at(-1) === 'context.saved_partially';
-      assert.ok(found === `k${round}` || (isPartial && found === before), `${found} after ${told.join()}`);
+      assert.ok(found === `k${round}` || (isPartial && found === before), `found cookie ${found} after ${told.join()}`);
       before = found;
     });
   }
-  await eventually('staging to be empty', stagedNow, left => left.length === 0);
+  await eventually('the staging folder to be empty', stagedNow, left => left.length === 0);
 });
 
 test('while the object store is down, a create waits for the save of an expired session and is then refused; the context is saved once the store is back', async () => {
@@ -87,7 +87,7 @@ test('while the object store is down, a create waits for the save of an expired 
   const creating = onS3.api('POST', '/v1/browsers/sessions', { body }).then(response => {
     createResult = response;
   });
-  const refused = await eventually('the create to give up', async () => {
+  const refused = await eventually('the create to be refused', async () => {
     if (!createResult) await onS3.advance(1_000);
     return createResult;
   });
@@ -96,7 +96,7 @@ test('while the object store is down, a create waits for the save of an expired 
   assert.deepEqual(refused?.body.details, { sessionId: session.id, saving: true });
   assert.equal((await readContext(onS3, id)).version, 0);
   await store.up();
-  await eventually('the save', async () => {
+  await eventually('the context to be saved', async () => {
     await onS3.advance(60_000);
     return (await readContext(onS3, id)).version === 1;
   });
@@ -168,13 +168,13 @@ test('stores contexts encrypted, and deletes the bytes with the context', async 
   );
   await server.release(running);
   await eventually('staging to be empty', stagedNow, left => left.length === 0);
-  assert.deepEqual(objectsOf(id), [], 'the save of a session that ran was thrown away');
+  assert.deepEqual(objectsOf(id), [], 'the save of a session of the deleted context was discarded');
   for (const [path, bytes] of kept) {
     mkdirSync(join(path, '..'), { recursive: true });
     writeFileSync(path, bytes);
   }
   const refused = await server.api('POST', '/v1/browsers/sessions', { body: { contextId: id } });
-  assert.equal(refused.body.code, 'unknown_context', 'the bytes are there again, and their key is not');
+  assert.equal(refused.body.code, 'unknown_context', 'restored bytes cannot be used, because their key was deleted');
   const listed = await server.api<Context[]>('GET', '/v1/browsers/contexts');
   assert.ok(!listed.body.some(context => context.id === id));
 });

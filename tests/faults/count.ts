@@ -58,7 +58,7 @@ export async function count(server: TestServer, waitingMax: number): Promise<Cou
 /** Waits until the counts agree on this number of running sessions and warm browsers. */
 export async function assertAgrees(server: TestServer, running: number, waiting: number): Promise<void> {
   await eventually(
-    `rows, browsers and places to agree, ${running} to run and ${waiting} to wait`,
+    `counts that agree, with ${running} running sessions and ${waiting} warm browsers`,
     () => count(server, waiting),
     seen => seen.disagreements.length === 0 && seen.waiting === waiting && seen.running === running,
   );

@@ -59,7 +59,7 @@ function stopIfIdle(pid: number): boolean {
  */
 const rowsToBeTrue = async (): Promise<readonly string[]> => {
   const running = await eventually(
-    'every row to be true',
+    'every open session to be running and to answer',
     () => assertRowsAreTrue(server).catch(String),
     Array.isArray,
   );
@@ -129,13 +129,13 @@ test('reads succeed or fail with 5xx when a PostgreSQL backend is killed under l
   const { postmaster, backends, checkpointer } = postgres();
   assert.ok(backends.some(killIfThere), 'a connection is open');
   // PostgreSQL ends all other processes before it restarts.
-  await eventually('PostgreSQL to begin anew', () => {
+  await eventually('PostgreSQL to be running again', () => {
     const found = postgresOf(server);
     return found?.checkpointer !== undefined && found.checkpointer !== checkpointer && found.backends.length > 0;
   });
   reading.abort();
   await reads;
-  assert.equal(postgres().postmaster, postmaster, 'PostgreSQL mends this itself');
+  assert.equal(postgres().postmaster, postmaster, 'PostgreSQL restarts its processes by itself');
   await readyIs(true);
   assert.ok(
     [...statuses].every(status => status === 200 || status >= 500),
@@ -177,7 +177,7 @@ test('changes to sessions during a database outage are written to their rows aft
     await eventually('the browser to be gone', () => isGone(browser));
     await leaver.close();
     const { status } = await release();
-    assert.ok(status >= 500, `a release that was not written down is not confirmed: ${status}`);
+    assert.ok(status >= 500, `a release that was not stored was confirmed: ${status}`);
   });
   assert.equal((await watcher.closed()).code, 4002);
   await assertEnded(server, crashing.id, 'ERROR', 'crashed');
@@ -185,7 +185,7 @@ test('changes to sessions during a database outage are written to their rows aft
   assert.ok(stayer.isOpen);
   assert.equal((await server.read(coming.id)).status, 'RUNNING');
   // The refused release had no effect, or was carried out later. In both cases it is correct to repeat it.
-  await eventually('the release to be heard', async () => (await release()).status < 500);
+  await eventually('the release to be accepted', async () => (await release()).status < 500);
   await assertEnded(server, released.id, 'COMPLETED', 'released');
   await stayer.close();
   await assertEnded(server, coming.id, 'COMPLETED', 'client_disconnected');
@@ -206,7 +206,7 @@ for (const afterMs of [5, 200])
     kill(postmaster);
     const responses = await withTimeLimit('every answer', Promise.all(asked), 60_000);
     for (const { status } of responses) assert.ok(status === 200 || status === 201 || status >= 500, `${status}`);
-    await eventually('another one to be started', () => {
+    await eventually('a new postmaster to be running', () => {
       const found = postgresOf(server);
       return found !== undefined && found.postmaster !== postmaster && found.backends.length > 0;
     });

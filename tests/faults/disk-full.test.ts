@@ -66,7 +66,7 @@ const server = await startServer({ pages, dataDir, env: { BERTH_SLOTS: '4' } });
 after(async () => {
   closeSync(ballast);
   // The kernel may still be releasing the mount for processes that have just ended.
-  await eventually('the disk to be taken away', () => spawnSync('umount', [folder]).status === 0);
+  await eventually('the file system to be unmounted', () => spawnSync('umount', [folder]).status === 0);
   rmSync(folder, { recursive: true });
 });
 afterEach(async () => {
@@ -129,7 +129,7 @@ test('refuses creates with a capacity error when disk space is low, and keeps ru
   assert.deepEqual(
     (await openSessions(server)).map(({ id }) => id),
     [session.id],
-    'no row was left of it',
+    'the refused create left no open session',
   );
 
   await page.goto(`${pages.url}/next`);
@@ -176,7 +176,7 @@ test('on a full disk, creates are refused and sessions can be used; releases tak
   // the release.
   if (released.status !== 200) await eventually('the release', () => server.release(other.id).then(() => true, isOver));
   await eventually(
-    'the rows to be true',
+    'only the other session to be open',
     () => assertRowsAreTrue(server).then(ids => ids.join(), String),
     seen => seen === session.id,
   );

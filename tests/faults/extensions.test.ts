@@ -143,7 +143,7 @@ for (const [when, make, waitMs] of [
     const { id, status, endReason } = await server.read(again.body.id);
     if (told?.status === 201) assert.deepEqual([told.body.id, status], [id, 'RUNNING']);
     if (open[0]) assert.equal(open[0].id, id);
-    if (make === heavy && isHalf) assert.equal(status, 'ERROR', 'it was in the middle');
+    if (make === heavy && isHalf) assert.equal(status, 'ERROR', 'unpacking was cut off');
     if (status === 'RUNNING') {
       assert.deepEqual(await loadedIn(again.body), ['one', 'two']);
       await server.release(id);

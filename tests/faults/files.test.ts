@@ -81,7 +81,7 @@ describe('a server that is killed', () => {
       })()`,
     );
     await server.kill();
-    await eventually('a download that nobody hears of', () => wholeIn(session.id).length === 2);
+    await eventually('the download that completes during the outage', () => wholeIn(session.id).length === 2);
     await server.start();
     await browser.close();
     const downloads = await listed(server, session.id, 2);
@@ -105,7 +105,7 @@ describe('a server that is killed', () => {
       await click(session.connectUrl, '#whole');
       // The test waits until the download is complete in the box: its bytes pass through this server, so it would be
       // interrupted with the server.
-      await eventually('the file to be whole in the box', () => wholeIn(session.id).length === round + 1);
+      await eventually('the file to be complete in the box', () => wholeIn(session.id).length === round + 1);
       await new Promise(resolve => setTimeout(resolve, waitMs));
       await server.restart();
       const downloads = await listed(server, session.id, round + 1);
@@ -113,7 +113,7 @@ describe('a server that is killed', () => {
     }
     await server.release(session.id);
     assert.equal((await listed(server, session.id, 3)).length, 3);
-    await eventually('nothing to wait any more', () => readdirSync(join(server.dataDir, 'staging/outbox')), isEmpty);
+    await eventually('the outbox to be empty', () => readdirSync(join(server.dataDir, 'staging/outbox')), isEmpty);
   });
 
   it('does not treat a file as complete while its partial file exists', async () => {
@@ -147,7 +147,7 @@ describe('a server that is killed', () => {
     );
     await server.release(session.id);
     await eventually(
-      'what was left behind to be looked at',
+      'the staged downloads to be processed',
       () => readdirSync(join(server.dataDir, 'staging/downloads')),
       isEmpty,
     );
@@ -165,7 +165,7 @@ describe('a server that is killed', () => {
     assert.deepEqual([second?.filename, more], ['whole.bin', []]);
     await server.release(session.id);
     await eventually(
-      'what was left behind to be looked at',
+      'the staged downloads to be processed',
       () => readdirSync(join(server.dataDir, 'staging/downloads')),
       isEmpty,
     );
@@ -218,7 +218,7 @@ describe('a server that is killed', () => {
     await server.kill();
     await server.start();
     const left = () => objects().filter(name => sessions.some(id => name.includes(id)));
-    await eventually('the files to go', left, isEmpty);
+    await eventually('the files of the sessions to be deleted', left, isEmpty);
     for (const id of sessions) assert.equal((await server.read(id)).status, 'COMPLETED');
     for (const id of sessions) assert.deepEqual(await listed(server, id, 0), []);
     await server.advance(60 * DAY_MS);
@@ -239,7 +239,7 @@ describe('an object store that is down for a while', () => {
     const session = await onS3.createSession({ keepAlive: true });
     await click(session.connectUrl, '#whole');
     const [waiting] = await listed(onS3, session.id, 1);
-    assert.ok(waiting?.downloadUrl.startsWith(onS3.url), 'only the server has it');
+    assert.ok(waiting?.downloadUrl.startsWith(onS3.url), 'the file is only on the server');
     assert.equal(await fetched(waiting), sha256(BYTES));
     await onS3.release(session.id);
     await onS3.restart();
@@ -252,7 +252,7 @@ describe('an object store that is down for a while', () => {
       STORED_MS,
     );
     assert.equal(await fetched(stored), sha256(BYTES));
-    assert.equal(await fetched(waiting), sha256(BYTES), 'the earlier link leads there too');
+    assert.equal(await fetched(waiting), sha256(BYTES), 'the earlier link works too');
     await eventually('nothing to wait any more', () => readdirSync(join(onS3.dataDir, 'staging/outbox')), isEmpty);
     assert.equal((await onS3.api('DELETE', `/v1/browsers/downloads/${stored?.id}`)).status, 204);
     assert.equal((await fetch(String(stored?.downloadUrl))).status, 404);

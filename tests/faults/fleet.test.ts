@@ -175,7 +175,7 @@ test('when a host with ten sessions is killed and another is cut off from the da
   const kept = await sessionOn(three);
   const client = await record(filmed);
   const [film] = await eventually(
-    'a part of the film to be stored',
+    'a part of the recording to be stored',
     () => replaysOf(three, filmed.id),
     found => found.length > 0,
   );
@@ -245,7 +245,7 @@ test('when PostgreSQL restarts while the object store is unavailable, clients co
   };
   await record(filmed);
   const [film] = await eventually(
-    'a part of the film to be stored',
+    'a part of the recording to be stored',
     () => replaysOf(three, filmed.id),
     found => found.length > 0,
   );

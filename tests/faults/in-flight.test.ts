@@ -44,10 +44,10 @@ for (const afterMs of [20, 200, 600])
     await server.start();
 
     const running = await assertRowsAreTrue(server);
-    for (const id of created) if (id) assert.ok(running.includes(id), 'an answered create is kept');
+    for (const id of created) if (id) assert.ok(running.includes(id), 'a confirmed create still exists');
     for (const [index, { id }] of going.entries()) {
       const { status, endReason } = await server.read(id);
-      if (released[index]) assert.equal(status, 'COMPLETED', 'an answered release is kept');
+      if (released[index]) assert.equal(status, 'COMPLETED', 'a confirmed release is kept');
       assert.ok(status === 'RUNNING' || endReason === 'released', `${status} ${endReason}`);
     }
     await assertLostCreatesAreFound(round, running);

@@ -109,7 +109,7 @@ async function hold(): Promise<void> {
 /** Waits for the delayed statement, then kills the server. */
 async function killAtDispatch(): Promise<void> {
   const held = () => rowsOf(`select pid from pg_stat_activity where wait_event = 'PgSleep'`);
-  await eventually('the dispatch to be under way', held, rows => rows.length === 1);
+  await eventually('the statement that records the dispatch', held, rows => rows.length === 1);
   await server.kill('SIGKILL');
 }
 

@@ -64,7 +64,7 @@ async function allWait(): Promise<void> {
   await assertAgrees(server, 0, WARM);
   const areUp = async (): Promise<boolean> =>
     (await server.operator('/metrics')).text.includes(`\nberth_warm_browsers ${WARM}\n`);
-  await eventually('the browsers to wait', areUp);
+  await eventually('all warm browsers to be running', areUp);
 }
 
 async function written(key: string): Promise<Session[]> {
@@ -79,7 +79,7 @@ async function written(key: string): Promise<Session[]> {
 async function readsBack({ key, result }: Caller): Promise<Session> {
   const told = await result;
   const before = await written(key);
-  assert.ok(before.length <= 1, `${before.length} sessions of one write`);
+  assert.ok(before.length <= 1, `${before.length} sessions for one create`);
   if (told?.status === 201) assert.equal(before[0]?.id, told.body.id);
   const again = await ask(key);
   assert.equal(again.status, 201, again.text);
@@ -98,7 +98,7 @@ async function restartedAgreeing(): Promise<readonly string[]> {
   const running = await assertRowsAreTrue(server);
   await assertAgrees(server, running.length, WARM);
   const kept = boxesOf(server.dataDir).filter(({ id }) => before.includes(id));
-  assert.equal(kept.length, running.length, 'of the browsers from before, only those of sessions are left');
+  assert.equal(kept.length, running.length, 'only browsers of sessions were adopted');
   return running;
 }
 
@@ -113,7 +113,7 @@ test('leaves nothing behind if the server is killed while a warm browser is star
   await allWait();
   chromium.setBehaviour('slow');
   await server.createSession({ keepAlive: true });
-  await eventually('a browser to be on its way', () => boxesOf(server.dataDir).length === WARM + 1);
+  await eventually('a further browser to be starting', () => boxesOf(server.dataDir).length === WARM + 1);
   chromium.setBehaviour('well');
   assert.equal((await restartedAgreeing()).length, 1);
 });
@@ -126,7 +126,7 @@ for (const afterMs of [6, 25])
     const running = await restartedAgreeing();
     for (const caller of callers) {
       const told = await caller.result;
-      if (told?.status === 201) assert.ok(running.includes(told.body.id), 'a create that was answered stands');
+      if (told?.status === 201) assert.ok(running.includes(told.body.id), 'a confirmed create still exists');
       const { id, status, endReason } = await readsBack(caller);
       if (running.includes(id)) assert.equal(status, 'RUNNING');
       else if (status === 'ERROR') assert.equal(endReason, 'service_restart');
@@ -138,7 +138,7 @@ test('a create can be repeated if the server is killed while the caller waits fo
   chromium.setBehaviour('hangs');
   const callers = Array.from({ length: SLOTS }, () => call());
   const open = await eventually(
-    'one to have what waited, and the other to be half done',
+    'a warm browser for one caller and a pending session for the other',
     () => openSessions(server),
     rows => rows.length === SLOTS && rows.filter(({ status }) => status === 'PENDING').length === SLOTS - WARM,
   );
@@ -158,13 +158,13 @@ test('queued callers are disconnected if the server is killed, and get a session
   const sessions = await Promise.all(Array.from({ length: SLOTS }, () => server.createSession({ keepAlive: true })));
   const callers = [1, 2].map(() => call({ prefer: 'wait=50' }));
   const queued = async () => (await readLimits(server, token)).usage.browsers.maxWaiting;
-  await eventually('both to be queued', queued, count => count === callers.length);
+  await eventually('both calls to be queued', queued, count => count === callers.length);
   await restartedAgreeing();
   for (const { key, result } of callers) {
     assert.equal(await withTimeLimit('the caller to be cut off', result), undefined);
     assert.deepEqual(await written(key), [], 'a queued caller has no session');
     // The application's limit equals the number of slots, which is the maximum for the limit.
-    assert.equal((await ask(key)).body.code, 'concurrency_limit', 'there is no more room than before');
+    assert.equal((await ask(key)).body.code, 'concurrency_limit', 'the limit of the application is still reached');
   }
   await Promise.all(sessions.map(({ id }) => server.release(id)));
   for (const caller of callers) assert.equal((await readsBack(caller)).status, 'RUNNING');
@@ -175,7 +175,7 @@ for (const afterMs of [15, 60])
     const sessions = await Promise.all(Array.from({ length: SLOTS }, () => server.createSession({ keepAlive: true })));
     const waiting = call({ prefer: 'wait=50' });
     const queued = async () => (await readLimits(server, token)).usage.browsers.maxWaiting;
-    await eventually('it to be queued', queued, count => count === 1);
+    await eventually('the call to be queued', queued, count => count === 1);
     const [leaving] = sessions;
     const leavingId = leaving?.id ?? '';
     const released = server.release(leavingId).catch(() => undefined);

@@ -62,25 +62,25 @@ test('continues the log after a SIGKILL of the server, with a marker and the sam
   await server.restart();
   const isMarker = (entry: SessionLog): boolean => entry.method === 'Log.entriesDropped';
   const ticksOn = ({ log }: Read): boolean => ticksOf(log.slice(log.findIndex(isMarker))).length > 10;
-  const after = await eventually('the log to go on', () => read(session.id), ticksOn, 60_000);
-  assert.deepEqual(after.log.slice(0, before.log.length), before.log, 'what was read once stays as it was');
+  const after = await eventually('the log to continue after the marker', () => read(session.id), ticksOn, 60_000);
+  assert.deepEqual(after.log.slice(0, before.log.length), before.log, 'earlier entries are unchanged');
   const markers = after.log.filter(isMarker).map(paramsOf);
   assert.equal(markers.length, 1);
   assert.equal(markers[0]?.reason, 'restart');
   const from = Number(markers[0]?.from);
-  assert.ok(from > killedAt - LOST_MS && from <= killedAt + LOST_MS, `what was lost is ${killedAt - from} ms old`);
+  assert.ok(from > killedAt - LOST_MS && from <= killedAt + LOST_MS, `the gap begins ${killedAt - from} ms earlier`);
   const ticks = ticksOf(after.log);
   assert.deepEqual(
     ticks,
     [...new Set(ticks)].sort((one, other) => one - other),
-    'none twice, all in order',
+    'every entry once and in order',
   );
   assert.ok(
     after.log.slice(before.log.length).every(({ pageId }) => pageId !== 2),
     'the same pages have the same numbers',
   );
   const filtered = await read(session.id, '?type=network');
-  assert.equal(filtered.log.filter(isMarker).length, 1, 'the marker is in every part of the log');
+  assert.equal(filtered.log.filter(isMarker).length, 1, 'a filtered log contains the marker too');
   await server.release(session.id);
   await client.close();
 });

@@ -70,7 +70,7 @@ test('drops only the malformed messages, and keeps the session and its clients',
     );
   speakAs(session.id, ['', '{', 'null', '7', '"x"', '{"id":1}', '{"id":{}}']);
   assert.equal(await client.evaluate('6 * 7', page), 42);
-  assert.ok(await isResponsive(session), 'others can come');
+  assert.ok(await isResponsive(session), 'other clients can connect');
   assert.ok(await isResponsive(neighbour));
   assert.equal(server.pid, pid);
   await client.close();
@@ -104,5 +104,5 @@ test('ends a session as crashed after too many malformed messages, without affec
   assert.ok(await isResponsive(neighbour));
   assert.equal(server.pid, pid);
   const lost = server.log().filter(line => line.includes('browser.message_lost'));
-  assert.ok(lost.length > 0 && lost.length <= 3 * LOST_MAX, `${lost.length} lines tell of it`);
+  assert.ok(lost.length > 0 && lost.length <= 3 * LOST_MAX, `${lost.length} log lines for lost messages`);
 });

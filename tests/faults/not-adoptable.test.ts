@@ -90,7 +90,7 @@ test('does not kill a foreign process that has the recorded pid of a dead box', 
     await server.start();
     await assertEnded(server, session.id, 'ERROR', 'service_restart');
     await server.waitUntilSettled();
-    assert.equal(isGone(Number(stranger.pid)), false, 'the stranger lives');
+    assert.equal(isGone(Number(stranger.pid)), false, 'the foreign process is still running');
   } finally {
     stranger.kill('SIGKILL');
   }
@@ -104,7 +104,7 @@ async function changeBox(session: string, change: JsonObject): Promise<void> {
   const store = await openStore({ dataDir: server.dataDir, log: silentLog, clock: systemClock });
   try {
     const row = await store.sessions.byId(session as SessionId);
-    assert.ok(row?.box, 'the row says where the browser is');
+    assert.ok(row?.box, 'the row contains the box of the browser');
     await store.sessions.setBox(row.id, { ...row.box, ...change }, row.updatedAt);
   } finally {
     await store.close();

@@ -199,5 +199,5 @@ test('stores recordings once an encoder works, even if the encoder was missing a
   await playlistWhen(own, id, '0', text => text.includes('ENDLIST'));
   await assertWhole(own, id, opened, releasing);
   const film = await fetchFilm(await playlistWhen(own, id, '1', text => text.includes('ENDLIST')));
-  assert.ok(framesOf(film).length > 10, 'the moving one has all its frames');
+  assert.ok(framesOf(film).length > 10, 'the moving page has all its frames');
 });

@@ -44,7 +44,7 @@ async function begin(server: TestServer) {
 
 async function fileOf(server: TestServer, id: string): Promise<Buffer> {
   await eventually(
-    'the request to be taken',
+    'the request to be accepted',
     async () => (await requestFiles(server, id)).status === 202,
     Boolean,
     STORED_MS,
@@ -129,7 +129,7 @@ test('a recording pauses with a gap while the disk is full and continues later, 
   leaveFree(folder, ballast, DISK_BYTES);
   const before = (await replaysOf(server, id))[0]?.endTimeMs ?? 0;
   await eventually(
-    'it to go on',
+    'the recording to continue',
     () => replaysOf(server, id),
     ([one]) => (one?.endTimeMs ?? 0) > before + 6_000,
     STORED_MS,

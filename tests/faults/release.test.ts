@@ -53,7 +53,7 @@ test('the installed packages match the lock file of the checkout, and the softwa
     assert.deepEqual([version, integrity], [locked[path]?.version, locked[path]?.integrity], path);
     assert.equal(JSON.parse(read(join(path, 'package.json'))).version, version, path);
     const name = path.replace(/^.*node_modules\//, '');
-    assert.ok(listed.has(`pkg:npm/${name}@${version}`), `${name} ${version} is not in the list of parts`);
+    assert.ok(listed.has(`pkg:npm/${name}@${version}`), `${name} ${version} is not in the software bill of materials`);
   }
   // The console is bundled, so its packages are listed too.
   assert.ok([...listed].some(purl => purl.startsWith('pkg:npm/react@')));

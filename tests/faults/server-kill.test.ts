@@ -64,7 +64,7 @@ test('when the server is killed under load, sessions continue, deadlines still a
   );
 
   await server.kill('SIGKILL');
-  await withTimeLimit('every client to hear of it', Promise.all(busy.map(({ ended }) => ended)));
+  await withTimeLimit('every client to be disconnected', Promise.all(busy.map(({ ended }) => ended)));
   await lost;
   chromium.setBehaviour('well');
   await eventually('the short session to be overdue', () => server.now() > new Date(short.expiresAt));
@@ -73,7 +73,7 @@ test('when the server is killed under load, sessions continue, deadlines still a
 
   // This client connects first, because it must connect within the grace period.
   const back = await CdpClient.connect(returning.connectUrl);
-  assert.equal((await server.read(left.id)).status, 'RUNNING', 'its clients have time to come back');
+  assert.equal((await server.read(left.id)).status, 'RUNNING', 'clients have time to reconnect');
   await runsOnAsBefore(kept);
   await holdsNothingOfDeadClients(kept);
   await heapIsKept(kept);

@@ -40,7 +40,7 @@ async function stop(signal: NodeJS.Signals): Promise<number> {
   const code = await server.kill(signal);
   running = false;
   assert.equal(code, 0, `exit code after ${signal}`);
-  assert.ok(postmaster && isGone(postmaster), 'PostgreSQL went with it');
+  assert.ok(postmaster && isGone(postmaster), 'PostgreSQL stopped with the server');
   return performance.now() - before;
 }
 
@@ -70,7 +70,7 @@ test('after SIGTERM, active clients are closed with 1001, the process exits in t
   const tookMs = await stop('SIGTERM');
   assert.ok(tookMs < GONE_MS, `${tookMs} ms`);
   for (const client of [raw, guest]) assert.equal((await client.closed()).code, 1001);
-  await withTimeLimit('the libraries to hear of it', Promise.all([...left, flood.ended]));
+  await withTimeLimit('the clients to be disconnected', Promise.all([...left, flood.ended]));
   await start();
 
   const { status, expiresAt, connectUrl } = await server.read(session.id);
@@ -84,7 +84,7 @@ test('after SIGTERM, active clients are closed with 1001, the process exits in t
   await same?.goto(`${pages.url}/next`);
   assert.equal(await same?.title(), 'Next');
   await again.close();
-  assert.equal((await server.read(passing.id)).status, 'RUNNING', 'its clients have time to come back');
+  assert.equal((await server.read(passing.id)).status, 'RUNNING', 'clients have time to reconnect');
   await server.waitUntilSettled([session.id, passing.id]);
 });
 
@@ -102,7 +102,7 @@ test('every create that succeeds during a SIGTERM exists after the restart', asy
   await start();
   const open = await assertRowsAreTrue(server);
   for (const response of responses) {
-    if (response?.status === 201) assert.ok(open.includes(response.body.id), 'a create that was answered stands');
+    if (response?.status === 201) assert.ok(open.includes(response.body.id), 'a confirmed create still exists');
     else if (response) assert.equal(response.status, 503, response.text);
   }
   await server.waitUntilSettled(open);
@@ -157,7 +157,7 @@ test('further signals while the server is stopping have no effect', async () => 
   const held = await requestUnderWay();
   const stopped = stop('SIGTERM');
   // Of several pending signals, the kernel delivers the one with the lowest number first.
-  await eventually('the first to be heard', () =>
+  await eventually('the first signal to be handled', () =>
     server
       .log()
       .slice(written)

@@ -125,7 +125,7 @@ async function attackThroughAdoption(world: Fixture, hostile: Hostile, count: nu
     }),
   );
   const done = Promise.all(attacks);
-  const enough = eventually('enough to be said', () => notes.said >= saidBefore + count);
+  const enough = eventually('enough hostile values to be sent', () => notes.said >= saidBefore + count);
   await Promise.race([done, enough]);
   isKilled = true;
   await witness.pause();

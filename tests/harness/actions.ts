@@ -87,7 +87,7 @@ export const decide = (
     actionsPath(server, `/${jobId}/decision`),
     { digest, decision: 'approve', ...body },
     atLocalhost(server),
-  ) as Promise<ApiResult<ApplicationAction>>; // With the members of either.
+  ) as Promise<ApiResult<ApplicationAction>>; // The type has the fields of an Action and those of an error.
 
 /** Adds a passkey to the account of a person who has stepped up. */
 export async function addPasskey(server: TestServer, person: Person): Promise<Authenticator> {

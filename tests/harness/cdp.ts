@@ -6,7 +6,7 @@ import type { ErrorBody } from '../../contract/common.ts';
 import { eventually, withTimeLimit } from './until.ts';
 
 const RESPONSE_MS = 60_000;
-/** Error texts of a page that is navigating or changing its process. */
+/** Matches error texts that occur while a page is navigating or changing its process. */
 const NAVIGATION_ERRORS = /navigated or closed|context was destroyed|Cannot find (default )?(execution )?context/;
 
 export interface CdpMessage {
@@ -47,8 +47,8 @@ export class CdpClient {
   }
 
   /**
-   * Connects, and rejects if the upgrade is refused. `read` parses the messages of a browser that may send invalid
-   * ones. Without `autoPong` the client does not answer pings.
+   * Connects, and rejects if the upgrade is refused. `read` parses messages; those for which it returns undefined are
+   * ignored. Without `autoPong` the client does not answer pings.
    */
   static async connect(
     url: string,
@@ -153,7 +153,7 @@ export class CdpClient {
     const address = "document.readyState === 'complete' && location.href";
     // The old document may still answer.
     const look = (): Promise<unknown> => this.evaluate(address, sessionId).catch(error => String(error));
-    await eventually(`${url} to stand`, look, seen => seen === new URL(url).href);
+    await eventually(`${url} to be loaded`, look, seen => seen === new URL(url).href);
   }
 
   /** Evaluates the expression repeatedly until its value matches, even while the page is navigating. */

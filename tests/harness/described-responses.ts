@@ -41,7 +41,7 @@ const ALWAYS_ALLOWED_HEADERS = new Set([
   ...['connection', 'content-length', 'content-type', 'date', 'keep-alive', 'transfer-encoding'],
   ...['cache-control', 'content-security-policy', 'cross-origin-resource-policy', 'referrer-policy'],
   ...['x-content-type-options', 'x-frame-options'],
-  'x-berth-room-elsewhere', // from one host to another, which takes it out
+  'x-berth-room-elsewhere', // sent from one host to another, which removes it
 ]);
 
 const FORMATS = {
@@ -55,12 +55,12 @@ export class DescribedResponses {
   readonly #routes: readonly Route[];
   readonly #ajv = new Ajv2020({
     ...{ strict: false, validateSchema: false, logger: false, formats: FORMATS },
-    code: { optimize: false }, // takes longer than the few values of a server are validated faster
+    code: { optimize: false }, // optimizing takes longer than it saves: a server validates few values
   });
   readonly #validators = new Map<object, ValidateFunction>();
 
   constructor() {
-    this.#document = openApiDocument() as unknown as Document; // It is ours.
+    this.#document = openApiDocument() as unknown as Document; // our own document
     // The components are added once rather than with each schema, because ajv reads all of them each time.
     this.#ajv.addSchema({ $id: DOCUMENT, components: closeSchema(this.#document.components) });
     this.#routes = Object.entries(this.#document.paths)

@@ -37,7 +37,7 @@ export class EventStream {
   /** Opens a stream. If the response is not a stream, rejects with its text. */
   static async open(url: string, headers: OutgoingHttpHeaders): Promise<EventStream> {
     const response = await withTimeLimit(
-      `an answer of ${url}`,
+      `a response from ${url}`,
       new Promise<IncomingMessage>((resolve, reject) => {
         const outgoing = request(url, { headers: { accept: 'text/event-stream', ...headers }, agent: false });
         outgoing.once('response', resolve);

@@ -16,7 +16,7 @@ export function framesOf(film: Buffer, x = 0.5, y = 0.5): readonly ShownFrame[] 
   const raw = ['-fps_mode', 'passthrough', '-enc_time_base', '1:1000', '-pix_fmt', 'rgb24', '-f', 'rawvideo', 'pipe:1'];
   const pixels = run('ffmpeg', ['-v', 'error', '-i', 'pipe:0', '-vf', crop, ...raw], film);
   const times = timesOf(film);
-  assert.equal(pixels.length, times.length * 12, 'every frame is decoded');
+  assert.equal(pixels.length, times.length * 12, 'every frame must be decoded');
   return times.map((at, index) => {
     const [r = 0, g = 0, b = 0] = pixels.subarray(index * 12, index * 12 + 3);
     return { at, colour: [r, g, b] };

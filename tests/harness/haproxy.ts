@@ -30,7 +30,7 @@ export async function startHaproxy({ port, cert, key, servers }: HaproxyOptions)
   };
   let config = readFileSync(join(CHECKOUT, 'deploy/haproxy.cfg'), 'utf8');
   for (const [written, here] of Object.entries(replacements)) {
-    if (!config.includes(written)) throw new Error(`the example has no ${written}`);
+    if (!config.includes(written)) throw new Error(`deploy/haproxy.cfg does not contain "${written}"`);
     config = config.replace(written, here);
   }
   const file = join(folder, 'haproxy.cfg');

@@ -62,16 +62,16 @@ export function assertHar(value: unknown): HarFile {
   assert.ok(validate(value), JSON.stringify(validate.errors));
   const har = value as HarFile;
   const pages = new Set(har.log.pages.map(({ id }) => id));
-  assert.equal(pages.size, har.log.pages.length, 'ids of pages are unique');
+  assert.equal(pages.size, har.log.pages.length, 'the ids of pages must be unique');
   for (const entry of har.log.entries) {
     const { pageref, startedDateTime, time, timings, request, _resourceType } = entry;
-    assert.ok(pageref === undefined || pages.has(pageref), `page ${pageref} of ${request.url} is there`);
+    assert.ok(pageref === undefined || pages.has(pageref), `the page ${pageref} of ${request.url} is not in the file`);
     assert.equal(new Date(startedDateTime).toISOString(), startedDateTime);
     assert.match(_resourceType, /^[a-z]+$/);
     const { blocked = -1, dns = -1, connect = -1, send = 0, wait = 0, receive = 0, ssl = -1 } = timings;
     const sum = [blocked, dns, connect, send, wait, receive].reduce((all, part) => all + Math.max(0, part), 0);
     assert.ok(Math.abs(sum - time) < 0.01, `the steps of ${request.url} take ${sum}, the whole ${time}`);
-    assert.ok(ssl <= connect, 'connect has the time of ssl in it');
+    assert.ok(ssl <= connect, 'the time of connect must include that of ssl');
   }
   return har;
 }

@@ -10,7 +10,7 @@ export class LiveViewer {
   readonly messages: ServerMessage[] = [];
   frameCount = 0;
   newestFrame: { readonly head: FrameHead; readonly jpeg: Buffer } | undefined;
-  /** If true, frames are not acknowledged as they arrive, and the test sends `drawn` itself. */
+  /** If true, frames are not acknowledged on arrival: the test sends `drawn` itself. */
   isSlow = false;
   closeInfo: { readonly code: number; readonly reason: string } | undefined;
   readonly #socket: WebSocket;

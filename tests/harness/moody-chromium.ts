@@ -1,5 +1,5 @@
 // A Chromium that hangs or fails at its start on request. A script runs in front of the real one. A copy of the
-// script's shell is in the same folder, because a jail contains no shell. A change of mood affects only later starts.
+// script's shell is in the same folder, because a jail contains no shell. A change affects only later starts.
 import { copyFileSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { chmod } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -32,7 +32,7 @@ export async function faultyChromium(): Promise<FaultyChromium> {
     `read -r mood < ${behaviourFile}`,
     `[ "$mood" = hangs ] && exec ${folder}/sleep 3600`,
     `[ "$mood" = slow ] && ${folder}/sleep ${SLOW_SECONDS}`,
-    `[ "$mood" = fails ] && { echo 'chromium is in a bad mood' >&2; exit 1; }`,
+    `[ "$mood" = fails ] && { echo 'this start of Chromium fails on purpose' >&2; exit 1; }`,
     `exec ${REAL_CHROMIUM} "$@"`,
     '',
   ].join('\n');

@@ -32,7 +32,7 @@ export async function startNginx(
   };
   let site = readFileSync(join(CHECKOUT, 'deploy/nginx/berth.conf'), 'utf8');
   for (const [written, here] of Object.entries(allReplacements)) {
-    if (!site.includes(written)) throw new Error(`the example has no ${written}`);
+    if (!site.includes(written)) throw new Error(`deploy/nginx/berth.conf does not contain "${written}"`);
     site = site.replaceAll(written, here);
   }
   writeFileSync(join(folder, 'site.conf'), site);

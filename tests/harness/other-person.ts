@@ -44,7 +44,7 @@ export const machineAddress = (): string | undefined =>
     .find(({ family, internal }) => family === 'IPv4' && !internal)?.address;
 
 export async function rowsOf(server: TestServer, query: string, values: readonly unknown[] = []): Promise<unknown[]> {
-  const running = findPostmaster(server.dataDir) ?? assert.fail('the database of the server does not run');
+  const running = findPostmaster(server.dataDir) ?? assert.fail('the database of the server is not running');
   const client = new pg.Client(socketLogin(running));
   await client.connect();
   try {

@@ -14,7 +14,7 @@ function streamsOf(pdf: Buffer): readonly string[] {
     try {
       return [isPacked ? inflateSync(bytes).toString('latin1') : bytes.toString('latin1')];
     } catch {
-      return []; // Of another form, such as a picture.
+      return []; // not text, such as a picture
     }
   });
 }

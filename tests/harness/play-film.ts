@@ -46,7 +46,7 @@ const PLAYER = `async withinMs => {
   const video = document.querySelector('video');
   const errors = [];
   const hls = new Hls();
-  // On a busy machine the decoder is slow. The player then waits and moves its position slightly.
+  // These errors are not counted: on a busy machine the decoder is slow, and the player waits and moves its position.
   const late = /bufferStalled|bufferNudgeOnStall/;
   hls.on(Hls.Events.ERROR, (_, data) => { if (data.fatal || !late.test(data.details)) errors.push(data.details); });
   const ended = new Promise(resolve => video.addEventListener('ended', () => resolve(true), { once: true }));

@@ -13,12 +13,15 @@ const SIGNATURE = Buffer.from('89504e470d0a1a0a', 'hex');
 const CHANNELS: Readonly<Record<number, number>> = { 2: 3, 6: 4 };
 
 export function decodePng(file: Buffer): Picture {
-  assert.ok(file.subarray(0, 8).equals(SIGNATURE), 'this is no PNG');
+  assert.ok(file.subarray(0, 8).equals(SIGNATURE), 'the file is not a PNG');
   const chunks = [...chunksOf(file)];
   const header = chunks.find(({ type }) => type === 'IHDR')?.data ?? Buffer.alloc(13);
   const [width, height, depth, colourType] = [header.readUInt32BE(0), header.readUInt32BE(4), header[8], header[9]];
   const channels = CHANNELS[colourType ?? -1];
-  assert.ok(depth === 8 && channels && header[12] === 0, 'a kind of PNG that screenshots do not have');
+  assert.ok(
+    depth === 8 && channels && header[12] === 0,
+    'unsupported PNG: expected 8 bits per channel, RGB or RGBA, not interlaced',
+  );
   const packed = Buffer.concat(chunks.filter(({ type }) => type === 'IDAT').map(({ data }) => data));
   const pixels = unfilter(inflateSync(packed), width * channels, height, channels);
   return {

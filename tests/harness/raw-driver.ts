@@ -64,13 +64,13 @@ export class RawDriver implements Driver {
     const states = new Map<string, string>();
     const own = cell.ownContext ? await this.#client.send('Target.createBrowserContext') : {};
     const base = await this.#go(`${this.#site}/base`, own);
-    await this.#client.waitForValue('the base to have a worker', BASE_READY, base);
+    await this.#client.waitForValue('the base page to activate its service worker', BASE_READY, base);
     const urls: string[] = [];
     for (const step of stepsOf(this.#site)) {
       urls.push(...step);
       await this.#open(cell, step, base, own);
       for (const url of urls)
-        await this.#client.waitForValue('the page to be through', READY, await this.#sessionAt(url));
+        await this.#client.waitForValue('the page of the cell to be ready', READY, await this.#sessionAt(url));
     }
     for (const url of urls)
       states.set(`${nameOf(url)} state`, String(await this.#client.evaluate(STATE, await this.#sessionAt(url))));

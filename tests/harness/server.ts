@@ -133,18 +133,20 @@ export class TestServer {
 
   /** The first key, which the first start printed. */
   get key(): string {
-    if (this.#key === undefined) throw new Error('this server has printed no key; pass one in the options');
+    if (this.#key === undefined)
+      throw new Error('this server has not printed a key; start it first, or pass a key in the options');
     return this.#key;
   }
 
   /** The application of the first key. */
   get applicationId(): string {
-    if (this.#applicationId === undefined) throw new Error('the application is not known yet');
+    if (this.#applicationId === undefined)
+      throw new Error('the application is known only after the start of a server that has a key');
     return this.#applicationId;
   }
 
   get pid(): number {
-    if (this.#child?.pid === undefined) throw new Error('the server does not run');
+    if (this.#child?.pid === undefined) throw new Error('the server is not running');
     return this.#child.pid;
   }
 
@@ -210,7 +212,7 @@ export class TestServer {
   /** Ends the process. Resolves with its exit code, or null if a signal ended it. */
   async kill(signal: NodeJS.Signals = 'SIGKILL'): Promise<number | null> {
     const child = this.#child;
-    if (!child || hasExited(child)) throw new Error('the server does not run');
+    if (!child || hasExited(child)) throw new Error('the server is not running');
     const exited = once(child, 'exit');
     child.kill(signal);
     const [code] = await withTimeLimit(`the server to end on ${signal}`, exited, STOP_TIMEOUT_MS);
@@ -267,7 +269,7 @@ export class TestServer {
   /** The address of metrics and readiness. Throws if the server has not started. */
   get operatorUrl(): string {
     const record = JSON.parse(readFileSync(join(this.dataDir, 'server.json'), 'utf8'));
-    if (record.pid !== this.pid) throw new Error('the record is that of another server');
+    if (record.pid !== this.pid) throw new Error('server.json was written by another server');
     return this.#options.within?.operatorUrl ?? record.addresses.operatorUrl;
   }
 
@@ -377,7 +379,7 @@ export class TestServer {
 
   async #openRows(keep: ReadonlySet<string>): Promise<string[]> {
     const open = await this.api<Session[]>('GET', '/v1/browsers/sessions?status=PENDING,RUNNING');
-    if (open.status !== 200) return [`the list of sessions answers ${open.text}`];
+    if (open.status !== 200) return [`the list of sessions could not be read: ${open.text}`];
     return open.body.filter(({ id }) => !keep.has(id)).map(({ id, status }) => `session ${id} is ${status}`);
   }
 
@@ -515,7 +517,7 @@ function exitWithRunner(): void {
 async function endOf(child: ChildProcess): Promise<unknown> {
   const closed = once(child, 'close');
   const [code] = await once(child, 'exit');
-  await withTimeLimit('its last words', closed, OUTPUT_READ_MS).catch(() => {});
+  await withTimeLimit('the last output of the server', closed, OUTPUT_READ_MS).catch(() => {});
   return code;
 }
 

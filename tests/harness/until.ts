@@ -3,8 +3,8 @@ import { inspect } from 'node:util';
 
 const FIRST_INTERVAL_MS = 25;
 /**
- * The interval grows by this factor, because a check is often a request, which slows down the work that the test waits
- * for.
+ * The factor by which each interval is longer than the one before. Checks are often requests: frequent ones slow down
+ * the work that the test waits for.
  */
 const INTERVAL_FACTOR = 1.15;
 const INTERVAL_MS_MAX = 100;

@@ -74,7 +74,7 @@ function judgeWhole(response: ServerResponse): void {
   const { method = '', url = '' } = response.req;
   if (!state) return;
   keptResponses.delete(response);
-  if (state.headers.server === OPERATOR) return; // Its listener is no part of the API.
+  if (state.headers.server === OPERATOR) return; // the operator's listener is not part of the API
   const isWhole = state.isJson && state.bytes <= BODY_BYTES_MAX;
   judge({
     ...{ method, url, status: response.statusCode, headers: state.headers },

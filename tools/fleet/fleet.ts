@@ -80,8 +80,8 @@ async function main(): Promise<void> {
   const { members, remove } = makeNetwork(`fleet${process.pid}`, names);
   const [hosts, database] = [members.slice(0, HOSTS), members[HOSTS]];
   const stop = (): void => void endFleet(remove).then(() => process.exit());
-  // Not `once`, because npm forwards a signal that the terminal has already sent. The second signal must not interrupt
-  // the removal.
+  // Not `once`: Ctrl-C arrives twice, from the terminal and from npm, which forwards it. The second signal must not
+  // interrupt the removal.
   process.on('SIGINT', stop).on('SIGTERM', stop);
   try {
     if (!database) throw new Error('there is no namespace for the database');

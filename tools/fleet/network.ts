@@ -12,9 +12,12 @@ export interface Member {
 
 export interface Network {
   readonly members: readonly Member[];
-  /** Unplugs the member from the bridge, or plugs it in again. */
+  /** Connects the member to the bridge if `isIn` is true, otherwise disconnects it. */
   plug(member: Member, isIn: boolean): void;
-  /** Sets whether packets from `from` to `to` arrive. If not, they are dropped silently. */
+  /**
+   * Sets whether packets from `from` reach `to`. If `isThere` is false, they are dropped silently. Each call must
+   * change the current state.
+   */
   route(from: Member, to: Member, isThere: boolean): void;
   remove(): void;
 }

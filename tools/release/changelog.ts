@@ -10,9 +10,11 @@ export function changelogFor(text: string, version: string, at: Date): string {
   if (hasSection && !lines.includes(UNRELEASED)) return text;
   if (hasSection)
     throw new Error(
-      `CHANGELOG.md has a section for ${version} and one for what is unreleased: raise the version in package.json, or put both into one section.`,
+      `CHANGELOG.md has a section for ${version} and also an "Unreleased" section: raise the version in package.json, or merge the two sections.`,
     );
   if (!lines.includes(UNRELEASED))
-    throw new Error(`CHANGELOG.md has neither "${UNRELEASED}" nor "${heading}": write what is new in ${version}.`);
+    throw new Error(
+      `CHANGELOG.md has neither "${UNRELEASED}" nor "${heading}": add a section that lists what is new in ${version}.`,
+    );
   return text.replace(UNRELEASED, `${heading} (${at.toISOString().slice(0, 10)})`);
 }

@@ -35,7 +35,8 @@ const nameOf = (specifier: string): string =>
  */
 export function pinnedDependencies(repository: Manifest, names: ReadonlySet<string>): Record<string, string> {
   const missing = [...names].filter(name => !(name in repository.dependencies));
-  if (missing.length > 0) throw new Error(`not among the dependencies of package.json: ${missing.join(', ')}`);
+  if (missing.length > 0)
+    throw new Error(`package.json must pin these packages in its dependencies: ${missing.join(', ')}`);
   return Object.fromEntries(Object.entries(repository.dependencies).filter(([name]) => names.has(name)));
 }
 

@@ -1,5 +1,5 @@
-// Calls the API by operation name, with the types of the contract. The operation determines the credential. Errors are thrown
-// as ApiError, with the message of the API.
+// Calls the API by operation name, with the types of the contract. The operation determines the credential. Errors are
+// thrown as ApiError, with the message of the API.
 import type { Static, TSchema } from 'typebox';
 import type { OPERATIONS, OperationId, OperationInput } from '../../../contract/operations.ts';
 import { ApiError } from './api-error.ts';

@@ -19,7 +19,9 @@ interface ConsoleKey {
   readonly untilMs: number;
 }
 
-/** `person`: signed in with the cookie. `unknown`: it is not known yet whether there is a cookie. */
+/**
+ * `person`: signed in with the cookie. `unknown`: it is not known yet whether there is a cookie. Undefined: signed out.
+ */
 type SignIn = { readonly token: string } | 'person' | 'unknown' | undefined;
 
 const storedToken = tabStore.getItem(TOKEN_STORAGE_KEY);
@@ -65,6 +67,7 @@ export function markSignedInAsPerson(): void {
 /** Why the user was signed out, if the user did not choose to sign out. */
 export const signOutReason = (): string | undefined => signOutReasonText;
 
+/** Calls the listener after every sign-in, sign-out and offer of a token. Returns a function that removes it. */
 export function onSignInChange(listener: () => void): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);
@@ -153,7 +156,7 @@ async function renewKey(app: string, former: ConsoleKey | undefined): Promise<Co
     if (issuing.get(app) !== promisedKey) return key; // signed out meanwhile
     keys.set(app, key);
     storeKeys();
-    if (former) void revokeKey(app, former.id, false); // without closing connections: a live view may use it
+    if (former) void revokeKey(app, former.id, false); // A live view may use it.
     return key;
   } finally {
     if (issuing.get(app) === promisedKey) issuing.delete(app);
@@ -167,7 +170,7 @@ export function forgetAgentKey(app: string): void {
 
 /** The keys that were stored before the page was reloaded. */
 function storedKeys(): Map<string, ConsoleKey> {
-  return new Map(JSON.parse(tabStore.getItem(KEYS_STORAGE_KEY) ?? '[]') as Array<[string, ConsoleKey]>); // storeKeys has written it
+  return new Map(JSON.parse(tabStore.getItem(KEYS_STORAGE_KEY) ?? '[]') as Array<[string, ConsoleKey]>); // By storeKeys.
 }
 
 function storeKeys(): void {
@@ -183,7 +186,7 @@ async function issueKey(app: string): Promise<ConsoleKey> {
   });
   const body: unknown = await response.json().catch(() => ({}));
   if (!response.ok) throw new ApiError(response.status, Object(body), 'No agent key could be issued for this tab.');
-  const { id, key } = body as IssuedAgentKey; // the 201 answer of this operation
+  const { id, key } = body as IssuedAgentKey; // The contract defines the body of a successful response.
   return { id, key, untilMs };
 }
 

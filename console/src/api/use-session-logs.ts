@@ -11,7 +11,7 @@ export const LOGS_SHOWN_MAX = 20_000;
 
 export interface SessionLogs {
   readonly logs: readonly SessionLog[];
-  /** Why there are no entries: `disabled` or `expired`. */
+  /** Why there are no entries: `disabled` or `expired`. Absent: the session has a log. */
   readonly emptyReason?: string;
 }
 

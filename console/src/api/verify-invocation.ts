@@ -17,7 +17,8 @@ export interface VerifiedReceipt {
 }
 
 /**
- * Verifies again only when the shown content changes. Fails with ReceiptInvalid, CannotVerify or an error of the API.
+ * Verifies again only when the receipt changes, or when the input or output is shown or hidden. Fails with
+ * ReceiptInvalid, CannotVerify or an error of the API.
  */
 export const verificationQuery = (app: string, invocation: Invocation) => {
   const { id, receipt, input, output } = invocation;

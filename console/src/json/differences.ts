@@ -23,8 +23,9 @@ export function differences(previous: unknown, next: unknown, path = ''): Differ
 const membersOf = (value: unknown): Members | undefined =>
   typeof value === 'object' && value !== null ? (value as Members) : undefined; // JSON has no other objects
 
+/** The cast restores the name of the member: TypeScript gives an object with a computed key an index signature. */
 const textEntry = <Name extends string>(name: Name, value: unknown): { readonly [N in Name]?: string } =>
-  value === undefined ? {} : ({ [name]: JSON.stringify(value) } as { readonly [N in Name]: string }); // a computed key is widened
+  value === undefined ? {} : ({ [name]: JSON.stringify(value) } as { readonly [N in Name]: string });
 
 /** Returns the same text for values that differ only in the order of their members. */
 export const canonical = (value: unknown): string =>

@@ -2,7 +2,7 @@
 
 export interface ParsedJson {
   readonly value: unknown;
-  /** Offset of each value by its path, such as `steps.0.do`. */
+  /** The offset of each value in the text, by the path of the value, such as `steps.0.do`. */
   readonly places: ReadonlyMap<string, number>;
 }
 
@@ -35,7 +35,7 @@ export function parseJson(text: string): ParsedJson | ParseFailure {
   return { value: JSON.parse(text), places: scanner.offsets };
 }
 
-/** The offset of the value at the path, or of the nearest value around it. */
+/** The offset of the value at the path. If there is no such value, the offset of the nearest value that encloses it. */
 export function offsetOf({ places }: ParsedJson, path: readonly string[]): number {
   for (let length = path.length; length >= 0; length -= 1) {
     const offset = places.get(path.slice(0, length).join('.'));

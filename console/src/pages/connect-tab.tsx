@@ -1,4 +1,5 @@
-// How to connect a client: the connect address and example code. The address contains a secret, which is hidden at first.
+// How to connect a client: the connect address and example code. The address contains a secret, which is initially
+// hidden.
 import { useState } from 'react';
 import type { Session } from '../../../contract/sessions.ts';
 import { Button } from '../ui/button.tsx';

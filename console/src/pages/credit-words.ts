@@ -33,7 +33,7 @@ export const CHECKOUT_WORDS: Readonly<Record<Checkout['status'], string>> = {
   expired: 'Expired',
 };
 
-/** The view that the address selects. If a member is absent, the first choice applies. */
+/** The view that the address selects. If a member is absent, its default applies: by day, last 7 days, no filter. */
 export interface CreditView {
   readonly by?: UsageGrouping;
   readonly period?: UsePeriod;
@@ -57,7 +57,7 @@ export function readCreditView({ by, period, type, since }: Record<string, unkno
 }
 
 const keyIn = <Key extends string>(words: Readonly<Record<Key, unknown>>, value: unknown): Key | undefined =>
-  (Object.keys(words) as Key[]).find(key => key === value); // its keys
+  (Object.keys(words) as Key[]).find(key => key === value); // Object.keys() returns strings.
 
 export const usageQueryOf = ({ by = 'day', period = 'week' }: CreditView, nowMs: number): CreditUsageQuery => ({
   by,

@@ -1,5 +1,4 @@
-// The credit of an application: what is left, what is held and what was used for what, the ledger, and a way to buy
-// more.
+// The credit of an application: the balance, the held amounts, the usage, the ledger, and a form to buy credit.
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';

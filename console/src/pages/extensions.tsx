@@ -1,5 +1,5 @@
 // Extensions. The API has no list of extensions, because programs upload and delete them for every launch. The page
-// therefore lists those uploaded from this browser, and finds others by id.
+// therefore lists the extensions that were uploaded or looked up in this browser, and finds others by id.
 import { useMutation, useQueries } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import type { Extension } from '../../../contract/extensions.ts';

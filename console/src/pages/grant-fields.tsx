@@ -49,7 +49,9 @@ function schemaOf(operationId: string, text: string): NonNullable<Grant['input']
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new Error(`The input schema for ${operationId} is not JSON.`, { cause: error });
+    throw new Error(`The input schema for ${operationId} is not JSON. Correct it, or leave the field empty.`, {
+      cause: error,
+    });
   }
 }
 

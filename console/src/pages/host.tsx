@@ -144,7 +144,7 @@ const Checks = ({ checks }: Pick<Host, 'checks'>) => (
   </ul>
 );
 
-const STATE_CLASSES = { fine: 'text-good', failing: 'text-bad', without: 'text-warn' } as const;
+const STATE_CLASSES = { fine: 'text-good', failing: 'text-bad', warning: 'text-warn' } as const;
 
 const Line = ({
   name,
@@ -171,7 +171,7 @@ const Line = ({
 );
 
 const stateOf = ({ ok, required }: HostExamination['findings'][number]): keyof typeof STATE_CLASSES =>
-  ok ? 'fine' : required ? 'failing' : 'without';
+  ok ? 'fine' : required ? 'failing' : 'warning';
 
 function Examination() {
   const examination = useMutation({ mutationFn: () => call('examineHost', {}) });

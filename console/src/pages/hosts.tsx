@@ -148,7 +148,7 @@ function HostCard({ host }: { readonly host: ListedHost }) {
             ? []
             : [['Labels', labelEntries.map(([name, value]) => `${name}=${value}`).join(', ')] as const]),
           ['Started', <TimeText key="started" time={startedAt} />],
-          ...(heardAt === undefined ? [] : [['Last heard of', <Ago key="heard" time={heardAt} />] as const]),
+          ...(heardAt === undefined ? [] : [['Last heard from', <Ago key="heard" time={heardAt} />] as const]),
         ]}
       />
       {used > 0 && <Sessions host={host} />}

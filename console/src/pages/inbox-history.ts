@@ -12,7 +12,10 @@ export interface LoadedList<Item> {
   readonly hasMore: boolean;
 }
 
-/** Returns the entries that are over, newest first. Entries older than the loaded part of either list are left out. */
+/**
+ * Returns the entries that have ended, newest first. If one list is not fully loaded, entries that are older than its
+ * last loaded entry are left out, because entries of that list may belong between them.
+ */
 export function historyOf(
   actions: LoadedList<ApplicationAction>,
   handoffs: LoadedList<Handoff>,

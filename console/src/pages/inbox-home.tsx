@@ -1,5 +1,5 @@
-// Redirects to the inbox of the last used application, or of another one in which something is waiting. E-mails link to
-// this page.
+// Redirects to the inbox of the last used application. If nothing is waiting there, redirects to the inbox of an
+// application in which something is waiting. E-mails link to this page.
 import { useQuery } from '@tanstack/react-query';
 import { Navigate } from '@tanstack/react-router';
 import { isPerson } from '../api/credentials.ts';

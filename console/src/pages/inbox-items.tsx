@@ -64,7 +64,7 @@ export function ApprovalCard({ app, action }: { readonly app: string; readonly a
   );
 }
 
-/** `mine`: the reader already has control. */
+/** `hasControl`: the reader already has control of the browser. */
 export function HandoffCard({
   app,
   handoff,

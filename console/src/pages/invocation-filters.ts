@@ -10,7 +10,7 @@ export const STATUS_WORDS = {
   cancelled: { word: 'Cancelled', dot: 'bg-line-strong', ink: 'text-soft' },
 } as const satisfies Readonly<Record<InvocationStatus, { word: string; dot: string; ink: string }>>;
 
-const STATUSES = Object.keys(STATUS_WORDS) as InvocationStatus[]; // TypeScript widens the keys
+const STATUSES = Object.keys(STATUS_WORDS) as InvocationStatus[]; // Object.keys() returns strings.
 
 /** As defined in the contract. */
 const OPERATION_ID = /^[a-z][a-z0-9]*([._-][a-z0-9]+)*$/;

@@ -27,8 +27,9 @@ export function IssueCredential<Scope extends string, Issued>({
   readonly placeholder: string;
   /** Scopes with a description of each. */
   readonly scopes: ReadonlyArray<readonly [Scope, string]>;
-  /** The scopes that are chosen at first. Default: all. */
+  /** The scopes that are selected initially. Default: all. */
   readonly chosen?: readonly Scope[];
+  /** The expiry that is selected initially, in days. An empty string means no expiry. */
   readonly days: string;
   /** Whether the credential may be issued without an expiry. */
   readonly never?: boolean;

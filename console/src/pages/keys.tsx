@@ -1,4 +1,5 @@
-// Agent keys of an application: issue, rotate, revoke. Inactive keys and keys of consoles are hidden at first.
+// Agent keys of an application: issue, rotate, revoke. Inactive keys, and keys that consoles issued for their own use,
+// are initially hidden.
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { AgentKey, IssuedAgentKey } from '../../../contract/agent-keys.ts';

@@ -38,7 +38,7 @@ const FIELDS: Readonly<Record<Member, Field>> = {
     each: GIB,
   },
 };
-const MEMBERS = Object.keys(FIELDS) as Member[]; // TypeScript widens the keys
+const MEMBERS = Object.keys(FIELDS) as Member[]; // Object.keys() returns strings.
 const LIMIT_FIELDS = MEMBERS.map(member => ({ member, ...FIELDS[member] }));
 
 export function LimitsPage({ app }: { readonly app: string }) {

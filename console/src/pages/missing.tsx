@@ -9,7 +9,7 @@ export const MissingPage = () => (
     title="Page not found"
     action={
       <Link to="/" className={buttonClass('plain')}>
-        Go to sessions
+        Go to the overview
       </Link>
     }
   >

@@ -1,4 +1,4 @@
-// The differences between the newest revision of an operation and the published one, which agents call.
+// The differences between the newest revision of an operation and its published revision, which agents call.
 import { useQuery } from '@tanstack/react-query';
 import type { ConfiguredOperation } from '../../../contract/configured-operations.ts';
 import { operationRevisionQuery } from '../api/queries.ts';

@@ -38,8 +38,9 @@ export interface OperationDraft {
   readonly call: string;
   /** The members of the operation that have no field of their own. */
   readonly settings: string;
+  /** The time limit of a call. */
   readonly seconds: string;
-  /** In credits. */
+  /** The price of a call, in credits. */
   readonly price: string;
 }
 
@@ -116,10 +117,10 @@ export function requestOf(draft: OperationDraft): ConfigureOperation {
     ...(acknowledged ? { acknowledgeUnattended: true } : {}),
     ...(outputSchema ? { outputSchema } : {}),
     ...(examples ? { examples: examples.map(input => ({ input })) } : {}),
-    binding: binding as HttpBinding | BrowserBinding, // the API validates it
+    binding: binding as HttpBinding | BrowserBinding, // The API validates it.
     timeoutMs: Math.round(Number(seconds) * SECOND_MS),
     price: { microCredits: Math.round(Number(price) * MICRO_CREDITS_PER_CREDIT) },
-  } as ConfigureOperation; // as above
+  } as ConfigureOperation; // The API validates the whole request.
 }
 
 function httpBinding(draft: OperationDraft, reader: Reader): object {
@@ -141,7 +142,7 @@ const browserBinding = ({ url }: OperationDraft, reader: Reader): object => ({
 
 type JsonField = 'steps' | 'inputSchema' | 'outputSchema' | 'examples' | 'call' | 'settings';
 
-/** Reads the JSON of the fields, and collects the errors. */
+/** Parses the fields that contain JSON, and collects the errors. */
 class Reader {
   readonly #draft: OperationDraft;
   readonly #problems: Problem[] = [];
@@ -153,7 +154,7 @@ class Reader {
   object(field: JsonField): Record<string, unknown> | undefined {
     const value = this.#read(field);
     if (value === undefined || (typeof value === 'object' && value !== null && !Array.isArray(value)))
-      return value as Record<string, unknown> | undefined; // as just checked
+      return value as Record<string, unknown> | undefined; // Checked in the condition above.
     this.#problems.push({ field, message: 'Expected an object: { ... }.', offset: 0 });
     return undefined;
   }

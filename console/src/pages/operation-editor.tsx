@@ -130,5 +130,5 @@ function isDirty(draft: OperationDraft, base: ConfiguredOperation): boolean {
 function problemsIn(error: unknown, draft: OperationDraft): readonly Problem[] {
   if (error instanceof DraftError) return error.problems;
   if (!(error instanceof ApiError) || !Array.isArray(error.details.issues)) return [];
-  return problemsOf(error.details.issues as Issue[], draft); // what `issues` of this API are
+  return problemsOf(error.details.issues as Issue[], draft); // The contract defines the type of `issues`.
 }

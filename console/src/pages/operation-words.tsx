@@ -24,7 +24,7 @@ export const APPROVALS: Readonly<Record<OperationApproval, string>> = {
 
 /** Converts the value of a select to the key of a choice. */
 export const keyIn = <Key extends string>(words: Readonly<Record<Key, string>>, value: string, fallback: Key): Key =>
-  (Object.keys(words) as Key[]).find(key => key === value) ?? fallback; // its keys
+  (Object.keys(words) as Key[]).find(key => key === value) ?? fallback; // Object.keys() returns strings.
 
 export const hasDraft = ({ status, revision, publishedRevision }: ConfiguredOperation): boolean =>
   status === 'draft' || (publishedRevision !== undefined && publishedRevision !== revision);

@@ -4,6 +4,10 @@ import type { UsageQuery } from '../../../contract/usage.ts';
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
+/**
+ * `backMs`: the time from the beginning of the first step to now. It is one step shorter than the period, because the
+ * current step is shown too.
+ */
 export const PERIODS = {
   day: { name: 'Last 24 hours', step: '1h', backMs: 23 * HOUR_MS },
   week: { name: 'Last 7 days', step: '1d', backMs: 6 * DAY_MS },
@@ -14,7 +18,7 @@ export type Period = keyof typeof PERIODS;
 export const PERIOD_DEFAULT: Period = 'week';
 
 export const readPeriod = (search: Record<string, unknown>): { period?: Period } => {
-  const period = (Object.keys(PERIODS) as Period[]).find(one => one === search.period); // its keys
+  const period = (Object.keys(PERIODS) as Period[]).find(one => one === search.period);
   return period && period !== PERIOD_DEFAULT ? { period } : {};
 };
 
@@ -28,7 +32,7 @@ const HOUR_NAME_FORMAT = new Intl.DateTimeFormat(undefined, {
   ...{ weekday: 'short', day: 'numeric', month: 'short' },
   ...{ hour: '2-digit', minute: '2-digit', hourCycle: 'h23', timeZoneName: 'short' },
 });
-/** Days are UTC days, because the service has one calendar for all users. */
+/** Formats a day. Days are UTC days, because the service has one calendar for all users. */
 const DAY_FORMAT = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', timeZone: 'UTC' });
 const DAY_NAME_FORMAT = new Intl.DateTimeFormat(undefined, {
   ...{ weekday: 'short', day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' },

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from 'react';
 import { agentKey } from '../api/credentials.ts';
 import { Failed } from '../ui/states.tsx';
 
-/** To show the last frame, the player seeks to this long before the end. */
+/** To show the last frame, the player seeks to the end of the replay minus this duration. */
 const LAST_FRAME_SECONDS = 0.2;
 /** A player counts as being at a moment if its time differs from that moment by less than this. */
 const SEEK_TOLERANCE_SECONDS = 0.05;
@@ -122,7 +122,10 @@ function secondsOf(seekRequest: SeekRequest, element: HTMLVideoElement): number 
   return seconds;
 }
 
-/** Resolves when the replay can be played, and rejects if it cannot be played. */
+/**
+ * Starts the player, unless the signal has aborted. Rejects when the replay cannot be played. Stays pending while the
+ * player works, so errors that occur during playback are reported too.
+ */
 async function play(
   app: string,
   url: string,

@@ -107,7 +107,7 @@ function Json({ text, write }: { readonly text: string; readonly write: (text: s
 
 const formatJson = (request: CreateSession): string => JSON.stringify(request, undefined, 2);
 
-/** Only parses: the service validates the members. */
+/** Returns undefined if the text is not a JSON object. The service validates the members. */
 function parseRequest(text: string): CreateSession | undefined {
   try {
     const value: unknown = JSON.parse(text);

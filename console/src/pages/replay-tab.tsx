@@ -1,5 +1,5 @@
-// The replay of a session: a player for each recorded page, and a timeline with pages, requests, console messages, commands
-// and events.
+// The replay of a session: a player for each recorded page, and a timeline with pages, requests, console messages,
+// commands and events.
 import { useQuery } from '@tanstack/react-query';
 import { useMemo, useState } from 'react';
 import type { SessionEvent } from '../../../contract/events.ts';

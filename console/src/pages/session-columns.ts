@@ -12,7 +12,7 @@ export const COLUMNS = {
 export type Column = keyof typeof COLUMNS;
 export type OptionalColumn = { [C in Column]: (typeof COLUMNS)[C]['isOptional'] extends true ? C : never }[Column];
 
-export const ALL_COLUMNS = Object.keys(COLUMNS) as Column[]; // TypeScript widens the keys
+export const ALL_COLUMNS = Object.keys(COLUMNS) as Column[]; // Object.keys() returns strings.
 export const OPTIONAL_COLUMNS = ALL_COLUMNS.filter((column): column is OptionalColumn => COLUMNS[column].isOptional);
 
 const STORAGE_KEY = 'berth.hidden-columns';

@@ -41,7 +41,7 @@ export const DURATION_FILTERS = {
 export type DurationFilter = keyof typeof DURATION_FILTERS;
 
 export function readFilters(search: Record<string, unknown>): Filters {
-  const show = Object.keys(STATUS_GROUPS).find(group => group === search.show) as StatusGroup | undefined; // a key of it
+  const show = Object.keys(STATUS_GROUPS).find(group => group === search.show) as StatusGroup | undefined;
   return {
     ...(show && show !== 'all' ? { show } : {}),
     ...(typeof search.find === 'string' && search.find !== '' ? { find: search.find } : {}),
@@ -56,10 +56,10 @@ const optional = <Name extends string, Value>(
   name: Name,
   value: Value | undefined,
 ): { readonly [N in Name]?: Value } =>
-  value === undefined ? {} : ({ [name]: value } as { readonly [N in Name]: Value }); // a computed key is widened
+  value === undefined ? {} : ({ [name]: value } as { readonly [N in Name]: Value }); // TypeScript widens computed keys.
 
 function keyOf<Keys extends string>(table: Readonly<Record<Keys, unknown>>, value: unknown): Keys | undefined {
-  const names = Object.keys(table) as Keys[]; // TypeScript widens the keys
+  const names = Object.keys(table) as Keys[]; // Object.keys() returns strings.
   return names.find(name => name === value);
 }
 

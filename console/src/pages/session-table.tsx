@@ -24,7 +24,7 @@ const WIDE_PX = 620;
 const ROW_WIDE_PX = 56;
 const ROW_NARROW_PX = 68;
 const OVERSCAN = 12;
-/** Older sessions are fetched when this many rows are left. */
+/** Older sessions are fetched when at most this number of rows follows the last row that is drawn. */
 const PREFETCH_ROWS = 60;
 
 const GRID = '@min-[620px]:grid @min-[620px]:grid-cols-(--tracks) @min-[620px]:gap-x-4 @min-[620px]:items-center';

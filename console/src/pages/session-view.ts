@@ -17,7 +17,7 @@ export function readSessionView({ tab, page, at }: Record<string, unknown>): Ses
   };
 }
 
-/** A page number. The router has parsed it from the address as a number. */
+/** A page number as text. The router parses page numbers in the address as numbers, so they are converted first. */
 const PAGE = /^\d{1,3}$/;
 
 /** Returns the address of the session page that is open, with the replay at this moment. */

@@ -31,7 +31,7 @@ import { settingRows } from './session-settings.ts';
 import { usageRows } from './session-usage.ts';
 import type { SessionView } from './session-view.ts';
 
-/** The session is polled only for its usage. Other changes arrive as events. */
+/** The session is polled only to update its usage. Other changes arrive as events. */
 const USAGE_EVERY_MS = 10_000;
 
 export function SessionPage({

@@ -64,7 +64,7 @@ export const TYPES: Readonly<
 
 /** Converts the value of a select element to a credential type. */
 export const typeNamed = (name: string): StoredCredentialType =>
-  (Object.keys(TYPES) as StoredCredentialType[]).find(type => type === name) ?? 'api_key'; // its keys
+  (Object.keys(TYPES) as StoredCredentialType[]).find(type => type === name) ?? 'api_key';
 
 /** Whether a credential of this type is bound to web origins instead of hosts. */
 export const hasOrigins = (type: StoredCredentialType): boolean => type === 'login';

@@ -1,12 +1,12 @@
-// The timeline below a replay: a lane for each kind of mark, a cursor, and the latest marks before the cursor as text. The
-// lanes are operated by pointer; the slider and the text are accessible to everyone.
+// The timeline below a replay: a lane for each kind of mark, a cursor, and the latest marks before the cursor as text.
+// The lanes can be operated only with a pointer. The slider and the text are accessible to everyone.
 import { type MouseEvent, type ReactNode, useMemo } from 'react';
 import type { Lane, Mark } from '../logs/marks.ts';
 import { durationWords } from '../ui/time.tsx';
 import type { Position } from './player.tsx';
 
 const RECENT_MARKS_MAX = 6;
-/** More marks in one lane could not be told apart. */
+/** The maximum number of marks drawn in one lane. More marks could not be distinguished. */
 const MARKS_DRAWN_MAX = 600;
 
 export function Timeline({

@@ -84,7 +84,7 @@ function Order({
   readonly close: () => void;
 }) {
   const client = useQueryClient();
-  /** However often the request is sent, there is only one order per key. */
+  /** The idempotency key: if the request is sent again, no second order is created. */
   const key = useRef(randomId());
   return (
     <Confirm

@@ -107,7 +107,7 @@ function TrialForm({ app, operation }: Omit<Props, 'mayWrite'>) {
   );
 }
 
-/** The response to the call, or the current state of the invocation. */
+/** Shows the response to the call. If the call is still running, shows the current state of the invocation. */
 function Outcome({ app, initial }: { readonly app: string; readonly initial: Invocation }) {
   const { data = initial } = useQuery({
     ...invocationQuery(app, initial.id),

@@ -82,7 +82,7 @@ function DeliveryRow({
         {failure && <p className="break-words">{failure}</p>}
         {nextAttemptAt && attempts > 0 && (
           <p>
-            Again at <TimeText time={nextAttemptAt} />
+            Next attempt at <TimeText time={nextAttemptAt} />
           </p>
         )}
         {work.error && (

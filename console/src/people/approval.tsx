@@ -60,7 +60,7 @@ export function Approval({ action, heading }: { readonly action: ApplicationActi
   );
 }
 
-/** `decided` is called with the Action as it is after the decision. */
+/** `onDecided` is called with the Action as it is after the decision. */
 export function DecisionButtons({
   action,
   decided,

@@ -72,7 +72,7 @@ async function send<T>(
     await stepUp();
     response = await attempt();
   }
-  if (response.ok) return (await response.json()) as T; // The contract defines the body of a successful answer.
+  if (response.ok) return (await response.json()) as T; // The contract defines this body.
   const { code, message } = await errorOf(response);
   throw new HandoffRefused(response.status, code, message);
 }

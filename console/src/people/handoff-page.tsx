@@ -1,5 +1,5 @@
-// /handoffs/{id}: a person reads what an agent asks for, takes control of its browser, works in the live view, and says how it went.
-// What the agent wrote is shown as plain text, apart from what Berth says.
+// /handoffs/{id}: a person reads what an agent asks for, takes control of its browser, works in the live view, and
+// reports the outcome. What the agent wrote is shown as plain text, separate from the text of Berth.
 import { useCallback, useEffect, useState, useSyncExternalStore } from 'react';
 import type { ClaimedHandoff, Handoff, HandoffOutcome } from '../../../contract/handoffs.ts';
 import { onSignInChange, signInState } from '../api/credentials.ts';

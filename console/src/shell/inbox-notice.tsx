@@ -5,7 +5,7 @@ import { totalWaitingCount, useInbox } from '../api/live-inbox.ts';
 import { IconButton } from '../ui/button.tsx';
 import { Icon } from '../ui/icon.tsx';
 
-/** Reports only items that arrived after the page was opened. Earlier items are only part of the count. */
+/** Reports only items that arrived after the page was opened. The navigation shows the count of all waiting items. */
 export function InboxNotice() {
   const inbox = useInbox();
   const isInbox = useLocation().pathname.endsWith('/inbox');

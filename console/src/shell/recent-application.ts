@@ -1,4 +1,4 @@
-// The application that was used last in this tab. Pages without an application show its navigation.
+// The application that was used last in this tab. Pages that belong to no application show the navigation of this one.
 import { tabStore } from '../api/storage.ts';
 
 const STORAGE_KEY = 'berth.application';

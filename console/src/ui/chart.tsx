@@ -8,7 +8,9 @@ export interface Bar {
   readonly name: string;
   /** Shown below the bar, if there is room. */
   readonly tick: string;
+  /** The value at the lower end of the bar. Default: 0. */
   readonly from?: number;
+  /** The value at the upper end of the bar. */
   readonly to: number;
   /** The part of the value that is hatched, at the top of the bar. */
   readonly hatched?: number;
@@ -18,7 +20,7 @@ export interface Bar {
   readonly cells: readonly string[];
 }
 
-/** Bars show their values only in charts that have at most this many. */
+/** Bars show their values only in charts that have at most this number of bars. */
 const LABELLED_BARS_MAX = 14;
 const TICKS_MAX = 8;
 
@@ -36,7 +38,7 @@ export function BarChart({
   /** The headings of the table; the first is for the names. */
   readonly headings: readonly string[];
   readonly bars: readonly Bar[];
-  /** The value at the top of the axis. */
+  /** Formats the value at the top of the axis. */
   readonly formatTop: (top: number) => string;
 }) {
   const top = Math.max(...bars.map(({ to }) => to), 0);

@@ -7,7 +7,7 @@ export const CodeBlock = ({
   label,
 }: {
   readonly code: string;
-  /** The text to copy, if it differs from the shown text because secrets are hidden. */
+  /** The text to copy, if the shown text is shortened or has its secrets hidden. Default: the shown text. */
   readonly copied?: string;
   readonly label: string;
 }) => (

@@ -1,4 +1,4 @@
-// Confirmation of an operation that cannot be undone. Stays open until the operation succeeds or is cancelled.
+// A dialog that asks for confirmation of an operation. Stays open until the operation succeeds or the user cancels.
 import { useMutation } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { Button } from './button.tsx';

@@ -1,4 +1,4 @@
-// Icons of the console, drawn on one grid. Decorative: they repeat the text beside them.
+// Icons of the console, drawn on one grid. They repeat the text beside them, so they are hidden from screen readers.
 const PATHS = {
   overview: 'M4.5 19.5h15M6.5 16v-4M11 16V6.5M15.5 16v-7M19.5 16v-2',
   sessions: 'M3.5 5.5h17v13h-17zM3.5 9h17M6 7.3h.01M8 7.3h.01',

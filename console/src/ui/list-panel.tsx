@@ -1,4 +1,4 @@
-// A panel with a list, or with its state: loading, refused or empty.
+// A panel with a list. If there are no items, it shows whether they are loading, could not be loaded, or do not exist.
 import type { ReactNode } from 'react';
 import { Panel } from './page.tsx';
 import { Failed, Loading } from './states.tsx';

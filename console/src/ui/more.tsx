@@ -1,4 +1,4 @@
-// The button below a list that has further pages.
+// The button below a list that has more list pages.
 import { Button } from './button.tsx';
 
 export const LoadMore = ({

@@ -13,7 +13,7 @@ export function Reveal({
 }: {
   readonly title: string;
   readonly secret: string;
-  /** What the copy button copies: `agent key`, `token`. */
+  /** The kind of secret, such as `agent key` or `token`. Part of the label of the copy button. */
   readonly what: string;
   readonly close: () => void;
 }) {

@@ -1,4 +1,4 @@
-// Placeholders for content that is loading, empty or refused. Errors show the message of the API.
+// Placeholders for content that is loading, is empty or could not be loaded. Errors show the message of the API.
 import type { ReactNode } from 'react';
 import { ApiError } from '../api/api-error.ts';
 import { Button } from './button.tsx';
@@ -74,5 +74,5 @@ export function FormError({ error }: { readonly error: unknown }) {
 function errorDetails(error: unknown): { message: string; requestId?: string } {
   if (error instanceof ApiError)
     return { message: error.message, ...(error.requestId ? { requestId: error.requestId } : {}) };
-  return { message: error instanceof Error ? error.message : 'The console failed unexpectedly.' };
+  return { message: error instanceof Error ? error.message : 'The console failed unexpectedly. Reload the page.' };
 }

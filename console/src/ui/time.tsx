@@ -111,6 +111,7 @@ export const TimeText = ({ time }: { readonly time: string }) => (
     {fullTime(time)}
   </time>
 );
+/** The time of day in the time zone of this browser, such as `10:51:02`. */
 export const clockTime = (time: string): string => CLOCK_FORMAT.format(new Date(time));
 
 const UNITS = ['B', 'KB', 'MB', 'GB', 'TB'] as const;

@@ -1,9 +1,9 @@
-// A keyboard shortcut for the whole page. Ignored while the user is typing.
+// A keyboard shortcut for the whole page. Without Control, it is ignored while the user is typing or a dialog is open.
 import { useEffect, useRef } from 'react';
 
 const TEXT_CONTROLS = 'input, textarea, select, [contenteditable]';
 
-/** `ctrl`: with Control, or Command on a Mac. Such a shortcut also works while typing. */
+/** `ctrl`: the key is pressed together with Control or Command. */
 export function useShortcut(key: string, action: () => void, { ctrl = false }: { readonly ctrl?: boolean } = {}): void {
   const latestAction = useRef(action);
   latestAction.current = action;

@@ -102,7 +102,7 @@ export class ApplicationActions {
       assertSteppedUp: () => assertSteppedUp(caller, clock.now()),
       passkeys: {
         list: () => store.passkeys.list(accountId),
-        recordUse: (id, counter) => store.passkeys.recordUse(id as PasskeyId, counter, clock.now()), // Of the list.
+        recordUse: (id, counter) => store.passkeys.recordUse(id as PasskeyId, counter, clock.now()), // An id from `list`.
       },
     };
   }

@@ -23,7 +23,7 @@ export const byAgent = ({ keyId, source }: AgentCaller): AuditSource => ({
   ...source,
 });
 
-/** The actor if a time limit was reached. */
+/** The actor of changes that the service makes by itself, for example when a time limit is reached. */
 export const BY_SERVICE: AuditSource = { actor: { kind: 'service' } };
 
 /** The actor for callers with a link and no account. */

@@ -23,7 +23,10 @@ interface EventMapping {
 const ACTION = { target: 'jobId', details: ['operationId', 'digest'] } as const;
 const DECISION = { ...ACTION, details: [...ACTION.details, 'method'] } as const;
 
-/** Actions that anyone can cause without an account, such as a failed sign-in, are recorded in the audit log only. */
+/**
+ * The event of each audit action that has one. Actions that anyone can cause without an account, such as a failed
+ * sign-in, have no event.
+ */
 const EVENT_MAPPINGS = {
   'agent_key.revoked': { target: 'keyId', details: [] },
   'action.prepared': { ...ACTION, details: [...ACTION.details, 'approver'] },

@@ -49,7 +49,7 @@ export class Certificates {
     return viewOf(row);
   }
 
-  /** Deletes an upload. Running sessions keep trusting it. Later creates that name it are refused. */
+  /** Deletes an upload. Running sessions keep trusting it. New sessions cannot name it. */
   async remove(caller: AgentCaller, id: string): Promise<void> {
     const removed = isUuid(id) && (await this.#parts.rows.remove(caller.applicationId, id as CertificateId));
     if (!removed) throw notFound('Certificate', id);

@@ -1,5 +1,6 @@
-// Makes a session, and only this session, trust the certificate authorities that its create names. Chromium reads them from a
-// managed policy at startup. Verification is otherwise unchanged: wrong names, dates and unknown issuers still fail.
+// Makes one session trust the certificate authorities that its create request names. Other sessions are not affected.
+// Chromium reads the authorities from a managed policy at startup. Verification is otherwise unchanged: wrong names,
+// wrong dates and unknown issuers still fail.
 import { TRUSTED_BYTES_MAX } from '../../../contract/certificates.ts';
 import type { CertificateRows } from '../../engines/store/rows/certificates.ts';
 import type { SessionRow } from '../../engines/store/rows/sessions.ts';
@@ -34,7 +35,8 @@ async function resolveTrusted(
   application: ApplicationId,
   ids: readonly string[],
 ): Promise<readonly string[]> {
-  const found = await rows.ders(application, ids as readonly CertificateId[]); // Ids of other applications are not found.
+  // Ids of other applications are not found.
+  const found = await rows.ders(application, ids as readonly CertificateId[]);
   const missing = ids.find(id => !found.has(id as CertificateId));
   if (missing !== undefined)
     throw fault('unknown_certificate', `${FIELD} names ${missing}, which does not exist in this application.`, {

@@ -146,8 +146,9 @@ function ownCallable(
     : { kind: 'http', ...callableFields, definition: { ...definition, binding } };
 }
 
-/** The value was written by definition.ts. */
+/** Reads a definition that definition.ts made. */
 export const definitionIn = (stored: JsonObject) => stored as unknown as OperationDefinition;
+/** Reads an overlay that definition.ts made. */
 export const overlayIn = (stored: JsonObject) => stored as unknown as OverlayDefinition;
 
 /** Returns the operations that the grants allow. */

@@ -365,7 +365,7 @@ export class ConfiguredOperations {
   }
 }
 
-/** Who has allowed an irreversible operation to run without an approval is in the audit log. */
+/** The audit log must show who allowed an irreversible operation to run without an approval. */
 const unattendedFact = ({ definition }: OperationContent): Readonly<Record<string, Detail>> =>
   definition.acknowledgeUnattended === true ? { acknowledgeUnattended: true } : {};
 
@@ -453,7 +453,11 @@ const kindNotChangeable = ({ id, kind }: OperationRow): Error =>
   invalidRequest([{ path: 'kind', message: `is ${kind} for the operation ${id}, and cannot be changed` }]);
 
 const notPublished = (id: string): Error =>
-  fault('not_ready', `The operation ${id} was never published.`, { advice: 'There is nothing to withdraw.' });
+  fault('not_ready', `The operation ${id} is not published, so it cannot be withdrawn.`, {
+    advice: 'To remove a draft, delete the operation.',
+  });
 
 const stillPublished = (id: string): Error =>
-  fault('not_ready', `The operation ${id} is published.`, { advice: 'Withdraw it first.' });
+  fault('not_ready', `The operation ${id} is published, so it cannot be deleted.`, {
+    advice: 'Withdraw it first.',
+  });

@@ -65,7 +65,7 @@ export class HttpOperations {
     const { applicationId, keyId } = row;
     const request = requestOf(binding, input);
     const template = readTemplate(binding.url);
-    if (typeof template === 'string') throw new Error(`a stored URL ${template}`);
+    if (typeof template === 'string') throw new Error(`the stored URL of operation ${id} ${template}`);
     const release = this.#countCall(applicationId);
     try {
       const { auth } = binding;

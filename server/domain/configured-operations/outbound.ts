@@ -26,7 +26,7 @@ export interface OutboundFailure {
   readonly reason: string;
   /** Status of the response, if its headers were received. */
   readonly status?: number;
-  /** Message for callers of the API. */
+  /** A sentence for callers of the API that says what went wrong. */
   readonly words: string;
 }
 

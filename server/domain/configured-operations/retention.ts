@@ -5,7 +5,7 @@ import type { OperationDefinition } from './definition.ts';
 
 type Retention = OperationDefinition['retention'];
 
-/** An output that is not kept can be read for this long. */
+/** How long an output can be read if it is not kept. */
 const UNRETAINED_OUTPUT_MS = 600_000;
 const DAY_MS = 24 * 3_600_000;
 

@@ -72,8 +72,12 @@ export class Profiles {
 
 function checkedChange({ displayName, locale, timezone, metadata }: UpdateProfile): UpdateProfile {
   const issues = [
-    ...(locale === undefined || isLocale(locale) ? [] : [{ path: 'locale', message: 'is not a language tag' }]),
-    ...(timezone === undefined || isTimezone(timezone) ? [] : [{ path: 'timezone', message: 'is not a time zone' }]),
+    ...(locale === undefined || isLocale(locale)
+      ? []
+      : [{ path: 'locale', message: 'is not a language tag; expected one such as en-GB' }]),
+    ...(timezone === undefined || isTimezone(timezone)
+      ? []
+      : [{ path: 'timezone', message: 'is not a time zone; expected one such as Europe/Berlin' }]),
     ...(metadata === undefined || Buffer.byteLength(JSON.stringify(metadata)) <= CONSUMER_METADATA_BYTES_MAX
       ? []
       : [{ path: 'metadata', message: `is larger than ${CONSUMER_METADATA_BYTES_MAX} bytes` }]),

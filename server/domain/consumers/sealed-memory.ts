@@ -8,7 +8,7 @@ import type { Json } from '../../kit/json.ts';
 
 type SealPosition = Pick<MemoryRow, 'key' | 'version'>;
 
-/** The memory of one consumer. */
+/** Seals and opens the memory items of one consumer. */
 export interface MemorySeal {
   seal(at: SealPosition, json: string): Buffer;
   open(row: SealPosition & Pick<MemoryRow, 'sealed'>): Json;

@@ -20,7 +20,7 @@ import { CookieCopy } from './cookie-copy.ts';
 import type { Loading } from './loading.ts';
 import { type StoredVersions, versionOfSession } from './stored-versions.ts';
 
-/** How long a create waits while the context it names is still being saved. */
+/** How long a create request waits if the context that it names is still being saved. */
 const SAVE_WAIT_MS = 15_000;
 const POLL_MS = 100;
 /** A clean shutdown of Chromium takes about 250 ms. After this time it is killed, and its profile is not saved. */

@@ -1,5 +1,5 @@
-// Makes versions from the profiles of ended sessions, and removes versions that have expired. All state is in rows and in the
-// staging folder, and every step may be repeated, so a new process continues where the previous one stopped.
+// Makes versions from the profiles of ended sessions, and removes versions that have expired. All state is in rows and
+// in the staging folder, and every step may be repeated, so a new process continues where the previous one stopped.
 
 import type { Profiles, Staging } from '../../engines/profiles/profiles.ts';
 import type {
@@ -31,7 +31,7 @@ const RETRY_MIN_MS = 1_000;
 const RETRY_MAX_MS = 60_000;
 /** A save is given up after storage has been unavailable for this long. */
 const GIVE_UP_MS = 24 * 3_600_000;
-/** If a use of a context has no session row after this time, the create to which it belongs was interrupted. */
+/** If a use of a context has no session row after this time, the create request for the session was interrupted. */
 const ORPHAN_MS = 5 * 60_000;
 const CLOSE_MS = 3_000;
 
@@ -57,7 +57,7 @@ export class Saver implements Closeable {
     this.#parts = parts;
   }
 
-  /** At startup, after adoption: removes staging folders that no row refers to. */
+  /** Called at startup, after running sessions were adopted. Removes staging folders that no row refers to. */
   async recover(): Promise<void> {
     const { uses, profiles, host } = this.#parts;
     const known = new Set<string>(await uses.ofHost(host));

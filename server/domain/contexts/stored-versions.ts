@@ -83,7 +83,7 @@ export class StoredVersions {
     ]);
   }
 
-  /** Whether the stored data is permanently unreadable. If so, trying again is useless. */
+  /** Whether the error means that the stored data can never be read, so that another attempt would also fail. */
   isDamage(error: unknown): boolean {
     return error instanceof VersionMissing || this.#parts.profiles.isDamage(error);
   }

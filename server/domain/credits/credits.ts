@@ -50,7 +50,7 @@ export class Credits {
     return this.viewOf(await this.#parts.applications.require(caller, appId, 'read'));
   }
 
-  /** Returns the same view as `read`, but without checking a caller, for the command line. */
+  /** Returns the same as `read`, without checking a caller. Used by the command line. */
   async viewOf({ id, billingAccountId }: ApplicationRow): Promise<CreditsView> {
     const { rows, rates, clock } = this.#parts;
     const [{ available, reserved }, heldReservations, sums] = await Promise.all([

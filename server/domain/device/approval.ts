@@ -96,7 +96,7 @@ export class Approval {
     return found;
   }
 
-  /** Returns what is granted: a subset of the requested scopes, and applications to which the person may give access. */
+  /** Returns what is granted: some or all of the requested scopes, and applications that the person may grant. */
   async #approvalOf(caller: HumanCaller, row: DeviceRow, request: DecideDevice): Promise<DeviceDecision> {
     const scopes = request.scopes === undefined ? row.scopes : [...new Set<string>(request.scopes)];
     const excessScopes = scopes.filter(scope => !row.scopes.includes(scope));

@@ -1,5 +1,5 @@
-// Reads events for callers, as a list or as a stream. A stream buffers nothing: it reads the next events from the database
-// when its reader asks for them, so a slow reader needs no memory.
+// Reads events for callers, as a list or as a stream. A stream buffers nothing: it reads the next events from the
+// database when its reader asks for them, so a slow reader needs no memory.
 import { EVENT_TYPES, type EventType, type SessionEvent } from '../../../contract/events.ts';
 import type { EventFilter, EventRows, SessionEventRow } from '../../engines/store/rows/events.ts';
 import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';

@@ -70,7 +70,7 @@ export class Wake {
   async next(ms: number): Promise<void> {
     if (!this.#isWoken) {
       this.#sleep = new AbortController();
-      await this.#clock.sleep(ms, this.#sleep.signal).catch(() => {}); // woken
+      await this.#clock.sleep(ms, this.#sleep.signal).catch(() => {}); // Rejects when the stream is woken.
     }
     this.#isWoken = false;
   }

@@ -72,7 +72,7 @@ export class Extensions {
     return viewOf(row);
   }
 
-  /** Deletes an extension. Running sessions keep their copy. Later creates that name the extension are refused. */
+  /** Deletes an extension. Running sessions keep their copy. New sessions cannot name the extension. */
   async remove(caller: AgentCaller, id: string): Promise<void> {
     const removed = isUuid(id) && (await this.#parts.rows.remove(caller.applicationId, id as ExtensionId));
     if (!removed) throw notFound('Extension', id);

@@ -1,5 +1,5 @@
-// Gives a session the extensions that its create names. They are unpacked into the session folder and loaded into the
-// browser of the session (warm or new), and their service workers are started before the first client connects.
+// Gives a session the extensions that its create request names. They are unpacked into the session folder and loaded
+// into the browser of the session (warm or new). Their service workers are started before the first client connects.
 import { EXTENSIONS_PER_SESSION_MAX } from '../../../contract/extensions.ts';
 import type { Artifacts } from '../../engines/artifacts/artifacts.ts';
 import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
@@ -15,7 +15,10 @@ import type { LiveSession } from '../sessions/live.ts';
 import type { Watcher } from '../sessions/watchers.ts';
 
 const FIELD = 'extensionIds';
-/** Characters of the checksum in a folder name: enough to be unique, and short because the name is part of page URLs. */
+/**
+ * Number of characters of the checksum in a folder name: enough to be unique, and few, because the name is part of the
+ * URLs of pages.
+ */
 const FOLDER_CHARACTERS = 32;
 
 export interface LoadingParts extends Pick<Runtime, 'clock' | 'log'> {
@@ -63,7 +66,7 @@ async function requireExtensions(
     throw invalidRequest([
       { path: FIELD, message: `names ${ids.length} extensions in all; expected at most ${EXTENSIONS_PER_SESSION_MAX}` },
     ]);
-  const usedRows = await rows.use(application, ids as readonly ExtensionId[], clock.now()); // Never those of others.
+  const usedRows = await rows.use(application, ids as readonly ExtensionId[], clock.now()); // Only of this application.
   const byId = new Map<string, ExtensionRow>(usedRows.map(row => [row.id, row]));
   const found = ids.flatMap(id => byId.get(id) ?? []);
   const missing = ids.find(id => !byId.has(id));

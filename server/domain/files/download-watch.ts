@@ -1,5 +1,5 @@
-// Follows the downloads of one running session and copies each complete file out of the box, whose content is hostile input.
-// A file stays in the box until it has been copied, so an interrupted copy is done again.
+// Follows the downloads of one running session and copies each complete file out of the box. The content of the box is
+// hostile input. A file stays in the box until it has been copied, so an interrupted copy is done again.
 
 import type { DownloadListener } from '../../engines/browser/download-events.ts';
 import type { CompleteDownload, DownloadRow } from '../../engines/store/rows/downloads.ts';
@@ -242,7 +242,7 @@ export class DownloadWatch implements DownloadListener {
     const { keeper, live } = { keeper: this.#keeper, live: this.#liveSession };
     const pathParts = [keeper.parts.downloadsFolder, row.guid] as const;
     const file = await openHostile(live.box.folder, [...pathParts], { uid: live.box.uid });
-    if (!file) throw new NotAPlainFile('there is none');
+    if (!file) throw new NotAPlainFile('it does not exist');
     try {
       const { size } = await file.stat();
       await keeper.assertRoomFor(row, size);

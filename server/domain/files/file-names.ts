@@ -1,5 +1,5 @@
-// File names chosen by others: callers name uploads, sites name downloads. Names are displayed and compared. Only an upload's
-// name is used as a file name on disk, and no name is ever used as a path.
+// File names chosen by others: callers name uploads, sites name downloads. Names are displayed and compared. Only the
+// name of an upload is used as a file name on disk, and no name is ever used as a path.
 import { fault } from '../faults.ts';
 
 const NAME_BYTES_MAX = 255;

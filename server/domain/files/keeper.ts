@@ -1,5 +1,5 @@
-// Stores a complete download: stages it with its checksum and type, and writes its row, its event and the outbox row in one
-// transaction. Used for running sessions (download-watch.ts) and for ended ones (left-behind.ts).
+// Stores a complete download: stages it with its checksum and type, and writes its row, its event and the outbox row in
+// one transaction. Used for running sessions (download-watch.ts) and for ended ones (left-behind.ts).
 import type { FileHandle } from 'node:fs/promises';
 import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
 import type { StagedFile, Staging } from '../../engines/artifacts/staging.ts';

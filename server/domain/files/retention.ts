@@ -1,5 +1,6 @@
-// Removes the files of a session when their retention period has ended (a month by default), and its row later (three months).
-// The due times are in the rows. Objects are removed before the rows that list them, so an interrupted run can be repeated.
+// Removes the files of a session when their retention period has ended (a month by default), and its row later (three
+// months). The due times are in the rows. Objects are removed before the rows that list them, so an interrupted run can
+// be repeated.
 import type { Artifacts } from '../../engines/artifacts/artifacts.ts';
 import type { ArtifactKey, ArtifactPrefix } from '../../engines/artifacts/keys.ts';
 import type { OutboxRows } from '../../engines/store/rows/outbox.ts';
@@ -10,11 +11,12 @@ import type { ApplicationId, SessionId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { Outbox } from './outbox.ts';
 
-/** Maximum number of sessions per run, and of keys per request. A long backlog is removed in steps. */
+/** Maximum number of sessions per run. A long backlog is removed in several runs. */
 const BATCH = 100;
+/** Number of keys that are collected before the files are removed. */
 const KEYS_AT_ONCE = 500;
 
-/** Deletes the rows that a family keeps about the files of a session. Called after the files have been removed. */
+/** Deletes the rows of one kind of files, such as downloads. Called after the files of the session were removed. */
 export type RowCleanup = (application: ApplicationId, session: SessionId) => Promise<void>;
 
 export interface RetentionParts extends Pick<Runtime, 'clock' | 'log'> {

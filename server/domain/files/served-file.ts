@@ -1,5 +1,5 @@
-// A file that can be served: its metadata and how to open it. Each family that has files finds them by the object that a
-// signed link names.
+// A file that can be served: its metadata and how to open it. Each kind of files has a finder, which finds a file by
+// the object that a signed link names.
 import type { ByteRange, OpenedArtifact } from '../../engines/artifacts/artifacts.ts';
 import type { ApplicationId } from '../../kit/ids.ts';
 
@@ -14,5 +14,5 @@ export interface ServedFile {
   open(range?: ByteRange): Promise<OpenedArtifact | undefined>;
 }
 
-/** Finds a file by the id in the object of a link (the part after the colon). Undefined if the file no longer exists. */
+/** Finds a file by the id in the object of a link, the part after the colon. Undefined if the file does not exist. */
 export type FileFinder = (application: ApplicationId, id: string) => Promise<ServedFile | undefined>;

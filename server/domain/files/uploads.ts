@@ -43,7 +43,7 @@ export interface Uploader {
 export interface UploadRoom {
   readonly maxBytes: number;
   readonly advice: string;
-  /** Bytes that may still be stored, shared by all uploads in progress. */
+  /** Number of bytes that the session and the application may still store. All uploads in progress share it. */
   readonly room: { readonly session: number; readonly application: number };
 }
 
@@ -57,7 +57,7 @@ export interface ReceivedFile {
 
 export class Uploads {
   readonly #parts: UploadsParts;
-  /** Serialises uploads to a session: if two have the same name, the file and the row must come from the same upload. */
+  /** Serialises uploads to a session: if two have the same name, file and row must come from the same upload. */
   readonly #turns = new TurnQueue<SessionId>();
 
   constructor(parts: UploadsParts) {
@@ -65,8 +65,9 @@ export class Uploads {
   }
 
   /**
-   * Checks whether an upload is allowed, and returns how large it may be. Called before the body is read. `mayBeRepeat`:
-   * the response may be stored already, so the session may have ended; `upload` checks again.
+   * Checks whether an upload is allowed, and returns how large it may be. Called before the body is read. If
+   * `mayBeRepeat` is true, the request may repeat an earlier one whose response is stored, so the session may have
+   * ended; `upload` checks that again.
    */
   async allow(caller: Uploader, id: string, mayBeRepeat = false): Promise<UploadRoom> {
     const row = mayBeRepeat
@@ -142,7 +143,8 @@ export class Uploads {
     const others = (await rows.ofSession(session.applicationId, session.id)).filter(({ name }) => name !== fileName);
     if (sum(others) + size > sessionBytesMax) throw uploadTooLarge(sessionBytesMax);
     const now = clock.now();
-    // File before row: a row must not name a file that does not exist, while a file without a row is replaced by a retry.
+    // The file is written before the row, because a row must not name a file that does not exist. If the row is not
+    // written, a repeated upload replaces the file.
     if (!liveSession.isOpen) throw sessionNotRunning(session.id, 'ending');
     await publishFile(file.path, `${liveSession.box.uploads}/${fileName}`);
     const named = { applicationId: session.applicationId, sessionId: session.id, name: fileName };

@@ -42,11 +42,9 @@ export async function assertMayJoin(
   return { storeMark: storeMark ?? first.storeMark };
 }
 
-/**
- * Marks for a host that is alone. It starts even if its storage cannot be reached, or if it keeps files on a disk that
- * no other host can use.
- */
+/** The mark of a host that was alone when it started and could not reach its bucket. */
 const NO_MARK = '';
+/** The mark of a host that keeps its files on its disk, which hosts on other machines cannot use. */
 const DISK_MARK = 'disk';
 
 async function markWhenAlone(storage: FileStorage): Promise<string> {

@@ -226,7 +226,7 @@ export class Fleet implements Closeable {
 
   #stopRenewing(): void {
     this.#isClosed = true;
-    this.#closing.abort(new Error('the host leaves'));
+    this.#closing.abort(new Error('the host is leaving the fleet'));
   }
 
   async #refresh(): Promise<void> {

@@ -172,7 +172,7 @@ export class Handoffs {
     return handoffView(await this.#leaseOf(row).cancel(row.id, source, actor));
   }
 
-  // ---- who may ---------------------------------------------------------------------------------------------------------
+  // ---- authorization ------------------------------------------------------------------------------------------------
 
   async #application(caller: ApiCaller, appId: string, right: 'read' | 'handoffs'): Promise<ApplicationId> {
     if (caller.kind === 'account') return (await this.#parts.applications.require(caller, appId, right)).id;
@@ -255,7 +255,8 @@ export class Handoffs {
   }
 
   async #assertAdmin(caller: ApiCaller, appId: string): Promise<void> {
-    if (caller.kind === 'agentKey') throw fault('permission_denied', 'Only the requester of a hand-off can cancel it.');
+    if (caller.kind === 'agentKey')
+      throw fault('permission_denied', 'Only its requester or an admin of the application can cancel a hand-off.');
     const { role } = await this.#parts.applications.require(caller, appId, 'read');
     if (!isAtLeast(role, 'admin')) throw roleMissing('admin');
     if (!hasRight(role, 'handoffs') || !caller.scopes.has('handoffs:write')) throw scopeMissing(['handoffs:write']);
@@ -279,7 +280,7 @@ export class Handoffs {
     return url ? { pageOrigin: url.origin } : {};
   }
 
-  // ---- what the page shows ---------------------------------------------------------------------------------------------
+  // ---- the address of the page --------------------------------------------------------------------------------------
 
   /**
    * Returns the page origin without asking the browser. If the session is on another host, the origin is a few seconds

@@ -41,7 +41,7 @@ export class LeaseChanges {
     this.#hasLeft = true;
   }
 
-  /** Makes a change. `committed` is called with the result, and awaited, before the next change begins. */
+  /** Makes a change. `onCommitted` is called with the result, and awaited, before the next change begins. */
   make<T>(work: Work<T>, onCommitted: OnCommitted<T> = () => {}): Promise<T> {
     return this.#runInTurn(async (trx, locked, open) => {
       if (!open || this.#hasLeft || !isOver(open, this.#parts.clock.now())) return work(trx, locked, open);

@@ -87,7 +87,7 @@ export class LeaseState {
     if (this.#control?.masks && !control?.masks) {
       this.#isEnding = true;
       this.#timer?.close();
-      const consoleCleared = withTimeout(FORGET_MS, 'pages to forget', () =>
+      const consoleCleared = withTimeout(FORGET_MS, 'the pages to discard their console messages', () =>
         this.#parts.session.browser.forgetConsole(),
       );
       await consoleCleared.catch(this.#parts.onFailed);

@@ -121,7 +121,7 @@ describe('control by a viewer', () => {
     await lease.close(false);
   });
 
-  test('is not restored by a concurrent renewal when control is given back', async () => {
+  test('is not restored by a renewal that runs while control is given back', async () => {
     const { lease } = await setup();
     const control = await lease.take(ANNA);
     assert.ok(control);

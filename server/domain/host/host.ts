@@ -54,7 +54,7 @@ export class Host {
     return { findings: await this.#examinations.run('host', this.#parts.examine) };
   }
 
-  /** Adds a reading, and removes the oldest. */
+  /** Adds a reading, and removes the oldest ones beyond the maximum. */
   async sample(): Promise<Record<string, never>> {
     this.#samples.push(await this.#reading());
     this.#samples.splice(0, this.#samples.length - HOST_SAMPLES_MAX);

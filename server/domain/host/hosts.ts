@@ -43,7 +43,7 @@ export class Hosts {
   async sessions(caller: AccountCaller, hostId: string): Promise<HostSessions> {
     await assertOperator(this.#parts.accounts, caller);
     const { id } = await this.#requireHost(hostId);
-    const found = await this.#parts.rows.sessionsOn(id as HostId, HOST_SESSIONS_MAX); // Of the list.
+    const found = await this.#parts.rows.sessionsOn(id as HostId, HOST_SESSIONS_MAX); // An id from the table.
     return {
       data: found.map(({ createdAt, expiresAt, ...session }) => ({
         ...{ ...session, createdAt: createdAt.toISOString(), expiresAt: expiresAt.toISOString() },
@@ -56,7 +56,7 @@ export class Hosts {
     await assertOperator(accounts, caller);
     const { id, state } = await this.#requireHost(hostId);
     if (state === 'alone') throw noOtherHosts();
-    if (!(await rows.drain(id as HostId, draining))) throw notFound('Host', hostId); // Of the list.
+    if (!(await rows.drain(id as HostId, draining))) throw notFound('Host', hostId); // `id` is from the table.
     const action = draining ? 'host.drained' : 'host.undrained';
     const target = { kind: 'host', id };
     await audit.record({ ...byCaller(caller), action, accountId: caller.accountId, target, outcome: 'success' });

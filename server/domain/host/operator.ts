@@ -12,7 +12,7 @@ export async function assertOperator(
   if (isOperator && applicationIds === undefined) return;
   throw fault(
     'permission_denied',
-    'Only the operator, whose account was set up at the first start, can read the host.',
+    'Only the operator, whose account was set up at the first start, can read and change the hosts.',
     {
       advice: 'Sign in with that account, or use a token of it that is not restricted to applications.',
     },

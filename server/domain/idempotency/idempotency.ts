@@ -44,7 +44,7 @@ export interface FirstRunResult {
 
 export interface IdempotencyParts {
   readonly rows: IdempotencyRows;
-  /** A run of this host that is unknown to this process belongs to an earlier process and has ended. */
+  /** This host. A run of this host that this process does not know belongs to an earlier process, and has ended. */
   readonly host: HostId;
   /** Whether a host is still running. If it is not, its runs have ended. */
   readonly isLiving: (host: HostId) => boolean;

@@ -38,7 +38,9 @@ export function futureExpiry(text: string | undefined, now: Date): Date | undefi
 export function earlierExpiry(text: string | undefined, current: Date | undefined, now: Date): Date | undefined {
   const end = futureExpiry(text, now);
   if (end && current && end > current)
-    throw invalidExpiry(`is later than ${current.toISOString()}; it may only come earlier. Issue a new key instead`);
+    throw invalidExpiry(
+      `is later than ${current.toISOString()}; an expiry can only be moved to an earlier time. Issue a new key instead`,
+    );
   return end;
 }
 

@@ -53,7 +53,7 @@ export class Inbox {
     const ownIds = new Set(await this.#applicationsOf(accountId));
     const followedValue = {
       caller: accountId,
-      concerns: (application: string) => ownIds.has(application as ApplicationId), // An id, or none of ours.
+      concerns: (application: string) => ownIds.has(application as ApplicationId), // Another text is not in the set.
       read: () => this.#readCounts(accountId),
       isChanged: ({ state }: InboxView) => state !== knownState,
       lookMs: POLL_MS,
@@ -72,7 +72,7 @@ export class Inbox {
     const isReachable = account?.email !== undefined && account.emailVerifiedAt !== undefined;
     return {
       mails,
-      mutedApplications: mutedApplications.filter(id => ownIds.has(id)), // Without those that the person has left.
+      mutedApplications: mutedApplications.filter(id => ownIds.has(id)), // Omits applications that the person has left.
       ...(isReachable ? { email: account.email } : {}),
     };
   }

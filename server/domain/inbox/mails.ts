@@ -13,7 +13,10 @@ import type { Mail } from '../mail/mail.ts';
 import { INBOX_ROLES } from './inbox.ts';
 
 const RUN_INTERVAL_MS = 5_000;
-/** Requests that arrive together are reported together, and requests that are decided at once are not reported. */
+/**
+ * How long a request waits before it is reported, so that requests that arrive together are reported in one e-mail.
+ * Requests that are decided within this time are not reported.
+ */
 const GATHER_MS = 10_000;
 /** Minimum time between two e-mails to a member. */
 export const PAUSE_MS = 300_000;

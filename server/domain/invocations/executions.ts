@@ -136,8 +136,8 @@ export class Executions {
 
   /**
    * Starts an accepted invocation. Throws a `Fault` if the session for it is refused; nothing has been started then,
-   * and the row is still `accepted`. With `undo`, which removes the row, those who wait for the start are then told of
-   * the refusal.
+   * and the row is still `accepted`. `undo` removes the row in this case; calls of `started` then reject with the
+   * refusal.
    */
   async start(
     caller: AgentCaller,
@@ -176,7 +176,7 @@ export class Executions {
       const prepared = await this.#prepare(caller, row, operation, input, abort.signal);
       const dispatched = await this.#dispatch(row, prepared, running).catch(async error => {
         const sessionRelease = this.#release(prepared);
-        // Who cancels does not wait for the end of the session.
+        // A cancellation does not wait for the end of the session.
         if (!(error instanceof CancelledError)) await sessionRelease;
         throw error;
       });
@@ -225,7 +225,7 @@ export class Executions {
     return this.#parts.rows.dispatch(id, this.#parts.clock.now(), session?.id);
   }
 
-  /** An earlier attempt, if there was one, has run. */
+  /** Ends an invocation that was cancelled before this attempt began. It has failed if an earlier attempt has run. */
   #endCancelled(
     row: InvocationRow,
     operation: CallableOperation,
@@ -308,7 +308,7 @@ export class Executions {
     const effects = running.filter(({ effect, isContinued }) => effect !== 'read' && !isContinued);
     const effectsEnded = Promise.all(effects.map(({ ended }) => ended.promise)).then(() => {});
     if (effects.length > 0)
-      await withTimeout(SHUTDOWN_GRACE_MS, 'effects under way', () => effectsEnded).catch(() => {});
+      await withTimeout(SHUTDOWN_GRACE_MS, 'effects in progress', () => effectsEnded).catch(() => {});
     for (const one of effects) stop(one);
   }
 

@@ -14,13 +14,16 @@ const caller: AgentCaller = {
   ...{ scopes: new Set(['operations:invoke']), source: { ip: '' } },
 };
 
-/** Returns what calls, and how many rows it was told to insert. The first `refused` find an equal call of another process. */
+/**
+ * Returns a function that makes the call, and the number of inserts so far. The first `refused` inserts find an equal
+ * call of another process.
+ */
 function setup(refused: number) {
   const started = new Map<InvocationId, InvocationRow>();
   let inserts = 0;
   const insert: InvocationRows['insert'] = async row => {
     inserts += 1;
-    // Its row is gone when it is read.
+    // The row of the equal call has been removed when it is read.
     return inserts <= refused ? { existing: { ...row, id: newId<InvocationId>(NOW) } } : 'inserted';
   };
   const invocations = new Invocations({
@@ -52,7 +55,7 @@ describe('a call that finds an equal call of another process, which is refused b
     assert.deepEqual([[...started.keys()], isReplayed], [[invocation.id], false]);
   });
 
-  test('is refused after three of them, and nothing is started', async () => {
+  test('is refused after three equal calls were refused, and nothing is started', async () => {
     const { call, started, inserts } = setup(4);
     await assert.rejects(call, { code: 'idempotency_conflict' });
     assert.deepEqual([inserts(), started.size], [3, 0]);

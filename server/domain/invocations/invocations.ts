@@ -62,7 +62,7 @@ import { filterOf, invocationView } from './view.ts';
 
 /** How often the row of an invocation that is running in another process is read. */
 const ROW_POLL_MS = 150;
-/** How many calls equal to this one may be refused, one after the other, before this one is. */
+/** A call waits for an equal call. If this many equal calls are refused one after the other, it is refused too. */
 const EQUAL_CALLS_MAX = 3;
 
 export interface InvokeOptions {
@@ -669,7 +669,9 @@ const costLimitReached = ({ operationId: id, reserved }: InvocationRow, limit: n
 const notCancellable = ({ id, endedAt, effect }: InvocationRow) =>
   fault(
     'not_ready',
-    endedAt ? `Invocation ${id} has already ended.` : `Invocation ${id} cannot be cancelled (${effect}).`,
+    endedAt
+      ? `Invocation ${id} has already ended.`
+      : `Invocation ${id} cannot be cancelled: its effect (${effect}) may have begun, or another process runs it.`,
     {
       advice: 'Read the invocation to see its status.',
     },

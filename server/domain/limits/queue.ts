@@ -187,7 +187,7 @@ export class AdmissionQueue<T> {
     this.#retrying = undefined;
   }
 
-  /** Serves the queues. Only one round runs at a time, to keep the order; a call during a round causes another round. */
+  /** Serves the queues. To keep the order, only one round runs at a time; a call during a round causes another one. */
   async #serve(): Promise<void> {
     this.#serveAgain = true;
     if (this.#isServing) return;

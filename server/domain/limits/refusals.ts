@@ -19,7 +19,7 @@ export interface Refusal {
   readonly retryAfterSeconds: number;
 }
 
-/** How long and where a create waited in the queue before it was refused. */
+/** How long a create waited in the queue before it was refused, and at which position. */
 export interface WaitDetails {
   readonly waitedMs: number;
   /** The position of the create when it left the queue; 1 is the head. */

@@ -12,7 +12,7 @@ const MINUTE_MS = 60_000;
 /** Tolerance for rounding errors in sums of fractions. */
 const ROUNDING_TOLERANCE_MS = 0.001;
 
-/** Each number is also the largest burst after a minute without requests. */
+/** Requests per minute. Each number is also the largest burst after a minute without requests. */
 export interface RequestsPerMinute {
   readonly reads: number;
   readonly writes: number;

@@ -15,6 +15,7 @@ const SWEEP_MS = 60_000;
  * is short, because attempts that succeed are taken back.
  */
 const REFUSED_MS = 1_000;
+/** Maximum number of names whose refusal is remembered. */
 const REFUSALS_MAX = 10_000;
 
 /** Takes back a counted attempt. */

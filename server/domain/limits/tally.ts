@@ -6,7 +6,7 @@ import { fault } from '../faults.ts';
 const NAMES_MAX = 10_000;
 
 export interface TallyOptions {
-  /** What is counted, for the error message: `Wrong codes`. */
+  /** What is counted, in the plural, for the error message; for example `Wrong codes`. */
   readonly what: string;
   readonly max: number;
   readonly withinMs: number;
@@ -50,7 +50,7 @@ export class Tally {
 
 export function tooManyAttempts({ what, max, withinMs, scope }: TallyOptions, waitMs: number): Error {
   const retryAfterSeconds = Math.max(1, Math.ceil(waitMs / 1000));
-  return fault('rate_limited', `${what}: at most ${max} within ${withinMs / 1000} s are accepted.`, {
+  return fault('rate_limited', `${what}: the limit of ${max} within ${withinMs / 1000} s has been reached.`, {
     advice: `Wait ${retryAfterSeconds} s.`,
     details: { limit: max, used: max, scope, retryAfterSeconds },
   });

@@ -195,8 +195,8 @@ export class LiveView implements Watcher {
   }
 
   /**
-   * Resolves an address for DevTools. The page is the one that the address names, or `text` if the address is valid for
-   * every page.
+   * Resolves an address for DevTools. The page is the one that the address names, or `requestedPage` if the address is
+   * valid for every page.
    */
   async resolveInspector(
     token: string,

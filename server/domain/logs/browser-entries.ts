@@ -8,8 +8,8 @@ import { pageParams } from './page-entries.ts';
 import { numberAt, objectAt, textAt, type UntrustedObject } from './values.ts';
 
 /**
- * A timestamp more than `FUTURE_MAX_MS` in the future, or more than `PAST_MAX_MS` (longer than any session) in the past, was
- * forged by a page and is replaced.
+ * A timestamp that is more than `FUTURE_MAX_MS` in the future or more than `PAST_MAX_MS` in the past was forged by a
+ * page, and is replaced. No session lasts as long as `PAST_MAX_MS`.
  */
 const FUTURE_MAX_MS = 1_000;
 const PAST_MAX_MS = 7 * 3_600_000;

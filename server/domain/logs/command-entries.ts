@@ -134,7 +134,7 @@ export function mayReturnSecrets(method: string, params: UntrustedObject): boole
   return method === FUNCTION_METHOD || expression.length > SCANNED_CHARS_MAX || SECRET_WORDS.test(expression);
 }
 
-/** Returns the logged fields of a response. `received` is the parsed message. */
+/** Returns the logged fields of a response, of which `responseMessage` is the parsed message. */
 export function commandResult(method: string, isSecret: boolean, responseMessage: UntrustedObject): JsonObject {
   const error = objectAt(responseMessage, 'error');
   if (error)

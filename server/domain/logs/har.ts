@@ -49,11 +49,9 @@ export async function* harOf(entries: AsyncIterable<LogEntry>, version: string):
 export class HarAssembly {
   readonly #chains = new Map<string, Chain>();
   readonly #loads = new Map<string, PageLoad>();
-  /**
-   * The id of the main frame of each page, by page number. `#current` contains the current load of each page, also by
-   * page number.
-   */
+  /** The id of the main frame of each page, by page number. */
   readonly #mainFrames = new Map<number, string>();
+  /** The current load of each page, by page number. */
   readonly #currentLoads = new Map<number, PageLoad>();
   #entryCount = 0;
 

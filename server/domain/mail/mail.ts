@@ -14,7 +14,7 @@ import { fault } from '../faults.ts';
 
 const SEND_EVERY_MS = 5_000;
 const BATCH = 20;
-/** How long an attempt keeps other processes from sending the e-mail. Longer than an attempt can take. */
+/** How long an e-mail is reserved for the process that sends it. Longer than an attempt can take. */
 const ATTEMPT_MS = 60_000;
 /** The time limit of an attempt. */
 const SEND_MS = 45_000;
@@ -77,7 +77,7 @@ export class Mail {
     mails: Pick<Mails, 'count' | 'insert'>,
   ): Promise<void> {
     const { clock, sender } = this.#parts;
-    if (/[\r\n]/.test(to + subject)) throw new Error('an address or subject of a mail contains a line break');
+    if (/[\r\n]/.test(to + subject)) throw new Error('the address or the subject of an e-mail contains a line break');
     const now = clock.now();
     if ((await mails.count(to, addMs(now, -HOUR_MS))) >= PER_RECIPIENT_PER_HOUR_MAX) throw tooManyMails();
     await mails.insert({

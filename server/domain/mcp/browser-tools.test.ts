@@ -11,7 +11,7 @@ const caller: AgentCaller = {
   ...{ scopes: new Set(['browsers:connect', 'browsers:write']), source: { ip: '127.0.0.1' } },
 };
 
-test('a tool works in a session as a guest, and holds the session until it is done', async () => {
+test('a tool connects to the session as a guest, and keeps the session running until the tool is done', async () => {
   const seen: string[] = [];
   const tools = new BrowserTools({
     sessions: { read: async () => ({ id: sessionId, status: 'RUNNING' }) },

@@ -51,7 +51,7 @@ export interface BrowserToolsParts {
   readonly holdSession: (id: SessionId) => { close(): void };
 }
 
-/** `line` is set in a fleet if another host may handle the request when this one has no room. */
+/** `line` is set in a fleet if another host may handle the request when this host has no free slot. */
 export type ToolOptions = Pick<CreateOptions, 'signal' | 'line'>;
 
 export class BrowserTools {

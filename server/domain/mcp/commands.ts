@@ -49,7 +49,7 @@ const COMMANDS: { readonly [Name in PageTool]: CommandOf<Name> } = {
     if (action === 'list') return { do: 'tabs', action };
     if (action === 'new') return { do: 'tabs', action, ...(url === undefined ? {} : { url: absoluteUrl(url) }) };
     if (action === 'select' && index === undefined)
-      throw invalidRequest([{ path: 'index', message: 'is needed to select a tab' }]);
+      throw invalidRequest([{ path: 'index', message: 'is required to select a tab' }]);
     return { do: 'tabs', action, ...(index === undefined ? {} : { index }) };
   },
   browser_handle_dialog: ({ accept, promptText }) => ({

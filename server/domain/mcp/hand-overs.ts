@@ -148,8 +148,8 @@ export class HandOvers {
 }
 
 /**
- * How many of the newest hand-offs are searched. More than one, because a viewer who has taken control since then has a
- * newer one.
+ * How many of the newest hand-offs are searched for one that this key requested. The newest one may belong to a viewer
+ * who has taken control since then.
  */
 const NEWEST_SEARCHED = 20;
 

@@ -127,7 +127,7 @@ export class OperationTools {
     return this.#resultOf(caller, await this.#read(caller, id, seconds, signal));
   }
 
-  // ---- calls that a person approves ------------------------------------------------------------------------------------
+  // ---- calls that a person approves ---------------------------------------------------------------------------------
 
   async #prepare(caller: AgentCaller, { id }: AgentOperation, call: OperationCall): Promise<ToolResult> {
     for (const scope of ['actions:prepare', 'actions:execute'] as const)
@@ -164,7 +164,7 @@ export class OperationTools {
     return this.#resultOf(caller, invocation);
   }
 
-  // ---- invocations -----------------------------------------------------------------------------------------------------
+  // ---- invocations --------------------------------------------------------------------------------------------------
 
   #read(caller: AgentCaller, id: string, seconds: number, signal: AbortSignal): Promise<Invocation> {
     return this.#parts.invocations.read(caller, caller.applicationId, id, { wait: seconds }, signal);

@@ -6,7 +6,7 @@ export interface ToolImage {
   readonly mimeType: string;
 }
 
-/** What a call is waiting for, with the id by which the same key can read it. */
+/** The object that a call is waiting for. The key that made the call can read it by its id. */
 export type PendingWork =
   | { readonly kind: 'handoff'; readonly id: string }
   | { readonly kind: 'action'; readonly id: string }

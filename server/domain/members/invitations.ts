@@ -118,7 +118,7 @@ export class Invitations {
 
   async revoke(caller: AccountCaller, appId: string, invitationId: string): Promise<void> {
     const { id: applicationId } = await this.#parts.applications.require(caller, appId, 'members');
-    const id = invitationId as InvitationId; // Checked here.
+    const id = invitationId as InvitationId; // Checked by isUuid in the next line.
     const isRevoked = isUuid(invitationId) && (await this.#revoke(caller, { id, applicationId }));
     if (!isRevoked) throw notFound('Invitation', invitationId);
   }

@@ -53,7 +53,7 @@ export class Ledger {
 
   /** Reports the remaining refusals. Nothing is reported afterwards. */
   async close(): Promise<void> {
-    this.#closing.abort(new Error('the session leaves'));
+    this.#closing.abort(new Error('the ledger is closing'));
     await this.#reporting;
     await this.#report();
   }

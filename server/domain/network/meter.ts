@@ -55,6 +55,6 @@ export class Meter {
   }
 
   close(): void {
-    this.#closing.abort(new Error('the session leaves'));
+    this.#closing.abort(new Error('the meter is closing'));
   }
 }

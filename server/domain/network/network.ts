@@ -1,5 +1,6 @@
-// The network watcher: validates a create's network settings, applies them before the browser can connect, records refusals as
-// events and counts bytes in the session row. A session without such settings gets the open policy and is not observed.
+// The network watcher: validates the network settings of a create request, applies them before the browser can connect,
+// records refusals as events and counts bytes in the session row. A session without such settings gets the open policy
+// and is not observed.
 
 import type { CreateSession } from '../../../contract/sessions.ts';
 import type { Refusal } from '../../engines/egress/egress.ts';

@@ -1,5 +1,5 @@
-// Converts the proxy rules of a create into the routes of its session. Before anything is started, all rules are
-// validated, and a pool is found for each rule that needs one. Routes contain passwords, so they are stored only in
+// Converts the proxy rules of a create request into the routes of its session. Before anything is started, all rules
+// are validated, and a pool is found for each rule that needs one. Routes contain passwords, so they are stored only in
 // encrypted form.
 import type { Issue } from '../../../contract/common.ts';
 import type { CreateSession } from '../../../contract/sessions.ts';

@@ -9,5 +9,7 @@ const EMAIL_PATTERN = /^[^\s@<>"(),:;\\\p{Cc}]{1,64}@[a-z0-9-]+(\.[a-z0-9-]+)*$/
 export function cleanEmail(text: string): string {
   const email = text.trim().normalize('NFC').toLowerCase();
   if (EMAIL_PATTERN.test(email) && email.length <= EMAIL_CHARACTERS_MAX) return email;
-  throw invalidRequest([{ path: 'email', message: 'is not an e-mail address like ada@example.com' }]);
+  throw invalidRequest([
+    { path: 'email', message: 'is not an e-mail address; expected an address such as ada@example.com' },
+  ]);
 }

@@ -1,4 +1,4 @@
-// Sessions of people in browsers: created at sign-in, given a new cookie with each proof, listed and ended.
+// The signed-in sessions of people: created at sign-in, given a new cookie at each proof of identity, listed and ended.
 import type { Acr, SignedInSession } from '../../../contract/sign-in.ts';
 import type { HumanSessionRow } from '../../engines/store/rows/human-sessions.ts';
 import type { Store } from '../../engines/store/store.ts';
@@ -45,8 +45,8 @@ export class HumanSessions {
   }
 
   /**
-   * Renews the session after a proof and returns its new cookie. The session takes the strength of this proof: a
-   * stronger but older proof does not count for a step-up.
+   * Renews the session after a proof of identity, and returns its new cookie. The session gets the strength of this
+   * proof, even if an earlier one was stronger, because only the latest proof counts for a step-up.
    */
   async renew({ accountId, via }: HumanCaller, acr: Acr): Promise<Secret> {
     const now = this.#parts.clock.now();

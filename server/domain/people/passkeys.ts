@@ -1,4 +1,4 @@
-// Passkeys: the two ceremonies of WebAuthn, each with a single-use challenge.
+// Passkeys: the two ceremonies of WebAuthn, registration and authentication, each with a single-use challenge.
 import { isIP } from 'node:net';
 import type { readAuthentication, readRegistration } from '../../engines/authenticators/passkey-response.ts';
 import type * as engine from '../../engines/authenticators/passkeys.ts';
@@ -106,7 +106,7 @@ export class Passkeys {
     account: AccountId | undefined,
   ): Promise<TicketRow & { readonly challenge: string }> {
     const { store, clock } = this.#parts;
-    const id = ticket as TicketId; // Compared here.
+    const id = ticket as TicketId; // Checked by isUuid in the next line.
     const row = isUuid(ticket) ? await store.signInTickets.attempt(id, 'passkey', clock.now(), TRIES_MAX) : undefined;
     if (!row?.challenge || row.accountId !== account) throw signInFailed('passkey');
     if (!(await store.signInTickets.use(id, clock.now()))) throw signInFailed('passkey');

@@ -141,7 +141,7 @@ export class SignIn {
     const invitedAddress =
       registration === 'invite' && invitation !== undefined ? await invitedEmail(invitation) : undefined;
     if (invitedAddress === email) return;
-    throw fault('permission_denied', 'Registration needs an invitation to this e-mail address.', {
+    throw fault('permission_denied', 'Registration requires an invitation to this e-mail address.', {
       advice: 'Ask an admin of the application, or the operator, for an invitation.',
     });
   }
@@ -201,7 +201,7 @@ export class SignIn {
     source: RequestSource,
   ): Promise<SignInStep> {
     const { store, clock, secondFactors } = this.#parts;
-    const id = credentials.ticket as TicketId; // Compared here.
+    const id = credentials.ticket as TicketId; // Checked by isUuid in the next line.
     const ticket = isUuid(credentials.ticket)
       ? await store.signInTickets.attempt(id, 'second_factor', clock.now(), TRIES_MAX)
       : undefined;

@@ -1,5 +1,5 @@
-// Assembles MP4 files from rows: a request writes a row and returns, and a clock task does the work. The task may be killed
-// and repeated at any time.
+// Assembles MP4 files from rows: a request writes a row and returns, and a clock task does the work. The task may be
+// killed and repeated at any time.
 import { Buffer } from 'node:buffer';
 import type { Artifacts, ByteRange } from '../../engines/artifacts/artifacts.ts';
 import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
@@ -16,7 +16,7 @@ import type { RecordingKeys, RecordingStorage } from './storage.ts';
 
 const BATCH = 10;
 const TRIES_MAX = 5;
-/** The maximum time that a file waits for segments that have not been stored. */
+/** How long an assembly waits for segments that are not stored yet. After this time, it leaves them out. */
 const SEGMENT_WAIT_MAX_MS = 15 * 60_000;
 
 export interface AssemblerParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
@@ -33,7 +33,7 @@ interface AssemblyInput {
   readonly app: ApplicationId;
   readonly segments: readonly SegmentRow[];
   readonly canvas: { readonly width: number; readonly height: number };
-  /** Contains the coded frames of enlarged segments: all of them can be larger than the memory of the machine. */
+  /** Contains the coded frames of enlarged segments, which together can be larger than the memory of the machine. */
   readonly scratch: ScratchFile;
 }
 

@@ -29,8 +29,8 @@ const STORE_RESPONSE_MS = 5_000;
 const ENCODE_WAIT_MS = 3_000;
 /** How long a request after the end of a session waits until the whole recording is stored. */
 const SETTLE_WAIT_MS = 10_000;
-/** The stored reason names keys of artifacts, which mean nothing to a caller. */
-const FILE_FAILED = 'The file could not be made. Request it again.';
+/** Shown instead of the stored reason, which contains keys of artifacts that mean nothing to a caller. */
+const FILE_FAILED = 'The file could not be assembled. Request it again.';
 const PER_MINUTE = { withinMs: 60_000, scope: 'application' } as const;
 
 export interface RecordingsParts extends Pick<Runtime, 'clock' | 'host'> {

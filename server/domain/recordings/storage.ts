@@ -1,5 +1,5 @@
-// Stores recordings: each segment first as an artifact, then as a row, so that a row never names a missing artifact. Every
-// step may be repeated.
+// Stores recordings: each segment first as an artifact, then as a row, so that a row never names a missing artifact.
+// Every step may be repeated.
 import { createHash } from 'node:crypto';
 import type { Artifacts } from '../../engines/artifacts/artifacts.ts';
 import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
@@ -30,7 +30,7 @@ export class RecordingStorage implements RecordingSink {
   readonly #parts: RecordingStorageParts;
   /** The applications of the sessions that are being recorded. */
   readonly #applications = new Map<string, ApplicationId>();
-  /** The init segment that was last stored for each page that is being recorded, so that not every segment asks for it. */
+  /** The init segment last stored for each page that is being recorded. Avoids a look-up in the store per segment. */
   readonly #storedInits = new Map<string, ArtifactKey>();
 
   constructor(parts: RecordingStorageParts) {

@@ -88,7 +88,7 @@ async function attendSession(
   };
 }
 
-/** Reports what is not recorded: once for each reason as an event, and for each page in the list of replays. */
+/** Reports what is not recorded: each reason once as an event, and each omitted page in the list of replays. */
 class Shortfalls {
   readonly #parts: RecordingWatcherParts;
   readonly #session: SessionId;

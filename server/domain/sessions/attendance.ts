@@ -38,6 +38,7 @@ export interface Attendance {
   shutDown?(end: SessionEnd): Promise<void>;
 }
 
+/** The folders that are left after all processes of the box have ended. */
 export interface Remains {
   /** Untrusted: never follow a symbolic link in it. */
   readonly folder: string;

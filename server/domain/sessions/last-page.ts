@@ -70,7 +70,7 @@ export class LastPages implements Watcher {
     };
   }
 
-  /** A session whose start failed is not left with an end. */
+  /** Forgets the session. If its start failed, `leave` was called without an end, and did not forget it. */
   ended({ id }: Pick<SessionRow, 'id'>): void {
     this.#readings.delete(id);
   }

@@ -16,7 +16,7 @@ import type { Presence } from './presence.ts';
 import { ResponseTypes } from './response-types.ts';
 
 const LEAVE_MS = 5_000;
-/** The maximum number of clients that one session may have at once, and of bystanders. */
+/** The maximum number of clients of one session at a time. Bystanders are counted separately, with the same limit. */
 export const CLIENTS_MAX = 20;
 
 /** Why a client's socket is closed: the WebSocket close code and a description. */

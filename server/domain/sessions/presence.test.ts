@@ -50,7 +50,7 @@ test('a change that could not be written is not written after a newer one', asyn
   assert.deepEqual(written, ['last left']);
 });
 
-test('a guest counts until the session has had a client, and not after its last client has left', async () => {
+test('a guest counts until the session has had a client, and no longer after the last client has disconnected', async () => {
   const { written, presence } = scene();
   presence.connected('guest');
   assert.equal(presence.count, 1);
@@ -67,7 +67,7 @@ test('a guest counts until the session has had a client, and not after its last 
   assert.deepEqual(written, ['connected', 'connected', 'connected', 'one left', 'last left']);
 });
 
-test('a session that has only had guests begins its grace period when the last one leaves', async () => {
+test('a session that has only had guests begins its grace period when the last guest disconnects', async () => {
   const { written, presence } = scene();
   presence.connected('guest');
   presence.disconnected('guest');

@@ -72,7 +72,9 @@ class Reader {
   }
 
   fail(expected: string): never {
-    const found = this.isAtEnd ? 'it ends' : `found ${JSON.stringify(this.#text.slice(this.#at, this.#at + 12))}`;
+    const found = this.isAtEnd
+      ? 'the text ends here'
+      : `found ${JSON.stringify(this.#text.slice(this.#at, this.#at + 12))}`;
     throw fault('invalid_query', `q could not be read at position ${this.#at}: ${found}; expected ${expected}.`, {
       advice: `Write q as ${EXAMPLE}, and join several terms with "${AND}".`,
       details: { position: this.#at },

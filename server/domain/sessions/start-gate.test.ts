@@ -4,7 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { TestClock } from '../../../tests/harness/test-clock.ts';
 import { StartGate } from './start-gate.ts';
 
-/** Lets what is ready run, and what that makes ready. */
+/** Runs the work that is ready, and the work that becomes ready because of it. */
 async function turns(): Promise<void> {
   for (let n = 0; n < 3; n++) await turn();
 }
@@ -47,14 +47,14 @@ test('a start in advance takes a place without waiting for one', async () => {
   await turns();
   assert.deepEqual(began, ['a', 'b']);
   await end('a');
-  assert.deepEqual(began, ['a', 'b'], 'one place more is taken than there is');
+  assert.deepEqual(began, ['a', 'b'], 'the only place is still taken');
   await end('b');
   assert.deepEqual(began, ['a', 'b', 'c']);
   await end('c');
   await Promise.all(all);
 });
 
-test('a start that hangs keeps no other waiting for more than three seconds', async () => {
+test('a start that hangs delays the next start for at most three seconds', async () => {
   const { clock, gate, began, work, end } = scene(1);
   const all = ['a', 'b'].map(name => gate.inTurn(work(name), NEVER));
   await turns();
@@ -69,7 +69,7 @@ test('a start that hangs keeps no other waiting for more than three seconds', as
   await Promise.all(all);
 });
 
-test('a caller that leaves gives up its turn', async () => {
+test('a start whose signal aborts while it waits loses its turn', async () => {
   const { gate, began, work, end } = scene(1);
   const first = gate.inTurn(work('a'), NEVER);
   const leaving = new AbortController();

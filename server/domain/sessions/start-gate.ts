@@ -1,9 +1,12 @@
-// Limits how many browsers start at once. Starts share the processors, so if all of them ran at once, each would take as
-// long as all together. One after the other, the same work has most browsers ready earlier.
+// Limits how many browsers start at once. Starts share the processors: if all of them ran at once, each would take as
+// long as all of them together. If they run one after the other, most browsers are ready earlier.
 import { availableParallelism } from 'node:os';
 import { addMs, type Clock, callAt } from '../../kit/clock.ts';
 
-/** A start that takes longer is probably waiting for something other than a processor. The next one need not wait for it. */
+/**
+ * A start gives up its place after this time: it is then probably waiting for something other than a processor, and the
+ * next start need not wait for it.
+ */
 const PLACE_MS = 3_000;
 
 export class StartGate {
@@ -28,7 +31,7 @@ export class StartGate {
     return this.#run(start);
   }
 
-  /** Runs a start at once. It takes a place even if none is free. */
+  /** Runs a start at once. It takes a place even if no place is free, so later starts wait longer. */
   hold<T>(start: () => Promise<T>): Promise<T> {
     this.#takenPlaces++;
     return this.#run(start);

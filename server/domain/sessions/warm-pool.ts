@@ -55,7 +55,7 @@ export interface WarmPoolParts extends Pick<Runtime, 'clock' | 'log'> {
   /** The launch settings of an empty create. */
   readonly defaultSettings: LaunchSettings;
   readonly browserHost: BrowserHost;
-  /** The number of sessions that are being started; tend() is called when one has started. */
+  /** The number of sessions that are being started. tend() is called when one of these starts has ended. */
   readonly starting: () => number;
   readonly claims: RecentClaims;
   readonly gate: Pick<StartGate, 'hold'>;

@@ -18,7 +18,7 @@ const remains = { folder: '/nowhere', uploads: '/nowhere', uid: undefined };
 const watchers = (...list: Watcher[]): Watchers => new Watchers(list, silentLog);
 
 describe('watchers', () => {
-  test('stores the kept data of each watcher under the name of the watcher', async () => {
+  test('stores the settings that each watcher returns under the name of the watcher', async () => {
     const two = watchers(
       { name: 'a', check: async () => ({ storedSettings: { one: 1 } }) },
       { name: 'b', check: async () => undefined },

@@ -19,7 +19,7 @@ import type { JsonObject } from '../../kit/json.ts';
 import type { Log } from '../../kit/log.ts';
 
 const DAY_MS = 24 * 3600_000;
-/** A retired key is published as long as anything it signed is kept. */
+/** How long a retired key is published: as long as anything that it signed is kept. */
 const PUBLISHED_MS = 400 * DAY_MS;
 
 export interface SigningKeysParts {
@@ -118,7 +118,7 @@ export class SigningKeys {
     return this.#signer;
   }
 
-  /** Returns the active key, which is created when it is first used. */
+  /** Returns the active key. Creates the first key if there is none. */
   async #activeRow(): Promise<SigningKeyRow> {
     const { signingKeys } = this.#parts.store;
     const activeRow = await signingKeys.active();

@@ -9,7 +9,7 @@ import type { AccountCaller } from '../identity/caller.ts';
 import { TopUps, type TopUpsParts } from './topups.ts';
 
 const START = new Date('2026-11-20T10:00:00.000Z');
-/** Not a multiple of a round interval, so that a reader with a long one comes much later. */
+/** Shortly after a full second, so that a caller who polls every second or less often would notice it much later. */
 const CREDITED_MS = 1_010;
 const TOLD_WITHIN_MS = 200;
 
@@ -20,7 +20,7 @@ const row: CheckoutRow = {
   ...{ createdAt: START, expiresAt: addMs(START, 86_400_000) },
 };
 
-test('a caller who waits for a checkout is told of its end within 200 ms of the clock', async () => {
+test('returns a checkout to a waiting caller within 200 ms after its status has changed', async () => {
   let nowMs = 0;
   const clock: Clock = {
     now: () => addMs(START, nowMs),

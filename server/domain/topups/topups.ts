@@ -35,7 +35,7 @@ import { isQuoteValid, quoteIdOf } from './packs.ts';
 const [PROVIDER] = PAYMENT_PROVIDERS;
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 3_600_000;
-/** How often the row of a checkout is read for a waiting caller, because the operator confirms in another process. */
+/** Interval of polling for a caller who waits for a checkout, which the operator confirms in another process. */
 const POLL_MS = 150;
 /** Without letters and digits that look alike. */
 const REFERENCE_ALPHABET = '23456789ABCDEFGHJKMNPQRSTVWXYZ';
@@ -87,7 +87,7 @@ export class TopUps {
     const now = clock.now();
     const pack = packs.find(({ id }) => id === request.packId);
     if (!isQuoteValid(secret, application.id, packs, request.quoteId, now)) throw quoteExpired();
-    if (!pack) throw invalidRequest([{ path: 'packId', message: `is not a pack of the quote` }]);
+    if (!pack) throw invalidRequest([{ path: 'packId', message: 'is not the id of a pack of the quote' }]);
     const row = newCheckout(application, caller, pack, now);
     await store.atomically(async trx => {
       if ((await trx.checkouts.insert(row, OPEN_CHECKOUTS_MAX)) === 'limit_reached')
@@ -125,7 +125,7 @@ export class TopUps {
       const checkout = this.#view(await this.#find(caller, id));
       const leftMs = deadlineMs - clock.monotonicMs();
       if (checkout.status !== since || leftMs <= 0 || signal.aborted) return checkout;
-      await clock.sleep(Math.min(leftMs, POLL_MS), signal).catch(() => {}); // Rejects when the caller is gone.
+      await clock.sleep(Math.min(leftMs, POLL_MS), signal).catch(() => {}); // Rejects when the caller disconnects.
     }
   }
 
@@ -144,7 +144,7 @@ export class TopUps {
   /** Always refused, because the operator is paid manually. */
   async replaceAuto(caller: AccountCaller, { applicationId }: AutoTopUp): Promise<AutoTopUp> {
     await this.#requireOwned(caller, applicationId);
-    throw fault('feature_unavailable', 'The provider manual does not support automatic payment.', {
+    throw fault('feature_unavailable', 'The payment provider `manual` does not support automatic payment.', {
       advice: 'Order a pack with a checkout.',
     });
   }
@@ -182,7 +182,7 @@ export interface ConfirmingParts {
   readonly clock: Clock;
 }
 
-/** Called when the operator has received the money. Adds the credit to the account exactly once. */
+/** Adds the credit of a checkout to the account, exactly once. Called when the operator has received the payment. */
 export async function confirmCheckout(
   { store, audit, clock }: ConfirmingParts,
   id: string,

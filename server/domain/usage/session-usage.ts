@@ -73,7 +73,7 @@ export class SessionUsage implements Watcher {
     if (!this.#sessions.get(id)?.final) this.#sessions.delete(id);
   }
 
-  /** Saves the usage of all sessions. Returns how many of them had ended and were not saved yet. */
+  /** Saves the usage of all sessions. Returns how many of them had ended, because an earlier save had failed. */
   async save(): Promise<{ late: number }> {
     const rows = [...this.#sessions.values()].map(({ final, now }) => final ?? now());
     const late = [...this.#sessions.values()].filter(({ final }) => final).length;

@@ -32,19 +32,19 @@ function scene(toTake: DeliveryRow[]) {
   });
   const run = async (): Promise<void> => {
     assert.deepEqual(await sender.run(), { lanes: 1 });
-    await new Promise(done => setImmediate(done)); // The lane, which nothing delays, has ended.
+    await new Promise(done => setImmediate(done)); // The lane has ended by then, because nothing delays it.
   };
   return { prompts, delivered, run };
 }
 
-test('a webhook that is listed as due but has nothing to send does not run the task again at once', async () => {
+test('does not prompt the task again for a webhook that is due but has nothing to send', async () => {
   const { prompts, run } = scene([]);
   await run();
   await run();
   assert.deepEqual(prompts, []);
 });
 
-test('the task runs again at once after a delivery, for the webhooks that wait for a lane', async () => {
+test('prompts the task again after a delivery, for the webhooks that wait for a lane', async () => {
   const { prompts, delivered, run } = scene([DELIVERY]);
   await run();
   assert.deepEqual([delivered, prompts], [['d'], ['send_webhooks']]);

@@ -214,7 +214,7 @@ export class Webhooks {
     });
   }
 
-  /** A host name that does not resolve now is accepted, because each attempt checks again. */
+  /** Throws if the URL may not be called. A host name that does not resolve is accepted: each delivery checks again. */
   async #assertAllowed(url: string): Promise<void> {
     const failure = await this.#parts.outbound.check(url);
     if (failure?.phase === 'refused')

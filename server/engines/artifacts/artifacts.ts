@@ -1,5 +1,5 @@
-// Stores bytes that outlive a session, on the local disk or in an S3 bucket. tests/engines/artifacts-suite.ts tests both
-// implementations of this interface. Database rows describe what is stored; this module only stores it.
+// Stores bytes that outlive a session, on the local disk or in an S3 bucket. tests/engines/artifacts-suite.ts tests
+// both implementations of this interface. Database rows describe what is stored; this module only stores it.
 import type { Readable } from 'node:stream';
 import type { HashedFile } from '../../kit/hashed-write.ts';
 import type { Closeable } from '../../kit/scope.ts';
@@ -35,7 +35,10 @@ export interface LinkOptions {
 
 export interface Artifacts extends Closeable {
   readonly kind: 'disk' | 's3';
-  /** Stores a stream of any length with bounded memory. Atomic: until it resolves, the previous object stays readable. */
+  /**
+   * Stores a stream of any length with bounded memory. The object is replaced atomically: until the promise resolves,
+   * the previous object can be read.
+   */
   put(key: ArtifactKey, body: AsyncIterable<Uint8Array>, options?: PutOptions): Promise<HashedFile>;
   /**
    * Stores a local file and removes it. On the same disk the file is renamed. Does nothing if the file is missing and

@@ -1,5 +1,5 @@
-// Creates the keys of all artifacts; no other file does. A key begins with the application and the resource, so that the
-// artifacts of a session or an application can be listed by prefix. A key is a safe relative path on any disk.
+// Creates the keys of all artifacts; no other file does. A key begins with the application and the resource, so that
+// the artifacts of a session or an application can be listed by prefix. A key is a safe relative path on any disk.
 import type { ApplicationId, SessionId } from '../../kit/ids.ts';
 
 export type ArtifactKey = string & { readonly kind: 'artifact key' };

@@ -1,5 +1,5 @@
-// Files of ended sessions that are moved out of the box before it is removed. They are only renamed, so that the end of a
-// session does not wait for them; they are read and stored later. Paths are <session>/<name>.
+// Files of ended sessions that are moved out of the box before it is removed. They are only renamed, so that the end of
+// a session does not wait for them. They are read and stored later. Paths are <session>/<name>.
 import { chmod, chown, lstat, mkdir, readdir, rename, rm, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { hasCode, makeFolder, syncFolder } from '../../kit/durable.ts';

@@ -1,9 +1,10 @@
-// A file without a name, for bytes that do not fit into memory. Its space is freed when it is closed or its process ends.
+// A file without a name, for bytes that do not fit into memory. Its disk space is freed when the file is closed or the
+// process ends.
 import { randomUUID } from 'node:crypto';
 import { type FileHandle, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** A range of the file. */
+/** A range of the file: its offset and its length, in bytes. */
 export interface Extent {
   readonly at: number;
   readonly length: number;

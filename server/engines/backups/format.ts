@@ -84,7 +84,9 @@ export function isSafePath(path: string): boolean {
 }
 
 export const archiveComment = (digest: string): string => `berth-backup ${FORMAT_VERSION} ${digest}`;
+/** The placeholder in the comment while the archive is written. The digest replaces it at the end. */
 export const NO_DIGEST = '0'.repeat(DIGEST_CHARACTERS);
+/** The comment of the archive, at its end, is not longer than this. */
 export const TRAILER_BYTES_MAX = 100;
 
 /** The version and the digest at the end of a backup; undefined for any other file. */
@@ -95,5 +97,5 @@ export function readTrailer(tail: string): { readonly format: number; readonly d
 
 export const damagedBackup = (problem: string): Fault =>
   new Fault('backup_damaged', `The backup is damaged: ${problem}.`, {
-    advice: 'Nothing was restored. Take another backup.',
+    advice: 'Nothing was restored. Restore from another backup.',
   });

@@ -20,7 +20,7 @@ import {
   NO_DIGEST,
 } from './format.ts';
 
-/** From this size on, an entry is written in a form that allows more than 4 GiB. */
+/** An entry of at least this expected size is written in the zip64 format, which allows more than 4 GiB. */
 const LARGE_BYTES = 2 * 1024 ** 3;
 const FAST_COMPRESSION_LEVEL = 1;
 

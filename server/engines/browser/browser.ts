@@ -215,7 +215,10 @@ export class Browser implements Closeable {
     return cookiesIn(await this.#control.send('Storage.getCookies'));
   }
 
-  /** Sets cookies in the default context. A refused cookie does not affect the others. Returns the number of refused ones. */
+  /**
+   * Sets cookies in the default context. A cookie that Chromium refuses does not affect the others. Returns the number
+   * of refused cookies.
+   */
   async setCookies(cookies: readonly Cookie[]): Promise<number> {
     const settableCookies = cookies.map(cookieToSet).filter(cookie => cookie !== undefined);
     if (settableCookies.length === 0) return cookies.length;
@@ -249,7 +252,7 @@ export class Browser implements Closeable {
     return this.#clientHandle(client);
   }
 
-  /** Opens a client that can reach one page only. Undefined if the page does not exist. */
+  /** Opens a client that can reach only one page. Undefined if the page does not exist. */
   async openPageClient(
     targetId: string,
     policy: Policy,
@@ -268,7 +271,10 @@ export class Browser implements Closeable {
     return this.#clientHandle(client, () => attachment.close());
   }
 
-  /** The DevTools files that are bundled with this Chromium, by path. Works only where `devtools:` pages may be opened. */
+  /**
+   * The DevTools files that are bundled with this Chromium, by path. Works only if the policies of the browser allow
+   * `devtools:` pages.
+   */
   readFrontEnd(): Promise<ReadonlyMap<string, Buffer>> {
     return readFrontEnd(this.#control);
   }
@@ -373,7 +379,10 @@ export class Browser implements Closeable {
     return new Observation(this.#mux, this.#holds, id => this.#appendNote(`+${id}`));
   }
 
-  /** Stops holding new targets. Detaching resets overrides that clients have set, so these are set again. */
+  /**
+   * Closes the observation, so that new targets are no longer held. Detaching its channel resets overrides that clients
+   * have set, so these are set again.
+   */
   async #stopObservation(observation: Observation): Promise<void> {
     if (this.#observation !== observation) return;
     this.#observation = undefined;

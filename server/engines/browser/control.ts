@@ -62,7 +62,10 @@ export class Control implements ChannelOwner {
     this.#commandSender = new CommandSender(mux);
   }
 
-  /** `firstResponseMs` is the time limit for the first response, which is longer for a browser that was just started. */
+  /**
+   * Opens the channel. `firstResponseMs` is the time limit for the first response, which is longer for a browser that
+   * was just started.
+   */
   async open(beforeUse: (channelId: string) => void, firstResponseMs?: number): Promise<void> {
     this.#root = await this.#mux.attachToBrowser(this, beforeUse, firstResponseMs);
     // Pages are attached one by one as they are discovered. With auto-attach each `window.open` would wait for us, and

@@ -44,8 +44,8 @@ const ID_MAX = 2 ** 31 - 1;
 const SAFE_DIGITS = 300;
 const LITERALS = ['true', 'false', 'null'].map(one => Buffer.from(one));
 /**
- * Strings are scanned byte by byte up to this length, because most are short, and calling `indexOf` costs more than
- * that.
+ * Strings are scanned byte by byte up to this length. Most strings are short, and for a short string a call of
+ * `indexOf` costs more than the scan.
  */
 const BYTEWISE_MAX = 512;
 /** The members of every command. Comparing bytes is cheaper than decoding them. */

@@ -3,7 +3,7 @@
 import { isObject, type JsonObject } from '../../kit/json.ts';
 import type { Channel } from './mux.ts';
 
-/** A client that is not attached to a new target within this time is assumed not to become attached at all. */
+/** If a client is not attached to a new target within this time, the server no longer waits for the client. */
 const ATTACH_MS = 2_000;
 /** Chromium's default if `Target.setAutoAttach` has no filter. */
 const STANDARD_FILTER: readonly JsonObject[] = [{ type: 'browser', exclude: true }, { type: 'tab', exclude: true }, {}];
@@ -66,7 +66,7 @@ export class Holds {
     return WORKERS.has(this.#findHeld(channel)?.type ?? '');
   }
 
-  /** Called when a client has sent the command that resumes a target or, for a worker, when the response has arrived. */
+  /** Called when a client has sent the command that resumes a target. For a worker: when the response has arrived. */
   onResumed(channel: Channel): void {
     const held = this.#findHeld(channel);
     if (!held) return;

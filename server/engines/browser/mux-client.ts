@@ -37,9 +37,9 @@ import { OUTGOING_WAITING_BYTES_MAX } from './pipe.ts';
 
 /** A longer message is read in a worker thread, and refused if the policy would have to parse it. */
 export const LONG_MESSAGE_BYTES = 4 * 1024 ** 2;
-/** Limit of unanswered commands on one channel. */
+/** Maximum number of unanswered commands on one channel. */
 export const PENDING_MAX = 50_000;
-/** Messages buffered for one withheld page. Beyond this the oldest are dropped, except the first. */
+/** Maximum number of messages that are buffered for one withheld page. Beyond it, the second oldest is dropped. */
 const HELD_MESSAGES_MAX = 1_000;
 const HIDDEN_TYPES: ReadonlySet<string> = new Set(['browser_ui']);
 /** These commands revive a crashed page. */
@@ -232,7 +232,7 @@ export class MuxClient implements ChannelOwner {
       return this.#refuse(
         channel,
         envelope.id,
-        'The browser reads too slowly: too many bytes are waiting to be sent to the browser.',
+        'Too many bytes are waiting to be sent to the browser. Wait for responses before you send more commands.',
       );
     if (this.#policy.watched.has(envelope.method) || this.#policy.isWatched?.(envelope.method)) {
       if (message.length > LONG_MESSAGE_BYTES)

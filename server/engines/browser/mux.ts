@@ -229,7 +229,7 @@ export class Mux implements Closeable {
     try {
       parsed = parseIncoming(message);
     } catch {
-      return; // the end of a message of which a former process read the beginning
+      return; // a fragment: a previous process has read the beginning of this message
     }
     if (typeof parsed.id === 'number') this.#pendingRootCommands.get(parsed.id)?.(parsed);
   }

@@ -17,7 +17,7 @@ export interface NavigationAttempt {
 export interface NavigationRule {
   /** Whether a document of this host may be loaded in a main frame or in an inner frame. */
   allows(hostname: string, frame: 'main' | 'inner', url: string): boolean;
-  /** Must not throw. */
+  /** Called when a document was refused. Must not throw. */
   onRefused(hostname: string, attempt: NavigationAttempt): void;
 }
 

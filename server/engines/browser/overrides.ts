@@ -1,6 +1,6 @@
 // Overrides that clients set on a page: size, touch, media, network. Chromium keeps some of them per page and not per
-// channel, so a channel that detaches resets overrides that another channel has set (observed for device metrics, touch and
-// media type). The last command of each kind is kept with its channel and sent again when another channel has been
+// channel, so a channel that detaches resets overrides that another channel has set (observed for device metrics, touch
+// and media type). The last command of each kind is kept with its channel and sent again when another channel has been
 // detached.
 
 import { parseJson } from '../../kit/foreign.ts';

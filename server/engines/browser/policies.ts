@@ -8,8 +8,9 @@ import type { Clock } from '../../kit/clock.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import { type SharedFolder, SharedFolders } from './shared-folders.ts';
 
-/** Folders for downloads and uploads in the box. `file:` URLs in these two folders may be opened. */
+/** The name of the downloads folder in the session folder. Its files may be opened with `file:` URLs. */
 export const DOWNLOADS = 'downloads';
+/** The absolute path of the uploads folder in the box. Its files may be opened with `file:` URLs. */
 export const UPLOADS_IN_BOX = '/tmp/.uploads';
 
 export const BLOCKED_SCHEMES = ['file', 'chrome', 'devtools', 'view-source', 'chrome-untrusted'] as const;

@@ -1,5 +1,5 @@
-// The command line of every Chromium that we start, with the reason for each switch. SystemInfo shows the command line to
-// clients, so it must not contain secrets.
+// The command line of every Chromium that we start, with the reason for each switch. SystemInfo shows the command line
+// to clients, so it must not contain secrets.
 
 export interface SwitchOptions {
   readonly engine?: 'chromium' | 'headless-shell';
@@ -20,7 +20,7 @@ const DISABLED_FEATURES = [
   'WebUIOmniboxAimPopup',
   'WebUIOmniboxFullPopup',
   'NetworkTimeServiceQuerying', // requests a time server of the vendor at every start
-  SPARE_RENDERER, // a twelfth of the processor time of a start, and pages open no later without it
+  SPARE_RENDERER, // costs a twelfth of the processor time of a start; pages open equally fast without it
 ];
 
 const COMMON_SWITCHES = [
@@ -31,7 +31,7 @@ const COMMON_SWITCHES = [
   '--disable-default-apps',
   '--disable-background-networking', // contacts the vendor
   '--disable-component-update', // contacts the vendor, and the root is read-only
-  '--component-updater=url-source=http://127.0.0.1:1/', // without this one check a minute remains (measured)
+  '--component-updater=url-source=http://127.0.0.1:1/', // without this switch, Chromium checks once a minute (measured)
   '--disable-sync',
   '--disable-domain-reliability', // reports to the vendor
   '--disable-client-side-phishing-detection', // downloads a model
@@ -39,7 +39,7 @@ const COMMON_SWITCHES = [
   '--metrics-recording-only', // prevents sending of metrics
   '--disable-breakpad', // no crash uploads
   '--disable-crash-reporter',
-  '--gaia-url=http://127.0.0.1:1', // prevents a request to the account service at start; pages still reach accounts.google.com
+  '--gaia-url=http://127.0.0.1:1', // no request to the account service at start; pages reach accounts.google.com
   '--password-store=basic', // there is no key ring in the box
   '--use-mock-keychain',
   '--mute-audio',
@@ -48,9 +48,9 @@ const COMMON_SWITCHES = [
   '--force-webrtc-ip-handling-policy=disable_non_proxied_udp', // no local addresses in candidates
   '--silent-debugger-extension-api', // otherwise the bar of a debugging extension resizes every page
   '--disable-hang-monitor', // the client handles a busy page; nobody sees the dialog
-  '--disable-back-forward-cache', // `page.goBack()` of Playwright waits for a load that a page from the cache never has
+  '--disable-back-forward-cache', // Playwright's `page.goBack()` waits for a load event, which a cached page never fires
   '--disable-prompt-on-repost', // nobody sees the dialog
-  '--animation-duration-scale=0', // of Chromium's own window, which nobody sees: a quarter of the processor time of a new tab
+  '--animation-duration-scale=0', // nobody sees the window's animations, a quarter of the processor time of a tab
   '--lang=en-US',
   `--disable-features=${DISABLED_FEATURES.join(',')}`,
 ];

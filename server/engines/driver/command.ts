@@ -205,7 +205,9 @@ export interface CommandMessage {
 }
 
 /**
- * A message from a driver thread to the main thread. `closed`: the session whose connection to the browser was closed.
+ * A message from a driver thread to the main thread. `id`: the command that has succeeded or failed. `asks`: the id of
+ * a request for help. `of`: the command that needs the help. `closed`: the session whose connection to the browser was
+ * closed.
  */
 export type ThreadMessage =
   | { readonly id: number; readonly result: CommandResult }
@@ -230,13 +232,13 @@ export type HelpRequest =
 /** Does what a step needs outside the driver. Throws DriveFailed. */
 export type Helper = (help: HelpRequest) => Promise<void>;
 
-/** Sent to the thread in reply to `asks`. */
+/** Sent to the thread when help was given or failed. `reply` is the id of the request for help, from `asks`. */
 export interface HelpReply {
   readonly reply: number;
   readonly failed?: Pick<DriveFailed, 'why' | 'message' | 'details'>;
 }
 
-/** Sent to the thread to end a connection. */
+/** Sent to the thread to end the connection of the session `leave`. */
 export interface DisconnectMessage {
   readonly leave: string;
 }

@@ -81,7 +81,7 @@ export class DrivenBrowser implements CommandTarget {
       const context = browser.contexts()[0] ?? (await browser.newContext());
       return new DrivenBrowser(browser, context);
     } catch (error) {
-      throw new DriveFailed('connection', error instanceof Error ? error.message : 'it threw no error');
+      throw new DriveFailed('connection', error instanceof Error ? error.message : 'unknown error');
     }
   }
 

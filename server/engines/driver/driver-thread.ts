@@ -50,8 +50,8 @@ async function perform({ id, session, address, command, limitMs }: CommandMessag
 }
 
 /**
- * A command that hangs keeps its connection from being used, so its session gets a new connection. Other sessions are
- * not affected.
+ * Reports that a command took too long. Its connection is closed, because no other command can use it while the command
+ * hangs. The next command of the session connects again. Other sessions are not affected.
  */
 function abandonCommand(id: number, session: string, limitMs: number): void {
   void disconnect(session);
@@ -104,6 +104,6 @@ const buffersOf = ({ image, captured, stepsOutcome }: CommandResult): ArrayBuffe
   );
 
 function messageOf(error: unknown): string {
-  const text = error instanceof Error ? error.message : 'It threw no error.';
+  const text = error instanceof Error ? error.message : 'An unknown error occurred.';
   return storable(text.replace(COLOURS, '').slice(0, MESSAGE_CHARACTERS_MAX));
 }

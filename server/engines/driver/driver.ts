@@ -59,6 +59,7 @@ interface Thread {
   readonly worker: Worker;
   readonly sessions: Set<string>;
   readonly pending: Map<number, PendingCommand>;
+  /** Ends the thread. Set while it has no sessions. */
   idle: NodeJS.Timeout | undefined;
 }
 
@@ -70,8 +71,10 @@ interface DrivenSession {
   idle: NodeJS.Timeout | undefined;
 }
 
+/** The session in whose browser a command runs. */
 export interface Target {
   readonly session: string;
+  /** The WebSocket address of the session's browser. */
   readonly address: string;
 }
 
@@ -98,7 +101,7 @@ export class Driver implements Closeable {
     if (drivenSession.waitingCount >= this.#limits.waitingPerSession)
       throw new DriveFailed(
         'too_many',
-        `${this.#limits.waitingPerSession} commands of this session are already waiting.`,
+        `${this.#limits.waitingPerSession} commands of this session are already waiting. Wait until one has finished.`,
       );
     drivenSession.waitingCount += 1;
     clearTimeout(drivenSession.idle);

@@ -248,8 +248,8 @@ const evaluationSource = (code: string): string =>
   `async (...given) => { const value = (${code}\n); return (${checkLength})(typeof value === 'function' ? await value(...given) : value, ${VALUE_CHARACTERS_MAX}); }`;
 
 /**
- * Runs in the page, which can defeat this check. The server then refuses a response that is too long, with a less clear
- * error.
+ * Throws if a value is too long. Runs in the page, whose scripts can circumvent this check. The server refuses a
+ * response that is too long in any case, but with a less clear error.
  */
 function checkLength(value: unknown, max: number): unknown {
   let length: number | undefined;

@@ -36,7 +36,10 @@ class Progress {
     this.#endMs = systemClock.monotonicMs() + timeoutMs;
   }
 
-  /** Throws DriveFailed when the time is up, so that no step begins after its call has failed. */
+  /**
+   * Returns the milliseconds until the deadline. Throws DriveFailed when the deadline has passed, so that no step
+   * begins after its call has failed.
+   */
   remainingMs(): number {
     const timeLeftMs = this.#endMs - systemClock.monotonicMs();
     if (timeLeftMs > 0) return timeLeftMs;
@@ -89,7 +92,10 @@ async function run(page: Page, request: Steps, progress: Progress, help: Helper)
   return { ...(await pageOf(page, status)), results };
 }
 
-/** Finds the field as a `fill` step does, and marks it. The service types into the marked field and removes the mark. */
+/**
+ * Finds the field as a `fill` step does, and marks it with an attribute. The service types into the marked field and
+ * removes the attribute.
+ */
 async function typeIntoField(
   page: Page,
   selector: string,
@@ -169,7 +175,7 @@ const payloadOf = ({ name, mimeType, bytes }: FileContent) => ({ name, mimeType,
 function withStepNumber(error: unknown, step: number, failedStep: Step | undefined): unknown {
   const why = error instanceof DriveFailed ? error.why : 'command';
   if (!STEP_FAILURES.has(why)) return error;
-  const text = error instanceof Error ? error.message : 'It threw no error.';
+  const text = error instanceof Error ? error.message : 'An unknown error occurred.';
   const details = error instanceof DriveFailed ? error.details : {};
   const isTimeout = why === 'timeout' || text.includes('Timeout');
   return new DriveFailed(isTimeout ? 'timeout' : why, `Step ${step} (${failedStep?.do ?? 'unknown'}): ${text}`, {

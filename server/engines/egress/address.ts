@@ -45,7 +45,7 @@ export function address4(bytes: Uint8Array): Address {
 /** Throws for an invalid range. Ranges from the configuration have already been validated. */
 export function range(from: AddressRange): Range {
   const address = parseAddress(from.address);
-  if (!address) throw new TypeError(`${from.address} is not an address`);
+  if (!address) throw new TypeError(`${from.address} is not an IP address`);
   const prefix = address.family === from.family ? from.prefix : from.prefix - MAPPED_BITS;
   if (!(prefix >= 0 && prefix <= address.bytes.length * 8))
     throw new TypeError(`${from.address}/${from.prefix} is not a range of addresses`);

@@ -78,8 +78,7 @@ class Race<S extends Socket> {
     clearTimeout(this.#nextTimer);
     const address = this.#untriedAddresses.shift();
     if (address) this.#attempt(address);
-    else if (this.#pendingSockets.size === 0)
-      this.#winner.reject(failure ?? new Error('there is no address to connect to'));
+    else if (this.#pendingSockets.size === 0) this.#winner.reject(failure ?? new Error('the host has no address'));
   }
 
   #attempt(address: Address): void {

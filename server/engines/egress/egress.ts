@@ -42,8 +42,8 @@ export interface EgressOptions extends Pick<Runtime, 'clock' | 'log'> {
 
 export interface EgressListener {
   /**
-   * Returns the text that the log shows in place of `text`, which contains a host name. A page can put secrets into a
-   * host name.
+   * Returns the text that the log shows in place of `text`, which may contain a host name. A page can put secrets into
+   * a host name. Absent: the log shows the text unchanged.
    */
   redactText?(text: string): string;
   refused?(refusal: Refusal): void;

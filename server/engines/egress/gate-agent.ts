@@ -33,7 +33,7 @@ export class GateAgent extends Agent {
     callback?: (error: Error | null, stream: Duplex) => void,
   ): undefined {
     const target = targetAt(host ?? '', Number(port));
-    if (!target || !callback) throw new TypeError('createConnection needs a target and a callback');
+    if (!target || !callback) throw new TypeError('createConnection needs a valid host and port, and a callback');
     this.#open(target, upstream).then(
       socket => callback(null, socket),
       (error: Error) => callback(error, NO_STREAM),

@@ -36,7 +36,7 @@ export class Gate {
 
   /**
    * Connects to the target, directly with a socket from `createSocket`, or through a proxy. Rejects with RefusedError
-   * or Failed.
+   * or FailedError.
    */
   async open<S extends Socket>(target: Target, createSocket: () => S, signal: AbortSignal): Promise<S | Socket> {
     const upstream = this.route(target);

@@ -18,7 +18,7 @@ const HOP_BY_HOP = new Set([
 /** Kept even if Connection names them, because removing them would change the meaning of the message. */
 const NEVER_REMOVED = new Set(['authorization', 'content-length', 'content-type', 'cookie', 'host', 'set-cookie']);
 
-/** Runs for every plain request and response, so it avoids allocations. */
+/** Returns the end-to-end headers. Runs for every plain request and response, so it avoids allocations. */
 export function endToEnd(raw: RawHeaders, alsoWithout?: string): string[] {
   const namedHeaders = namedInConnection(raw);
   const keptHeaders: string[] = [];

@@ -13,7 +13,7 @@ export interface OutboundConnection {
   /** The connected address, which is that of the host or that of the proxy. */
   readonly address: Address;
   readonly port: number;
-  /** The local address. */
+  /** The local address of the connection. Undefined if the socket was already closed. */
   readonly local: string | undefined;
   readonly upstream: Upstream | undefined;
 }

@@ -15,7 +15,7 @@ export interface EgressPolicy {
 }
 
 export interface PolicyOptions {
-  /** Ranges that the operator allows (BERTH_EGRESS_ALLOW). */
+  /** Address ranges that the operator allows (BERTH_EGRESS_ALLOW). */
   readonly allow: readonly AddressRange[];
   readonly machine: ThisMachine;
   /** Whether a host is allowed. Absent: every host. */

@@ -92,7 +92,7 @@ test('keeps spliced data that the browser has not read yet while another socket 
   const { ours: reader, other: browser } = await pair(t);
   const waiting = Buffer.alloc(WAITING_BYTES, '-');
   browser.write(waiting);
-  assert.ok(browser.writableLength > 0, 'the kernel takes no more');
+  assert.ok(browser.writableLength > 0, 'the socket buffers of the kernel are full');
   ours.spliceTo(browser, 'poured'.length, () => browser.end());
   other.write('poured');
   await pollUntil(WAIT_MS, 'the spliced data', () => (ours.bytesRead > 0 ? true : undefined), 1);

@@ -7,7 +7,9 @@ import { SingleFlight } from '../../kit/single-flight.ts';
 import { withTimeout } from '../../kit/wait.ts';
 import { FailedError } from './failure.ts';
 
-/** Returns the addresses of a name (lower case, punycode, no trailing dot). Rejects with Failed when there are none. */
+/**
+ * Returns the addresses of a name (lower case, punycode, no trailing dot). Rejects with FailedError if there are none.
+ */
 export type Resolve = (hostname: string) => Promise<readonly string[]>;
 
 export interface ResolverOptions {

@@ -235,8 +235,8 @@ test("refuses this server's listeners even inside an allowed range", () => {
   ];
   for (const address of spellings) assert.equal(check(address, all, own, 8080), 'own_service', address);
   assert.equal(check('127.0.0.1', [open('127.0.0.0/8')], own, 8080), 'own_service');
-  assert.equal(check('127.0.0.1', [open('127.0.0.1')], own, 8080), 'own_service', 'no port named');
-  assert.equal(check('127.0.0.1', [open('127.0.0.0/8', 8080)], own, 8080), 'own_service', 'no single address named');
+  assert.equal(check('127.0.0.1', [open('127.0.0.1')], own, 8080), 'own_service', 'the entry has no port');
+  assert.equal(check('127.0.0.1', [open('127.0.0.0/8', 8080)], own, 8080), 'own_service', 'the entry is a range');
 });
 
 test('allows a listener of this server only if an entry has its exact address and port', () => {

@@ -70,6 +70,6 @@ function encodeAddress({ hostname, address }: Target): Buffer {
 function lengthPrefixed(text: string): Buffer {
   const bytes = Buffer.from(text);
   if (bytes.length > TEXT_BYTES_MAX)
-    throw new TypeError(`SOCKS5 allows at most ${TEXT_BYTES_MAX} bytes for a name, user or password`);
+    throw new TypeError(`SOCKS5 allows at most ${TEXT_BYTES_MAX} bytes for a host name, user name or password`);
   return Buffer.concat([Buffer.from([bytes.length]), bytes]);
 }

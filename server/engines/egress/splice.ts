@@ -19,7 +19,7 @@ export interface ProxiedResponse {
 /** Returns the sockets to splice. Undefined if the body must go through the parser. */
 function findSplice({ incoming, response }: ProxiedResponse): { outside: RequestSocket; browser: Socket } | undefined {
   const { socket: upstream, headers, complete } = incoming;
-  // Undefined while an earlier pipelined response is still being sent.
+  // `response.socket` is null while an earlier pipelined response is still being sent.
   const browser = response.socket;
   if (!(upstream instanceof RequestSocket) || !browser || complete || headers['transfer-encoding'] !== undefined)
     return undefined;

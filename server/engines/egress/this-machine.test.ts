@@ -69,7 +69,7 @@ test('does not treat the public port of a TLS proxy in front of the service as t
 test('finds a listener bound to one address only at that address', () => {
   const four = machineOf({ listeners: [{ host: '127.0.0.1', port: 8080 }] });
   assert.equal(four.listens(addressAt('127.0.0.1'), 8080), true);
-  assert.equal(four.listens(addressAt('0.0.0.0'), 8080), true, 'which Linux connects to loopback');
+  assert.equal(four.listens(addressAt('0.0.0.0'), 8080), true, 'Linux connects this address to loopback');
   for (const text of ['192.168.77.1', '127.0.0.2', '::1'])
     assert.equal(four.listens(addressAt(text), 8080), false, text);
   const six = machineOf({ listeners: [{ host: '::1', port: 8080 }] });

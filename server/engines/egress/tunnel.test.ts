@@ -55,7 +55,7 @@ test('delivers all data that arrived before the join, in order', async t => {
   await pollUntil(WAIT_MS, 'the first bytes', () => (outside.bytesRead > 0 ? true : undefined));
   const before = outside.bytesRead;
   await new Promise(done => setImmediate(done));
-  assert.equal(outside.bytesRead, before, 'no more is read than fits the buffer');
+  assert.equal(outside.bytesRead, before, 'no more is read than fits into the buffer');
   join(ours, outside);
   assert.equal(sha(await received(browser)), sha(bytes));
 });

@@ -17,8 +17,9 @@ import { refusal } from './refusal.ts';
 
 export const ENTRIES_MAX = 10_000;
 export const UNPACKED_BYTES_MAX = 500 * 1024 ** 2;
-/** Text compresses by a factor of 10 to 30, a zip bomb by 1000. The ratio of small archives is not limited. */
+/** The maximum compression ratio. Text compresses by a factor of 10 to 30, a zip bomb by 1000. */
 const RATIO_MAX = 100;
+/** The ratio is not limited for an archive that unpacks to at most this many bytes. */
 const RATIO_FREE_BYTES = 16 * 1024 ** 2;
 
 const STORED_METHOD = 0;

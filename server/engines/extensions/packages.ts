@@ -64,7 +64,7 @@ export class ExtensionPackages {
   }
 }
 
-// ---- inspecting ------------------------------------------------------------------------------------------------------
+// ---- inspecting -----------------------------------------------------------------------------------------------------
 
 async function manifestOf(archive: ArchiveLocation): Promise<Manifest> {
   let manifest: Manifest | undefined;
@@ -121,7 +121,7 @@ const idOf = (publicKey: Buffer): string =>
     .slice(0, 32)
     .replace(/./g, digit => String.fromCharCode(97 + Number.parseInt(digit, 16)));
 
-// ---- unpacking -------------------------------------------------------------------------------------------------------
+// ---- unpacking ------------------------------------------------------------------------------------------------------
 
 /** The box's user may only read the files, but owns the top folder, because Chromium writes metadata to it. */
 async function makeFolder(box: string, name: string): Promise<string> {

@@ -8,7 +8,7 @@ import { OpenIdError, type Outcome, outcomeOf } from './trouble.ts';
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'] as const;
 const URL_CHARACTERS_MAX = 2048;
 
-/** Returns why an address would be refused; undefined if it could be called. */
+/** Returns why a request to this address would be refused. Undefined if the address may be called. */
 export type CheckAddress = (url: string) => Promise<{ readonly words: string } | undefined>;
 
 export interface ProviderMetadata {

@@ -26,7 +26,7 @@ export class KeySets {
     this.#clock = clock;
   }
 
-  /** Returns a function that finds the key that an ID token names. */
+  /** Returns a function that finds the key that an ID token names, in the key set at this address. */
   keyFinderFor(jwksUri: string): JWTVerifyGetKey {
     return async (header, token) => {
       const cachedSet = await this.#set(jwksUri, KEPT_MS);

@@ -1,5 +1,5 @@
-// The archive of a profile: a checked tar, compressed and sealed. It is packed from a hostile folder and unpacked into a
-// new one, both through `FolderAccess`.
+// The archive of a profile: a checked tar, compressed and sealed. It is packed from a hostile folder and unpacked into
+// a new one, both through `FolderAccess`.
 import { createHash, type Hash } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
 import { Readable } from 'node:stream';

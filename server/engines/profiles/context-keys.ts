@@ -1,5 +1,5 @@
-// The data key of each context is random, and is stored only sealed in the vault. Deleting the sealed key makes everything that
-// was sealed with it unreadable.
+// The data key of each context is random, and is stored only in sealed form. Deleting the sealed key makes everything
+// unreadable that was sealed with the data key.
 import type { Secret } from '../../kit/secret.ts';
 
 export type DataKey = Secret<Buffer>;

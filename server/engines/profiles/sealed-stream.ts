@@ -1,6 +1,6 @@
-// AES-256-GCM over a stream, in chunks that are each authenticated before their bytes are passed on. A reader never sees
-// bytes that were altered, reordered, truncated or sealed with another name. Each stream has its own key, derived from the
-// data key, a random salt and the name.
+// AES-256-GCM over a stream, in chunks that are each authenticated before their bytes are passed on. A reader never
+// sees bytes that were altered, reordered, truncated or sealed with another name. Each stream has its own key, derived
+// from the data key, a random salt and the name.
 //
 //   magic 8 | salt 32 | chunk (64 KiB + tag 16) ... | last chunk (0 to 64 KiB + tag 16)
 //

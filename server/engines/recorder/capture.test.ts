@@ -190,7 +190,7 @@ test('allows three frames in flight with viewers, in order and without restarts'
     await tab.shows(image);
   }
   assert.deepEqual(seen(), ['one 1', 'two 2', 'three 3']);
-  assert.ok(tab.saidOf(ALLOW) >= 1, 'behind a rest the first is allowed to be followed at once');
+  assert.ok(tab.saidOf(ALLOW) >= 1, 'the first frame is acknowledged immediately');
   await passes(WHILE_MS);
   await passes(WHILE_MS);
   assert.deepEqual([tab.inFlight, tab.saidOf(ALLOW), tab.saidOf(STOP)], [[3], 3, 0]);
@@ -203,7 +203,7 @@ test('restarts the screencast for a change that occurred while three frames were
   const { capture, passes, seen } = captured(tab, { isWatched: true, until: free.promise });
   for (const image of ['one', 'two', 'three']) await tab.shows(image);
   await passes(WHILE_MS);
-  assert.equal(tab.saidOf(ALLOW), 0, 'nothing follows before they are done with');
+  assert.equal(tab.saidOf(ALLOW), 0, 'no frame is acknowledged before it has been handled');
   free.resolve();
   await passes(WHILE_MS);
   await passes(WHILE_MS);
@@ -252,7 +252,7 @@ test('changes the rate when the first viewer arrives and when the last viewer le
   await tab.shows('one');
   look.isWatched = true;
   capture.viewersChanged();
-  capture.viewersChanged(); // one more comes
+  capture.viewersChanged(); // a second viewer
   await tab.shows('two', 2);
   look.isWatched = false;
   capture.viewersChanged();
@@ -261,7 +261,7 @@ test('changes the rate when the first viewer arrives and when the last viewer le
   assert.deepEqual(seen(), ['one 1', 'two 1', 'three 1']);
   await passes(WHILE_MS);
   await passes(WHILE_MS);
-  assert.equal(tab.saidOf(START), 3, 'a change after a frame that was alone on its way would have been sent');
+  assert.equal(tab.saidOf(START), 3, 'no restart is needed if only one frame was in flight');
   capture.close();
 });
 
@@ -304,7 +304,7 @@ test('captures the page again after a change of rate if an earlier frame was rej
   assert.deepEqual(tab.said, [START, STOP, START, STOP, START]);
   look.result = 'kept';
   await tab.shows('one', 3);
-  assert.deepEqual(seen(), ['one 1', 'one 2'], 'of the start between the two nothing was seen');
+  assert.deepEqual(seen(), ['one 1', 'one 2'], 'the run between the two sent no frame');
   capture.close();
 });
 

@@ -17,7 +17,7 @@ const SEGMENTS_PER_PROCESS_MAX = 8;
 export interface EncodeRequest {
   readonly session: string;
   readonly footage: Footage;
-  /** Whether someone is waiting for the segment. It is then encoded before others. */
+  /** Whether the segment must not wait, for example because the recording is watched. It is encoded before others. */
   readonly isUrgent: boolean;
   readonly signal: AbortSignal;
 }

@@ -78,7 +78,7 @@ const FROM_FRAMES = [
 const FROM_SINGLE_FILE = [...FROM_FRAMES, '-f', 'matroska', '-i', 'pipe:0'];
 const FROM_LIST = [...FROM_FRAMES, '-f', 'concat', '-safe', '0', '-i', 'pipe:0'];
 const FROM_SEGMENT = ['-threads', '1', '-protocol_whitelist', 'pipe', '-f', 'mp4', '-i', 'pipe:0'];
-/** The first descriptor that a confined process does not use itself. */
+/** The descriptor of the first journal. The lower ones are the standard streams and one that the jail uses. */
 const FOOTAGE_DESCRIPTOR = 4;
 
 /** Time from the first frame of a segment to the first frame of the next. */

@@ -44,7 +44,7 @@ export function boxAt(bytes: Buffer, path: readonly string[]): Box {
     if (!found) throw new BadMedia(`the box ${path.join('/')} is missing`);
     [from, to] = [found.start, found.end];
   }
-  if (!found) throw new BadMedia('an empty path');
+  if (!found) throw new BadMedia('the path of a box is empty');
   return found;
 }
 
@@ -60,7 +60,7 @@ export function parseFragment(bytes: Buffer, frames: number): Fragment {
   const sizes = samples.map(({ size }) => size);
   const payload = bytes.subarray(mdat.start, mdat.end);
   if (sizes.reduce((sum, size) => sum + size, 0) !== payload.length)
-    throw new BadMedia('the sizes do not add up to the payload');
+    throw new BadMedia('the sum of the frame sizes differs from the size of the payload');
   return { init, sizes, keys: samples.map(({ flags }) => !(flags & NOT_A_KEY_FRAME)), payload };
 }
 

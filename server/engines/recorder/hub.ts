@@ -5,7 +5,7 @@ export interface Frame {
   readonly jpeg: Buffer;
   /** The same picture without masks: only for the person who controls the page. */
   readonly unmasked: Buffer;
-  /** The whole picture is masked for everybody except the person who has control in a hand-off. */
+  /** Whether the whole picture is masked for everybody except the person who has control in a hand-off. */
   readonly isCovered: boolean;
   /** When the frame was painted, by the calendar clock. */
   readonly at: Date;
@@ -40,7 +40,10 @@ export class Hub {
     return this.#viewers.size;
   }
 
-  /** Calls the listener with the newest frame at once, and with each new one. With viewers the frame rate is higher. */
+  /**
+   * Calls the listener at once with the newest frame, if there is one, and then with each new frame. While there are
+   * viewers, the frame rate is higher.
+   */
   watch(listener: (frame: Frame) => void): Closeable {
     this.#viewers.add(listener);
     this.#onChanged();

@@ -36,7 +36,7 @@ interface Layout {
   readonly components: Component[];
   readonly tables: Map<number, Uint16Array>;
   readonly quantizers: Map<number, number>;
-  /** The unchanged JPEG segments before the scan. `scanAt` is the offset at which the bits of the scan begin. */
+  /** Unchanged JPEG segments before the scan. `scanHead`: the new scan header. `scanAt`: offset of the scan's bits. */
   readonly unchangedSegments: Buffer[];
   readonly scanHead: Buffer;
   readonly scanAt: number;
@@ -204,7 +204,7 @@ function recodeRest(
 
 /** The blocks of one component. */
 interface Grid {
-  /** Size of a block in pixels of the picture. */
+  /** `width` and `height`: size of a block in pixels of the picture. `across` and `down`: numbers of blocks. */
   readonly width: number;
   readonly height: number;
   readonly across: number;

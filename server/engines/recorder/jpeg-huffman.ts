@@ -39,7 +39,7 @@ export class BitReader {
     this.#fillBits();
     const tableEntry = table[(this.#heldBits >>> (this.#bitCount - 16)) & 0xffff] ?? 0;
     const length = tableEntry >> 8;
-    if (length === 0) throw new Error('an invalid Huffman code');
+    if (length === 0) throw new Error('the scan contains an invalid Huffman code');
     this.#bitCount -= length;
     return tableEntry & 0xff;
   }
@@ -91,7 +91,7 @@ export class BitWriter {
 
   symbol({ codes, lengths }: HuffmanCode, symbol: number, value: number, bits: number): void {
     const length = lengths[symbol] ?? 0;
-    if (length === 0) throw new Error('no code for a symbol');
+    if (length === 0) throw new Error(`the standard Huffman table has no code for the symbol ${symbol}`);
     this.#put(codes[symbol] ?? 0, length);
     if (bits > 0) this.#put(value, bits);
   }

@@ -9,7 +9,7 @@ import type { Recorder } from './recorder.ts';
 
 const SESSION = 'session';
 
-/** Creates a tab that sends pictures when it is told to. */
+/** Creates a tab that sends a picture when a test calls `shows`. */
 function openTab() {
   let report: Parameters<TargetChannel['on']>[0] = () => {};
   const tab: TargetChannel = {
@@ -30,7 +30,7 @@ function openTab() {
   return { tab, shows };
 }
 
-/** Blackens pictures one after another, when told to. */
+/** Blackens all waiting pictures when a test calls `finish`. */
 class SlowWorkers {
   readonly #waiting: Array<() => void> = [];
 

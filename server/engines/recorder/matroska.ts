@@ -73,7 +73,7 @@ export interface ReadJournal {
   readonly wholeBytes: number;
 }
 
-/** The complete frames of a journal. */
+/** Returns the complete frames of a journal. */
 export function readJournal(bytes: Buffer): ReadJournal {
   const frames: TimedFrame[] = [];
   const first = bytes.indexOf(CLUSTER_ID);

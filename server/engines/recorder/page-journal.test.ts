@@ -44,7 +44,7 @@ test('writes few segments for a frame whose time is far ahead, also after a rest
   const note = (await folder.note()) ?? assert.fail();
   const resumed = await PageJournal.resume(folder, note, clock, { segmentComplete: () => {}, lost: () => {} });
   await resumed.take(frameAt(12_000_000));
-  assert.ok((await readdir(folder.path)).length <= 4, 'the note and three segments');
+  assert.ok((await readdir(folder.path)).length <= 4, 'there are at most the note and three segments');
   await resumed.end();
 });
 

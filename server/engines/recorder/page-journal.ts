@@ -15,7 +15,7 @@ const LATE_MS = 300;
  * server's.
  */
 const CLOCK_SKEW_MAX_MS = 10_000;
-/** Delay before writing is tried again after the disk refused a frame. */
+/** Delay before writing is tried again after a write has failed. */
 const RETRY_MS = 2_000;
 /** The first frame is also shown for the time before it was painted, but for at most this long. */
 const LEAD_MAX_MS = 60_000;
@@ -23,7 +23,7 @@ const LEAD_MAX_MS = 60_000;
 export interface JournalListener {
   /** Called for each segment, in order, when the segment is complete on disk. */
   segmentComplete(segment: CompleteRawSegment, size: Size): void;
-  /** Frames between these times could not be written. */
+  /** Called when the frames between these times could not be written. */
   lost(fromMs: number, toMs: number, why: string): void;
 }
 
@@ -50,7 +50,7 @@ export class PageJournal {
   #retryAtMs = 0;
   /** End of the segment that was closed last. */
   #closedMs = 0;
-  /** Why no segment is open although the page exists: recording is paused, or the disk refused a write. */
+  /** Why no segment is open although the page exists: recording is paused, or a write failed. */
   #haltReason: 'paused' | 'broken' | undefined;
   #queuedSteps: Promise<void> = Promise.resolve();
   #hasEnded = false;
@@ -188,7 +188,7 @@ export class PageJournal {
     return done;
   }
 
-  /** Runs a step. If the disk refuses a write, frames are lost, but the session does not end. */
+  /** Runs a step. If a write fails, frames are lost, but the session does not end. */
   async #runStep(step: () => Promise<void>): Promise<void> {
     try {
       await step();
@@ -218,7 +218,7 @@ export class PageJournal {
     this.#openSegment.times.push(frame.atMs);
     this.#lastFrame = { frame, size };
     if (this.#lostSinceMs !== undefined)
-      this.#listener.lost(this.#lostSinceMs, frame.atMs, 'the disk refused the write');
+      this.#listener.lost(this.#lostSinceMs, frame.atMs, 'the frames could not be written to disk');
     this.#lostSinceMs = undefined;
   }
 

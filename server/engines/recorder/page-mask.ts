@@ -170,7 +170,7 @@ export class PageMask {
     for (let inner = channel; inner.parent && inner.kind !== 'page'; inner = inner.parent) {
       const owner = await request(inner.parent, 'DOM.getFrameOwner', { frameId: inner.id });
       const [quad] = await quadsOf(inner.parent, { backendNodeId: owner.backendNodeId ?? 0 });
-      if (!quad) throw new Error('the frame is not shown');
+      if (!quad) throw new Error('the out-of-process frame has no layout in its parent');
       origin.x += quad.x;
       origin.y += quad.y;
     }

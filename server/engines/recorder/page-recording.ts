@@ -24,7 +24,7 @@ export interface Span {
   readonly why?: string;
 }
 
-/** Where recordings are stored. Every call returns once the data is durable. */
+/** Where recordings are stored. Every call resolves when the data is durable. */
 export interface RecordingSink {
   began(page: RecordedPage, startedAt: Date): Promise<void>;
   keep(page: RecordedPage, segment: Segment): Promise<void>;
@@ -223,7 +223,7 @@ export class PageRecording {
     return this.end(Math.max(0, at.getTime() - startedMs));
   }
 
-  /** Stops the capture; `end` may follow. */
+  /** Stops the capture. The recording stays open until `end` or `leave`. */
   pause(): void {
     this.#capture?.close();
   }

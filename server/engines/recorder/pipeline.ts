@@ -64,7 +64,7 @@ interface Job {
   fragmentPromise: Promise<Fragment | undefined> | undefined;
 }
 
-/** The segment that was encoded last and, if it has only one picture, that picture. */
+/** The segment whose encoding began last. `jpeg` is its picture if it has only one frame. */
 interface LastSegment {
   readonly sourceJob: Job;
   readonly jpeg: Buffer | undefined;
@@ -79,7 +79,7 @@ export class Pipeline implements Closeable {
   #lastStill: Promise<LastSegment | undefined> = Promise.resolve(undefined);
   #heldJobs: Job[] = [];
   readonly #releasedJobs: Job[] = [];
-  /** Segments that are not stored yet. */
+  /** The number of segments that are not stored yet. */
   unstoredCount = 0;
 
   constructor(options: PipelineOptions) {

@@ -25,7 +25,7 @@ test('does not wait for pages that had no description when the server was killed
   const recorder = await Recorder.open({ folder, sink, workers, confine, clock: new HandClock(), log: silentLog });
   for (const session of await recorder.leftovers()) await recorder.finish(session);
   assert.equal(await recorder.whenSettled('killed'), true);
-  assert.deepEqual(await readdir(folder), ['unreadable'], 'what cannot be read now is kept');
+  assert.deepEqual(await readdir(folder), ['unreadable'], 'a folder that cannot be read now is kept');
   await recorder.close();
 });
 

@@ -60,7 +60,7 @@ export interface RecordingOptions {
   readonly maskKind: MaskKind;
   /** Texts that nobody may see in recordings of the session's pages. */
   readonly secrets: Pick<SecretTexts, 'forms'>;
-  /** Called when something is not recorded. `targetId` and `page` are set if a page must wait to be recorded. */
+  /** Called when something is not recorded. `targetId` and `page` are set if a page must wait for its recording. */
   readonly reportShortfall: (why: Shortfall, targetId?: string, page?: number) => void;
 }
 
@@ -77,7 +77,7 @@ export class Recorder implements Closeable {
    */
   readonly #resumedPages = new Set<string>();
   readonly #closing = new AbortController();
-  /** The last time that an earlier server wrote to the file `alive`. */
+  /** The last time that an earlier server wrote to the file `alive`; undefined if there was none. */
   #formerAliveAt: Date | undefined;
   readonly #backlog: Backlog;
   #isDiskFull = false;

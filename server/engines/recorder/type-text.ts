@@ -14,8 +14,8 @@ export interface Typing {
 }
 
 /**
- * `refused`: an origin is not allowed. `origin` is this origin, if it is known. `not_a_field`: nothing can be typed
- * into the element.
+ * `refused`: an origin is not allowed. `origin` is this origin, or `none` if it is unknown. `not_a_field`: nothing can
+ * be typed into the element. `read_only`: the field is disabled or read-only.
  */
 export type TypingOutcome =
   | { readonly is: 'typed' | 'not_a_field' | 'read_only' }

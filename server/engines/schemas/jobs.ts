@@ -26,7 +26,7 @@ export const COMPILE: Job<CompileInput, CompileOutput> = {
 };
 
 export const READ_RESPONSE: Job<ResponseInput, ResponseOutput> = {
-  name: 'read an answer',
+  name: 'read a response',
   module: moduleOf('response-job.ts'),
   limitMs: READ_RESPONSE_LIMIT_MS,
   isSolo: true,

@@ -1,5 +1,5 @@
-// Validates a value against JSON Schemas (2020-12) in a worker thread: schemas and values come from callers, and a pattern
-// may take long.
+// Validates a value against JSON Schemas (2020-12). Runs in a worker thread, because schemas and values come from
+// callers, and matching a pattern may take long.
 import { createHash } from 'node:crypto';
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
@@ -28,7 +28,7 @@ export function work({ value, schemas }: ValidateInput): ValidateOutput {
   try {
     return { issues: schemas.map(schema => issuesOf(validatorOf(schema), value)) };
   } catch (error) {
-    return { unusable: error instanceof Error ? error.message.slice(0, MESSAGE_CHARACTERS_MAX) : 'it threw no error' };
+    return { unusable: error instanceof Error ? error.message.slice(0, MESSAGE_CHARACTERS_MAX) : 'unknown error' };
   }
 }
 

@@ -19,7 +19,10 @@ import {
  * until it executes the program.
  */
 const CHAIN_END: ReadonlySet<string> = new Set(['bwrap', 'timeout']);
-/** The command of a child that has ended since the list was read, for example because its program does not exist. */
+/**
+ * The command that `commandOf` returns for a child that has ended since the children were listed, for example because
+ * its program does not exist.
+ */
 const GONE_COMMAND = '';
 /**
  * When pid 1 of the box is dead, the programs around the box exit on their own within this time, and each is reaped by
@@ -104,7 +107,7 @@ export class BoxProcesses {
     await this.#killInit();
     await pollUntil(
       KILLED_WITHIN_MS,
-      `the processes of box ${this.leader.pid} to end`,
+      `the processes of the box with pid ${this.leader.pid} to end`,
       () => this.#killAll(search),
       CHECK_EVERY_MS,
     );

@@ -1,4 +1,4 @@
-// How many sessions a machine can hold, by engine.
+// How many sessions a machine can hold and start with each engine.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { adviceForMemory, capacityOf, describeCapacity } from './capacity.ts';

@@ -33,7 +33,7 @@ interface Location {
   readonly folder: string;
 }
 
-/** The CFS period. In each period, a box may use `cpus` times this much processor time. */
+/** The period of CFS bandwidth control. In each period, a box may use `cpus` times this much processor time. */
 const CPU_PERIOD_US = 100_000;
 /** The child group to which this process moves. On v2, a group whose children have limits must not contain processes. */
 const OWN_LEAF = 'berth-main';
@@ -198,7 +198,7 @@ function readHierarchies({ mountinfo, membership }: CgroupSources): readonly Hie
 const withoutLeaf = (path: string): string =>
   path.endsWith(`/${OWN_LEAF}`) ? path.slice(0, -OWN_LEAF.length - 1) : path;
 
-// ---- files that may not exist ---------------------------------------------------------------------------------------
+// ---- file operations that may fail ----------------------------------------------------------------------------------
 
 function attempt(work: () => void): boolean {
   try {

@@ -160,7 +160,7 @@ function disk(dataDir: string): Finding {
 function sharedMemory(): Finding {
   try {
     const { blocks, bsize } = statfsSync('/dev/shm');
-    return passedFinding('/dev/shm', false, `${gib(blocks * bsize)}; boxes have their own`);
+    return passedFinding('/dev/shm', false, `${gib(blocks * bsize)}; each jail has its own`);
   } catch (error) {
     return failedFinding('/dev/shm', false, reason(error), 'Mount a tmpfs there. Jailed sessions do not need it.');
   }
@@ -178,8 +178,8 @@ function openFiles(): Finding {
 }
 
 /**
- * Runs the checks one after the other, because they use the same user id. An engine that is not installed is reported
- * on a separate line above.
+ * Starts each installed engine in a box, one after the other, because these boxes use the same user id. The required
+ * engine is included even if it is not installed.
  */
 async function browsersInBox(
   options: OpenSlotsOptions,
@@ -210,7 +210,7 @@ async function browserInBox(
     return failedFinding(name, required, `not tested: ${engine} was not found`, `See the line "${engine}".`);
   mkdirSync(`${options.dataDir}/sessions`, { recursive: true, mode: 0o711 });
   const result = await tryProbe(options, form, { engine, path }, signal);
-  if (result.ok) return passedFinding(name, required, 'started, isolated as expected, ended');
+  if (result.ok) return passedFinding(name, required, 'started, was isolated as expected, and ended');
   return failedFinding(name, required, result.why, result.cure);
 }
 

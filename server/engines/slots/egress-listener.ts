@@ -16,7 +16,7 @@ const LISTENER_SCRIPT = fileURLToPath(new URL('listener.pl', import.meta.url));
 /** The command that runs listener.pl. */
 export function listenerCommand(): readonly string[] {
   const sendmsg = SENDMSG[process.arch];
-  if (sendmsg === undefined) throw new Error(`boxes are not supported on ${process.arch}`);
+  if (sendmsg === undefined) throw new Error(`boxes need an x64 or arm64 processor, but this one is ${process.arch}`);
   return ['perl', LISTENER_SCRIPT, String(EGRESS_PORT_IN_JAIL), String(sendmsg)];
 }
 
@@ -41,7 +41,8 @@ function takeBeforeTimeout(child: ChildProcess, signal: AbortSignal): Promise<Se
     'the egress listener of a box',
     async waitSignal => {
       const [message, handle] = await nextMessage(child, waitSignal);
-      if (!(handle instanceof Server)) throw new Error(`no egress listener: ${JSON.stringify(message)}`);
+      if (!(handle instanceof Server))
+        throw new Error(`listener.pl sent no egress listener, but ${JSON.stringify(message)}`);
       child.send('taken', () => {});
       return refuseUntilTaken(handle);
     },

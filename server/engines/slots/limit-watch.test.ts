@@ -24,13 +24,13 @@ test('measures an active box every two seconds, and an idle box every ten second
   });
   t.after(() => watch.close().then(() => rmSync(top, { recursive: true })));
   await clock.advance(1);
-  assert.equal(found, 1, 'at once');
+  assert.equal(found, 1, 'the first measurement is immediate');
   used(140);
   await clock.advance(8_000, 2_000);
-  assert.equal(found, 1, 'it has used 40 ms');
+  assert.equal(found, 1, 'with 40 ms of processor time the box counts as idle');
   await clock.advance(2_000);
-  assert.equal(found, 2, 'ten seconds are over');
+  assert.equal(found, 2, 'an idle box is measured after ten seconds');
   used(190);
   await clock.advance(2_000);
-  assert.equal(found, 3, 'it has used 50 ms since the last look');
+  assert.equal(found, 3, 'the box has used 50 ms since the last measurement');
 });

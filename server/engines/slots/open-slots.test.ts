@@ -8,7 +8,7 @@ import { isFault } from '../../kit/fault.ts';
 import { silentLog } from '../../kit/log.ts';
 import { assertEnoughUids, openSlots } from './open-slots.ts';
 
-test('refuses more slots than there are user ids, where each browser has its own', () => {
+test('refuses more slots than there are user ids only if each browser has its own user id', () => {
   assertEnoughUids(998, 'root');
   assertEnoughUids(1017, 'rootless');
   assert.throws(

@@ -63,7 +63,7 @@ export function assertEnoughUids(size: number, form: Form): void {
   if (form !== 'root' || size <= SLOTS_WITH_UID_MAX) return;
   throw new Fault(
     'isolation_unavailable',
-    `There are user ids for ${SLOTS_WITH_UID_MAX} browsers, but BERTH_SLOTS and BERTH_WARM ask for ${size}: each slot, two for each warm browser, and one more.`,
+    `There are user ids for ${SLOTS_WITH_UID_MAX} browsers, but BERTH_SLOTS and BERTH_WARM require ${size}: one for each slot, two for each warm browser, and one more.`,
     { advice: 'Lower BERTH_SLOTS or BERTH_WARM, raise BERTH_PROCESSES, or run the server as an ordinary user.' },
   );
 }

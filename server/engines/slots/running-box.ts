@@ -127,7 +127,7 @@ export class RunningBox implements Box {
 
   // ---- the end ---------------------------------------------------------------------------------------------------------
 
-  /** Does not settle after `abandon`. */
+  /** For an adopted box, does not settle after `abandon`. */
   async #waitUntilGone(): Promise<BoxEnd> {
     const code = await (this.#options.child?.exited ?? this.#waitForAdoptedEnd());
     const end = this.#boxEnd ?? this.#classify(code);

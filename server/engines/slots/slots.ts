@@ -149,10 +149,11 @@ export interface BoxEnd {
 
 export interface DiskRoom {
   readonly freeBytes: number;
-  /** No box should be started when less space than this is free. */
+  /** No box should be started when fewer bytes than this are free. */
   readonly minFreeBytes: number;
   /** How many more files can be created. Infinite if the file system has no limit. */
   readonly freeFiles: number;
+  /** No box should be started when fewer files than this can be created. */
   readonly minFreeFiles: number;
 }
 

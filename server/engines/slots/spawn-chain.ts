@@ -120,5 +120,7 @@ const rethrowExit = (exitPromise: Promise<never>): Promise<void> =>
 async function rejectOnExit({ exited, stderr }: SpawnedChain): Promise<never> {
   const code = await exited;
   await stderr.whenClosed();
-  throw new Error(`it ended during the start with code ${code}; standard error: ${stderr.text() || 'empty'}`);
+  throw new Error(
+    `the process chain of the box ended during the start with code ${code}; standard error: ${stderr.text() || 'empty'}`,
+  );
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { spreadFolders } from './spread-folders.ts';
 
-/** A folder on disk, because the folder for temporary files is in memory. */
+/** A folder on disk, because the folder for temporary files may be in memory. */
 const BESIDE = join(import.meta.dirname, '../../../.berth');
 const EXT4 = 0xef53;
 mkdirSync(BESIDE, { recursive: true });
@@ -19,7 +19,7 @@ test('sets the top-of-hierarchy flag of a folder only if the folder is on ext4',
   assert.equal(flags?.includes('T'), isExt4);
 });
 
-test('does not change a folder on another filesystem', async () => {
+test('does not change a folder on another file system', async () => {
   assert.notEqual(statfsSync('/proc').type, EXT4);
   await spreadFolders('/proc');
 });

@@ -10,7 +10,10 @@ import type { Db } from './database.ts';
 import type { Channel } from './store.ts';
 
 const CHANNEL: Channel = 'session_event';
-/** Longer than all steps of one create take together, so that one notification covers all of their events. */
+/**
+ * How long to collect events before a notification is sent. Longer than all steps of one create take together, so that
+ * one notification covers all of its events.
+ */
 const BATCH_DELAY_MS = 20;
 
 export class Announcer {
@@ -24,7 +27,10 @@ export class Announcer {
     this.#log = log;
   }
 
-  /** Returns before the notification is sent. */
+  /**
+   * Announces that these sessions have new events, or, for a row without `id`, that the application has. Returns before
+   * the notification is sent.
+   */
   announceEvents(rows: readonly { readonly applicationId: ApplicationId; readonly id?: SessionId }[]): void {
     for (const { applicationId, id = '' } of rows) this.#unannounced.add(`${applicationId} ${id}`);
     if (!this.#isAnnouncing && this.#unannounced.size > 0) void this.#announceAll();

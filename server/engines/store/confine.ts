@@ -1,5 +1,6 @@
 // The role of the server's connections. It has the rights that the server needs on every table, but cannot change or
-// delete rows of the audit log or entries of the credit ledger. The owner of the tables, which runs the migrations, creates it.
+// delete entries of the audit log or of the credit ledger. The login that runs the migrations owns the tables, and
+// creates the role.
 import { sql } from 'kysely';
 import pg from 'pg';
 import type { Log } from '../../kit/log.ts';

@@ -18,7 +18,10 @@ export interface DataFolderStatus {
   readonly postgres: 'answers' | 'silent' | 'stopped';
 }
 
-/** Throws the fault that a start would report: the folder is unusable, or no PostgreSQL runs on this machine. */
+/**
+ * Throws the fault that a start would report: the folder is unusable, or no PostgreSQL that can run on this machine was
+ * found.
+ */
 export async function dataFolderStatus(dataDir: string): Promise<DataFolderStatus> {
   const exists = existsSync(dataDir);
   const owner = exists ? await folderOwner(dataDir) : undefined;

@@ -29,6 +29,7 @@ export interface FolderOwner {
 export interface LockOptions {
   /** How long to wait for another owner to release the lock; 0: try only once. */
   readonly waitMs: number;
+  /** By default `server`. */
   readonly role?: FolderRole;
   readonly signal?: AbortSignal | undefined;
 }
@@ -108,7 +109,7 @@ async function flock(descriptor: number, waitMs: number, signal: AbortSignal | u
   const result = await runProgram(command, { timeoutMs: waitMs + FLOCK_SLACK_MS, descriptor, signal });
   if (result.code === 0 || result.code === FLOCK_CONFLICT) return result.code === 0;
   throw new Fault('data_folder_unusable', `The data folder cannot be locked: ${result.output}.`, {
-    advice: 'It must be on a file system that supports file locks.',
+    advice: 'Set BERTH_DATA_DIR to a folder on a file system that supports file locks.',
   });
 }
 
@@ -118,7 +119,7 @@ function assertSameFile(descriptor: number, dataDir: string): void {
   const currentFile = statSync(join(dataDir, LOCK_FILE), { throwIfNoEntry: false });
   if (currentFile?.ino === lockedFile.ino && currentFile.dev === lockedFile.dev) return;
   throw new Fault('data_folder_unusable', `The data folder ${dataDir} was replaced while Berth waited for its lock.`, {
-    advice: 'Start again.',
+    advice: 'Start Berth again.',
   });
 }
 

@@ -34,6 +34,7 @@ export const inTransaction = <T>(db: Db, work: (trx: Db) => Promise<T>): Promise
  * columns.
  */
 export const KEPT_PLAN_MARK = '/* kept plan */';
+/** The comment as SQL, for the query builder. */
 export const KEPT_PLAN = sql.raw<never>(KEPT_PLAN_MARK);
 
 export type Target = { readonly url: Secret } | { readonly socket: SocketAddress };

@@ -10,7 +10,8 @@ import { migrations } from './migrations/index.ts';
 
 /**
  * Uses a separate pool without a statement timeout, because migrating a large table can take a long time, and so can
- * waiting for another process that is migrating. Kysely holds an advisory lock during the migrations, on a second connection.
+ * waiting for another process that is migrating. During the migrations, Kysely holds an advisory lock on a second
+ * connection.
  */
 export async function migrate(target: Target, log: Log): Promise<void> {
   const database = openDatabase(target, log, { poolMax: 2, statementMs: 0 });

@@ -31,7 +31,10 @@ export function masterKey(key: Key): MasterKey {
 const HEX = /^[0-9a-f]{64}$/i;
 const BASE64 = /^[A-Za-z0-9+/_-]{43}=?$/;
 
-/** Reads keys that are written as 64 hexadecimal digits, or as 32 bytes in base64, separated by commas or whitespace. */
+/**
+ * Reads master keys. Each is written as 64 hexadecimal digits or as 32 bytes in base64. Commas or whitespace separate
+ * them. `from` names the source in the error message.
+ */
 export function readMasterKeys(text: string, from: string): readonly MasterKey[] {
   const tokens = text.split(/[\s,]+/).filter(word => word !== '');
   const keys = tokens.flatMap(word => {
@@ -43,7 +46,7 @@ export function readMasterKeys(text: string, from: string): readonly MasterKey[]
     return bytes.length === KEY_BYTES ? [masterKey(new Secret(bytes))] : [];
   });
   if (keys.length > 0 && keys.length === tokens.length) return keys;
-  throw new Fault('master_key_unusable', `${from} does not contain a master key.`, {
+  throw new Fault('master_key_unusable', `${from} contains no master key, or text that is not a master key.`, {
     advice: 'A master key is 64 hexadecimal digits, or base64 of 32 bytes: `openssl rand -hex 32`.',
   });
 }

@@ -70,8 +70,9 @@ export class Vault {
   }
 
   /**
-   * Fetches the data key before a transaction begins. A transaction that fetched it would wait for a second connection
-   * of the pool, while other transactions wait for the connection that it holds.
+   * Returns the vault of one owner, with the data key already fetched. Call this before a transaction begins: a
+   * transaction that fetched the key would need a second connection of the pool, and transactions that each hold one
+   * connection and wait for another would block each other.
    */
   async of(owner: string): Promise<OwnerVault> {
     const key = await this.#keyOf(owner);
@@ -117,7 +118,7 @@ export class Vault {
       const insertedRow = await rows.insert(wrap(owner, newKey(), await this.#master(masterKeyId), clock.now()));
       if (insertedRow) return insertedRow;
     }
-    throw new Error('the master key changed during each attempt');
+    throw new Error(`no data key could be created: the master key changed during each of ${TRIES_MAX} attempts`);
   }
 
   async #unwrap(row: DataKeyRow): Promise<Key> {
@@ -149,7 +150,10 @@ export async function rotateMasterKey({ rows, masterKeys }: VaultParts): Promise
     rewrapped = existing.length;
     return existing.map(row => {
       const master = mastersById.get(row.master);
-      if (!master) throw new Fault('master_key_wrong', `${masterKeys.name} lacks a master key that the database uses.`);
+      if (!master)
+        throw new Fault('master_key_wrong', `${masterKeys.name} lacks a master key that the database uses.`, {
+          advice: 'Add the missing key after the new key, and run `berth vault rotate` again.',
+        });
       return wrap(row.owner, unwrap(row, master), next, row.createdAt);
     });
   });

@@ -9,7 +9,7 @@ const HEAD_BYTES = 128;
 /** A longer event is not sent if a part of it would have to be removed. */
 export const REDACTED_EVENT_BYTES_MAX = 4 * 1024 ** 2;
 
-/** Events of other domains contain the content of pages, or may contain it. */
+/** Domains whose events are sent. Events of other domains contain the content of pages, or may contain it. */
 const SHOWN_DOMAINS: ReadonlySet<string> = new Set([
   ...['Target', 'Page', 'Fetch', 'Runtime', 'Inspector', 'Browser', 'Security', 'Emulation', 'Berth'],
 ]);
@@ -21,11 +21,12 @@ const SHOWN_EVENTS: ReadonlySet<string> = new Set([
   ...['Network.requestWillBeSent', 'Network.requestServedFromCache', 'Network.responseReceived'],
   ...['Network.loadingFinished', 'Network.loadingFailed', 'Network.webSocketCreated', 'Network.webSocketClosed'],
 ]);
+/** Events of `SHOWN_DOMAINS` that are not sent. */
 const HIDDEN_EVENTS: ReadonlySet<string> = new Set([
   ...['Runtime.consoleAPICalled', 'Runtime.exceptionThrown', 'Runtime.bindingCalled', 'Runtime.inspectRequested'],
   'Page.screencastFrame',
 ]);
-/** Events from which a part is removed. */
+/** Events from which a part is removed, each with the function that removes it from the parameters. */
 const CLEAR_PARAMS: Readonly<Record<string, (params: JsonObject) => JsonObject>> = {
   'Network.requestWillBeSent': withoutContent,
   'Network.responseReceived': withoutContent,

@@ -191,8 +191,8 @@ function withRealPaths(params: JsonObject, files: readonly string[], uploads: st
 }
 
 /**
- * Chromium opens an empty page for a javascript: URL and does not run the script. With the managed policies, which block some
- * schemes, that page never answers, so about:blank is opened instead.
+ * Chromium opens an empty page for a javascript: URL and does not run the script. With the managed policies, which
+ * block some schemes, that page never responds, so about:blank is opened instead.
  */
 function newTarget(params: JsonObject, downloads: string): Verdict {
   const isScript = typeof params.url === 'string' && URL.parse(params.url)?.protocol === 'javascript:';

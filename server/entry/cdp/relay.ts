@@ -1,5 +1,5 @@
-// Relays messages between a client's socket and its channel in the browser, and handles all ways in which the connection can
-// end. policy.ts decides what may be sent, upgrade.ts who may connect.
+// Relays messages between a client's socket and its channel in the browser, and handles all ways in which the
+// connection can end. policy.ts decides what may be sent, upgrade.ts who may connect.
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import type { Lease } from '../../domain/handoffs/lease.ts';
@@ -22,7 +22,10 @@ import { devtoolsPolicy } from './devtools-policy.ts';
 import { frameHead, textFrames } from './frame.ts';
 import { clientPolicy } from './policy.ts';
 
-/** A client with more unread bytes than this is disconnected. The limit is checked before each write, so a larger single message is still sent. */
+/**
+ * A client with more unread bytes than this is disconnected. The limit is checked before each write, so a larger single
+ * message is still sent.
+ */
 const UNREAD_BYTES_MAX = 64 * 1024 ** 2;
 const COPY_BYTES_MAX = 64 * 1024;
 /**
@@ -35,7 +38,7 @@ const ARRIVING_BYTES_NOTED = 1024 ** 2;
 const PING_MS = 20_000;
 /** A client that sends no byte for this long, in which it gets at least two pings, is considered gone. */
 const SILENCE_MS = 55_000;
-/** The shortest time between two checks for silence. Both together are less than a minute. */
+/** The minimum time between two checks for silence. Together with `SILENCE_MS`, it is less than a minute. */
 const CHECK_MS_MIN = 1_000;
 /**
  * The slowest rate at which a client may read. A ping arrives after everything that was written before it, so a client
@@ -47,7 +50,7 @@ const SLOW_MS_MAX = 600_000;
 const SAFE_DIGITS = 16;
 const IDLE_MS = 600_000;
 const CLOSE_MS = 2_000;
-/** 1013: try again later. */
+/** The code 1013 means: try again later. */
 const TOO_SLOW: ClientClose = { code: 1013, words: 'the client reads too slowly' };
 const TOO_MANY_UNREAD: Readonly<Record<Bound, ClientClose>> = {
   session: { code: 1013, words: 'the client reads too slowly: too many bytes wait in this session' },

@@ -8,7 +8,7 @@ import { Fault } from '../../kit/fault.ts';
 import { listenFailure } from '../../kit/listen-failure.ts';
 import type { Closeable } from '../../kit/scope.ts';
 
-/** The path in a `sockaddr_un` can have at most 107 bytes. */
+/** Less than the limit of the kernel: the path in a `sockaddr_un` can have at most 107 bytes. */
 const SOCKET_PATH_MAX_BYTES = 100;
 /** TLS 1.3 can be required, because both ends are hosts of a fleet. */
 const TLS = { noDelay: true, minVersion: 'TLSv1.3', handshakeTimeout: 5_000 } as const;
@@ -64,8 +64,12 @@ const failureAt = (at: PeerAddress, error: unknown): Error =>
 /** Removes the socket of a process that was killed. The lock on the folder ensures that no such process is running. */
 async function removeStaleSocket(path: string): Promise<void> {
   if (Buffer.byteLength(path) > SOCKET_PATH_MAX_BYTES)
-    throw new Fault('data_folder_unusable', `The path ${path} is too long for a socket.`, {
-      advice: 'Set BERTH_DATA_DIR to a folder with a shorter path, or BERTH_PROCESSES to 1.',
-    });
+    throw new Fault(
+      'data_folder_unusable',
+      `The path ${path} is too long for a socket (more than ${SOCKET_PATH_MAX_BYTES} bytes).`,
+      {
+        advice: 'Set BERTH_DATA_DIR to a folder with a shorter path, or BERTH_PROCESSES to 1.',
+      },
+    );
   await rm(path, { force: true });
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { preferredForm } from './accept.ts';
 
-describe('formWanted', () => {
+describe('preferredForm', () => {
   for (const [accept, form] of [
     [undefined, 'json'],
     ['', 'json'],

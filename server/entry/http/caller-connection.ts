@@ -19,7 +19,7 @@ export function callerConnection(outgoing: ServerResponse): CallerConnection {
 
 function watch(outgoing: ServerResponse): CallerConnection {
   const disconnectController = new AbortController();
-  const onDisconnect = (): void => disconnectController.abort(new Error('the caller went away'));
+  const onDisconnect = (): void => disconnectController.abort(new Error('the caller has disconnected'));
   if (outgoing.destroyed && !outgoing.writableFinished) onDisconnect();
   const whenDelivered = new Promise<boolean>(resolve => {
     if (outgoing.destroyed) return resolve(outgoing.writableFinished); // Its `close` was emitted already.

@@ -1,4 +1,5 @@
-// HTTP requests to the CDP address: discovery, and an error if the upgrade is missing. WebSockets are handled in entry/cdp.
+// HTTP requests to the CDP address: discovery, and an error if the upgrade is missing. WebSockets are handled in
+// entry/cdp.
 import type { BrowserVersion } from '../../../contract/sessions.ts';
 import { fault } from '../../domain/faults.ts';
 import type { ConnectCredentials } from '../../domain/sessions/connect.ts';

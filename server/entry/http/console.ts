@@ -1,5 +1,5 @@
-// Serves the web console under /console: its built files, and its page for every other path. The content security policy
-// allows only what this origin serves, so that an injected script can neither run nor send data.
+// Serves the web console under /console: its built files, and its page for every other path. The content security
+// policy allows only what this origin serves, so that an injected script can neither run nor send data.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { fault } from '../../domain/faults.ts';
 import { notBuilt, type WebFiles } from './web-files.ts';
@@ -54,7 +54,7 @@ const RUNNER_POLICY = [
 const RUNNER_PREFIX = 'runner/';
 const RUNNER_HEADERS = { 'content-security-policy': RUNNER_POLICY, 'x-frame-options': 'SAMEORIGIN' };
 
-/** The pages in `SURFACES` show no content from an object store. */
+/** The pages in `OUTSIDE_PAGES` show no content from an object store. */
 const OUTSIDE_PAGE_HEADERS = { 'content-security-policy': consolePolicy() };
 
 export function serveConsole(

@@ -19,7 +19,10 @@ export interface DevtoolsParts {
   readonly forwarding: Forwarding;
 }
 
-/** The front end displays untrusted page content on the console's origin, so it may access only its own files and socket. */
+/**
+ * The front end displays untrusted page content on the console's origin, so it may access only its own files and
+ * socket.
+ */
 export function devtoolsPolicy(publicUrl: string): string {
   const origin = new URL(publicUrl).origin;
   const socket = `${origin.replace(/^http/, 'ws')}/v1/browsers/live/`;

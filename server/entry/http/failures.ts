@@ -99,7 +99,10 @@ const unstorable = (): Fault =>
     { advice: 'Remove the character, and send the request again.' },
   );
 
-/** PostgreSQL refuses half of a surrogate pair in JSON with this code, but also an id that is none, which is a bug of ours. */
+/**
+ * The code with which PostgreSQL refuses half of a surrogate pair in JSON. It also refuses invalid ids with this code,
+ * which is a bug of this server.
+ */
 const INVALID_TEXT = '22P02';
 /** The functions of PostgreSQL that refuse JSON, by their names since version 16 and before. */
 const JSON_ROUTINES: readonly unknown[] = ['json_errsave_error', 'report_json_error'];

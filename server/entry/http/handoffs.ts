@@ -74,7 +74,7 @@ const CROSS_SITE_ATTRIBUTES = 'SameSite=None; Secure; Partitioned';
 const sameSiteAttributes = (publicUrl: string): string =>
   `SameSite=Strict${publicUrl.startsWith('https:') ? '; Secure' : ''}`;
 
-/** Whether browsers accept a `Secure` cookie from this address, which they do from https and from loopback addresses. */
+/** Whether browsers accept a `Secure` cookie from this address. They do so from https and from loopback addresses. */
 function acceptsSecureCookies(publicUrl: string): boolean {
   const url = URL.parse(publicUrl);
   return url !== null && (url.protocol === 'https:' || isLoopback(url.hostname));

@@ -108,8 +108,12 @@ const tooManyUploads = ({ bound, max }: Level): Fault =>
 
 const tooManyBytes = ({ bound, max, sum }: Level, room: Partial<Bounds>): Fault => {
   const limit = Math.min(max, room[bound] ?? max);
-  return fault('rate_limited', `Uploads of ${BOUND_NAMES[bound]} in progress already have ${sum} of ${limit} bytes.`, {
-    advice: 'Wait for one to finish, and send the request again.',
-    details: { limit, used: sum, retryAfterSeconds: 1 },
-  });
+  return fault(
+    'rate_limited',
+    `Uploads of ${BOUND_NAMES[bound]} in progress already take up ${sum} of ${limit} bytes.`,
+    {
+      advice: 'Wait for one to finish, and send the request again.',
+      details: { limit, used: sum, retryAfterSeconds: 1 },
+    },
+  );
 };

@@ -1,7 +1,7 @@
 // Parses a JSON body. An empty body means {}. The nesting depth is limited, because later steps are recursive.
 import { invalidRequest } from '../../domain/faults.ts';
 
-/** The limit is 1 MB, exclusive. */
+/** The maximum size of a body: one byte less than 1 MB. */
 export const BODY_BYTES_MAX = 999_999;
 const DEPTH_MAX = 32;
 const [QUOTE, BACKSLASH, OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET] = [

@@ -191,7 +191,7 @@ const LISTED_RESULT = {
   annotations: { title: RESULT_TOOL.title, readOnlyHint: false, openWorldHint: true },
 };
 
-// ---- people who are asked to open an address -------------------------------------------------------------------------
+// ---- people who are asked to open an address -----------------------------------------------------------------------
 
 /**
  * The state with which a call continues after it was interrupted to ask a person. The client sends the state back, so

@@ -1,5 +1,5 @@
 // Converts a create body into a SessionRequest: merges aliases, refuses what is not available, and warns about what has
-// no effect. Pure.
+// no effect.
 import { isDeepStrictEqual } from 'node:util';
 import type { Warning } from '../../../contract/common.ts';
 import {
@@ -175,8 +175,8 @@ function chooseEngine(requested: Engine | undefined, engines: PlacementChoices['
 
 const ENGINE_FIELD = 'browserSettings.engine';
 
-/** Headless shell does not read the policy that makes a browser trust certificate authorities. */
 const CERTIFICATES_FIELD = 'proxySettings.caCertificates';
+/** Headless shell does not read the policy that makes a browser trust certificate authorities. */
 const ENGINE_WITHOUT_CERTIFICATES: Engine = 'headless-shell';
 
 function refuseUnsupportedByEngine(body: CreateSession, settings: BrowserSettings, engine: Engine): void {

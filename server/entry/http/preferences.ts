@@ -1,4 +1,4 @@
-// Parses the `Prefer` header (RFC 7240). Invalid preferences are ignored, as the RFC says. Pure.
+// Parses the `Prefer` header (RFC 7240). Invalid preferences are ignored, as the RFC says.
 import { WAIT_MAX_SECONDS } from '../../../contract/limits.ts';
 
 export interface Preferences {

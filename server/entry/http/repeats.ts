@@ -106,7 +106,7 @@ export class Repeats {
     input: RepeatedRequest,
     { sessionId, kept = {} }: FirstRunResult,
   ): Promise<HttpResponse> {
-    const { failure, body, headers, status } = kept as StoredResponse; // Written by #kept and #failed.
+    const { failure, body, headers, status } = kept as StoredResponse; // Written by #storedForm and #storeFailure.
     if (failure) throw fault(failure.code, failure.message, { details: failure.details });
     const builder = this.#parts.builders[id];
     if (builder && sessionId) return builder.again(input as never, sessionId, body ?? {});

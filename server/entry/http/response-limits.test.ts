@@ -68,7 +68,7 @@ test('closes the connection with the most unread bytes if the total number of un
   assert.equal(small.destroyed, false);
 });
 
-test('a caller that disconnects before its response begins takes no place', async () => {
+test('does not count a streamed response whose caller has already disconnected', async () => {
   const { url, late } = await open({ streams: 1 });
   const caller = connect(Number(new URL(url).port), '127.0.0.1');
   caller.write('GET /late HTTP/1.1\r\nhost: x\r\n\r\n');

@@ -30,7 +30,7 @@ export function limitResponses(app: FastifyInstance, parts: ResponseLimitParts):
   app.addHook('onSend', (request, reply, payload, done) => {
     const bytes = bytesOf(payload);
     if (bytes !== undefined && bytes < COUNTED_BYTES) return done();
-    if (reply.raw.destroyed) return done(); // Its `close` was emitted already, so nothing would be given back.
+    if (reply.raw.destroyed) return done(); // `close` was already emitted, so the place would never be given back.
     const owner = { application: ownerOf(request, callerOf(request)) };
     const { socket } = request.raw;
     if (bytes === undefined) {
@@ -50,7 +50,7 @@ export function limitResponses(app: FastifyInstance, parts: ResponseLimitParts):
       socket.off('drain', noteBytes);
       bytesWatch.close();
     });
-    socket.setTimeout(silenceMs); // Node then destroys the socket, and restores its own timeout after the answer.
+    socket.setTimeout(silenceMs); // On expiry, Node destroys the socket. After the response, it sets its own timeout.
     done();
     noteBytes();
   });

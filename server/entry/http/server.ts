@@ -98,7 +98,10 @@ const HEADER_BYTES_MAX = 16 * 1024;
 const HEADERS_MS = 15_000;
 /** The time from the headers of a request to the end of its body. Responses and uploads may take longer. */
 const REQUEST_MS = 60_000;
-/** More than the 60 s for which proxies keep idle connections, so that a proxy never uses a connection that we are closing. */
+/**
+ * Longer than the 60 s for which proxies keep idle connections, so that a proxy never uses a connection that is being
+ * closed here.
+ */
 const KEEP_ALIVE_MS = 75_000;
 /** The maximum number of TCP connections at once, including CDP clients and viewers. Further ones are closed. */
 const CONNECTIONS_MAX = 5000;
@@ -200,7 +203,7 @@ export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Ser
   const server = createServer({
     maxHeaderSize: HEADER_BYTES_MAX,
     headersTimeout: HEADERS_MS,
-    requestTimeout: 0, // limitRequestTime does it
+    requestTimeout: 0, // limitRequestTime is used instead
     keepAliveTimeout: KEEP_ALIVE_MS,
     // Other offers, such as h2c, are ignored (RFC 9110, section 7.8).
     shouldUpgradeCallback: ({ headers }) => headers.upgrade?.toLowerCase() === 'websocket',

@@ -6,7 +6,7 @@ import type { Issue } from '../../../contract/common.ts';
 import { invalidRequest } from '../../domain/faults.ts';
 import { explain } from './schema-walk.ts';
 
-/** RFC 3339 allows leap seconds and RFC 9557 adds a time zone in brackets. `Date` can read neither. */
+// Refuses times that `Date` cannot read: leap seconds (RFC 3339), and times with a time zone in brackets (RFC 9557).
 setFormat('date-time', text => IsDateTime(text) && !Number.isNaN(Date.parse(text)));
 
 /**
@@ -25,7 +25,9 @@ export function validatorOf(schema: TSchema): (value: unknown) => Issue[] {
   };
 }
 
-/** Converts query values according to their schema: digits to numbers, ids to lower case. A repeated name is refused. */
+/**
+ * Converts query values according to their schema: digits to numbers, ids to lower case. A repeated name is refused.
+ */
 export function readQuery(schema: TSchema, query: unknown): Record<string, unknown> {
   const properties: Record<string, { type?: string; format?: string }> =
     'properties' in schema ? Object(schema.properties) : {};

@@ -53,7 +53,7 @@ export class WebFiles {
     return this.#names.has(path) && typeOf(path) !== undefined;
   }
 
-  /** Sends a file. With `immutable`, browsers may cache it forever, because its name contains its digest. */
+  /** Sends a file. With `isImmutable`, browsers may cache it forever, because its name contains its digest. */
   send(path: string, request: FastifyRequest, reply: FastifyReply, isImmutable: boolean): FastifyReply {
     const file = this.#file(path);
     if (!file) throw new Error(`${path} is not one of the built files`);

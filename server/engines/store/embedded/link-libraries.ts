@@ -55,7 +55,7 @@ async function makeLink(source: string, target: string): Promise<void> {
     await rename(temporaryLink, target);
   } catch (error) {
     await rm(temporaryLink, { force: true });
-    throw new Fault('database_binaries_missing', `The library link ${target} cannot be made: ${reason(error)}.`, {
+    throw new Fault('database_binaries_missing', `The library link ${target} cannot be created: ${reason(error)}.`, {
       advice: 'Run npm rebuild as the user who owns node_modules.',
       cause: error,
     });

@@ -1,5 +1,5 @@
-// Runs the embedded PostgreSQL: finds or starts it, restarts it when it dies, and stops it at the end. The caller holds the
-// data folder's lock, so no other process does the same.
+// Runs the embedded PostgreSQL: finds or starts it, restarts it when it dies, and stops it at the end. The caller holds
+// the data folder's lock, so no other process does the same.
 import { setTimeout as timer } from 'node:timers/promises';
 import { Fault, reason } from '../../../kit/fault.ts';
 import type { Log } from '../../../kit/log.ts';

@@ -1,4 +1,5 @@
-// People: how accounts sign in, and their sessions in browsers. Tokens may also be issued to a device that a person approved.
+// People: how accounts sign in, and their sessions in browsers. Tokens may also be issued to a device that a person
+// approved.
 import { type Kysely, sql } from 'kysely';
 
 export async function up(db: Kysely<unknown>): Promise<void> {

@@ -3,7 +3,8 @@
 import { type Kysely, sql } from 'kysely';
 
 const STATEMENTS = [
-  // `alone`: without a lease. `up`: renews its lease. `away`: restarts. `left`: stopped for good. `lost`: its lease ran out.
+  // `alone`: without a lease. `up`: renews its lease. `away`: restarts. `left`: stopped for good. `lost`: its lease
+  // ran out.
   `alter table hosts
     add column state text not null default 'alone'
       check (state in ('alone', 'up', 'away', 'left', 'lost', 'removed')),

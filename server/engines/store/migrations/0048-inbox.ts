@@ -1,5 +1,5 @@
-// Hosts are notified when the items that wait for members change. Members are notified of these items by mail, once of
-// each item, and only of items that are not decided yet.
+// Hosts are notified when the items that wait for members change. Members are notified of each item by e-mail, once and
+// only while the item is not decided.
 import { type Kysely, sql } from 'kysely';
 
 const STATEMENTS = [

@@ -56,9 +56,9 @@ export interface ApplicationRow {
 export interface Applications {
   /**
    * Inserts the application and makes the account its owner. `slug_taken`: another application of the installation has
-   * the slug. `limit`: the maximum number of applications per account. `onlyFor`: the token of the request. A token
-   * without restriction is restricted to the new application. For a token that is already restricted, nothing is
-   * inserted (`token_used`).
+   * the slug. `limit`: the maximum number of applications per account. `onlyFor`: a token to which no application has
+   * been assigned. It is restricted to the new application. If an application has been assigned to it in the meantime,
+   * nothing is inserted (`token_used`).
    */
   insert(
     row: ApplicationRow,

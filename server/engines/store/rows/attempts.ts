@@ -20,7 +20,8 @@ export interface AttemptRows {
   count(key: AttemptKey, limit: AttemptLimit): Promise<CountedAttempt>;
   takeBack(key: AttemptKey, at: string): Promise<void>;
   /**
-   * Removes the rows whose period is over. If more than `keep` rows remain, also removes those whose periods end first.
+   * Removes the rows whose period is over. If more than `rowsMax` rows remain, also removes those whose periods end
+   * first.
    */
   sweep(rowsMax: number): Promise<void>;
 }

@@ -43,9 +43,9 @@ export interface ConfiguredOperationRows {
   /** A revision of an operation in any state, for an invocation that names it. */
   revision(application: ApplicationId, id: string, revision: number): Promise<OperationRevisionRow | undefined>;
   /**
-   * Inserts an operation, or revives a deleted one with its next revision. Undefined if an operation with this id
-   * exists. `limit_reached`: there are already `maxOperations` operations. `name_taken`: another operation has the same tool
-   * name.
+   * Inserts an operation with the revision `firstRevision`, or revives a deleted one with its next revision. Undefined
+   * if an operation with this id exists. `limit_reached`: there are already `maxOperations` operations. `name_taken`:
+   * another operation has the same tool name.
    */
   insert(
     row: Pick<OperationRow, 'applicationId' | 'id' | 'kind' | 'status'>,
@@ -55,8 +55,8 @@ export interface ConfiguredOperationRows {
     now: Date,
   ): Promise<OperationRow | 'limit_reached' | 'name_taken' | undefined>;
   /**
-   * Adds a revision, if `revision` is the newest one. Deletes old revisions, except the last `kept`, the published one,
-   * and those that running invocations or open Actions refer to. `publish`: the new revision is published at once.
+   * Adds a revision, if `revision` is the newest one. Deletes old revisions, except the last `keepCount`, the published
+   * one, and those that running invocations or open Actions refer to. `publish`: the new revision is published at once.
    */
   change(
     application: ApplicationId,

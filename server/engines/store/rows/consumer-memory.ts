@@ -71,4 +71,5 @@ export interface ConsumerMemory {
   revokeConsent(consumer: ConsumerId, id: ConsentId, now: Date): Promise<boolean>;
 }
 
+/** `version`: the present version of the entry, which differs from `ifVersion`, so nothing was written. */
 export type PutOutcome = 'written' | 'limit_reached' | { readonly version: number };

@@ -25,7 +25,10 @@ export interface ConsumerProviders {
   get(application: ApplicationId, id: string): Promise<ConsumerProviderRow | undefined>;
   /** All providers of an application, ordered by id. */
   list(application: ApplicationId): Promise<ConsumerProviderRow[]>;
-  /** Inserts the row if `before` is 0, otherwise replaces the revision `before`. */
+  /**
+   * Inserts the row if `expectedRevision` is 0. Otherwise replaces the row if it has this revision. `changed`: there is
+   * a row already, or it has another revision.
+   */
   write(
     row: ConsumerProviderRow,
     expectedRevision: number,

@@ -26,7 +26,10 @@ export interface IdentityRow {
 
 export interface Identities {
   get(application: ApplicationId): Promise<IdentityRow | undefined>;
-  /** Replaces the row if its revision is `before`. If `before` is 0, inserts the row unless there is one. */
+  /**
+   * Replaces the row if its revision is `expectedRevision`. If `expectedRevision` is 0, inserts the row unless there is
+   * one.
+   */
   replace(row: IdentityRow, expectedRevision: number): Promise<boolean>;
 }
 
@@ -229,7 +232,10 @@ export interface ConsumerSessions {
   get(application: ApplicationId, id: ConsumerSessionId): Promise<ConsumerSessionRow | undefined>;
   /** Sessions that have not ended, newest first. */
   listActive(consumer: ConsumerId, now: Date, limit: number): Promise<ConsumerSessionRow[]>;
-  /** Returns the session to which this refresh token belongs or has belonged. */
+  /**
+   * Returns the session to which this refresh token belongs or has belonged. `isCurrent`: whether it is the session's
+   * present refresh token, not an earlier one.
+   */
   byRefresh(hash: Buffer): Promise<{ readonly row: ConsumerSessionRow; readonly isPresent: boolean } | undefined>;
   /**
    * Replaces the tokens if `hash` is still the hash of the current refresh token. Notifies all processes that the old

@@ -137,6 +137,7 @@ export type OpenOutcome =
   | { readonly saving: SessionId }
   /** This session uses the context exclusively. */
   | { readonly held: SessionId }
+  /** There is no such context. */
   | { readonly opened: false };
 
 export interface ContextUses {

@@ -98,6 +98,7 @@ export interface EntryRow {
   readonly at: Date;
 }
 
+/** The amounts that an entry adds to the books, by book. Nothing is added to a book that is absent. */
 export type Legs = Partial<Pick<EntryRow, 'funding' | 'available' | 'reserved' | 'revenue' | 'promo'>>;
 
 /** The result of metering: what the reservation covers from now on. */
@@ -124,7 +125,8 @@ export interface CreditRows {
   due(host: HostId, now: Date, batch: number): Promise<ReservationRow[]>;
   /**
    * Meters one session in a transaction. `plan` decides the result from the locked reservation. The first time that the
-   * hold cannot be extended, writes `session.credit_low`. Undefined if the reservation was settled.
+   * hold cannot be extended, writes `session.credit_low`. `lowSince`: since when the hold cannot be extended; absent if
+   * it was extended. Undefined if the reservation was settled.
    */
   meter(
     reservation: Pick<ReservationRow, 'purposeId'>,

@@ -57,7 +57,10 @@ export interface DeviceRows {
    */
   insert(row: DeviceRow, livingMax: number): Promise<'inserted' | 'code_taken' | 'limit_reached'>;
   byDeviceCode(hash: Buffer): Promise<DeviceRow | undefined>;
-  /** Returns an authorization that has not expired and is claimed by the account. Claims it if nobody has. */
+  /**
+   * Claims an authorization that has not expired, or returns one that the account has already claimed. `isFirst`:
+   * whether this call has claimed it. Undefined if there is none, or if another account has claimed it.
+   */
   claim(userCode: Buffer, account: AccountId, now: Date): Promise<{ row: DeviceRow; isFirst: boolean } | undefined>;
   /** An authorization that is not expired and is claimed by the account. */
   getClaimed(userCode: Buffer, account: AccountId, now: Date): Promise<DeviceRow | undefined>;

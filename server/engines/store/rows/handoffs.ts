@@ -52,8 +52,8 @@ export interface HandoffRow {
   readonly leaseExpiresAt?: Date;
   readonly claimedAt?: Date;
   /**
-   * When the person whose control began at `claimedAt` gave it back while the hand-off stayed open. It counts only if it
-   * is not before `claimedAt`, because processes of earlier versions do not remove it.
+   * When the person whose control began at `claimedAt` gave it back, if the hand-off stayed open. A time before
+   * `claimedAt` is ignored, because processes of earlier versions do not remove the time of an earlier control.
    */
   readonly controlUntil?: Date;
   readonly endedAt?: Date;

@@ -36,20 +36,23 @@ export interface JoiningHost extends HostRow {
 export interface LivingHost extends JoiningHost {
   readonly state: 'up' | 'away';
   readonly draining: boolean;
+  /** The number of warm browsers: started in advance, and not used by a session yet. */
   readonly warm: number;
   /** The same on all hosts that store files in the same place. */
   readonly storeMark: string;
-  /** Sessions that have not ended. */
+  /** The number of sessions that have not ended. */
   readonly used: number;
 }
 
 export interface ListedHost extends HostRow {
   readonly state: HostState;
   readonly draining: boolean;
+  /** Whether the host's lease has not run out. */
   readonly isFresh: boolean;
   readonly url: string | null;
   readonly version: string | null;
   readonly labels: Readonly<Record<string, string>>;
+  /** The number of sessions that have not ended. */
   readonly used: number;
   readonly leaseUntil: Date | null;
 }

@@ -24,7 +24,10 @@ export interface WaitingCreate extends Place {
 export interface LineRows {
   /** Adds the create at the end of the line, unless `maxWaiting` creates of the application are already waiting. */
   join(row: Omit<WaitingCreate, 'turn' | 'place'>, maxWaiting: number): Promise<Place | { readonly waiting: number }>;
-  /** Records that these callers are still waiting. Inserts those rows of `idle` that are missing. */
+  /**
+   * Records that these callers are still waiting. Rows that are missing are inserted, but only those of `idleCreates`.
+   * For `tryingCreates`, an attempt to place the session is running.
+   */
   keep(idleCreates: readonly WaitingCreate[], tryingCreates: readonly WaitingCreate[]): Promise<void>;
   leave(place: number): Promise<void>;
   /** In the order of the line. */

@@ -13,7 +13,9 @@ export interface LogChunk {
 }
 
 export interface LogPosition {
+  /** Sequence number of the last entry. */
   readonly last: number;
+  /** When the last chunk was written. */
   readonly written: Date;
   /** Totals for the whole log, by kind. */
   readonly kinds: LogKinds;

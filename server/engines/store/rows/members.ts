@@ -41,6 +41,6 @@ export interface Members {
     page: { limit: number; before?: Pick<MemberRow, 'joinedAt' | 'accountId'> },
   ): Promise<MemberRow[]>;
   get(application: ApplicationId, account: AccountId): Promise<MemberRow | undefined>;
-  /** Returns the ids of the revoked invitations. */
+  /** Changes the role of a member, or removes the member. Returns the ids of the invitations that were revoked. */
   change(application: ApplicationId, change: MembershipChange): Promise<InvitationId[]>;
 }

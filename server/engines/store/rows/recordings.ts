@@ -74,7 +74,7 @@ export interface RecordingRows {
   spans(session: SessionId): Promise<SpanRow[]>;
   /** Ends the spans that have no end. */
   endSpans(session: SessionId, page: number, atMs: number): Promise<void>;
-  /** Records that the page is not recorded, or not yet. */
+  /** Stores that the page has no recording, at least for now. */
   omit(session: SessionId, page: OmittedPage): Promise<void>;
   /** The number of pages without a recording, by reason. */
   omissions(session: SessionId): Promise<ReadonlyArray<{ readonly why: OmissionReason; readonly pages: number }>>;

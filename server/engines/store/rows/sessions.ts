@@ -65,7 +65,10 @@ export type NewSession = Pick<
 > & {
   readonly keyId?: KeyId;
   readonly connectBy?: Date;
-  /** Digest of the request, to recognise that a create is repeated because its response was lost: see `claimLostResponse`. */
+  /**
+   * Digest of the request, to recognise a create that is repeated because its response was lost. See
+   * `claimLostResponse`.
+   */
   readonly createDigest?: Buffer;
 };
 

@@ -1,5 +1,5 @@
-// Contexts and their versions. Every change locks the context's row first, so that versions are ordered; a destroyed context
-// has no key and is not found.
+// Contexts and their versions. Every change locks the context's row first, so that versions are ordered. A destroyed
+// context has no key, and no query finds it.
 import { type Selectable, sql } from 'kysely';
 import { addMs } from '../../../kit/clock.ts';
 import type { ApplicationId, ContextId, VersionId } from '../../../kit/ids.ts';

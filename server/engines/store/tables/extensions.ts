@@ -1,5 +1,5 @@
-// Extensions of applications and their stored files. A file's row is written before the file and deleted after it, so every
-// stored file has a row.
+// Extensions of applications and their stored files. A file's row is written before the file and deleted after it, so
+// every stored file has a row.
 import { sql } from 'kysely';
 import type { ApplicationId, ExtensionId } from '../../../kit/ids.ts';
 import type { Db } from '../database.ts';

@@ -156,7 +156,8 @@ async function insert(
     const existing = await findExisting(trx, row);
     if (existing) return { existing };
     // It was withdrawn between the two statements.
-    if (attempt === INSERT_ATTEMPTS_MAX) throw new Error('each invocation with this idempotency key was withdrawn');
+    if (attempt === INSERT_ATTEMPTS_MAX)
+      throw new Error('in each attempt, another invocation with this idempotency key existed and was then withdrawn');
     return insert(trx, row, rates, limits, attempt + 1);
   }
   const refusal = (await limitRefusal(trx, row, limits)) ?? (await holdCredit(trx, row, rates));

@@ -6,6 +6,7 @@ import type { LineRows, Place, WaitingCreate } from '../rows/line.ts';
 
 /** Rows that were not refreshed within this time are ignored. Hosts refresh the rows of their callers every second. */
 export const STALE_SECONDS = 5;
+/** Rows that were not refreshed within this time are deleted. */
 const FORGOTTEN_SECONDS = 60;
 
 const isFresh = sql<boolean>`seen_at > now() - make_interval(secs => ${STALE_SECONDS})`;

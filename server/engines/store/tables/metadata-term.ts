@@ -1,5 +1,5 @@
-// SQL conditions for the filters of the list of sessions: a metadata term, which only a string at its path satisfies,
-// and a word.
+// SQL conditions that filter the list of sessions: by a metadata term, which matches only a string at its path, and by
+// a word.
 import { type RawBuilder, sql } from 'kysely';
 import type { MetadataTerm } from '../rows/sessions.ts';
 
