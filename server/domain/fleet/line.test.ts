@@ -18,7 +18,7 @@ function lineWith(rows: object) {
       leave: async (place: number) => void left.push(place),
       list: async () => [],
       keep: async () => {},
-      moved: async () => {},
+      announceMove: async () => {},
       ...rows,
     },
     fleet: { isAlone: false, look: async () => {}, roomByRegion: new Map() },

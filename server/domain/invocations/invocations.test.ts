@@ -30,7 +30,7 @@ function setup(refused: number) {
     ...{ clock: new TestClock(), host: newId<HostId>(NOW), secret: new Secret('x'.repeat(32)) },
     rows: { insert, get: async (_: ApplicationId, id: InvocationId) => started.get(id) },
     keys: { get: async () => ({ grants: [{ operationId: 'browser.content' }] }) },
-    catalogue: { one: async () => builtInNamed('browser.content') },
+    catalogue: { findById: async () => builtInNamed('browser.content') },
     executions: {
       holding: (_: InvocationId, work: () => Promise<unknown>) => work(),
       start: async (_: AgentCaller, row: InvocationRow) => void started.set(row.id, row),
