@@ -144,14 +144,13 @@ async function measure(): Promise<void> {
     // Passkeys, and therefore approvals, need a host name instead of an IP address.
     const localUrl = server.url.replace('127.0.0.1', 'localhost');
     const decisionPages = await prepareDecisions(page.context(), localUrl);
-    const nameOf = (place: string): string =>
-      place.replaceAll(server.applicationId, '{appId}').replace(session.id, '{id}').replace(IDS, '{id}');
-    for (const place of paths)
-      await measureRow(nameOf(place), () => measurePaint(page, `${server.url}/console${place}`));
-    for (const place of [...decisionPages.consumerPages, ...decisionPages.linkedPages])
-      await measureRow(nameOf(place), () => measurePaint(page, localUrl + place));
-    for (const place of decisionPages.linkedPages)
-      await measureRow(`${nameOf(place)}, first visit`, () => firstVisit(page.context(), localUrl + place));
+    const nameOf = (path: string): string =>
+      path.replaceAll(server.applicationId, '{appId}').replace(session.id, '{id}').replace(IDS, '{id}');
+    for (const path of paths) await measureRow(nameOf(path), () => measurePaint(page, `${server.url}/console${path}`));
+    for (const path of [...decisionPages.consumerPages, ...decisionPages.linkedPages])
+      await measureRow(nameOf(path), () => measurePaint(page, localUrl + path));
+    for (const path of decisionPages.linkedPages)
+      await measureRow(`${nameOf(path)}, first visit`, () => firstVisit(page.context(), localUrl + path));
   } finally {
     await browser.close();
   }

@@ -196,7 +196,7 @@ const Display = Type.Object(
       }),
     ),
   },
-  { description: 'What a person who approves a call sees of its input.' },
+  { description: 'How the input is shown to the person who approves the call.' },
 );
 
 const Retention = Type.Object(

@@ -38,7 +38,7 @@ export const Download = Type.Object(
     }),
     size: Type.Integer({ description: 'Size in bytes.' }),
     checksum: Checksum,
-    createdAt: Time('When the download was complete. Lists are in this order.'),
+    createdAt: Time('When the download was complete. Lists are sorted by this time, oldest first.'),
     downloadUrl: Type.String({
       format: 'uri',
       description:

@@ -6080,7 +6080,7 @@ export interface operations {
                             checksum: string;
                             /**
                              * Format: date-time
-                             * @description When the download was complete. Lists are in this order. ISO 8601, UTC, with milliseconds.
+                             * @description When the download was complete. Lists are sorted by this time, oldest first. ISO 8601, UTC, with milliseconds.
                              */
                             createdAt: string;
                             /**
@@ -6160,7 +6160,7 @@ export interface operations {
                         checksum: string;
                         /**
                          * Format: date-time
-                         * @description When the download was complete. Lists are in this order. ISO 8601, UTC, with milliseconds.
+                         * @description When the download was complete. Lists are sorted by this time, oldest first. ISO 8601, UTC, with milliseconds.
                          */
                         createdAt: string;
                         /**
@@ -11479,7 +11479,7 @@ export interface operations {
                             inputSchema: Record<string, unknown>;
                             /** @description JSON Schema (2020-12) of the output. If the output does not match, an invocation with the effect `read` fails, and any other is marked with `outputInvalid`. */
                             outputSchema?: Record<string, unknown>;
-                            /** @description What a person who approves a call sees of its input. */
+                            /** @description How the input is shown to the person who approves the call. */
                             display?: {
                                 /** @description One sentence for the person who approves. `{{input.orderId}}` stands for a member of the input. */
                                 summary: string;
@@ -11921,7 +11921,7 @@ export interface operations {
                         inputSchema: Record<string, unknown>;
                         /** @description JSON Schema (2020-12) of the output. If the output does not match, an invocation with the effect `read` fails, and any other is marked with `outputInvalid`. */
                         outputSchema?: Record<string, unknown>;
-                        /** @description What a person who approves a call sees of its input. */
+                        /** @description How the input is shown to the person who approves the call. */
                         display?: {
                             /** @description One sentence for the person who approves. `{{input.orderId}}` stands for a member of the input. */
                             summary: string;
@@ -12369,7 +12369,7 @@ export interface operations {
                     inputSchema?: Record<string, unknown>;
                     /** @description JSON Schema (2020-12) of the output. If the output does not match, an invocation with the effect `read` fails, and any other is marked with `outputInvalid`. */
                     outputSchema?: Record<string, unknown>;
-                    /** @description What a person who approves a call sees of its input. */
+                    /** @description How the input is shown to the person who approves the call. */
                     display?: {
                         /** @description One sentence for the person who approves. `{{input.orderId}}` stands for a member of the input. */
                         summary: string;
@@ -12776,7 +12776,7 @@ export interface operations {
                         inputSchema: Record<string, unknown>;
                         /** @description JSON Schema (2020-12) of the output. If the output does not match, an invocation with the effect `read` fails, and any other is marked with `outputInvalid`. */
                         outputSchema?: Record<string, unknown>;
-                        /** @description What a person who approves a call sees of its input. */
+                        /** @description How the input is shown to the person who approves the call. */
                         display?: {
                             /** @description One sentence for the person who approves. `{{input.orderId}}` stands for a member of the input. */
                             summary: string;
@@ -13187,7 +13187,7 @@ export interface operations {
                         inputSchema: Record<string, unknown>;
                         /** @description JSON Schema (2020-12) of the output. If the output does not match, an invocation with the effect `read` fails, and any other is marked with `outputInvalid`. */
                         outputSchema?: Record<string, unknown>;
-                        /** @description What a person who approves a call sees of its input. */
+                        /** @description How the input is shown to the person who approves the call. */
                         display?: {
                             /** @description One sentence for the person who approves. `{{input.orderId}}` stands for a member of the input. */
                             summary: string;
@@ -13661,7 +13661,7 @@ export interface operations {
                         inputSchema: Record<string, unknown>;
                         /** @description JSON Schema (2020-12) of the output. If the output does not match, an invocation with the effect `read` fails, and any other is marked with `outputInvalid`. */
                         outputSchema?: Record<string, unknown>;
-                        /** @description What a person who approves a call sees of its input. */
+                        /** @description How the input is shown to the person who approves the call. */
                         display?: {
                             /** @description One sentence for the person who approves. `{{input.orderId}}` stands for a member of the input. */
                             summary: string;
@@ -14100,7 +14100,7 @@ export interface operations {
                         inputSchema: Record<string, unknown>;
                         /** @description JSON Schema (2020-12) of the output. If the output does not match, an invocation with the effect `read` fails, and any other is marked with `outputInvalid`. */
                         outputSchema?: Record<string, unknown>;
-                        /** @description What a person who approves a call sees of its input. */
+                        /** @description How the input is shown to the person who approves the call. */
                         display?: {
                             /** @description One sentence for the person who approves. `{{input.orderId}}` stands for a member of the input. */
                             summary: string;

@@ -10,7 +10,7 @@ export function canonicalJson(value: unknown): string {
   if (typeof value === 'string' && !value.isWellFormed()) throw new TypeError('a string contains a lone surrogate');
   if (typeof value === 'number' && !Number.isFinite(value)) throw new TypeError('a number is not finite');
   const text = JSON.stringify(value);
-  if (text === undefined) throw new TypeError(`a ${typeof value} is not a JSON value`);
+  if (text === undefined) throw new TypeError(`a value of type ${typeof value} is not valid JSON`);
   return text;
 }
 

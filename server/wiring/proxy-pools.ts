@@ -1,4 +1,4 @@
-// The operator's proxy file (BERTH_PROXY_POOLS): a JSON list of pools. Each mistake is reported by its place. Error
+// The operator's proxy file (BERTH_PROXY_POOLS): a JSON list of pools. An error names the place of the mistake. Error
 // messages contain no values from the file, because some are passwords.
 import { readFileSync } from 'node:fs';
 import Type from 'typebox';

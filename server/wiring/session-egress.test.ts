@@ -61,7 +61,7 @@ test('a warm browser cannot reach any address, even an address that the operator
   assert.equal(hits, 1);
 });
 
-test('a certificate or key that cannot be read is reported by its setting', () => {
+test('the error for a certificate or key that cannot be read names its setting', () => {
   const readable = import.meta.filename;
   for (const [setting, files] of [
     ['BERTH_TLS_CERT', { BERTH_TLS_CERT: '/no/such/cert.pem', BERTH_TLS_KEY: readable }],

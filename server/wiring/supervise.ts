@@ -30,7 +30,7 @@ export async function runProcesses({ config, clock, log, stopRequested }: Superv
   cluster.schedulingPolicy = cluster.SCHED_NONE;
   const scope = new Scope();
   try {
-    const env = await openShared(config, clock, log, scope);
+    const env = await openSharedResources(config, clock, log, scope);
     const processCount = config.processes;
     const onRestart = (number: number): void => {
       for (const one of supervisedProcesses) one.sendRestart(number, clock.now());
@@ -58,7 +58,7 @@ export async function runProcesses({ config, clock, log, stopRequested }: Superv
 }
 
 /** Opens what the processes share. Returns the environment variables to set for them. */
-async function openShared(
+async function openSharedResources(
   config: Config,
   clock: Clock,
   log: Log,

@@ -117,7 +117,7 @@ test('Playwright requests a hand-off over CDP, waits for a member, and continues
   await server.release(id);
 });
 
-test('Puppeteer requests a hand-off over CDP, and its later input is executed in order', async () => {
+test('Puppeteer requests a hand-off over CDP, and what it types meanwhile is executed afterwards, in order', async () => {
   const { id, connectUrl } = await server.createSession({}, key);
   const browser = await puppeteer.connect({ browserWSEndpoint: connectUrl, defaultViewport: null });
   const [page = assert.fail()] = await browser.pages();

@@ -1,5 +1,5 @@
 // What a page can notice about Berth: each line of docs/what-pages-notice.md, compared with a Chromium that was started
-// by hand. No client is connected during the check. The pages report to their own server.
+// without Berth. No client is attached to the page during the check. The page reports to its own server.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { ByHand } from '../harness/by-hand.ts';

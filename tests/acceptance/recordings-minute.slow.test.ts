@@ -1,5 +1,5 @@
-// A recording of one minute. It is as long as the page existed, the times in the list are exact to the millisecond, and
-// each colour appears at the time at which the page painted it.
+// A recording of one minute. It lasts exactly as long as the page existed, the times in the playlist are exact to the
+// millisecond, and each colour appears at the time at which the page painted it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';

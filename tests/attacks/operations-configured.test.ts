@@ -81,7 +81,7 @@ test('a schema that is too expensive to evaluate is refused with its path, witho
   assert.equal((await owner.send('GET', 'operations/shop.bomb')).status, 404);
 });
 
-test('inputs that are too expensive to compare are refused, without delaying another application', async () => {
+test('inputs that are too expensive to validate are refused, without delaying another application', async () => {
   const slow = { type: 'object', properties: { all: { type: 'array', uniqueItems: true } } };
   await owner.publish('shop.read', {
     ...cancelOrder(upstream, { effect: 'read', inputSchema: slow }),

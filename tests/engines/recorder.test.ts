@@ -131,7 +131,7 @@ async function record(recorder: Recorder, session: string, agoMs = 0) {
   return { recording, observing, short };
 }
 
-test('stores the colors of a page at the times at which they were painted, up to its end', async () => {
+test('records each colour of a page at the time at which it was painted, until the recording ends', async () => {
   const sink = new Kept();
   const recorder = await open({ folder: makeFolder(), sink, clock: systemClock, log: silentLog });
   const client = await CdpClient.connect(bare.url);

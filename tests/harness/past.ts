@@ -35,8 +35,8 @@ const COUNTS = `n, n, n / 9,
   n / 2, n * 95000, n * 4100, n * 2500000::bigint, n * 90000`;
 
 /**
- * Writes ended sessions at intervals of a minute, the newest a minute ago. Every ninth has failed. They visited a
- * hundred sites in turn.
+ * Inserts ended sessions that started one minute apart, the last one a minute ago. Every ninth failed. Their last pages
+ * are those of a hundred sites in turn.
  */
 export async function inventSessions(server: TestServer, count: number): Promise<void> {
   await rowsOf(server, SESSIONS, [server.applicationId, server.now(), count]);

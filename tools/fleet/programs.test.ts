@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Programs } from './programs.ts';
 
-test('a program that cannot be started fails the wait for it, and does not end this process', async () => {
+test('waitUntilReady rejects if a program cannot be started, and the calling process keeps running', async () => {
   const programs = new Programs();
   programs.run('database', ['/no/such/program'], {});
   await assert.rejects(

@@ -5,7 +5,7 @@ import { agentKey } from '../api/credentials.ts';
 import { Failed } from '../ui/states.tsx';
 
 /** To show the last frame, the player seeks to the end of the replay minus this duration. */
-const LAST_FRAME_SECONDS = 0.2;
+const LAST_FRAME_MARGIN_SECONDS = 0.2;
 /** A player counts as being at a moment if its time differs from that moment by less than this. */
 const SEEK_TOLERANCE_SECONDS = 0.05;
 /**
@@ -106,12 +106,12 @@ export function Player({
  * the player seek to the moment as soon as it has frames. For a moment after the last frame, the last frame is shown.
  */
 function secondsOf(seekRequest: SeekRequest, element: HTMLVideoElement): number | undefined {
-  const lastFrameSeconds = Math.max(0, element.duration - LAST_FRAME_SECONDS);
-  const seconds = seekRequest.at === 'end' ? lastFrameSeconds : seekRequest.at;
+  const lastFramePosition = Math.max(0, element.duration - LAST_FRAME_MARGIN_SECONDS);
+  const seconds = seekRequest.at === 'end' ? lastFramePosition : seekRequest.at;
   const time = element.currentTime;
   if (seekRequest.shownAt !== undefined)
     return Math.abs(time - seekRequest.shownAt) < SEEK_TOLERANCE_SECONDS ? seconds : undefined;
-  const goal = Math.min(seconds, lastFrameSeconds);
+  const goal = Math.min(seconds, lastFramePosition);
   const hasFrame = !element.seeking && element.readyState >= element.HAVE_CURRENT_DATA;
   const isAtGoal = hasFrame && (!element.paused || Math.abs(time - goal) < SEEK_TOLERANCE_SECONDS);
   if (isAtGoal || seekRequest.seeks === SEEKS_MAX) seekRequest.shownAt = time;

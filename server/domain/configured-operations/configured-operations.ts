@@ -30,7 +30,7 @@ import { fault, invalidRequest, limitReached, notFound, preconditionFailed, role
 import type { Applications } from '../identity/applications.ts';
 import type { AccountCaller } from '../identity/caller.ts';
 import type { Cursors } from '../identity/cursors.ts';
-import { pageById } from '../identity/page-by-id.ts';
+import { listPageById } from '../identity/page-by-id.ts';
 import { revisionFrom } from '../identity/revisions.ts';
 import type { CallCredentials } from '../stored-credentials/call-credentials.ts';
 import { credentialsIn, type TypedCredentials } from '../stored-credentials/typed-credentials.ts';
@@ -111,7 +111,7 @@ export class ConfiguredOperations {
     const listedOperations = [...builtIn, ...own].filter(operation => kind === undefined || operation.kind === kind);
     listedOperations.sort((a, b) => (a.id < b.id ? -1 : 1));
     const name = { list: `operations ${kind ?? ''}`, owner: id };
-    return pageById(listedOperations, { limit, cursor, name, cursors });
+    return listPageById(listedOperations, { limit, cursor, name, cursors });
   }
 
   async read(

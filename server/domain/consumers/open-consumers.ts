@@ -66,8 +66,8 @@ export function openConsumers(
   const callbackUrl = `${publicUrl}/v1/consumer/callback`;
   const { applications } = identity;
   const identities = new Identities({ store, applications, audit, clock, publicUrl });
-  const onChanged = (hash: string): void => identity.forget(hash);
-  const sessions = new ConsumerSessions({ store, identities, audit, clock, onTokenInvalidated: onChanged });
+  const forgetToken = (hash: string): void => identity.forget(hash);
+  const sessions = new ConsumerSessions({ store, identities, audit, clock, onTokenInvalidated: forgetToken });
   const signIns = new SignIns({ store, identities, audit, clock, tallies });
   const passkeys = new ConsumerPasskeys({ store, webauthn, clock });
   const sealed = new SealedMemory(vault);

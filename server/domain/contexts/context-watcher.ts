@@ -23,7 +23,7 @@ import { type StoredVersions, versionOfSession } from './stored-versions.ts';
 /** How long a create request waits if the context that it names is still being saved. */
 const SAVE_WAIT_MS = 15_000;
 const POLL_MS = 100;
-/** A clean shutdown of Chromium takes about 250 ms. After this time it is killed, and its profile is not saved. */
+/** Chromium is killed if it has not shut down within this time. Its profile is not saved then. It usually takes 250 ms. */
 const SHUTDOWN_MAX_MS = 5_000;
 
 export interface ContextWatcherParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {

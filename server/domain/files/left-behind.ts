@@ -39,13 +39,13 @@ export async function takeLeftBehindFiles(parts: LeftBehindParts): Promise<{ tak
  * Marks the downloads whose file is not complete as failed. Called before the end of the session, so that its events
  * include these downloads.
  */
-export async function failPartial(
+export async function failIncompleteDownloads(
   { parts }: Keeper,
   session: SessionRow,
-  wholeFiles: readonly string[],
+  completeFiles: readonly string[],
 ): Promise<void> {
   const { rows, clock, log } = parts;
-  const names = new Set(wholeFiles);
+  const names = new Set(completeFiles);
   try {
     for (const { state, guid } of await rows.ofSession(session.id))
       if (state === 'running' && !names.has(guid)) await rows.fail(session.id, guid, INCOMPLETE, clock.now(), SERVICE);

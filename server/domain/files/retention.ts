@@ -4,7 +4,7 @@
 import type { Artifacts } from '../../engines/artifacts/artifacts.ts';
 import type { ArtifactKey, ArtifactPrefix } from '../../engines/artifacts/keys.ts';
 import type { OutboxRows } from '../../engines/store/rows/outbox.ts';
-import type { ExpiredSession, RetentionRows } from '../../engines/store/rows/retention.ts';
+import type { RetentionRows, SessionDueForDeletion } from '../../engines/store/rows/retention.ts';
 import { addMs } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { ApplicationId, SessionId } from '../../kit/ids.ts';
@@ -47,8 +47,8 @@ export const dueTimes = (
 
 /** Returns the sessions whose files, and those whose rows, a run would remove now: at most one batch of each. */
 export async function sweepPlan({ rows, clock }: Pick<RetentionParts, 'rows' | 'clock'>): Promise<{
-  readonly files: readonly ExpiredSession[];
-  readonly sessions: readonly ExpiredSession[];
+  readonly files: readonly SessionDueForDeletion[];
+  readonly sessions: readonly SessionDueForDeletion[];
 }> {
   const now = clock.now();
   const [files, sessions] = await Promise.all([rows.listFilesDue(now, BATCH), rows.listRowsDue(now, BATCH)]);
@@ -60,8 +60,8 @@ export async function sweep(parts: RetentionParts): Promise<{ files: number; ses
   const counts = { files: 0, sessions: 0, failed: 0 };
   const processEach = async (
     what: 'files' | 'sessions',
-    expiredSessions: readonly ExpiredSession[],
-    work: (one: ExpiredSession) => Promise<void>,
+    expiredSessions: readonly SessionDueForDeletion[],
+    work: (one: SessionDueForDeletion) => Promise<void>,
   ): Promise<void> => {
     for (const one of expiredSessions)
       try {
@@ -79,7 +79,7 @@ export async function sweep(parts: RetentionParts): Promise<{ files: number; ses
   return counts;
 }
 
-async function removeFiles(parts: RetentionParts, { applicationId, id }: ExpiredSession): Promise<void> {
+async function removeFiles(parts: RetentionParts, { applicationId, id }: SessionDueForDeletion): Promise<void> {
   const { rows, outboxRows: waiting, artifacts, outbox, prefixOf, rowCleanups } = parts;
   const prefix = prefixOf(applicationId, id);
   let keys = (await waiting.keysWithPrefix(applicationId, prefix)) as ArtifactKey[]; // Checked when they were posted.

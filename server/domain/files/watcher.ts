@@ -5,7 +5,7 @@ import { listHostileFolder } from '../../kit/hostile-file.ts';
 import type { Watcher } from '../sessions/watchers.ts';
 import { DownloadWatch } from './download-watch.ts';
 import type { Keeper } from './keeper.ts';
-import { failPartial } from './left-behind.ts';
+import { failIncompleteDownloads } from './left-behind.ts';
 import type { Uploads } from './uploads.ts';
 import { completeGuids } from './whole-files.ts';
 
@@ -36,7 +36,7 @@ export const filesWatcher = ({ keeper, salvage, uploads, prompt }: FilesWatcherP
     const { downloadsFolder } = keeper.parts;
     const completeFiles = completeGuids(await listHostileFolder(folder, downloadsFolder, NAMES_MAX));
     await salvage.moveIn(row.id, `${folder}/${downloadsFolder}`, completeFiles);
-    await failPartial(keeper, row, completeFiles);
+    await failIncompleteDownloads(keeper, row, completeFiles);
   },
 
   ended: prompt,

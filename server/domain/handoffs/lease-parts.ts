@@ -21,7 +21,7 @@ export interface LeasedSession {
   readonly applicationId: ApplicationId;
   setCover(cover: Cover | undefined): void;
   readonly browser: {
-    /** Blocks documents that the rule does not allow, until the result is closed. */
+    /** Blocks documents that the rule does not allow, until the returned handle is closed. */
     restrictNavigations(rule: NavigationRule): Promise<Closeable>;
     /** Discards what pages have logged so far, so that it is not sent to anybody again. */
     forgetConsole(): Promise<void>;

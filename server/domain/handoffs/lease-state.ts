@@ -128,7 +128,7 @@ export class LeaseState {
     if (!this.#control) this.#closeGuard();
   }
 
-  /** Called when a live view of the person in control is opened. Close the result when the view closes. */
+  /** Called when the person in control opens a live view. Close the returned handle when that view closes. */
   attached(): { close(): void } {
     this.#attachedViews++;
     this.#goneAt = undefined;

@@ -101,7 +101,7 @@ export class Lease {
     return queue.judge(method, this.#agentInput, control.isAsked ? control.handoffId : undefined);
   }
 
-  /** Called when a live view of the person in control is opened. Close the result when the view closes. */
+  /** Called when the person in control opens a live view. Close the returned handle when that view closes. */
   attached(): { close(): void } {
     return this.#state.attached();
   }

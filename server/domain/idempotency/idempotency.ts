@@ -52,7 +52,7 @@ export interface IdempotencyParts {
   readonly clock: Clock;
 }
 
-interface Running {
+interface RunningRequest {
   /** The digest of the running request. Absent while its row is being read. */
   digest?: Buffer;
   readonly ended: Promise<void>;
@@ -60,7 +60,7 @@ interface Running {
 
 export class Idempotency {
   readonly #parts: IdempotencyParts;
-  readonly #running = new Map<string, Running>();
+  readonly #running = new Map<string, RunningRequest>();
 
   constructor(parts: IdempotencyParts) {
     this.#parts = parts;
@@ -108,7 +108,7 @@ export class Idempotency {
       this.#running.delete(runKey(row));
       end();
     };
-    const running: Running = { ended: whenEnded };
+    const running: RunningRequest = { ended: whenEnded };
     this.#running.set(runKey(row), running);
     try {
       const insertResult = await this.#parts.rows.begin(row);

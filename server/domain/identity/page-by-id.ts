@@ -8,7 +8,7 @@ export interface PageRequest {
   readonly cursors: Cursors;
 }
 
-export function pageById<Row extends { readonly id: string }>(
+export function listPageById<Row extends { readonly id: string }>(
   rows: readonly Row[],
   { limit, cursor, name, cursors }: PageRequest,
 ): { data: Row[]; nextCursor?: string } {

@@ -65,7 +65,7 @@ export class AwaitedDownloads {
       if (newRows.length > DOWNLOADS_MAX)
         return failedOutcome(
           'not_possible',
-          `More than ${DOWNLOADS_MAX} downloads began, which is the limit for a call.`,
+          `The call began more than ${DOWNLOADS_MAX} downloads, the maximum for one call.`,
         );
       const failedRow = newRows.find(({ state }) => state === 'failed' || state === 'removed');
       if (failedRow)

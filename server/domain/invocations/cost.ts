@@ -17,7 +17,7 @@ export const estimateOf = (timeoutMs: number) => ({
   egressBytes: ESTIMATED_BYTES,
 });
 
-/** The members of an input that determine how long the session of the call lives. */
+/** The members of an input on which the held credit depends. */
 interface ChargedInput {
   readonly timeoutMs?: unknown;
   readonly sessionId?: unknown;

@@ -114,7 +114,7 @@ test('admits as many creates as there is room for, in order', async () => {
   room.queue.close(() => new Error('closed'));
 });
 
-test('admits no new create before waiting creates: it waits, or is refused for the same reason as the first waiting create', async () => {
+test('a new create does not overtake waiting creates: it waits, or is refused for the same reason as the first of them', async () => {
   const room = new Room();
   room.free.set(A, 0);
   room.hostFree = 5;

@@ -1,7 +1,7 @@
 // The API operations on recordings: replays as playlists, and MP4 files that are assembled on request.
 import { randomUUID } from 'node:crypto';
 import type { RecordingDownload } from '../../../contract/recordings.ts';
-import { ASSEMBLIES_PER_MINUTE, PLAYLISTS_PER_MINUTE } from '../../../contract/recordings.ts';
+import { FILE_REQUESTS_PER_MINUTE, PLAYLISTS_PER_MINUTE } from '../../../contract/recordings.ts';
 import type { Artifacts } from '../../engines/artifacts/artifacts.ts';
 import type { RecordedPageRow, RecordingFileRow, RecordingRows, SpanRow } from '../../engines/store/rows/recordings.ts';
 import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
@@ -77,7 +77,7 @@ export class RecordingService implements Recordings {
       ...PER_MINUTE,
       name: 'recordings',
       what: 'Recordings',
-      max: ASSEMBLIES_PER_MINUTE,
+      max: FILE_REQUESTS_PER_MINUTE,
     });
   }
 

@@ -96,7 +96,10 @@ export class RecordingStorage implements RecordingSink {
     return applicationId;
   }
 
-  /** Returns the number of the run with this init segment. All segments with the same frame size share a run. */
+  /**
+   * Returns the id of the page's run with this init segment. Creates the run, and stores the init segment, if it is
+   * missing. The segments of a page with the same frame size have equal init segments and share a run.
+   */
   async #run(app: ApplicationId, session: SessionId, page: number, init: Buffer): Promise<number> {
     const { rows, artifacts, keys } = this.#parts;
     const checksum = createHash('sha256').update(init).digest('hex');

@@ -81,7 +81,7 @@ describe('watchers', () => {
     assert.deepEqual(attended, ['b', 'a', 'c']);
   });
 
-  test('fails only when the other watchers have attended, so that their attendances can be ended', async () => {
+  test('if one watcher fails, rejects only after the others have finished, so that their attendances can be ended', async () => {
     const attended: string[] = [];
     const slow: Watcher = {
       name: 'slow',

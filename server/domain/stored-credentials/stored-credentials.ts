@@ -1,5 +1,5 @@
-// Credentials of other services: write, rotate, roll back, delete. Values are sealed in the vault, bound to their row,
-// and are opened only for a call to one of their hosts.
+// Credentials for other services: write, rotate, roll back, delete. Each value is sealed in the vault, bound to its row,
+// and opened only for a call to an address that the credential allows.
 import { PAGE_LIMIT_DEFAULT, type PageQuery } from '../../../contract/common.ts';
 import { CREDENTIAL_NAME } from '../../../contract/credential-names.ts';
 import {
@@ -28,7 +28,7 @@ import type { Applications } from '../identity/applications.ts';
 import type { AccountCaller } from '../identity/caller.ts';
 import { futureExpiry } from '../identity/credential-rules.ts';
 import type { Cursors } from '../identity/cursors.ts';
-import { pageById } from '../identity/page-by-id.ts';
+import { listPageById } from '../identity/page-by-id.ts';
 import { revisionFrom } from '../identity/revisions.ts';
 import { hostIn, originIn, placeIssues } from './credential-places.ts';
 import { valueIssues } from './credential-values.ts';
@@ -75,7 +75,7 @@ export class StoredCredentials {
     const { limit = PAGE_LIMIT_DEFAULT, cursor } = query;
     const rows = await store.storedCredentials.list(id);
     const name = { list: 'credentials', owner: id } as const;
-    const page = pageById(rows, { limit, cursor, name, cursors });
+    const page = listPageById(rows, { limit, cursor, name, cursors });
     const views = await this.#views(id, page.data);
     return { ...page, data: views };
   }

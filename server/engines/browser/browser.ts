@@ -305,7 +305,7 @@ export class Browser implements Closeable {
     return Promise.all(infos.map(async info => ({ ...info, ...(await this.#control.inspectPage(info.id)) })));
   }
 
-  /** Reports every existing and new page, popup, frame and worker until the result is closed. */
+  /** Reports every existing and new page, popup, frame and worker until the returned handle is closed. */
   async observe(observer: Observer): Promise<Closeable> {
     const observation = this.#observation ?? this.#openObservation();
     this.#observation = observation;
@@ -346,7 +346,7 @@ export class Browser implements Closeable {
     await new NavigationGuard(this.#mux, rule).open(id => this.#appendNote(`+${id}`));
   }
 
-  /** Guards navigations like `guardNavigations`, but only until the result is closed. */
+  /** Guards navigations like `guardNavigations`, but only until the returned handle is closed. */
   async restrictNavigations(rule: NavigationRule): Promise<Closeable> {
     const guard = new NavigationGuard(this.#mux, rule);
     const close = async (): Promise<void> => {

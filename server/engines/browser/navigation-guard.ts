@@ -105,7 +105,7 @@ export class NavigationGuard implements ChannelOwner {
 
   /**
    * Whether a frame is a main frame. The id of a main frame is also the id of its target, so the target is queried. It
-   * is queried each time, because events about the target may arrive later.
+   * is queried each time, because the events about a target may arrive after its first request.
    */
   async #isMainFrame(root: Channel, frameId: string): Promise<boolean> {
     try {

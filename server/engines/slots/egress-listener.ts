@@ -42,7 +42,7 @@ function takeBeforeTimeout(child: ChildProcess, signal: AbortSignal): Promise<Se
     async waitSignal => {
       const [message, handle] = await nextMessage(child, waitSignal);
       if (!(handle instanceof Server))
-        throw new Error(`listener.pl sent no egress listener, but ${JSON.stringify(message)}`);
+        throw new Error(`listener.pl sent ${JSON.stringify(message)} instead of an egress listener`);
       child.send('taken', () => {});
       return refuseUntilTaken(handle);
     },

@@ -218,7 +218,7 @@ export class Forwarder implements Closeable {
       const peerRequest = this.#begin(to, request, headers, isKept);
       const problem = await waitForConnect(peerRequest);
       if (!problem) return peerRequest;
-      const isUntrusted = showsWrongCertificate(peerRequest);
+      const isUntrusted = wasCertificateRefused(peerRequest);
       peerRequest.destroy();
       if (isUntrusted) this.#parts.log.warn('fleet.certificate_refused', { hostId: to.id, reason: reason(problem) });
       if (isUntrusted || clock.monotonicMs() >= deadlineMs || request.socket.destroyed || !isLiving(to))
@@ -279,7 +279,7 @@ function waitForConnect(clientRequest: ClientRequest): Promise<unknown> {
 }
 
 /** Whether the host's certificate was refused. Nothing was sent then, and a retry would not help. */
-const showsWrongCertificate = ({ socket }: ClientRequest): boolean =>
+const wasCertificateRefused = ({ socket }: ClientRequest): boolean =>
   socket instanceof TLSSocket && Boolean(socket.authorizationError);
 
 function responseOf(clientRequest: ClientRequest): Promise<IncomingMessage> {

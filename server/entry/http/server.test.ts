@@ -716,7 +716,7 @@ test('Stagehand can start and end a session, and its other fields are ignored', 
   assert.equal(requests.length, 1);
 });
 
-test('Stagehand cannot misspell or misplace a restriction of a session', async () => {
+test('a restriction of a session that a request of Stagehand misspells or misplaces is refused', async () => {
   const requests: SessionRequest[] = [];
   const readIds: string[] = [];
   const starting = await serve({

@@ -50,7 +50,7 @@ export async function runEmbedded(options: EmbeddedOptions): Promise<Embedded> {
   const signal = options.signal ? AbortSignal.any([closing.signal, options.signal]) : closing.signal;
   const plan = await prepare(options, signal);
   const firstPostmaster = await findOrStart(plan, options, signal);
-  const running: Running = {
+  const running: RunningPostgres = {
     postmaster: firstPostmaster,
     plan: { ...plan, socketFolder: firstPostmaster.socketFolder },
   };
@@ -70,7 +70,7 @@ export async function runEmbedded(options: EmbeddedOptions): Promise<Embedded> {
   };
 }
 
-interface Running {
+interface RunningPostgres {
   postmaster: Postmaster;
   /** The pool uses one socket path, so every later postmaster uses the same. */
   readonly plan: LaunchOptions;
@@ -169,7 +169,7 @@ const cannotStart = (error: unknown): Fault =>
     cause: error,
   });
 
-async function keepRunning(running: Running, options: EmbeddedOptions, closing: AbortSignal): Promise<void> {
+async function keepRunning(running: RunningPostgres, options: EmbeddedOptions, closing: AbortSignal): Promise<void> {
   for (let attempt = 0; ; attempt += 1) {
     const sinceMs = options.clock.monotonicMs();
     await Promise.race([running.postmaster.gone, waitForAbort(closing)]);

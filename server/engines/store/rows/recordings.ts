@@ -15,7 +15,7 @@ export interface SegmentRow {
   readonly sessionId: SessionId;
   readonly page: number;
   readonly sequence: number;
-  /** Identifies the run: consecutive segments that share one init segment. */
+  /** Identifies the run: the segments of the page that share one init segment. */
   readonly run: number;
   readonly startMs: number;
   readonly durationMs: number;

@@ -9,7 +9,7 @@ export interface StoredBytes {
   ofApplication(application: ApplicationId): Promise<number>;
 }
 
-export interface ExpiredSession {
+export interface SessionDueForDeletion {
   readonly id: SessionId;
   readonly applicationId: ApplicationId;
   readonly endedAt: Date;
@@ -25,11 +25,11 @@ export interface RetentionRows {
    */
   applicationIfKept(session: SessionId, now: Date): Promise<ApplicationId | undefined>;
   /** Ended sessions whose files are due for deletion. */
-  listFilesDue(now: Date, batch: number): Promise<ExpiredSession[]>;
+  listFilesDue(now: Date, batch: number): Promise<SessionDueForDeletion[]>;
   /** Deletes the rows about the session's files. Call after deleting the files. */
   forgetFiles(application: ApplicationId, session: SessionId): Promise<void>;
   /** Ended sessions whose files are deleted and whose row is due for deletion. */
-  listRowsDue(now: Date, batch: number): Promise<ExpiredSession[]>;
+  listRowsDue(now: Date, batch: number): Promise<SessionDueForDeletion[]>;
   /** Deletes the session and all rows about it. */
   forget(application: ApplicationId, session: SessionId): Promise<void>;
 }

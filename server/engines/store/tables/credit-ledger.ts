@@ -151,7 +151,7 @@ async function changeReservation(
   values: Partial<Omit<Selectable<Tables['creditReservations']>, 'id'>>,
 ): Promise<void> {
   const update = trx.updateTable('creditReservations').set(values).where('id', '=', id).where('status', '=', 'held');
-  if ((await update.returning('id').execute()).length !== 1) throw new Error(`the reservation ${id} was settled`);
+  if ((await update.returning('id').execute()).length !== 1) throw new Error(`the reservation ${id} is no longer held`);
 }
 
 async function addEntry(

@@ -1,7 +1,7 @@
 // Sessions whose files or rows are due for deletion; the due times are in their rows.
 import { sql } from 'kysely';
 import type { Db } from '../database.ts';
-import type { ExpiredSession, RetentionRows } from '../rows/retention.ts';
+import type { RetentionRows, SessionDueForDeletion } from '../rows/retention.ts';
 
 export const retention = (db: Db): RetentionRows => ({
   applicationIfKept: async (session, now) => {
@@ -40,7 +40,7 @@ async function listExpired(
   dueColumn: 'filesDueAt' | 'forgetDueAt',
   now: Date,
   batch: number,
-): Promise<ExpiredSession[]> {
+): Promise<SessionDueForDeletion[]> {
   const downloads = sql<number>`(select count(*) from downloads
     where session_id = sessions.id and state = 'complete')`.as('downloads');
   const uploads = sql<number>`(select count(*) from uploads where session_id = sessions.id)`.as('uploads');
