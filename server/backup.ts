@@ -36,6 +36,7 @@ export interface BackupResult {
  */
 const SNAPSHOT_PREFIX = '.backup-';
 const HOLD_LOCK_MS = 5_000;
+const LOCK_ATTEMPTS_MAX = 3;
 /** Linked in this order, because the outbox moves files from the first to the second. */
 const LINKED_FOLDERS = [join('staging', 'outbox'), join('artifacts', 'objects')];
 /** Folders of files from ended sessions that have not been moved to the artifacts yet. */
@@ -222,10 +223,21 @@ async function finishCluster(base: BaseBackup, writer: BackupWriter): Promise<vo
 async function createSnapshotDir(dataDir: string, scope: Scope): Promise<string> {
   for (const name of await readdir(dataDir))
     if (name.startsWith(SNAPSHOT_PREFIX)) await removeIfLeft(join(dataDir, name));
-  const snapshotDir = join(dataDir, `${SNAPSHOT_PREFIX}${randomUUID()}`);
-  scope.own(await lockDataFolder(snapshotDir, { waitMs: HOLD_LOCK_MS, role: 'command' }));
+  const { snapshotDir, lock } = await lockNewFolder(dataDir);
+  scope.own(lock);
   scope.defer(() => rm(snapshotDir, { recursive: true, force: true }));
   return snapshotDir;
+}
+
+/** Tries again if another backup has taken the new folder, before it was locked, for one of a killed backup. */
+async function lockNewFolder(dataDir: string, attemptsLeft = LOCK_ATTEMPTS_MAX) {
+  const snapshotDir = join(dataDir, `${SNAPSHOT_PREFIX}${randomUUID()}`);
+  try {
+    return { snapshotDir, lock: await lockDataFolder(snapshotDir, { waitMs: HOLD_LOCK_MS, role: 'command' }) };
+  } catch (error) {
+    if (attemptsLeft <= 1 || !isFault(error, 'data_folder_unusable')) throw error;
+    return lockNewFolder(dataDir, attemptsLeft - 1);
+  }
 }
 
 /** Removes the folder of a backup that was killed. */

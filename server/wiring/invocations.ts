@@ -40,6 +40,8 @@ import { validateIn } from './validate.ts';
 const RECOVER_MS = 5_000;
 const FORGET_MS = 600_000;
 const FORGET_LIMITS = { batch: 100, batchesMax: 20 };
+/** Lower, because the files of one output after the other are removed, and a service that stops waits for the run. */
+const FORGET_OUTPUT_LIMITS = { batch: 100, batchesMax: 3 };
 const DAY_MS = 24 * 3_600_000;
 
 /** Opened with the families, because signed links serve these files. */
@@ -123,7 +125,7 @@ export function openInvocations(runtime: Runtime, foundation: Foundation, deps: 
 async function forgetDue(rows: InvocationRows, files: InvocationFiles, now: Date): Promise<Record<string, number>> {
   const endedBefore = addMs(now, -INVOCATION_DAYS * DAY_MS);
   return {
-    outputs: await inBatches(FORGET_LIMITS, batch => files.forgetOld(now, batch)),
+    outputs: await inBatches(FORGET_OUTPUT_LIMITS, batch => files.forgetOld(now, batch)),
     inputs: await inBatches(FORGET_LIMITS, batch => rows.forgetInputs(now, batch)),
     forgotten: await inBatches(FORGET_LIMITS, batch => rows.forget(endedBefore, batch)),
   };

@@ -129,6 +129,7 @@ function endSessionAfter(revoked: Promise<unknown>): void {
     if (isSent) return;
     isSent = true;
     removeEventListener('pagehide', send);
+    if (isPerson()) return; // Signed in again meanwhile: the cookie is that of the new session.
     void fetch('/v1/account/sign-out', { method: 'POST', keepalive: true }).catch(() => undefined);
   };
   addEventListener('pagehide', send);

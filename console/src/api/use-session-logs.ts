@@ -21,13 +21,7 @@ interface CachedLogs extends SessionLogs {
 
 export function useSessionLogs(app: string, id: string, isOpen: boolean) {
   const queryKey = ['logs', app, id];
-  const wasOpen = useRef(isOpen);
-  useEffect(() => {
-    // The last entries are written when the session ends.
-    if (wasOpen.current && !isOpen) void queryClient.invalidateQueries({ queryKey: ['logs', app, id] });
-    wasOpen.current = isOpen;
-  }, [app, id, isOpen]);
-  return useQuery({
+  const result = useQuery({
     queryKey,
     queryFn: async ({ signal }) => {
       let loaded = queryClient.getQueryData<CachedLogs>(queryKey) ?? { logs: [] };
@@ -41,6 +35,14 @@ export function useSessionLogs(app: string, id: string, isOpen: boolean) {
     refetchInterval: isOpen ? POLL_MS : false,
     structuralSharing: false,
   });
+  const wasOpen = useRef(isOpen);
+  // Reads the last entries, which are written when the session ends. After useQuery, so that the query already has the
+  // function for an ended session.
+  useEffect(() => {
+    if (wasOpen.current && !isOpen) void queryClient.invalidateQueries({ queryKey: ['logs', app, id] });
+    wasOpen.current = isOpen;
+  }, [app, id, isOpen]);
+  return result;
 }
 
 /** Reads the next page of the log, and returns the known entries with those of the page. */

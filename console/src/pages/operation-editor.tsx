@@ -43,7 +43,7 @@ export function OperationEditor({
         body: requestOf(draft),
       });
       setBase(savedOperation);
-      setDraft(draftOf(savedOperation));
+      setDraft(current => (current === draft ? draftOf(savedOperation) : current)); // Keeps what was typed meanwhile.
       return publish ? call('publishOperation', { params }) : savedOperation;
     },
     onError: error => setProblems(problemsIn(error, draft)),
@@ -64,7 +64,7 @@ export function OperationEditor({
     work.mutate(false);
   };
   const isChanged = !base || isDirty(draft, base);
-  const fields = { app, draft, change, problems, locked: !mayWrite || work.isPending };
+  const fields = { app, draft, change, problems, locked: !mayWrite };
   return (
     <form
       ref={form}

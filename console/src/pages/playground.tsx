@@ -69,7 +69,13 @@ export function PlaygroundPage({ app }: { readonly app: string }) {
           {!hasOpenSession && <PlaygroundSession change={setRequest} />}
           <SnippetEditor code={code} change={setCode} />
           <div className="flex flex-wrap items-center gap-2">
-            <Button type="submit" look="primary" icon="play" busy={runner.isRunning} disabled={request === undefined}>
+            <Button
+              type="submit"
+              look="primary"
+              icon="play"
+              busy={runner.isRunning || run.isPending}
+              disabled={request === undefined}
+            >
               {run.isPending && !hasOpenSession ? 'Starting a browser' : runner.isRunning ? 'Running' : 'Run'}
             </Button>
             {runner.isRunning && <Button onClick={() => runner.stop()}>Stop</Button>}

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { test } from 'node:test';
 import { TestClock } from '../../../tests/harness/test-clock.ts';
 import type { InvocationEnd, InvocationRow } from '../../engines/store/rows/invocations.ts';
@@ -10,24 +11,30 @@ import { Executions, type ExecutionsParts } from './executions.ts';
 
 const NOW = new Date();
 
-test('does not begin a read that is cancelled while its start is written', async () => {
-  const operation = builtInNamed('browser.content');
-  assert.ok(operation);
-  const caller: AgentCaller = {
-    ...{ kind: 'agentKey', applicationId: newId<ApplicationId>(NOW), keyId: newId<KeyId>(NOW) },
-    ...{ scopes: new Set(['operations:invoke']), source: { ip: '' } },
-  };
-  const row: InvocationRow = {
-    ...{ id: newId<InvocationId>(NOW), hostId: newId<HostId>(NOW), applicationId: caller.applicationId },
-    ...{ keyId: caller.keyId, operationId: operation.id, kind: 'managed', operationRevision: operation.revision },
-    ...{ operationDigest: operation.digest, effect: 'read', state: 'accepted', requestDigest: Buffer.alloc(32) },
-    ...{ inputDigest: 'sha256:', meters: {}, attempts: 0, price: 0, reserved: 0, captured: 0, createdAt: NOW },
-  };
-  const ended = Promise.withResolvers<InvocationEnd>();
-  let runs = 0;
-  const executions: Executions = new Executions({
+const operation = builtInNamed('browser.content') ?? assert.fail();
+const caller: AgentCaller = {
+  ...{ kind: 'agentKey', applicationId: newId<ApplicationId>(NOW), keyId: newId<KeyId>(NOW) },
+  ...{ scopes: new Set(['operations:invoke']), source: { ip: '' } },
+};
+const row: InvocationRow = {
+  ...{ id: newId<InvocationId>(NOW), hostId: newId<HostId>(NOW), applicationId: caller.applicationId },
+  ...{ keyId: caller.keyId, operationId: operation.id, kind: 'managed', operationRevision: operation.revision },
+  ...{ operationDigest: operation.digest, effect: 'read', state: 'accepted', requestDigest: Buffer.alloc(32) },
+  ...{ inputDigest: 'sha256:', meters: {}, attempts: 0, price: 0, reserved: 0, captured: 0, createdAt: NOW },
+};
+
+/** Executions with these parts, and others that suffice for a call of the operation. */
+const executionsWith = (parts: object): Executions =>
+  new Executions({
     ...{ clock: new TestClock(), log: silentLog, rates: { browserSecond: 0, egressMegabyte: 0 } },
     ...{ issuer: 'https://berth.test', sign: async () => 'receipt', endUserOf: async () => undefined },
+    ...parts,
+  } as unknown as ExecutionsParts);
+
+test('does not begin a read that is cancelled while its start is written', async () => {
+  const ended = Promise.withResolvers<InvocationEnd>();
+  let runs = 0;
+  const executions: Executions = executionsWith({
     rows: {
       dispatch: async () => {
         assert.ok(executions.cancel(row.id));
@@ -47,8 +54,32 @@ test('does not begin a read that is cancelled while its start is written', async
         release: async () => {},
       }),
     },
-  } as unknown as ExecutionsParts);
+  });
   await executions.start(caller, row, operation, {});
   const { state, error } = await ended.promise;
   assert.deepEqual([runs, state, error?.code], [0, 'failed', 'cancelled']);
+});
+
+test('a read that is run again, and waits when the service stops, is left to the next process', async () => {
+  const waiting = Promise.withResolvers<void>();
+  const ends: InvocationEnd[] = [];
+  const key = { id: row.keyId, applicationId: row.applicationId, scopes: ['operations:invoke'], grants: [] };
+  const executions = executionsWith({
+    rows: { listOpen: async () => [row], end: async (_: InvocationId, end: InvocationEnd) => void ends.push(end) },
+    keys: { get: async () => key },
+    catalogue: { findRevision: async () => operation },
+    openInput: async () => ({}),
+    managed: {
+      releaseLeftoverSessions: async () => {},
+      prepare: (...[, , , , signal]: [unknown, unknown, unknown, unknown, AbortSignal]) => {
+        waiting.resolve();
+        return once(signal, 'abort').then(() => signal.throwIfAborted());
+      },
+    },
+  });
+  const recovered = assert.rejects(executions.recover(), { code: 'service_stopping' });
+  await waiting.promise;
+  await executions.close();
+  await recovered;
+  assert.deepEqual(ends, []);
 });

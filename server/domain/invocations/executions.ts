@@ -173,6 +173,7 @@ export class Executions {
       ended.resolve(end);
     };
     try {
+      if (this.#isClosed) throw serviceStopping(); // `close` has stopped only the calls of that time.
       const prepared = await this.#prepare(caller, row, operation, input, abort.signal);
       const dispatched = await this.#dispatch(row, prepared, running).catch(async error => {
         const sessionRelease = this.#release(prepared);
@@ -333,7 +334,8 @@ export class Executions {
     try {
       await this.start(caller, row, operation, await this.#parts.openInput(row));
     } catch (error) {
-      if (!isFault(error)) throw error;
+      // A service that stops leaves the invocation to the next process.
+      if (!isFault(error) || this.#isClosed) throw error;
       const refusalError: InvocationError = { ...errorOf(error.code, error.message, false), phase: 'before' };
       await this.endUnstarted(row, state, refusalError, endOptions);
     }
