@@ -13,8 +13,9 @@ import { eventually } from '../harness/until.ts';
 const COMMAND_MS = 6_000;
 const pages = await openPages({ '/': '<!doctype html><title>Page</title><button>Go</button>' });
 const server = await startServer({ pages, env: { BERTH_ENGINE: LIGHT_ENGINE, BERTH_SLOTS: '2' } });
-const driver = new Driver(silentLog, { threads: 1, commandMs: COMMAND_MS });
-after(() => driver.close());
+const driver = new Driver(silentLog, { threads: 1 });
+const shortDriver = new Driver(silentLog, { threads: 1, commandMs: COMMAND_MS });
+after(() => Promise.all([driver.close(), shortDriver.close()]));
 
 const refOf = ({ page }: CommandResult): string => /button "Go" \[ref=(\w+)\]/.exec(page?.snapshot ?? '')?.[1] ?? '';
 
@@ -22,12 +23,12 @@ test('a command that hangs closes the connection of its own session, but of no o
   const sessions = await Promise.all([1, 2].map(() => server.createSession({ keepAlive: true })));
   const [hanging, other] = sessions.map(({ id, connectUrl }) => ({ session: id, address: connectUrl }));
   assert.ok(hanging && other);
-  await driver.run(other, { do: 'navigate', url: `${pages.url}/` });
-  const ref = refOf(await driver.run(other, { do: 'snapshot' }));
-  const hang = driver.run(hanging, { do: 'evaluate', code: '() => new Promise(() => {})' });
+  await shortDriver.run(other, { do: 'navigate', url: `${pages.url}/` });
+  const ref = refOf(await shortDriver.run(other, { do: 'snapshot' }));
+  const hang = shortDriver.run(hanging, { do: 'evaluate', code: '() => new Promise(() => {})' });
   await assert.rejects(hang, error => error instanceof DriveFailed && error.why === 'too_long');
-  await driver.run(other, { do: 'click', ref, double: false, button: 'left', modifiers: [] });
-  assert.match((await driver.run(hanging, { do: 'evaluate', code: '1 + 1' })).text ?? '', /^2$/);
+  await shortDriver.run(other, { do: 'click', ref, double: false, button: 'left', modifiers: [] });
+  assert.match((await shortDriver.run(hanging, { do: 'evaluate', code: '1 + 1' })).text ?? '', /^2$/);
   for (const { id } of sessions) await server.release(id);
 });
 
@@ -60,7 +61,7 @@ test('a dialog that another client answers, or whose tab is closed, does not blo
   await answer();
   const { captured } = await driver.run(target, {
     do: 'capture',
-    capture: { waitUntil: 'load', timeoutMs: COMMAND_MS / 2, acceptStatus: [], wanted: { kind: 'text' } },
+    capture: { waitUntil: 'load', timeoutMs: 30_000, acceptStatus: [], wanted: { kind: 'text' } },
   });
   assert.match(captured?.text ?? '', /Go/);
 

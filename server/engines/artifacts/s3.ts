@@ -157,8 +157,11 @@ class S3 implements Artifacts {
     do {
       const command = new ListMultipartUploadsCommand({ Bucket: this.#bucket, ...after });
       const page: ListMultipartUploadsCommandOutput = await this.#client.send(command);
-      for (const { Key, UploadId, Initiated } of page.Uploads ?? [])
-        if (Key && UploadId && Initiated && Initiated.getTime() < abandonedBeforeMs) await this.#abort(Key, UploadId);
+      await Promise.all(
+        (page.Uploads ?? []).map(async ({ Key, UploadId, Initiated }) => {
+          if (Key && UploadId && Initiated && Initiated.getTime() < abandonedBeforeMs) await this.#abort(Key, UploadId);
+        }),
+      );
       const { IsTruncated, NextKeyMarker: KeyMarker, NextUploadIdMarker: UploadIdMarker } = page;
       const isSamePage = KeyMarker === after?.KeyMarker && UploadIdMarker === after?.UploadIdMarker;
       after = IsTruncated && KeyMarker !== undefined && !isSamePage ? { KeyMarker, UploadIdMarker } : undefined;
