@@ -8,7 +8,7 @@ test('records credit that is given back by the clock as an act of the service, a
   const holdOf = (purposeId: string) => ({ purposeId, purposeKind: 'invocation', applicationId: 'shop', amount: 7 });
   const trx = { credits: { expire: async (purposeId: string) => (purposeId === 'open' ? {} : undefined) } };
   const store = {
-    credits: { unknown: async () => ['open', 'settled'].map(holdOf) },
+    credits: { listExpiredHolds: async () => ['open', 'settled'].map(holdOf) },
     atomically: (work: (transaction: unknown) => Promise<void>) => work(trx),
   } as unknown as ExpiringParts['store']; // The methods that it calls.
   const events: AuditEvent[] = [];
