@@ -220,7 +220,9 @@ test('a client that does not respond to pings is disconnected within a minute, u
     () => told(id, 'client.disconnected'),
     events => events.length > 0,
   );
-  assert.deepEqual(left?.detail, { clients: 2, why: 'the client sent nothing for 60 seconds' });
+  assert.equal(left?.detail.clients, 2);
+  // More than 60 seconds are possible, because the clock also runs by itself.
+  assert.match(String(left?.detail.why), /^the client sent nothing for 6[0-4] seconds$/);
   const reply = sending.next('the answer to a command of two minutes', message => message.id === 1);
   sending.sendRaw('}');
   assert.ok((await reply).result);

@@ -155,7 +155,10 @@ function SessionReplay({
   const durationSeconds = Math.max(...pages.map(({ endTimeMs }) => endTimeMs)) / 1000;
   const seek = (seconds: number): void => {
     const { pageId, startTimeMs } = pageAt(pages, page, seconds * 1000);
-    setRequestedMoment({ pageId, seconds: Math.max(0, seconds - startTimeMs / 1000) });
+    const moment = { pageId, seconds: Math.max(0, seconds - startTimeMs / 1000) };
+    setRequestedMoment(moment);
+    // The player reports the moment only after a render. A key that is pressed before that must step from here.
+    setReportedMoment(reported => reported && { ...reported, ...moment });
   };
   const report = ({ startedMs, seconds }: Position): void =>
     setReportedMoment({ pageId: page.pageId, seconds, sessionStartedMs: startedMs - page.startTimeMs });
