@@ -35,6 +35,16 @@ export interface HeldFigures {
   readonly pssMibEach: number;
 }
 
+export interface HeldExtent {
+  readonly maxSessions: number;
+  /** The duration of a measurement of the server. */
+  readonly idleMs: number;
+  /** The time after which a server without sessions is at rest. */
+  readonly untilRestMs: number;
+  /** The time after which the first picture of a page is encoded. */
+  readonly untilIdleMs: number;
+}
+
 interface HeldSession {
   readonly session: CreatedSession;
   readonly connection: CdpConnection;
@@ -47,9 +57,10 @@ const RELEASED_AT_ONCE = 8;
 export async function measureHeldSessions(
   server: TestServer,
   accounts: ServerAccounts,
-  extent: { readonly maxSessions: number; readonly idleMs: number },
+  extent: HeldExtent,
 ): Promise<HeldFigures> {
   const held: HeldSession[] = [];
+  await systemClock.sleep(extent.untilRestMs);
   const serverFigures = [await serverFigure(server, accounts, 0, extent.idleMs)];
   let why = 'the limit of this bench';
   try {
@@ -60,8 +71,10 @@ export async function measureHeldSessions(
       }
       try {
         held.push(await withTimeout(RESPONSE_MS * 3, 'a session with a page', () => openSession(server)));
-        if (held.length === IDLE_SESSIONS)
+        if (held.length === IDLE_SESSIONS) {
+          await systemClock.sleep(extent.untilIdleMs);
           serverFigures.push(await serverFigure(server, accounts, held.length, extent.idleMs));
+        }
       } catch (error) {
         if (held.length === 0) throw error;
         why = error instanceof Error ? error.message : String(error);

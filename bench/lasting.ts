@@ -25,8 +25,28 @@ const PARTS = ['back to back', 'four at once', 'burst', 'cold', 'life', 'held'] 
 type Part = (typeof PARTS)[number];
 
 /** Cold starts all take about the same time, so a shorter block of `coldCycles` suffices for them. */
-const FULL = { cycles: 60, coldCycles: 10, restMs: 60_000, idleMs: 10_000, lives: 5, held: 140, serverMs: 60_000 };
-const QUICK = { cycles: 6, coldCycles: 6, restMs: 1_000, idleMs: 2_000, lives: 1, held: 10, serverMs: 10_000 };
+const FULL = {
+  cycles: 60,
+  coldCycles: 10,
+  restMs: 60_000,
+  idleMs: 10_000,
+  lives: 5,
+  held: 140,
+  serverMs: 60_000,
+  untilRestMs: 90_000,
+  untilIdleMs: 20_000,
+};
+const QUICK = {
+  cycles: 6,
+  coldCycles: 6,
+  restMs: 1_000,
+  idleMs: 2_000,
+  lives: 1,
+  held: 10,
+  serverMs: 10_000,
+  untilRestMs: 2_000,
+  untilIdleMs: 2_000,
+};
 
 const { values } = parseArgs({
   options: {
@@ -66,7 +86,10 @@ async function measureEngine(engine: string): Promise<EngineFigures> {
     if (isSelected('cold')) demands.push(await measure(server, accounts, 'cold', 1, false));
     if (isSelected('life')) figures.life = await measureLife(server, accounts, extent.lives, extent.idleMs);
     if (isSelected('held'))
-      figures.held = await measureHeldSessions(server, accounts, { maxSessions: extent.held, idleMs: extent.serverMs });
+      figures.held = await measureHeldSessions(server, accounts, {
+        ...{ maxSessions: extent.held, idleMs: extent.serverMs },
+        ...{ untilRestMs: extent.untilRestMs, untilIdleMs: extent.untilIdleMs },
+      });
   });
   return { engine, demands, ...figures };
 }

@@ -1,12 +1,12 @@
-#!/usr/bin/env -S node --max-semi-space-size=4
+#!/usr/bin/env -S MALLOC_ARENA_MAX=1 node --max-semi-space-size=4 --expose-gc
 // The program `berth`: passes the process's arguments, environment and streams to the commands, and sets the exit code.
 import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 
 /**
- * Caches compiled code. Later starts are then faster and do not load the type stripper (about 20 MiB). A folder that is
- * not writable is ignored.
+ * Caches compiled code, also for threads. Later starts are then faster, and threads do not load the type stripper. A
+ * folder that is not writable is ignored.
  */
 enableCompileCache(join(import.meta.dirname, '../.berth/compiled'));
 const { runBerth } = await import('./run.ts');

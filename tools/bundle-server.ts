@@ -1,15 +1,17 @@
-// Bundles the server for the suite, which starts it hundreds of times: most of the startup time is spent finding and
-// loading 2,400 modules. Our own files and three libraries with many modules become a few files; everything else stays
-// in node_modules. The code from each source file still has the path of that file, so it finds the files beside the
-// source, and its worker threads run from the source. A bundle is kept under the digest of its sources.
-import { createHash } from 'node:crypto';
-import { existsSync, globSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+// Bundles the server for `npm start` and the suite. 2,400 modules would take most of the time of a start, and 40 MiB.
+// Our own files and three libraries with many modules become a few files; everything else stays in node_modules. The
+// code from each source file still has the path of that file, so it finds the files beside the source, and its worker
+// threads run from the source. A bundle is kept under the digest of its sources.
+import { createHash, randomUUID } from 'node:crypto';
+import { existsSync, globSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { removeOldBuilds } from './old-builds.ts';
 
 const ROOT = dirname(import.meta.dirname);
 const BUNDLES_FOLDER = join(ROOT, '.berth/bundles');
+/** What `npm start` runs. It imports the bundle of the current sources. */
+const PROGRAM = join(ROOT, '.berth/program.mjs');
 const SOURCES = [
   '{server,cli,contract,sdk}/**/*.ts',
   'tests/harness/*.ts',
@@ -17,7 +19,7 @@ const SOURCES = [
   'package-lock.json',
 ];
 /**
- * What tests run from the bundle: the server and commands as programs, modules that are loaded into these, and commands
+ * What runs from the bundle: the server and commands as programs, modules that are loaded into these, and commands
  * in the test's own process.
  */
 const ENTRIES = {
@@ -27,8 +29,11 @@ const ENTRIES = {
   'watch-responses': 'tests/harness/watch-responses.ts',
 };
 const BUNDLED_LIBRARIES = /^(typebox|kysely|jose)(\/|$)/;
-/** The number of other bundles to keep, because another run may use one. */
-const OTHER_BUNDLES_KEPT = 2;
+/**
+ * The number of other bundles to keep (4 MB each). Another run may use one, and a server loads some of its files only
+ * when it needs them.
+ */
+const OTHER_BUNDLES_KEPT = 9;
 /** This file reads the query of its own URL, so its `import.meta.url` must not be replaced. */
 const READS_OWN_URL = 'watch-responses.ts';
 
@@ -39,6 +44,16 @@ export async function bundleServer(): Promise<string> {
   if (!existsSync(folder)) await bundle(folder);
   removeOldBuilds(BUNDLES_FOLDER, digest, OTHER_BUNDLES_KEPT);
   return folder;
+}
+
+/** Writes the program that `npm start` runs, and resolves with its path. */
+export async function buildProgram(): Promise<string> {
+  const text = `import './${relative(dirname(PROGRAM), join(await bundleServer(), 'berth.mjs'))}';\n`;
+  if (existsSync(PROGRAM) && readFileSync(PROGRAM, 'utf8') === text) return PROGRAM;
+  const temporaryFile = `${PROGRAM}-${randomUUID()}`;
+  writeFileSync(temporaryFile, text);
+  renameSync(temporaryFile, PROGRAM);
+  return PROGRAM;
 }
 
 async function bundle(folder: string): Promise<void> {
@@ -60,7 +75,13 @@ async function bundle(folder: string): Promise<void> {
       emptyOutDir: true,
       rolldownOptions: {
         input: ENTRIES,
-        output: { entryFileNames: '[name].mjs', chunkFileNames: '[name]-[hash].mjs', keepNames: true },
+        output: {
+          entryFileNames: '[name].mjs',
+          chunkFileNames: '[name]-[hash].mjs',
+          keepNames: true,
+          comments: false,
+          charset: 'ascii', // A single other character would double the memory of the whole text of a file.
+        },
       },
     },
   });
@@ -87,3 +108,5 @@ function digestOfSources(): string {
   for (const path of globSync(SOURCES, { cwd: ROOT }).sort()) hash.update(path).update(readFileSync(join(ROOT, path)));
   return hash.digest('hex').slice(0, 16);
 }
+
+if (import.meta.main) await buildProgram();

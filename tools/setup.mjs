@@ -271,6 +271,14 @@ function buildWeb(root) {
   if (done.status !== 0) say('the web console could not be built; the service runs without it');
 }
 
+/** Bundles the server, which then starts faster and uses less memory. It also runs from its sources. */
+function buildProgram(root) {
+  const done = run(pinnedNode(root), [join(root, 'tools', 'bundle-server.ts')], { cwd: root });
+  if (done.status === 0) return;
+  say('the server could not be bundled; it runs from its sources');
+  writeFileSync(join(root, '.berth', 'program.mjs'), "import '../cli/berth.ts';\n");
+}
+
 function main() {
   const root = dirname(dirname(OWN_PATH));
   const mode = ['packages', 'test', 'slow'].find(word => word === process.argv[2]) ?? 'all';
@@ -279,6 +287,7 @@ function main() {
   if (process.argv.includes('--locked')) return installUnderLock(root, mode);
   if (!npmReady(root) || debianToDo(root, mode).length > 0) installOnce(root, mode);
   if (mode !== 'packages') buildWeb(root);
+  if (mode === 'all') buildProgram(root);
 }
 
 if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) main();

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { enableCompileCache, getCompileCacheDir } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -30,6 +31,17 @@ test('returns results, transfers buffers, and starts no thread before the first 
   assert.equal(bytes.length, 0);
   await pool.close();
   assert.equal(pool.threadCount, 0);
+});
+
+test('a thread uses the cache of compiled code of its process, and gets no other variable', async () => {
+  enableCompileCache(join(folder, 'compiled'));
+  const pool = new WorkerPool();
+  const environment = jobOf<number, unknown>(
+    'environment',
+    "return [process.getBuiltinModule('node:module').getCompileCacheDir(), Object.keys(process.env)];",
+  );
+  assert.deepEqual(await pool.run(environment, 0, { of }), [getCompileCacheDir(), ['NODE_COMPILE_CACHE']]);
+  await pool.close();
 });
 
 test('a job that throws fails with the message of its error, and the thread runs the next job', async () => {

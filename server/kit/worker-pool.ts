@@ -3,6 +3,7 @@
 // jobs; its thread is replaced. Idle threads end.
 import { readFileSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
+import { compiledCodeEnv } from './compiled-code.ts';
 import { reason } from './fault.ts';
 import type { Closeable } from './scope.ts';
 import type { JobBegun, JobRequest, Outcome, ThreadStarted } from './worker-thread.ts';
@@ -194,7 +195,7 @@ export class WorkerPool implements Workers, Closeable {
       name: 'berth-worker',
       // Jobs get neither the arguments nor the settings of the server.
       execArgv: [],
-      env: {},
+      env: compiledCodeEnv(),
       resourceLimits: { maxOldGenerationSizeMb: heapMb, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 },
     });
     const thread: Thread = { worker, id: undefined, current: undefined, timer: undefined };

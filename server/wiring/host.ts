@@ -5,6 +5,7 @@ import { Hosts } from '../domain/host/hosts.ts';
 import type { LiveSessions } from '../domain/sessions/live.ts';
 import { thisMachine } from '../engines/slots/capacity.ts';
 import { examine } from '../engines/slots/doctor.ts';
+import { IdleMemory } from '../kit/idle-memory.ts';
 import { processorShare } from '../kit/processor-share.ts';
 import type { Runtime } from '../kit/runtime.ts';
 import { version } from '../version.ts';
@@ -13,6 +14,8 @@ import type { Foundation } from './foundation.ts';
 import { readiness } from './readiness.ts';
 import type { OpenedSessions } from './sessions.ts';
 import { slotOptions } from './slots.ts';
+
+const RELEASE_MEMORY_MS = 60_000;
 
 export interface HostDeps {
   readonly admission: Pick<Admission, 'queue' | 'line'>;
@@ -50,7 +53,14 @@ export function openHost(runtime: Runtime, foundation: Foundation, { admission, 
     ...{ rows: store.hosts, accounts: store.accounts, audit: foundation.audit, host: runtime.host, version: version() },
     leaseMs: foundation.fleet.leaseMs,
   });
-  return { service, hosts, tasks: [{ name: 'sample_host', everyMs: HOST_SAMPLE_MS, run: () => service.sample() }] };
+  const memory = new IdleMemory({ isIdle: () => liveSessions.isEmpty });
+  return {
+    ...{ service, hosts },
+    tasks: [
+      { name: 'sample_host', everyMs: HOST_SAMPLE_MS, run: () => service.sample() },
+      { name: 'release_memory', everyMs: RELEASE_MEMORY_MS, run: async () => memory.release() },
+    ],
+  };
 }
 
 export type OpenedHost = ReturnType<typeof openHost>;

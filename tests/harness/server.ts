@@ -11,7 +11,7 @@ import { createInterface } from 'node:readline';
 import { after } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';
 import type { Session } from '../../contract/sessions.ts';
-import { loadCommands, PROGRAM, WATCH_RESPONSES, WITH_CLOCK } from './bundle.ts';
+import { loadCommands, MEASURED_PROGRAM, PROGRAM, WATCH_RESPONSES, WITH_CLOCK } from './bundle.ts';
 import { freePort } from './free-port.ts';
 import { ask, type HttpResult } from './http.ts';
 import { serverLeftovers, sessionLeftovers } from './leftovers.ts';
@@ -100,14 +100,18 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
 }
 
 /** The program that is started. The copy for another user is not bundled. */
-const programOf = (user: OrdinaryUser | undefined): string => (user ? join(user.checkout, 'cli/berth.ts') : PROGRAM);
+function programOf({ user, installed, isMeasured }: Pick<ServerOptions, 'user' | 'installed' | 'isMeasured'>): string {
+  if (user) return join(user.checkout, 'cli/berth.ts');
+  return isMeasured && !installed ? MEASURED_PROGRAM : PROGRAM;
+}
 
 /** Whether a prepared data folder may be used. A test of the first start passes its own folder. */
 const mayBePrepared = ({ dataDir, user, env, isMeasured }: ServerOptions): boolean =>
   !dataDir && !user && !isMeasured && env?.BERTH_ISOLATION === undefined;
 
-/** The same value that `npm start` sets. */
-const HEAP = '--max-semi-space-size=4';
+/** The same values that `npm start` sets. */
+const NODE_OPTIONS = ['--max-semi-space-size=4', '--expose-gc'];
+const MALLOC_ARENA_MAX = '1';
 
 export class TestServer {
   readonly url: string;
@@ -175,6 +179,7 @@ export class TestServer {
       // Compiled code is cached if the test runner sets a folder for it.
       NODE_COMPILE_CACHE:
         process.env.NODE_COMPILE_CACHE && (user ? join(user.home, 'compiled') : process.env.NODE_COMPILE_CACHE),
+      MALLOC_ARENA_MAX,
       BERTH_LISTEN: this.url.slice('http://'.length),
       // The system picks a free port at each start. The server writes it to server.json in its data folder.
       BERTH_OPERATOR_LISTEN: '127.0.0.1:0',
@@ -384,18 +389,18 @@ export class TestServer {
   }
 
   #spawn(): ChildProcess {
-    const { clock, user, installed, isMeasured = false, within } = this.#options;
+    const { clock, user, installed, isMeasured, within } = this.#options;
     const args =
       clock === 'test'
         ? [user ? join(user.checkout, 'tests/harness/serve-with-clock.ts') : WITH_CLOCK, `--ahead=${this.#aheadMs}`]
-        : [installed?.command ?? programOf(user), 'serve'];
+        : [installed?.command ?? programOf(this.#options), 'serve'];
     // The copy for another user has no development packages.
     const watchArgs =
       user || isMeasured ? [] : ['--import', `${WATCH_RESPONSES}?into=${encodeURIComponent(this.#findingsFile)}`];
     const [file = '', ...rest] = [
       ...(within?.command ?? []),
       user?.node ?? process.execPath,
-      HEAP,
+      ...NODE_OPTIONS,
       ...watchArgs,
       ...args,
     ];
@@ -465,7 +470,7 @@ export function runBerth(
   command?: string,
   within: readonly string[] = [],
 ): Promise<CommandResult> {
-  const program = [user?.node ?? process.execPath, command ?? programOf(user)];
+  const program = [user?.node ?? process.execPath, command ?? programOf({ ...(user ? { user } : {}) })];
   const [file = '', ...rest] = [...within, ...program, ...args];
   const child = spawn(file, rest, {
     cwd: user?.checkout ?? CHECKOUT,

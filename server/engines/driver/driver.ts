@@ -2,6 +2,7 @@
 // as any client does. Page content is parsed there and not in the main thread. A thread that does not respond in time
 // is replaced: the next command connects again, and only references from earlier snapshots are lost.
 import { Worker } from 'node:worker_threads';
+import { compiledCodeEnv } from '../../kit/compiled-code.ts';
 import type { Log } from '../../kit/log.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import {
@@ -166,7 +167,7 @@ export class Driver implements Closeable {
     const worker = new Worker(new URL('./driver-thread.ts', import.meta.url), {
       name: 'driver',
       // Playwright reads options from the environment, so it must not get the server's environment.
-      env: { NODE_ENV: 'production' },
+      env: { NODE_ENV: 'production', ...compiledCodeEnv() },
       resourceLimits: { maxOldGenerationSizeMb: heapMb, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 },
     });
     const thread: Thread = { worker, sessions: new Set(), pending: new Map(), idle: undefined };

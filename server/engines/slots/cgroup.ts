@@ -3,6 +3,7 @@
 import { existsSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pollUntil } from '../../kit/wait.ts';
+import { KernelFile } from './kernel-file.ts';
 import { findProcess, type Process } from './process-table.ts';
 
 /** A cgroup stays busy (EBUSY) for a moment after its last process was reaped. */
@@ -26,18 +27,27 @@ const IDLE_SHARE = 0.02;
 /** The files with the memory peak on v1, and on v2 since Linux 5.19. */
 const PEAK_FILES = ['memory.max_usage_in_bytes', 'memory.peak'] as const;
 
-/** Reads the processor time in milliseconds. Returns undefined if the file does not exist. */
-type Counter = () => number | undefined;
+const KILL_FILES = ['memory.events', 'memory.oom_control'] as const;
+
+/** The files with the processor time on v2 and on v1, and how to get milliseconds from their text. */
+const USED_FILES = [
+  ['cpu.stat', (text: string) => Number(/^usage_usec (\d+)$/m.exec(text)?.[1]) / 1e3],
+  ['cpuacct.usage', (text: string) => (text === '' ? Number.NaN : Number(text) / 1e6)],
+] as const;
+
+/** A file that exists on this machine. It is kept, because finding it costs much more than reading it. */
+interface FoundFile {
+  readonly file: KernelFile;
+  /** Returns NaN for a text without the number. */
+  readonly parse: (text: string) => number;
+}
 
 export class Cgroup {
   readonly folders: readonly string[];
   #share = 1;
   #isIdle = false;
-  /**
-   * The counter that works on this machine. It is kept because it is read five times a second, and finding it costs
-   * much more than reading it.
-   */
-  #counter: Counter | undefined;
+  #usedFile: FoundFile | undefined;
+  #killFiles: readonly KernelFile[] = [];
 
   constructor(folders: readonly string[]) {
     this.folders = folders;
@@ -72,8 +82,9 @@ export class Cgroup {
 
   /** Processor time used by the group's processes; undefined if the kernel does not count it for this group. */
   usedMs(): number | undefined {
-    this.#counter ??= this.folders.flatMap(countersIn).find(counter => counter() !== undefined);
-    return this.#counter?.();
+    this.#usedFile ??= this.#findUsedFile();
+    const ms = this.#usedFile?.parse(this.#usedFile.file.read());
+    return Number.isNaN(ms) ? undefined : ms;
   }
 
   /**
@@ -81,8 +92,7 @@ export class Cgroup {
    * counted.
    */
   peakMemoryBytes(): number | undefined {
-    const peaks = this.folders.flatMap(folder => PEAK_FILES.map(name => read(join(folder, name)).trim()));
-    const peak = peaks.find(text => text !== '');
+    const [peak] = this.#existing(PEAK_FILES).map(path => read(path).trim());
     return peak === undefined ? undefined : Number(peak);
   }
 
@@ -99,10 +109,20 @@ export class Cgroup {
 
   /** The number of processes that the kernel has killed because of the memory limit. */
   outOfMemoryKills(): number {
-    const counts = this.folders
-      .flatMap(folder => [join(folder, 'memory.events'), join(folder, 'memory.oom_control')])
-      .map(file => Number(/^oom_kill (\d+)$/m.exec(read(file))?.[1] ?? 0));
-    return Math.max(0, ...counts);
+    if (this.#killFiles.length === 0) this.#killFiles = this.#existing(KILL_FILES).map(path => new KernelFile(path));
+    return Math.max(0, ...this.#killFiles.map(file => Number(/^oom_kill (\d+)$/m.exec(file.read())?.[1] ?? 0)));
+  }
+
+  #findUsedFile(): FoundFile | undefined {
+    for (const folder of this.folders)
+      for (const [name, parse] of USED_FILES)
+        if (!Number.isNaN(parse(read(join(folder, name))))) return { file: new KernelFile(join(folder, name)), parse };
+    return undefined;
+  }
+
+  /** The paths of these files in all folders that have them. */
+  #existing(names: readonly string[]): string[] {
+    return names.flatMap(name => this.folders.map(folder => join(folder, name))).filter(path => existsSync(path));
   }
 
   #writeShare(share: number): void {
@@ -112,28 +132,17 @@ export class Cgroup {
 
   /** Writes the text to this file in each folder that has it. Returns whether any folder has the file. */
   #writeEach(file: string, text: string): boolean {
-    const files = this.folders.map(folder => join(folder, file)).filter(existsSync);
+    const files = this.#existing([file]);
     for (const path of files) writeFileSync(path, text);
     return files.length > 0;
   }
 
   async remove(): Promise<void> {
+    for (const file of [this.#usedFile?.file, ...this.#killFiles]) file?.close();
     const isRemoved = (): true | undefined => (this.folders.map(removeFolder).every(Boolean) ? true : undefined);
     await pollUntil(REMOVE_WITHIN_MS, 'a cgroup to become empty', isRemoved, CHECK_EVERY_MS);
   }
 }
-
-/** Returns the counter for v2, then the counters for v1. */
-const countersIn = (folder: string): readonly Counter[] => [
-  () => {
-    const microseconds = /^usage_usec (\d+)$/m.exec(read(join(folder, 'cpu.stat')))?.[1];
-    return microseconds === undefined ? undefined : Number(microseconds) / 1e3;
-  },
-  () => {
-    const nanoseconds = read(join(folder, 'cpuacct.usage')).trim();
-    return nanoseconds === '' ? undefined : Number(nanoseconds) / 1e6;
-  },
-];
 
 function removeFolder(folder: string): boolean {
   try {

@@ -8,17 +8,19 @@ import { silentLog } from '../../kit/log.ts';
 import { Cgroup } from './cgroup.ts';
 import { LimitWatch } from './limit-watch.ts';
 
-test('measures an active box every two seconds, and an idle box every ten seconds', async t => {
+test('measures an active box every two seconds, an idle box every minute, and after ten seconds if the disk fills', async t => {
   const top = mkdtempSync(join(tmpdir(), 'berth-limit-watch-'));
   const used = (ms: number): void => writeFileSync(join(top, 'cpuacct.usage'), `${ms * 1e6}\n`);
   const clock = new HandClock();
   used(100);
   let found = 0;
+  let freeMib = 1_000;
   const watch = new LimitWatch({
     folder: top,
     diskBytes: 0,
     cgroup: new Cgroup([top]),
     onDiskLimit: () => found++,
+    freeBytes: () => freeMib * 1024 * 1024,
     clock,
     log: silentLog,
   });
@@ -26,11 +28,17 @@ test('measures an active box every two seconds, and an idle box every ten second
   await clock.advance(1);
   assert.equal(found, 1, 'the first measurement is immediate');
   used(140);
-  await clock.advance(8_000, 2_000);
-  assert.equal(found, 1, 'with 40 ms of processor time the box counts as idle');
+  freeMib = 985;
+  await clock.advance(58_000, 2_000);
+  assert.equal(found, 1, 'with 40 ms of processor time and 15 MiB less on the disk the box counts as idle');
   await clock.advance(2_000);
-  assert.equal(found, 2, 'an idle box is measured after ten seconds');
+  assert.equal(found, 2, 'an idle box is measured after a minute');
   used(190);
   await clock.advance(2_000);
   assert.equal(found, 3, 'the box has used 50 ms since the last measurement');
+  freeMib = 969;
+  await clock.advance(8_000, 2_000);
+  assert.equal(found, 3, 'less than ten seconds have passed');
+  await clock.advance(2_000);
+  assert.equal(found, 4, 'the disk has 16 MiB less than at the last measurement');
 });

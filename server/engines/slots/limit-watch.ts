@@ -1,6 +1,7 @@
 // Checks a running box every two seconds: the size of its folder, and the number of out-of-memory kills. The folder is
 // measured less often if the box has hardly run since the last measurement, because a walk takes 2 ms even for the 240
-// files of a small profile.
+// files of a small profile. The free space of the disk tells at almost no cost that some folder has grown.
+import { statfsSync } from 'node:fs';
 import { reason } from '../../kit/fault.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { Cgroup } from './cgroup.ts';
@@ -13,11 +14,12 @@ const CHECK_EVERY_MS = 2000;
  * in two seconds.
  */
 const IDLE_CPU_MS_MAX = 50;
-/**
- * The folder is measured at least this often, because disk space can also be taken with next to no processor time
- * (fallocate).
- */
-const MEASURE_AT_LEAST_EVERY_MS = 10_000;
+/** Disk space can also be taken with next to no processor time (fallocate). The disk then has less free space. */
+const GROWN_BYTES_MIN = 16 * 1024 * 1024;
+/** Other boxes take disk space too, so the folder of an idle box is not measured more often than this. */
+const MEASURE_AT_MOST_EVERY_MS = 10_000;
+/** The folder is measured at least this often, because disk space may become free elsewhere meanwhile. */
+const MEASURE_AT_LEAST_EVERY_MS = 60_000;
 /**
  * Even a busy server notices within this time that the browser's main process was killed. A check may see the
  * out-of-memory kill before that.
@@ -34,6 +36,16 @@ export interface LimitWatchOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly diskBytes: number;
   readonly cgroup: Cgroup;
   readonly onDiskLimit: (reading: Measurement) => void;
+  /** The free space of the disk on which the folder is. */
+  readonly freeBytes?: (folder: string) => number;
+}
+
+/** The state at the last measurement of the folder. */
+interface LastMeasurement {
+  readonly atMs: number;
+  /** The processor time of the box. */
+  readonly usedMs: number;
+  readonly freeBytes: number;
 }
 
 export class LimitWatch {
@@ -42,8 +54,7 @@ export class LimitWatch {
   readonly #running: Promise<void>;
   #memoryKillsSeen: number;
   #memoryKillSeenMs = Number.NEGATIVE_INFINITY;
-  /** When the folder was last measured, and the processor time of the box at that time. */
-  #lastMeasurement: { readonly atMs: number; readonly usedMs: number } | undefined;
+  #lastMeasurement: LastMeasurement | undefined;
 
   constructor(options: LimitWatchOptions) {
     this.#options = options;
@@ -91,12 +102,27 @@ export class LimitWatch {
    * processor time of the box.
    */
   #mayHaveGrown(): boolean {
+    const { clock, cgroup, folder, freeBytes = freeBytesOf } = this.#options;
     const before = this.#lastMeasurement;
-    const atMs = this.#options.clock.monotonicMs();
-    const usedMs = this.#options.cgroup.usedMs() ?? Number.POSITIVE_INFINITY;
-    if (before && usedMs - before.usedMs < IDLE_CPU_MS_MAX && atMs - before.atMs < MEASURE_AT_LEAST_EVERY_MS)
-      return false;
-    this.#lastMeasurement = { atMs, usedMs };
+    const now = {
+      atMs: clock.monotonicMs(),
+      usedMs: cgroup.usedMs() ?? Number.POSITIVE_INFINITY,
+      freeBytes: freeBytes(folder),
+    };
+    if (before && !mayHaveGrownBetween(before, now)) return false;
+    this.#lastMeasurement = now;
     return true;
   }
+}
+
+function mayHaveGrownBetween(before: LastMeasurement, now: LastMeasurement): boolean {
+  if (now.usedMs - before.usedMs >= IDLE_CPU_MS_MAX) return true;
+  const sinceMs = now.atMs - before.atMs;
+  if (sinceMs >= MEASURE_AT_LEAST_EVERY_MS) return true;
+  return sinceMs >= MEASURE_AT_MOST_EVERY_MS && before.freeBytes - now.freeBytes >= GROWN_BYTES_MIN;
+}
+
+function freeBytesOf(folder: string): number {
+  const { bavail, bsize } = statfsSync(folder);
+  return bavail * bsize;
 }

@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { IdleMemory } from './idle-memory.ts';
+
+const MIB = 1024 * 1024;
+
+function openMemory() {
+  const state = { isIdle: true, heapMib: 50, collections: 0 };
+  const memory = new IdleMemory({
+    isIdle: () => state.isIdle,
+    heapBytes: () => state.heapMib * MIB,
+    collect: () => {
+      state.collections += 1;
+      state.heapMib = 36;
+    },
+  });
+  return { memory, state };
+}
+
+test('collects the garbage of the start at the second call', () => {
+  const { memory, state } = openMemory();
+  assert.deepEqual(memory.release(), { releasedMib: 0 });
+  assert.equal(state.collections, 0);
+  assert.deepEqual(memory.release(), { releasedMib: 14 });
+  assert.deepEqual(memory.release(), { releasedMib: 0 });
+  assert.equal(state.collections, 1);
+});
+
+test('collects again once the heap has grown by 8 MiB', () => {
+  const { memory, state } = openMemory();
+  memory.release();
+  memory.release();
+  state.heapMib = 43;
+  memory.release();
+  assert.equal(state.collections, 1);
+  state.heapMib = 44;
+  assert.deepEqual(memory.release(), { releasedMib: 8 });
+  assert.equal(state.collections, 2);
+});
+
+test('does not block the event loop while sessions run', () => {
+  const { memory, state } = openMemory();
+  memory.release();
+  state.isIdle = false;
+  assert.deepEqual(memory.release(), { releasedMib: 0 });
+  assert.equal(state.collections, 0);
+});
+
+test('does nothing in a process that was started without --expose-gc', () => {
+  assert.equal(globalThis.gc, undefined);
+  const memory = new IdleMemory({ isIdle: () => true, heapBytes: () => 50 * MIB });
+  memory.release();
+  assert.deepEqual(memory.release(), { releasedMib: 0 });
+});
