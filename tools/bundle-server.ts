@@ -2,16 +2,18 @@
 // Our own files and three libraries with many modules become a few files; everything else stays in node_modules. The
 // code from each source file still has the path of that file, so it finds the files beside the source, and its worker
 // threads run from the source. A bundle is kept under the digest of its sources.
-import { createHash, randomUUID } from 'node:crypto';
-import { existsSync, globSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { createHash } from 'node:crypto';
+import { existsSync, globSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { removeOldBuilds } from './old-builds.ts';
+import { removeOldBuilds, removeOldFiles } from './old-builds.ts';
 
 const ROOT = dirname(import.meta.dirname);
 const BUNDLES_FOLDER = join(ROOT, '.berth/bundles');
-/** What `npm start` runs. It imports the bundle of the current sources. */
-const PROGRAM = join(ROOT, '.berth/program.mjs');
+/** Where `cli/berth.ts` keeps compiled code. */
+const COMPILED_FOLDER = join(ROOT, '.berth/compiled');
+/** Every bundle adds files to it. A file that was removed too early only costs a compilation. */
+const COMPILED_KEPT_MS = 7 * 86_400_000;
 const SOURCES = [
   '{server,cli,contract,sdk}/**/*.ts',
   'tests/harness/*.ts',
@@ -29,11 +31,8 @@ const ENTRIES = {
   'watch-responses': 'tests/harness/watch-responses.ts',
 };
 const BUNDLED_LIBRARIES = /^(typebox|kysely|jose)(\/|$)/;
-/**
- * The number of other bundles to keep (4 MB each). Another run may use one, and a server loads some of its files only
- * when it needs them.
- */
-const OTHER_BUNDLES_KEPT = 9;
+/** The number of other bundles to keep, because another run may be about to use one. */
+const OTHER_BUNDLES_KEPT = 2;
 /** This file reads the query of its own URL, so its `import.meta.url` must not be replaced. */
 const READS_OWN_URL = 'watch-responses.ts';
 
@@ -41,19 +40,23 @@ const READS_OWN_URL = 'watch-responses.ts';
 export async function bundleServer(): Promise<string> {
   const digest = digestOfSources();
   const folder = join(BUNDLES_FOLDER, digest);
-  if (!existsSync(folder)) await bundle(folder);
-  removeOldBuilds(BUNDLES_FOLDER, digest, OTHER_BUNDLES_KEPT);
+  if (existsSync(folder)) return folder;
+  await bundle(folder);
+  // A server loads some files of its bundle only when it needs them.
+  removeOldBuilds(BUNDLES_FOLDER, digest, OTHER_BUNDLES_KEPT, isInUse);
+  removeOldFiles(COMPILED_FOLDER, COMPILED_KEPT_MS);
   return folder;
 }
 
-/** Writes the program that `npm start` runs, and resolves with its path. */
-export async function buildProgram(): Promise<string> {
-  const text = `import './${relative(dirname(PROGRAM), join(await bundleServer(), 'berth.mjs'))}';\n`;
-  if (existsSync(PROGRAM) && readFileSync(PROGRAM, 'utf8') === text) return PROGRAM;
-  const temporaryFile = `${PROGRAM}-${randomUUID()}`;
-  writeFileSync(temporaryFile, text);
-  renameSync(temporaryFile, PROGRAM);
-  return PROGRAM;
+/** Whether a process runs from the bundle in this folder. */
+function isInUse(folder: string): boolean {
+  return globSync('/proc/[0-9]*/cmdline').some(file => {
+    try {
+      return readFileSync(file, 'utf8').includes(`${folder}/`);
+    } catch {
+      return false; // The process has ended.
+    }
+  });
 }
 
 async function bundle(folder: string): Promise<void> {
@@ -109,4 +112,4 @@ function digestOfSources(): string {
   return hash.digest('hex').slice(0, 16);
 }
 
-if (import.meta.main) await buildProgram();
+if (import.meta.main) process.stdout.write(`${join(await bundleServer(), 'berth.mjs')}\n`);

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, utimesSync, w
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { removeOldBuilds } from './old-builds.ts';
+import { removeOldBuilds, removeOldFiles } from './old-builds.ts';
 
 const HOUR_S = 3_600;
 
@@ -24,10 +24,28 @@ test('removes all but the newest complete builds, and unfinished ones only if th
   // As if another process removed it between the list and the look at its time.
   symlinkSync(join(folder, 'nowhere'), join(folder, digest('4')));
   const kept = [
-    ...[make(digest('a'), 50), make(digest('b'), 7), make(digest('c'), 6)],
+    ...[make(digest('a'), 50), make(digest('b'), 7), make(digest('c'), 6), digest('e')],
     ...[make('making-now', 0), make(`${digest('d')}.18`, 0)],
   ];
   writeFileSync(join(folder, 'current'), digest('a'));
-  removeOldBuilds(folder, digest('a'), 2);
+  make(digest('e'), 10);
+  removeOldBuilds(folder, digest('a'), 2, path => path === join(folder, digest('e')));
   assert.deepEqual(readdirSync(folder).sort(), [...kept, 'current'].sort());
+});
+
+test('removes files that are older than the time for which they are kept, at any depth', t => {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-compiled-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  mkdirSync(join(folder, 'v24', 'deeper'), { recursive: true });
+  const write = (name: string, hoursOld: number): void => {
+    writeFileSync(join(folder, name), '');
+    const atS = Date.now() / 1000 - hoursOld * HOUR_S;
+    utimesSync(join(folder, name), atS, atS);
+  };
+  write('v24/deeper/old', 3);
+  write('v24/deeper/new', 1);
+  write('v24/old', 3);
+  removeOldFiles(folder, 2 * HOUR_S * 1000);
+  assert.deepEqual(readdirSync(folder, { recursive: true }).sort(), ['v24', 'v24/deeper', 'v24/deeper/new']);
+  removeOldFiles(join(folder, 'absent'), 0);
 });

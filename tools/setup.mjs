@@ -2,12 +2,13 @@
 // Plain JavaScript, because it runs under whatever Node (18 or later) the machine has. It starts nothing: the npm
 // scripts put `&& exec node_modules/node/bin/node …` behind it, so that no launcher stays between npm and the server.
 //
-//   node tools/setup.mjs all        npm packages, Debian packages, and the web console built (npm start)
-//   node tools/setup.mjs test       the same, and what only the suite needs (npm test)
-//   node tools/setup.mjs slow       the same, and what only the slow tests need (npm run test:slow)
+//   node tools/setup.mjs all        npm packages, Debian packages, and the web console built (npm run dev)
+//   node tools/setup.mjs start      all, and the server bundled; prints the program to run (npm start)
+//   node tools/setup.mjs test       all, and what only the suite needs (npm test)
+//   node tools/setup.mjs slow       all of these, and what only the slow tests need (npm run test:slow)
 //   node tools/setup.mjs packages   npm packages only (npm run berth, check, test:unit)
 //
-// All its messages go to standard error, because standard output belongs to the command that follows.
+// All its messages go to standard error, because standard output belongs to the command that follows, or to the program.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -271,23 +272,30 @@ function buildWeb(root) {
   if (done.status !== 0) say('the web console could not be built; the service runs without it');
 }
 
-/** Bundles the server, which then starts faster and uses less memory. It also runs from its sources. */
-function buildProgram(root) {
-  const done = run(pinnedNode(root), [join(root, 'tools', 'bundle-server.ts')], { cwd: root });
-  if (done.status === 0) return;
+/**
+ * Returns the program that `npm start` runs: the server in a bundle, which starts faster and uses less memory than its
+ * sources, or the sources if it cannot be bundled.
+ */
+function programToStart(root) {
+  const done = spawnSync(pinnedNode(root), [join(root, 'tools', 'bundle-server.ts')], {
+    cwd: root,
+    stdio: ['ignore', 'pipe', 2],
+    encoding: 'utf8',
+  });
+  if (done.status === 0) return done.stdout.trim();
   say('the server could not be bundled; it runs from its sources');
-  writeFileSync(join(root, '.berth', 'program.mjs'), "import '../cli/berth.ts';\n");
+  return join(root, 'cli', 'berth.ts');
 }
 
 function main() {
   const root = dirname(dirname(OWN_PATH));
-  const mode = ['packages', 'test', 'slow'].find(word => word === process.argv[2]) ?? 'all';
+  const mode = ['packages', 'start', 'test', 'slow'].find(word => word === process.argv[2]) ?? 'all';
   if (Number(process.versions.node.split('.')[0]) < 18)
     stop(`this is Node ${process.versions.node}; 18 or later is needed to install the rest.`);
   if (process.argv.includes('--locked')) return installUnderLock(root, mode);
   if (!npmReady(root) || debianToDo(root, mode).length > 0) installOnce(root, mode);
   if (mode !== 'packages') buildWeb(root);
-  if (mode === 'all') buildProgram(root);
+  if (mode === 'start') process.stdout.write(`${programToStart(root)}\n`);
 }
 
 if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) main();

@@ -5,9 +5,10 @@ import { IdleMemory } from './idle-memory.ts';
 const MIB = 1024 * 1024;
 
 function openMemory() {
-  const state = { isIdle: true, heapMib: 50, collections: 0 };
+  const state = { sessions: 0, loopShare: 0.006, heapMib: 50, collections: 0 };
   const memory = new IdleMemory({
-    isIdle: () => state.isIdle,
+    hasSessions: () => state.sessions > 0,
+    loopShare: () => state.loopShare,
     heapBytes: () => state.heapMib * MIB,
     collect: () => {
       state.collections += 1;
@@ -17,10 +18,8 @@ function openMemory() {
   return { memory, state };
 }
 
-test('collects the garbage of the start at the second call', () => {
+test('collects the garbage of the start once', () => {
   const { memory, state } = openMemory();
-  assert.deepEqual(memory.release(), { releasedMib: 0 });
-  assert.equal(state.collections, 0);
   assert.deepEqual(memory.release(), { releasedMib: 14 });
   assert.deepEqual(memory.release(), { releasedMib: 0 });
   assert.equal(state.collections, 1);
@@ -28,7 +27,6 @@ test('collects the garbage of the start at the second call', () => {
 
 test('collects again once the heap has grown by 8 MiB', () => {
   const { memory, state } = openMemory();
-  memory.release();
   memory.release();
   state.heapMib = 43;
   memory.release();
@@ -40,15 +38,23 @@ test('collects again once the heap has grown by 8 MiB', () => {
 
 test('does not block the event loop while sessions run', () => {
   const { memory, state } = openMemory();
-  memory.release();
-  state.isIdle = false;
+  state.sessions = 1;
   assert.deepEqual(memory.release(), { releasedMib: 0 });
   assert.equal(state.collections, 0);
 });
 
+test('does not block an event loop that has worked since the previous call', () => {
+  const { memory, state } = openMemory();
+  state.loopShare = 0.03;
+  assert.deepEqual(memory.release(), { releasedMib: 0 });
+  assert.equal(state.collections, 0);
+  state.loopShare = 0.01;
+  memory.release();
+  assert.equal(state.collections, 1);
+});
+
 test('does nothing in a process that was started without --expose-gc', () => {
   assert.equal(globalThis.gc, undefined);
-  const memory = new IdleMemory({ isIdle: () => true, heapBytes: () => 50 * MIB });
-  memory.release();
+  const memory = new IdleMemory({ hasSessions: () => false, loopShare: () => 0, heapBytes: () => 50 * MIB });
   assert.deepEqual(memory.release(), { releasedMib: 0 });
 });

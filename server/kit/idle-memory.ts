@@ -1,44 +1,59 @@
-// Returns memory to the system while nobody uses the server. A start and each burst of work leave tens of MiB of garbage
-// and of compiled code that is not needed again soon. V8 keeps them for as long as nothing else needs them.
+// Returns memory to the system while the server is idle. A start and each burst of work leave tens of MiB of garbage and
+// of compiled code that is not needed again soon. V8 keeps them for as long as nothing else needs the memory.
+import { performance } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
 
 const MIB = 1024 * 1024;
 /** A collection blocks the event loop for up to 80 ms, so the heap must have grown by this much since the last one. */
 const GROWTH_BYTES_MIN = 8 * MIB;
+/** The share of the time for which the event loop may have worked since the previous call. At rest it is 0.006. */
+const LOOP_SHARE_MAX = 0.02;
 
 export interface IdleMemoryOptions {
-  readonly isIdle: () => boolean;
+  readonly hasSessions: () => boolean;
+  /** The share of the time (0 to 1) for which the event loop has worked since the previous call. */
+  readonly loopShare?: () => number;
   readonly heapBytes?: () => number;
-  /** Absent without `--expose-gc`; `run` then does nothing. */
+  /** Absent without `--expose-gc`; `release` then does nothing. */
   readonly collect?: (() => void) | undefined;
 }
 
 export class IdleMemory {
-  readonly #isIdle: () => boolean;
-  readonly #heapBytes: () => number;
-  readonly #collect: (() => void) | undefined;
-  /** Undefined until the first call, which comes with the start of the server. Its first requests go first. */
-  #bytesAfterCollection: number | undefined;
+  readonly #options: Required<IdleMemoryOptions>;
+  #bytesAfterCollection = 0;
 
-  constructor({ isIdle, heapBytes = totalHeapBytes, collect = fullCollection() }: IdleMemoryOptions) {
-    this.#isIdle = isIdle;
-    this.#heapBytes = heapBytes;
-    this.#collect = collect;
+  constructor({
+    hasSessions,
+    loopShare = shareOfLoop(),
+    heapBytes = totalHeapBytes,
+    collect = fullCollection(),
+  }: IdleMemoryOptions) {
+    this.#options = { hasSessions, loopShare, heapBytes, collect };
   }
 
   release(): { readonly releasedMib: number } {
-    const bytes = this.#heapBytes();
-    const keptBytes = this.#bytesAfterCollection;
-    this.#bytesAfterCollection ??= 0;
-    if (!this.#collect || keptBytes === undefined || !this.#isIdle() || bytes - keptBytes < GROWTH_BYTES_MIN)
+    const { hasSessions, loopShare, heapBytes, collect } = this.#options;
+    const isLoopIdle = loopShare() <= LOOP_SHARE_MAX;
+    const bytes = heapBytes();
+    if (!collect || !isLoopIdle || hasSessions() || bytes - this.#bytesAfterCollection < GROWTH_BYTES_MIN)
       return { releasedMib: 0 };
-    this.#collect();
-    this.#bytesAfterCollection = this.#heapBytes();
+    collect();
+    this.#bytesAfterCollection = heapBytes();
     return { releasedMib: Math.max(0, Math.round((bytes - this.#bytesAfterCollection) / MIB)) };
   }
 }
 
 const totalHeapBytes = (): number => getHeapStatistics().total_heap_size;
+
+function shareOfLoop(): () => number {
+  let previous: ReturnType<typeof performance.eventLoopUtilization> | undefined;
+  return () => {
+    const current = performance.eventLoopUtilization();
+    const { utilization } = previous ? performance.eventLoopUtilization(current, previous) : current;
+    previous = current;
+    return utilization;
+  };
+}
 
 /** The kind of collection that V8 runs before it gives up for lack of memory. Only this kind also drops compiled code. */
 function fullCollection(): (() => void) | undefined {

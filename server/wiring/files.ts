@@ -11,6 +11,7 @@ import type { LiveSessions } from '../domain/sessions/live.ts';
 import { downloadKey } from '../engines/artifacts/keys.ts';
 import { DOWNLOADS } from '../engines/browser/policies.ts';
 import type { Runtime } from '../kit/runtime.ts';
+import { REST_MS } from '../kit/task.ts';
 import type { Foundation } from './foundation.ts';
 import { openSalvage } from './kept-files.ts';
 import { retentionOf } from './retention.ts';
@@ -61,7 +62,7 @@ export async function openFiles(runtime: Runtime, foundation: Foundation, deps: 
     service: { uploads, downloads },
     watcher: filesWatcher({ keeper, salvage, uploads, prompt: () => prompt(LEFT_BEHIND_TASK) }),
     tasks: [
-      { name: LEFT_BEHIND_TASK, everyMs: LEFT_BEHIND_MS, run: collectLeftBehind },
+      { name: LEFT_BEHIND_TASK, everyMs: LEFT_BEHIND_MS, restMs: REST_MS, run: collectLeftBehind },
       { name: 'sweep', everyMs: SWEEP_MS, run: () => sweep(retention) },
     ],
   };

@@ -53,7 +53,7 @@ export function openHost(runtime: Runtime, foundation: Foundation, { admission, 
     ...{ rows: store.hosts, accounts: store.accounts, audit: foundation.audit, host: runtime.host, version: version() },
     leaseMs: foundation.fleet.leaseMs,
   });
-  const memory = new IdleMemory({ isIdle: () => liveSessions.isEmpty });
+  const memory = new IdleMemory({ hasSessions: () => !liveSessions.isEmpty });
   return {
     ...{ service, hosts },
     tasks: [

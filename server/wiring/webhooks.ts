@@ -53,7 +53,7 @@ export async function openWebhooks(
   return {
     service,
     tasks: [
-      { name: WRITE_TASK, everyMs: WRITE_EVERY_MS, run: write },
+      { name: WRITE_TASK, everyMs: WRITE_EVERY_MS, restMs: REST_MS, run: write },
       { name: SEND_TASK, everyMs: SEND_EVERY_MS, restMs: REST_MS, run: () => sender.run() },
       { name: 'forget_webhook_deliveries', everyMs: FORGET_EVERY_MS, run: forget },
     ],

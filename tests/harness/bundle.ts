@@ -9,10 +9,15 @@ const pathOf = (name: string, source: string): string =>
   FOLDER ? join(FOLDER, `${name}.mjs`) : join(CHECKOUT, source);
 
 export const PROGRAM = pathOf('berth', 'cli/berth.ts');
-/** What `npm start` runs. `tools/setup.mjs all` has made it. */
-export const MEASURED_PROGRAM = join(CHECKOUT, '.berth/program.mjs');
 export const WITH_CLOCK = pathOf('serve-with-clock', 'tests/harness/serve-with-clock.ts');
 export const WATCH_RESPONSES = pathToFileURL(pathOf('watch-responses', 'tests/harness/watch-responses.ts')).href;
 const COMMANDS_URL = pathToFileURL(pathOf('run', 'cli/run.ts')).href;
 
 export const loadCommands = (): Promise<typeof import('../../cli/run.ts')> => import(COMMANDS_URL);
+
+/** The program that `npm start` runs. Benchmarks measure it. */
+export async function bundledProgram(): Promise<string> {
+  if (FOLDER) return PROGRAM;
+  const { bundleServer } = await import('../../tools/bundle-server.ts');
+  return join(await bundleServer(), 'berth.mjs');
+}

@@ -11,7 +11,7 @@ import { createInterface } from 'node:readline';
 import { after } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';
 import type { Session } from '../../contract/sessions.ts';
-import { loadCommands, MEASURED_PROGRAM, PROGRAM, WATCH_RESPONSES, WITH_CLOCK } from './bundle.ts';
+import { bundledProgram, loadCommands, PROGRAM, WATCH_RESPONSES, WITH_CLOCK } from './bundle.ts';
 import { freePort } from './free-port.ts';
 import { ask, type HttpResult } from './http.ts';
 import { serverLeftovers, sessionLeftovers } from './leftovers.ts';
@@ -100,10 +100,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
 }
 
 /** The program that is started. The copy for another user is not bundled. */
-function programOf({ user, installed, isMeasured }: Pick<ServerOptions, 'user' | 'installed' | 'isMeasured'>): string {
-  if (user) return join(user.checkout, 'cli/berth.ts');
-  return isMeasured && !installed ? MEASURED_PROGRAM : PROGRAM;
-}
+const programOf = (user: OrdinaryUser | undefined): string => (user ? join(user.checkout, 'cli/berth.ts') : PROGRAM);
 
 /** Whether a prepared data folder may be used. A test of the first start passes its own folder. */
 const mayBePrepared = ({ dataDir, user, env, isMeasured }: ServerOptions): boolean =>
@@ -200,7 +197,7 @@ export class TestServer {
 
   /** Starts the process and waits until it is ready for sessions, or with `serving` only until it answers. */
   async start(until: 'ready' | 'serving' = 'ready'): Promise<void> {
-    const child = this.#spawn();
+    const child = this.#spawn(await this.#program());
     this.#child = child;
     const exited = endOf(child).then(code => {
       throw new Error(`the server exited with ${code} before it was ready:\n${this.#tail()}`);
@@ -388,12 +385,18 @@ export class TestServer {
     return open.body.filter(({ id }) => !keep.has(id)).map(({ id, status }) => `session ${id} is ${status}`);
   }
 
-  #spawn(): ChildProcess {
-    const { clock, user, installed, isMeasured, within } = this.#options;
+  async #program(): Promise<string> {
+    const { user, installed, isMeasured } = this.#options;
+    if (isMeasured && !installed) return await bundledProgram();
+    return installed?.command ?? programOf(user);
+  }
+
+  #spawn(program: string): ChildProcess {
+    const { clock, user, isMeasured, within } = this.#options;
     const args =
       clock === 'test'
         ? [user ? join(user.checkout, 'tests/harness/serve-with-clock.ts') : WITH_CLOCK, `--ahead=${this.#aheadMs}`]
-        : [installed?.command ?? programOf(this.#options), 'serve'];
+        : [program, 'serve'];
     // The copy for another user has no development packages.
     const watchArgs =
       user || isMeasured ? [] : ['--import', `${WATCH_RESPONSES}?into=${encodeURIComponent(this.#findingsFile)}`];
@@ -470,7 +473,7 @@ export function runBerth(
   command?: string,
   within: readonly string[] = [],
 ): Promise<CommandResult> {
-  const program = [user?.node ?? process.execPath, command ?? programOf({ ...(user ? { user } : {}) })];
+  const program = [user?.node ?? process.execPath, command ?? programOf(user)];
   const [file = '', ...rest] = [...within, ...program, ...args];
   const child = spawn(file, rest, {
     cwd: user?.checkout ?? CHECKOUT,

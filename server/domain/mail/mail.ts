@@ -8,7 +8,7 @@ import { reason } from '../../kit/fault.ts';
 import { boundedText } from '../../kit/foreign.ts';
 import { type MailId, newId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
-import type { Task } from '../../kit/task.ts';
+import { REST_MS, type Task } from '../../kit/task.ts';
 import { withTimeout } from '../../kit/wait.ts';
 import { fault } from '../faults.ts';
 
@@ -102,7 +102,7 @@ export class Mail {
       for (const mail of due) sent += (await this.#send(mail, sender)) ? 1 : 0;
       return { sent, failed: due.length - sent };
     };
-    return { name: 'send_mails', everyMs: SEND_EVERY_MS, run };
+    return { name: 'send_mails', everyMs: SEND_EVERY_MS, restMs: REST_MS, run };
   }
 
   async #send(mail: MailRow, sender: MailSender): Promise<boolean> {

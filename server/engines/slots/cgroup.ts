@@ -92,7 +92,8 @@ export class Cgroup {
    * counted.
    */
   peakMemoryBytes(): number | undefined {
-    const [peak] = this.#existing(PEAK_FILES).map(path => read(path).trim());
+    const peaks = this.#existing(PEAK_FILES).map(path => read(path).trim());
+    const peak = peaks.find(text => text !== '');
     return peak === undefined ? undefined : Number(peak);
   }
 
@@ -137,8 +138,13 @@ export class Cgroup {
     return files.length > 0;
   }
 
-  async remove(): Promise<void> {
+  /** Closes the files of the counters, which report nothing from then on. */
+  close(): void {
     for (const file of [this.#usedFile?.file, ...this.#killFiles]) file?.close();
+  }
+
+  async remove(): Promise<void> {
+    this.close();
     const isRemoved = (): true | undefined => (this.folders.map(removeFolder).every(Boolean) ? true : undefined);
     await pollUntil(REMOVE_WITHIN_MS, 'a cgroup to become empty', isRemoved, CHECK_EVERY_MS);
   }

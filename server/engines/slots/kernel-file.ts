@@ -8,23 +8,30 @@ const buffer = Buffer.alloc(4096);
 export class KernelFile {
   readonly #path: string;
   #descriptor: number | undefined;
+  #isClosed = false;
 
   constructor(path: string) {
     this.#path = path;
   }
 
-  /** Returns the present text, or an empty text if the file does not exist or no longer exists. */
+  /** Returns the present text, or an empty text if the file does not exist or is closed. */
   read(): string {
+    if (this.#isClosed) return '';
     try {
       this.#descriptor ??= openSync(this.#path, 'r');
       return buffer.toString('latin1', 0, readSync(this.#descriptor, buffer, 0, buffer.length, 0));
     } catch {
-      this.close();
+      this.#release();
       return '';
     }
   }
 
   close(): void {
+    this.#isClosed = true;
+    this.#release();
+  }
+
+  #release(): void {
     if (this.#descriptor !== undefined) closeSync(this.#descriptor);
     this.#descriptor = undefined;
   }

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { HandClock } from '../../../tests/harness/hand-clock.ts';
 import { silentLog } from '../../kit/log.ts';
 import { Cgroup } from './cgroup.ts';
-import { LimitWatch } from './limit-watch.ts';
+import { freeBytesOf, LimitWatch } from './limit-watch.ts';
 
 test('measures an active box every two seconds, an idle box every minute, and after ten seconds if the disk fills', async t => {
   const top = mkdtempSync(join(tmpdir(), 'berth-limit-watch-'));
@@ -41,4 +41,38 @@ test('measures an active box every two seconds, an idle box every minute, and af
   assert.equal(found, 3, 'less than ten seconds have passed');
   await clock.advance(2_000);
   assert.equal(found, 4, 'the disk has 16 MiB less than at the last measurement');
+});
+
+test('measures a box every two seconds if the kernel does not count its processor time', async t => {
+  const top = mkdtempSync(join(tmpdir(), 'berth-limit-watch-'));
+  writeFileSync(join(top, 'a file'), 'x');
+  const clock = new HandClock();
+  let found = 0;
+  const onDiskLimit = (): void => void found++;
+  const watch = new LimitWatch({
+    folder: top,
+    diskBytes: 0,
+    cgroup: new Cgroup([]),
+    onDiskLimit,
+    clock,
+    log: silentLog,
+  });
+  t.after(() => watch.close().then(() => rmSync(top, { recursive: true })));
+  await clock.advance(1);
+  await clock.advance(4_000, 2_000);
+  assert.equal(found, 3);
+});
+
+test('measures an idle box every ten seconds if the free space of the disk cannot be read', async t => {
+  const top = mkdtempSync(join(tmpdir(), 'berth-limit-watch-'));
+  writeFileSync(join(top, 'cpuacct.usage'), '0');
+  const clock = new HandClock();
+  let found = 0;
+  const onDiskLimit = (): void => void found++;
+  const options = { folder: top, diskBytes: 0, cgroup: new Cgroup([top]), onDiskLimit, clock, log: silentLog };
+  const watch = new LimitWatch({ ...options, freeBytes: () => freeBytesOf(join(top, 'no such folder')) });
+  t.after(() => watch.close().then(() => rmSync(top, { recursive: true })));
+  await clock.advance(1);
+  await clock.advance(20_000, 2_000);
+  assert.equal(found, 3);
 });

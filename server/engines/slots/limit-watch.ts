@@ -116,13 +116,21 @@ export class LimitWatch {
 }
 
 function mayHaveGrownBetween(before: LastMeasurement, now: LastMeasurement): boolean {
-  if (now.usedMs - before.usedMs >= IDLE_CPU_MS_MAX) return true;
+  const isIdle = now.usedMs - before.usedMs < IDLE_CPU_MS_MAX; // False without the processor time: NaN.
+  if (!isIdle) return true;
   const sinceMs = now.atMs - before.atMs;
   if (sinceMs >= MEASURE_AT_LEAST_EVERY_MS) return true;
-  return sinceMs >= MEASURE_AT_MOST_EVERY_MS && before.freeBytes - now.freeBytes >= GROWN_BYTES_MIN;
+  const isDiskFuller =
+    now.freeBytes === Number.NEGATIVE_INFINITY || before.freeBytes - now.freeBytes >= GROWN_BYTES_MIN;
+  return isDiskFuller && sinceMs >= MEASURE_AT_MOST_EVERY_MS;
 }
 
-function freeBytesOf(folder: string): number {
-  const { bavail, bsize } = statfsSync(folder);
-  return bavail * bsize;
+/** If the free space cannot be read, none is assumed, so that the folder is measured. */
+export function freeBytesOf(folder: string): number {
+  try {
+    const { bavail, bsize } = statfsSync(folder);
+    return bavail * bsize;
+  } catch {
+    return Number.NEGATIVE_INFINITY;
+  }
 }
