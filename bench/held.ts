@@ -41,7 +41,7 @@ export interface HeldExtent {
   readonly idleMs: number;
   /** The time after which a server without sessions is at rest. */
   readonly untilRestMs: number;
-  /** The time after which the first picture of a page is encoded. */
+  /** The time after which the recording of the first picture of a page is encoded and stored. */
   readonly untilIdleMs: number;
 }
 

@@ -34,7 +34,7 @@ const FULL = {
   held: 140,
   serverMs: 60_000,
   untilRestMs: 90_000,
-  untilIdleMs: 20_000,
+  untilIdleMs: 90_000,
 };
 const QUICK = {
   cycles: 6,
