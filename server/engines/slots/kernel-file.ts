@@ -1,5 +1,5 @@
-// A file of the kernel that is read several times a second. It stays open, because opening it costs ten times as much as
-// reading it.
+// A file of the kernel that is read several times a second. It stays open, because opening it costs five times as much
+// as reading it.
 import { closeSync, openSync, readSync } from 'node:fs';
 
 /** Counters are shorter. Reading never waits, so all files share this buffer. */
