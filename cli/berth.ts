@@ -1,14 +1,17 @@
 #!/usr/bin/env -S MALLOC_ARENA_MAX=1 node --max-semi-space-size=4 --expose-gc
 // The program `berth`: passes the process's arguments, environment and streams to the commands, and sets the exit code.
-import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { cacheCompiledCode } from '../server/kit/compiled-code.ts';
 
+const [, program = '', command] = process.argv;
 /**
- * Caches compiled code, also for threads. Later starts are then faster, and threads do not load the type stripper. A
- * folder that is not writable is ignored.
+ * A cache makes later starts faster, and threads do not load the type stripper. A folder that is not writable is
+ * ignored. A server of compiled files starts once and runs for long, so it saves the memory: 4 MiB for 80 ms.
  */
-enableCompileCache(join(import.meta.dirname, '../.berth/compiled'));
+cacheCompiledCode(join(import.meta.dirname, '../.berth/compiled'), {
+  isForThreadsOnly: command === 'serve' && !program.endsWith('.ts'),
+});
 const { runBerth } = await import('./run.ts');
 
 /**

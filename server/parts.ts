@@ -29,6 +29,9 @@ import { openInvocations } from './wiring/invocations.ts';
 import { serverRuntime } from './wiring/runtime.ts';
 import { type OpenedSessions, openSessions } from './wiring/sessions.ts';
 
+/** Background tasks run less often when the process has been unused for this long. */
+const UNUSED_AFTER_MS = 60_000;
+
 export interface Service {
   /** The listening address. */
   readonly url: string;
@@ -53,7 +56,9 @@ export async function openService(config: Config, clock: Clock, log: Log): Promi
 
 async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promise<Service> {
   const { runtime, secret } = await serverRuntime(config, clock, log, scope);
-  const tasks = new Tasks(clock, log);
+  const liveSessions = new LiveSessions();
+  const isUnused = (): boolean => liveSessions.isEmpty && loopWatch.unusedMs >= UNUSED_AFTER_MS;
+  const tasks = new Tasks(clock, log, { isUnused });
   const prompt = (task: string, ms?: number): void => tasks.prompt(task, ms);
   const foundation = await openFoundation(runtime, { config, secret, scope, prompt });
   const { store, slots, audit, tallies } = foundation;
@@ -62,7 +67,6 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
   scope.own(watchLoop(metrics, log));
   const identity = scope.own(await openIdentity(runtime, { store, secret, audit, tallies }));
   const admission = await openAdmission(runtime, foundation, identity.applications);
-  const liveSessions = new LiveSessions();
   const endings = lateEndings();
   const sharedDeps = { identity, admission, liveSessions };
   const families = await openFamilies(runtime, foundation, { ...sharedDeps, ...endings.calls });

@@ -7,6 +7,10 @@ import type { Closeable } from './scope.ts';
 export const LONG_TURN_MS = 100;
 /** Interval of the timer that measures the delay of the loop. */
 const TICK_MS = 50;
+/** The interval while the process is unused. Any use of the process ends it at once. */
+const UNUSED_TICK_MS = 1_000;
+/** The process is unused when nothing was received for this long, and nothing that was received is still worked on. */
+const UNUSED_AFTER_MS = 1_000;
 /** The maximum number of pieces of concurrent work that a report names. */
 const UNDER_WAY_MAX = 10;
 
@@ -44,13 +48,22 @@ class LoopWatch {
   #reportedMs = 0;
   #reportedCpuMs = 0;
   readonly #underWay = new Set<Work>();
+  #usesUnderWay = 0;
+  #lastUsedMs = 0;
   #listener: LoopListener | undefined;
-  #cpuSinceTick: () => number = () => 0;
+  #timer: NodeJS.Timeout | undefined;
+  #tickMs = TICK_MS;
+  #lastTickMs = 0;
+  #cpuAtTickMs = 0;
 
-  /** Begins work that ends with `leave` in the same turn. */
-  enter(work: Work): void {
+  /**
+   * Begins work that ends with `leave` in the same turn. Background work, and requests that only ask for the state of
+   * the process, are not a use of it.
+   */
+  enter(work: Work, isUse = true): void {
     this.#runningWork = work;
     this.#beganMs = systemClock.monotonicMs();
+    if (isUse) this.#noteUse(this.#beganMs);
   }
 
   leave(): void {
@@ -60,35 +73,60 @@ class LoopWatch {
   }
 
   /** Begins work over many turns; the returned function ends it. */
-  begin(work: Work): () => void {
+  begin(work: Work, isUse = true): () => void {
     this.#underWay.add(work);
-    return () => void this.#underWay.delete(work);
+    if (!isUse) return () => void this.#underWay.delete(work);
+    this.#usesUnderWay++;
+    this.#noteUse(systemClock.monotonicMs());
+    return () => {
+      if (!this.#underWay.delete(work)) return;
+      this.#usesUnderWay--;
+      this.#lastUsedMs = systemClock.monotonicMs();
+    };
+  }
+
+  /** For how long the process has been unused, in milliseconds. */
+  get unusedMs(): number {
+    return this.#usesUnderWay > 0 ? 0 : systemClock.monotonicMs() - this.#lastUsedMs;
   }
 
   listen(listener: LoopListener): Closeable {
     this.#listener = listener;
-    let [lastTickMs, cpuMs] = [systemClock.monotonicMs(), cpuOfThreadMs()];
-    const timer = setInterval(() => {
-      const [nowMs, nowCpuMs] = [systemClock.monotonicMs(), cpuOfThreadMs()];
-      const delayMs = Math.max(0, nowMs - lastTickMs - TICK_MS);
-      listener.onDelay(delayMs);
-      const unreportedMs = delayMs - this.#reportedMs;
-      if (unreportedMs > LONG_TURN_MS) this.#notify(unreportedMs, undefined);
-      this.#reportedMs = 0;
-      this.#reportedCpuMs = 0;
-      [lastTickMs, cpuMs] = [nowMs, nowCpuMs];
-    }, TICK_MS).unref();
-    this.#cpuSinceTick = () => cpuOfThreadMs() - cpuMs;
+    this.#startTicking(TICK_MS);
     return {
       close: () => {
-        clearInterval(timer);
+        clearInterval(this.#timer);
         this.#listener = undefined;
       },
     };
   }
 
+  #startTicking(tickMs: number): void {
+    clearInterval(this.#timer);
+    this.#tickMs = tickMs;
+    [this.#lastTickMs, this.#cpuAtTickMs] = [systemClock.monotonicMs(), cpuOfThreadMs()];
+    this.#timer = setInterval(() => this.#tick(), tickMs).unref();
+  }
+
+  #tick(): void {
+    const [nowMs, cpuMs] = [systemClock.monotonicMs(), cpuOfThreadMs()];
+    const delayMs = Math.max(0, nowMs - this.#lastTickMs - this.#tickMs);
+    this.#listener?.onDelay(delayMs);
+    const unreportedMs = delayMs - this.#reportedMs;
+    if (unreportedMs > LONG_TURN_MS) this.#notify(unreportedMs, undefined);
+    this.#reportedMs = 0;
+    this.#reportedCpuMs = 0;
+    [this.#lastTickMs, this.#cpuAtTickMs] = [nowMs, cpuMs];
+    if (this.#tickMs === TICK_MS && this.unusedMs >= UNUSED_AFTER_MS) this.#startTicking(UNUSED_TICK_MS);
+  }
+
+  #noteUse(nowMs: number): void {
+    this.#lastUsedMs = nowMs;
+    if (this.#tickMs !== TICK_MS && this.#listener) this.#startTicking(TICK_MS);
+  }
+
   #notify(ms: number, runningWork: Work | undefined): void {
-    const cpuMs = this.#cpuSinceTick() - this.#reportedCpuMs;
+    const cpuMs = cpuOfThreadMs() - this.#cpuAtTickMs - this.#reportedCpuMs;
     this.#reportedMs += ms;
     this.#reportedCpuMs += cpuMs;
     const underWay = [...this.#underWay].slice(0, UNDER_WAY_MAX);

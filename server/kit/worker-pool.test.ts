@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { enableCompileCache, getCompileCacheDir } from 'node:module';
+import { getCompileCacheDir } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { cacheCompiledCode } from './compiled-code.ts';
 import { type Job, WorkerPool, type WorkFailed } from './worker-pool.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'berth-workers-'));
@@ -34,7 +35,7 @@ test('returns results, transfers buffers, and starts no thread before the first 
 });
 
 test('a thread uses the cache of compiled code of its process, and gets no other variable', async () => {
-  enableCompileCache(join(folder, 'compiled'));
+  cacheCompiledCode(join(folder, 'compiled'));
   const pool = new WorkerPool();
   const environment = jobOf<number, unknown>(
     'environment',

@@ -6,6 +6,7 @@ import type { Applications } from '../domain/identity/applications.ts';
 import { Cursors } from '../domain/identity/cursors.ts';
 import { TopUps } from '../domain/topups/topups.ts';
 import type { Runtime } from '../kit/runtime.ts';
+import { REST_MS } from '../kit/task.ts';
 import type { Foundation } from './foundation.ts';
 
 const LOOK_MS = 5_000;
@@ -35,7 +36,7 @@ export function openCredits(
     topUps: new TopUps({ store, applications, audit, cursors, secret, packs, paymentText, clock }),
     service: new Credits({ rows: store.credits, hours: store.usageHours, applications, cursors, rates, clock }),
     tasks: [
-      { name: 'settle_meters', everyMs: LOOK_MS, run: () => meterSessions(metering) },
+      { name: 'settle_meters', everyMs: LOOK_MS, unusedMs: REST_MS, run: () => meterSessions(metering) },
       { name: 'expire_credit', everyMs: EXPIRE_MS, run: forget },
     ],
   };

@@ -5,6 +5,7 @@ import { DailyEgress, type DailyEgressParts, EGRESS_COUNT_MS } from '../domain/n
 import { closedPolicy } from '../engines/egress/policy.ts';
 import { addMs } from '../kit/clock.ts';
 import type { Runtime } from '../kit/runtime.ts';
+import { REST_MS } from '../kit/task.ts';
 import type { Foundation } from './foundation.ts';
 
 const HOUR_MS = 3_600_000;
@@ -17,7 +18,7 @@ export function openDailyEgress({ clock, log }: Runtime, { store }: Foundation, 
   return {
     watcher,
     tasks: [
-      { name: 'count_egress', everyMs: EGRESS_COUNT_MS, run: () => watcher.count() },
+      { name: 'count_egress', everyMs: EGRESS_COUNT_MS, unusedMs: REST_MS, run: () => watcher.count() },
       { name: 'forget_egress', everyMs: HOUR_MS, run: forget },
     ],
     /** Writes the counts of sessions that continue under the next server. */

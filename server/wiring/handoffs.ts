@@ -14,6 +14,7 @@ import type { LiveSessions } from '../domain/sessions/live.ts';
 import { validatorOf } from '../entry/http/validate.ts';
 import { addMs } from '../kit/clock.ts';
 import type { Runtime } from '../kit/runtime.ts';
+import { REST_MS } from '../kit/task.ts';
 import type { Foundation } from './foundation.ts';
 
 const EXPIRE_EVERY_MS = 5_000;
@@ -79,7 +80,7 @@ export async function openHandoffs(
     following: handoffFollower,
     cdp: new CdpHandoffs({ requests, issuesOf: validatorOf(HandoffTerms) }),
     tasks: [
-      { name: 'expire_handoffs', everyMs: EXPIRE_EVERY_MS, run: expire },
+      { name: 'expire_handoffs', everyMs: EXPIRE_EVERY_MS, unusedMs: REST_MS, run: expire },
       { name: WITHDRAW_TASK, everyMs: WITHDRAW_EVERY_MS, run: withdraw },
       { name: 'forget_handoffs', everyMs: FORGET_EVERY_MS, run: forget },
     ],

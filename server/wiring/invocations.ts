@@ -29,6 +29,7 @@ import { addMs } from '../kit/clock.ts';
 import { parseJson } from '../kit/foreign.ts';
 import { isObject, type JsonObject } from '../kit/json.ts';
 import type { Runtime } from '../kit/runtime.ts';
+import { REST_MS } from '../kit/task.ts';
 import type { openConfiguredOperations } from './configured-operations.ts';
 import type { Driving } from './driving.ts';
 import type { Foundation } from './foundation.ts';
@@ -114,7 +115,7 @@ export function openInvocations(runtime: Runtime, foundation: Foundation, deps: 
     catalogue,
     ofApplication,
     tasks: [
-      { name: 'recover_invocations', everyMs: RECOVER_MS, run: () => executions.recover() },
+      { name: 'recover_invocations', everyMs: RECOVER_MS, unusedMs: REST_MS, run: () => executions.recover() },
       { name: 'forget_invocations', everyMs: FORGET_MS, run: () => forgetDue(rows, files, clock.now()) },
     ],
     close: () => executions.close(),

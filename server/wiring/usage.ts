@@ -4,6 +4,7 @@ import type { Applications } from '../domain/identity/applications.ts';
 import { SessionUsage, USAGE_SAVE_MS } from '../domain/usage/session-usage.ts';
 import { USAGE_SUM_EVERY_MS, Usage } from '../domain/usage/usage.ts';
 import type { Runtime } from '../kit/runtime.ts';
+import { REST_MS } from '../kit/task.ts';
 import type { Foundation } from './foundation.ts';
 
 export function openUsage({ clock }: Pick<Runtime, 'clock'>, { store }: Foundation, applications: Applications) {
@@ -13,7 +14,7 @@ export function openUsage({ clock }: Pick<Runtime, 'clock'>, { store }: Foundati
     watcher,
     service,
     tasks: [
-      { name: 'save_usage', everyMs: USAGE_SAVE_MS, run: () => watcher.save() },
+      { name: 'save_usage', everyMs: USAGE_SAVE_MS, unusedMs: REST_MS, run: () => watcher.save() },
       { name: 'sum_usage', everyMs: USAGE_SUM_EVERY_MS, run: () => service.sum() },
       { name: 'forget_usage', everyMs: USAGE_SUM_EVERY_MS, run: () => service.forget() },
     ],

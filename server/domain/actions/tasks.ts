@@ -7,7 +7,7 @@ import { addMs } from '../../kit/clock.ts';
 import { isFault, reason } from '../../kit/fault.ts';
 import type { ApplicationId, KeyId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
-import type { Task } from '../../kit/task.ts';
+import { REST_MS, type Task } from '../../kit/task.ts';
 import { BY_SERVICE } from '../audit/by-caller.ts';
 import { statusOf } from '../identity/credential-rules.ts';
 import { inBatches } from '../in-batches.ts';
@@ -37,8 +37,8 @@ export interface TasksParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
 }
 
 export const actionTasks = (parts: TasksParts): readonly Task[] => [
-  { name: 'expire_actions', everyMs: EXPIRE_MS, run: () => expire(parts) },
-  { name: EXECUTE_TASK, everyMs: EXECUTE_MS, run: () => execute(parts) },
+  { name: 'expire_actions', everyMs: EXPIRE_MS, unusedMs: REST_MS, run: () => expire(parts) },
+  { name: EXECUTE_TASK, everyMs: EXECUTE_MS, unusedMs: REST_MS, run: () => execute(parts) },
   { name: 'forget_actions', everyMs: FORGET_MS, run: () => forget(parts) },
 ];
 

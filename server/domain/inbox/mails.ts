@@ -7,7 +7,7 @@ import { addMs } from '../../kit/clock.ts';
 import { isFault } from '../../kit/fault.ts';
 import { type AccountId, type MailId, newId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
-import type { Task } from '../../kit/task.ts';
+import { REST_MS, type Task } from '../../kit/task.ts';
 import { Catalogue } from '../configured-operations/callable.ts';
 import type { Mail } from '../mail/mail.ts';
 import { INBOX_ROLES } from './inbox.ts';
@@ -47,7 +47,7 @@ export class InboxMails {
 
   constructor(parts: InboxMailsParts) {
     this.#parts = parts;
-    this.tasks = [{ name: 'tell_members', everyMs: RUN_INTERVAL_MS, run: () => this.#run() }];
+    this.tasks = [{ name: 'tell_members', everyMs: RUN_INTERVAL_MS, unusedMs: REST_MS, run: () => this.#run() }];
   }
 
   async #run(): Promise<Record<string, number>> {

@@ -103,6 +103,12 @@ const serviceStopping = () =>
     advice: 'Send the request again in a few seconds, with the same Idempotency-Key if it had one.',
   });
 
+/** The answer to a caller who waits for a call that is left to the next process. */
+const stoppedBeforeEnd = (id: InvocationId) =>
+  fault('service_stopping', `The service is stopping before the invocation ${id} has ended.`, {
+    advice: 'Read the invocation in a few seconds, or send the request again with the same Idempotency-Key.',
+  });
+
 class CancelledError extends Error {}
 class CostLimitError extends Error {}
 
@@ -254,6 +260,14 @@ export class Executions {
    */
   async started(id: InvocationId): Promise<void> {
     await this.#running.get(id)?.started.promise;
+  }
+
+  /**
+   * Throws if the end of this invocation is left to the next process.
+   * @throws Fault `service_stopping`
+   */
+  requireEndHere(id: InvocationId): void {
+    if (this.#isClosed && !this.#running.has(id)) throw stoppedBeforeEnd(id);
   }
 
   isRunning(id: InvocationId): boolean {

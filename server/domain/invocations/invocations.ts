@@ -495,6 +495,7 @@ export class Invocations {
       const row = await readRow();
       const leftMs = until - clock.monotonicMs();
       if (row.endedAt || leftMs <= 0 || signal.aborted) return row;
+      executions.requireEndHere(row.id);
       await this.#waitForEnd(row.id, leftMs, signal);
     }
   }

@@ -3,6 +3,7 @@ import type { SessionRows } from '../../engines/store/rows/sessions.ts';
 import type { Store } from '../../engines/store/store.ts';
 import { reason } from '../../kit/fault.ts';
 import type { Runtime } from '../../kit/runtime.ts';
+import { REST_MS } from '../../kit/task.ts';
 import { forgetEnded } from '../forget-ended.ts';
 import type { PageNumbers } from '../sessions/page-numbers.ts';
 import type { Watcher } from '../sessions/watchers.ts';
@@ -38,7 +39,7 @@ export function openLogs({ clock, log }: Runtime, { store, pages, console, versi
     watcher,
     service,
     tasks: [
-      { name: 'write_logs', everyMs: WRITE_MS, run: () => book.write() },
+      { name: 'write_logs', everyMs: WRITE_MS, unusedMs: REST_MS, run: () => book.write() },
       {
         name: 'forget_logs',
         everyMs: FORGET_MS,

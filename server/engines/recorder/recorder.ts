@@ -99,7 +99,6 @@ export class Recorder implements Closeable {
     const recorder = new Recorder(options);
     const alive = await readFile(join(options.folder, ALIVE_FILE), 'utf8').catch(() => '');
     if (/^\d+$/.test(alive)) recorder.#formerAliveAt = new Date(Number(alive));
-    recorder.#ticking = recorder.#tick();
     return recorder;
   }
 
@@ -115,6 +114,7 @@ export class Recorder implements Closeable {
         this.#pageOptions(options.session, id, options.reportShortfall),
       );
     this.#sessions.set(options.session, recording);
+    this.#ticking ??= this.#tick();
     if (!existing) await recording.resume(await this.#pagesOf(options.session), this.#lastAliveAt);
     return recording;
   }
@@ -221,15 +221,17 @@ export class Recorder implements Closeable {
     await this.#aliveFile?.close();
   }
 
+  /** Runs while there are sessions. */
   async #tick(): Promise<void> {
     const { clock } = this.#options;
     const { signal } = this.#closing;
-    while (!signal.aborted) {
+    while (this.#sessions.size > 0) {
       await clock.sleep(TICK_MS, signal).catch(() => {});
-      if (signal.aborted || this.#sessions.size === 0) continue;
+      if (signal.aborted) return;
       await this.#checkDiskAndReportAlive().catch(error => this.#options.log.warn('recording.tick_failed', { error }));
       for (const session of this.#sessions.values()) session.tick();
     }
+    this.#ticking = undefined;
   }
 
   async #checkDiskAndReportAlive(): Promise<void> {

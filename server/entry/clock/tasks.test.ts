@@ -7,9 +7,9 @@ import { Tasks } from './tasks.ts';
 
 const SECOND_MS = 1_000;
 
-function started(task: Partial<Task>, did = { done: 0 }) {
+function started(task: Partial<Task>, { did = { done: 0 }, isUnused = (): boolean => false } = {}) {
   const clock = new HandClock();
-  const tasks = new Tasks(clock, silentLog);
+  const tasks = new Tasks(clock, silentLog, { isUnused });
   let runs = 0;
   const run = async () => {
     runs++;
@@ -30,7 +30,7 @@ function started(task: Partial<Task>, did = { done: 0 }) {
 /** A task that has begun its first run, which lasts until `end` is called. Later runs take a second. */
 async function blocked() {
   const clock = new HandClock();
-  const tasks = new Tasks(clock, silentLog);
+  const tasks = new Tasks(clock, silentLog, { isUnused: () => false });
   const first = Promise.withResolvers<void>();
   const counts = { runs: 0, ended: 0, atOnce: 0 };
   const run = async () => {
@@ -48,7 +48,7 @@ async function blocked() {
 test('runs a task less often after a minute without work, and at the normal rate when there is work again', async () => {
   const { tasks, did, runsIn } = started({ restMs: 10 * SECOND_MS });
   assert.equal(await runsIn(59), 59);
-  assert.equal(await runsIn(41), 4);
+  assert.equal(await runsIn(41), 5);
   did.done = 1;
   await runsIn(10);
   assert.equal(await runsIn(30), 30);
@@ -70,12 +70,36 @@ test('runs a resting task immediately when it is prompted, and then at the norma
 test('uses isAtRest to decide whether a task is at rest, and never slows down a task without a rest interval', async () => {
   let isAtRest = true;
   const own = started({ restMs: 10 * SECOND_MS, isAtRest: () => isAtRest });
-  assert.equal(await own.runsIn(30), 3);
+  assert.equal(await own.runsIn(30), 4, 'the first run is at once');
   isAtRest = false;
   assert.equal(await own.runsIn(30), 30);
   const restless = started({});
   assert.equal(await restless.runsIn(120), 120);
   for (const { tasks } of [own, restless]) await tasks.close();
+});
+
+test('runs a task less often while the process is unused', async () => {
+  let isUnused = true;
+  const { tasks, runsIn } = started({ unusedMs: 10 * SECOND_MS }, { isUnused: () => isUnused });
+  assert.equal(await runsIn(30), 4, 'the first run is at once');
+  isUnused = false;
+  assert.equal(await runsIn(30), 30);
+  await tasks.close();
+});
+
+test('spreads the runs of tasks at rest over their interval', async () => {
+  const clock = new HandClock();
+  const tasks = new Tasks(clock, silentLog, { isUnused: () => true });
+  const secondsOfRuns: number[] = [];
+  const run = async () => {
+    secondsOfRuns.push(clock.monotonicMs() / SECOND_MS);
+    return { done: 0 };
+  };
+  for (const name of ['one', 'two', 'three'])
+    tasks.start({ name, everyMs: 5 * SECOND_MS, unusedMs: 20 * SECOND_MS, run });
+  await clock.advance(70 * SECOND_MS, SECOND_MS);
+  assert.deepEqual(secondsOfRuns, [1, 1, 1, 20, 21, 22, 40, 41, 42, 60, 61, 62]);
+  await tasks.close();
 });
 
 test('a task that is prompted several times while it runs is run once more, and never twice at the same time', async () => {

@@ -10,10 +10,18 @@ import { outsideSpans } from '../../kit/trace.ts';
 
 /** A task that has found nothing to do for this long is at rest. */
 const REST_AFTER_MS = 60_000;
+/** Tasks run at whole multiples of this, so that a process with little to do wakes once for all of them. */
+const BEAT_MS = 1_000;
+
+export interface TasksOptions {
+  /** Whether the process holds no session and serves nobody. */
+  readonly isUnused: () => boolean;
+}
 
 export class Tasks implements Closeable {
   readonly #clock: Clock;
   readonly #log: Log;
+  readonly #options: TasksOptions;
   readonly #closing = new AbortController();
   readonly #loops: Promise<void>[] = [];
   readonly #tasks = new Map<string, Task>();
@@ -21,18 +29,21 @@ export class Tasks implements Closeable {
   readonly #running = new Map<Task, Promise<void>>();
   /** The next run of each task, until it begins. Everyone who asks for a run before that shares it. */
   readonly #next = new Map<Task, Promise<void>>();
+  /** When the last run of each task ended, or began if it is not over. */
+  readonly #lastRunMs = new Map<Task, number>();
   /** When each task last did something or was prompted. */
   readonly #lastActiveMs = new Map<Task, number>();
 
-  constructor(clock: Clock, log: Log) {
+  constructor(clock: Clock, log: Log, options: TasksOptions) {
     this.#clock = clock;
     this.#log = log;
+    this.#options = options;
   }
 
   start(task: Task): void {
     if (this.#tasks.has(task.name)) throw new Error(`two tasks are called ${task.name}`);
+    this.#loops.push(this.#loop(task, this.#tasks.size));
     this.#tasks.set(task.name, task);
-    this.#loops.push(this.#loop(task));
   }
 
   /**
@@ -54,15 +65,29 @@ export class Tasks implements Closeable {
     await Promise.all(this.#running.values());
   }
 
-  async #loop(task: Task): Promise<void> {
+  async #loop(task: Task, number: number): Promise<void> {
     const { signal } = this.#closing;
     this.#noteActivity(task);
     while (!signal.aborted) {
       await this.#runOnce(task);
-      const lastRunMs = this.#clock.monotonicMs();
-      do await this.#clock.sleep(task.everyMs, signal).catch(() => {});
-      while (!signal.aborted && this.#isAtRest(task) && this.#clock.monotonicMs() - lastRunMs < (task.restMs ?? 0));
+      // A task with a long interval is checked at its normal rate, because the rest may end.
+      while (!signal.aborted) {
+        const [beatMs, dueMs] = [toBeat(this.#clock.monotonicMs()), this.#dueMs(task, number)];
+        if (beatMs >= dueMs) break;
+        await this.#sleepUntil(Math.min(dueMs, toBeat(beatMs + task.everyMs)));
+      }
     }
+  }
+
+  #dueMs(task: Task, number: number): number {
+    const { everyMs, restMs = 0, unusedMs = 0 } = task;
+    const longMs = Math.max(this.#isAtRest(task) ? restMs : 0, this.#options.isUnused() ? unusedMs : 0);
+    const earliestMs = toBeat((this.#lastRunMs.get(task) ?? 0) + everyMs);
+    return longMs > everyMs ? nextBeat(earliestMs, longMs, number) : earliestMs;
+  }
+
+  async #sleepUntil(ms: number): Promise<void> {
+    await this.#clock.sleep(ms - this.#clock.monotonicMs(), this.#closing.signal).catch(() => {});
   }
 
   #isAtRest(task: Task): boolean {
@@ -95,7 +120,8 @@ export class Tasks implements Closeable {
   }
 
   async #run(task: Task): Promise<void> {
-    const endWork = loopWatch.begin({ what: `clock.${task.name}` });
+    const endWork = loopWatch.begin({ what: `clock.${task.name}` }, false);
+    this.#lastRunMs.set(task, this.#clock.monotonicMs());
     try {
       const counts = await outsideSpans(() => task.run());
       if (Object.values(counts).every(count => count === 0)) return;
@@ -105,7 +131,19 @@ export class Tasks implements Closeable {
       this.#noteActivity(task);
       this.#log.error(`clock.${task.name}_failed`, { reason: reason(error) });
     } finally {
+      this.#lastRunMs.set(task, this.#clock.monotonicMs());
       endWork();
     }
   }
+}
+
+const toBeat = (ms: number): number => Math.round(ms / BEAT_MS) * BEAT_MS;
+
+/**
+ * The first beat, from `earliestMs` on, of the task with this number. Each task has a beat of its own in a long interval,
+ * so that they do not all need a connection to the database at once.
+ */
+function nextBeat(earliestMs: number, intervalMs: number, number: number): number {
+  const phaseMs = (number * BEAT_MS) % intervalMs;
+  return Math.ceil((earliestMs - phaseMs) / intervalMs) * intervalMs + phaseMs;
 }

@@ -57,7 +57,7 @@ export class RequestTracker {
   begin(request: FastifyRequest, id: OperationId | undefined): TrackedRequest {
     const work = id && { what: id };
     const tracked: TrackedRequest = {
-      ...(work ? { work, endWork: loopWatch.begin(work) } : {}),
+      ...(work ? { work, endWork: loopWatch.begin(work, isUse(id)) } : {}),
       requestId: request.id,
       operation: id,
       beganMs: this.#clock.monotonicMs(),
@@ -82,10 +82,10 @@ export class RequestTracker {
 
   /** Attributes the synchronous part of the work to this request, in case it blocks the event loop. */
   attribute<T>(request: FastifyRequest, work: () => T): T {
-    const { work: requestWork, caller } = this.of(request);
+    const { work: requestWork, operation: id, caller } = this.of(request);
     if (!requestWork) return work();
     if (caller?.kind === 'agentKey') requestWork.applicationId = caller.applicationId;
-    loopWatch.enter(requestWork);
+    loopWatch.enter(requestWork, isUse(id));
     try {
       return work();
     } finally {
@@ -161,3 +161,6 @@ const endFields = (
   ...(code ? { code } : {}),
   ...(isDelivered ? {} : { delivered: isDelivered }),
 });
+
+/** Requests for the state of the process are not a use of it. */
+const isUse = (id: OperationId | undefined): boolean => id !== undefined && operation(id).tag !== 'Service';
