@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { cacheCompiledCode } from '../server/kit/compiled-code.ts';
 
-const [, program = '', command] = process.argv;
+const isCompiled = !import.meta.filename.endsWith('.ts');
 /**
  * A cache makes later starts faster, and threads do not load the type stripper. A folder that is not writable is
- * ignored. A server of compiled files starts once and runs for long, so it saves the memory: 4 MiB for 80 ms.
+ * ignored. A server of compiled files does without for itself: its start takes 80 ms longer, and it has 4 MiB less.
  */
 cacheCompiledCode(join(import.meta.dirname, '../.berth/compiled'), {
-  isForThreadsOnly: command === 'serve' && !program.endsWith('.ts'),
+  isForThreadsOnly: isCompiled && process.argv[2] === 'serve',
 });
 const { runBerth } = await import('./run.ts');
 

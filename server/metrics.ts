@@ -41,7 +41,7 @@ export interface Metrics {
   recordClaim(outcome: 'hit' | 'miss'): void;
   recordEnd(row: SessionRow): void;
   recordRefusal(refusalReason: string): void;
-  readonly loop: LoopListener;
+  readonly loop: Omit<LoopListener, 'isUnused'>;
 }
 
 export function openMetrics(): Metrics {
@@ -89,10 +89,10 @@ export function openMetrics(): Metrics {
   };
 }
 
-function loopMetrics(registers: Registry[]): LoopListener {
+function loopMetrics(registers: Registry[]): Metrics['loop'] {
   const delays = new Histogram({
     name: 'berth_event_loop_delay_seconds',
-    help: 'Delay of event loop timers, measured twenty times a second.',
+    help: 'Delay of event loop timers, measured twenty times a second, and once a second while the server is unused.',
     buckets: DELAY_BUCKETS_SECONDS,
     registers,
   });

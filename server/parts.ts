@@ -64,7 +64,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
   const { store, slots, audit, tallies } = foundation;
   await endFormerProcesses(runtime, config, store);
   const metrics = openMetrics();
-  scope.own(watchLoop(metrics, log));
+  scope.own(watchLoop(metrics, log, isUnused));
   const identity = scope.own(await openIdentity(runtime, { store, secret, audit, tallies }));
   const admission = await openAdmission(runtime, foundation, identity.applications);
   const endings = lateEndings();
@@ -161,8 +161,9 @@ async function stop(
   await scope.close();
 }
 
-const watchLoop = (metrics: Metrics, log: Log) =>
+const watchLoop = (metrics: Metrics, log: Log, isUnused: () => boolean) =>
   loopWatch.listen({
+    isUnused,
     onDelay: metrics.loop.onDelay,
     onLongTurn: turn => {
       metrics.loop.onLongTurn(turn);

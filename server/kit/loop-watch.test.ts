@@ -10,7 +10,11 @@ function block(ms: number): void {
 
 async function turnsOf(work: () => Promise<void> | void): Promise<LongTurn[]> {
   const turns: LongTurn[] = [];
-  const listening = loopWatch.listen({ onDelay: () => {}, onLongTurn: turn => turns.push(turn) });
+  const listening = loopWatch.listen({
+    isUnused: () => false,
+    onDelay: () => {},
+    onLongTurn: turn => turns.push(turn),
+  });
   await timer(10);
   await work();
   await timer(100);

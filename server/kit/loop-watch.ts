@@ -7,10 +7,8 @@ import type { Closeable } from './scope.ts';
 export const LONG_TURN_MS = 100;
 /** Interval of the timer that measures the delay of the loop. */
 const TICK_MS = 50;
-/** The interval while the process is unused. Any use of the process ends it at once. */
+/** The interval while the process is unused. Any use of it ends this interval at once. */
 const UNUSED_TICK_MS = 1_000;
-/** The process is unused when nothing was received for this long, and nothing that was received is still worked on. */
-const UNUSED_AFTER_MS = 1_000;
 /** The maximum number of pieces of concurrent work that a report names. */
 const UNDER_WAY_MAX = 10;
 
@@ -35,7 +33,9 @@ export interface LongTurn {
 }
 
 export interface LoopListener {
-  /** Reports the delay of the loop in milliseconds, many times a second. */
+  /** Whether the process holds no session and serves nobody. */
+  isUnused(): boolean;
+  /** Reports the delay of the loop in milliseconds, twenty times a second while the process is used. */
   onDelay(ms: number): void;
   onLongTurn(turn: LongTurn): void;
 }
@@ -105,6 +105,7 @@ class LoopWatch {
     clearInterval(this.#timer);
     this.#tickMs = tickMs;
     [this.#lastTickMs, this.#cpuAtTickMs] = [systemClock.monotonicMs(), cpuOfThreadMs()];
+    [this.#reportedMs, this.#reportedCpuMs] = [0, 0];
     this.#timer = setInterval(() => this.#tick(), tickMs).unref();
   }
 
@@ -114,15 +115,16 @@ class LoopWatch {
     this.#listener?.onDelay(delayMs);
     const unreportedMs = delayMs - this.#reportedMs;
     if (unreportedMs > LONG_TURN_MS) this.#notify(unreportedMs, undefined);
-    this.#reportedMs = 0;
-    this.#reportedCpuMs = 0;
+    [this.#reportedMs, this.#reportedCpuMs] = [0, 0];
     [this.#lastTickMs, this.#cpuAtTickMs] = [nowMs, cpuMs];
-    if (this.#tickMs === TICK_MS && this.unusedMs >= UNUSED_AFTER_MS) this.#startTicking(UNUSED_TICK_MS);
+    if (this.#tickMs === TICK_MS && this.#listener?.isUnused()) this.#startTicking(UNUSED_TICK_MS);
   }
 
   #noteUse(nowMs: number): void {
     this.#lastUsedMs = nowMs;
-    if (this.#tickMs !== TICK_MS && this.#listener) this.#startTicking(TICK_MS);
+    if (this.#tickMs === TICK_MS || !this.#listener) return;
+    this.#tick(); // Reports the delay up to now.
+    this.#startTicking(TICK_MS);
   }
 
   #notify(ms: number, runningWork: Work | undefined): void {

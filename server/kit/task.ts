@@ -12,7 +12,10 @@ export interface Task {
   readonly everyMs: number;
   /** The interval at rest. If absent, the task never rests. A prompt runs a task at once even when it is at rest. */
   readonly restMs?: number;
-  /** The interval while the process is unused. For tasks that find their work by the clock, so that nobody prompts them. */
+  /**
+   * The interval while the process is unused and the task finds nothing to do. For tasks that find their work by the
+   * clock, so that nobody prompts them.
+   */
   readonly unusedMs?: number;
   /**
    * Whether the task is at rest. By default, a task is at rest when it has found nothing to do for a minute and was not

@@ -38,7 +38,7 @@ export interface TasksParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
 
 export const actionTasks = (parts: TasksParts): readonly Task[] => [
   { name: 'expire_actions', everyMs: EXPIRE_MS, unusedMs: REST_MS, run: () => expire(parts) },
-  { name: EXECUTE_TASK, everyMs: EXECUTE_MS, unusedMs: REST_MS, run: () => execute(parts) },
+  { name: EXECUTE_TASK, everyMs: EXECUTE_MS, run: () => execute(parts) },
   { name: 'forget_actions', everyMs: FORGET_MS, run: () => forget(parts) },
 ];
 

@@ -45,9 +45,9 @@ export class HandoffFollower {
     const { clock, leaseOf } = this.#parts;
     const untilMs = clock.monotonicMs() + WAITING_MS;
     for (;;) {
+      signal.throwIfAborted(); // First: a service that stops also gives its sessions away.
       const control = leaseOf(session)?.control;
       if (!control) return;
-      signal.throwIfAborted();
       const leftMs = untilMs - clock.monotonicMs();
       if (leftMs <= 0) throw handoffClaimed({ id: control.handoffId, sessionId: session });
       await this.#wake(session, leftMs, signal);

@@ -103,12 +103,6 @@ const serviceStopping = () =>
     advice: 'Send the request again in a few seconds, with the same Idempotency-Key if it had one.',
   });
 
-/** The answer to a caller who waits for a call that is left to the next process. */
-const stoppedBeforeEnd = (id: InvocationId) =>
-  fault('service_stopping', `The service is stopping before the invocation ${id} has ended.`, {
-    advice: 'Read the invocation in a few seconds, or send the request again with the same Idempotency-Key.',
-  });
-
 class CancelledError extends Error {}
 class CostLimitError extends Error {}
 
@@ -220,14 +214,13 @@ export class Executions {
     }
   }
 
-  /** Commits that the effect may begin, unless the invocation was cancelled meanwhile. */
+  /** Commits that the effect may begin, unless the invocation was cancelled or the service was stopped meanwhile. */
   async #dispatch(
     { id }: InvocationRow,
     { session }: PreparedCall,
     running: RunningInvocation,
   ): Promise<InvocationRow | undefined> {
-    const { signal } = running.abort;
-    if (signal.reason instanceof CancelledError) throw signal.reason;
+    running.abort.signal.throwIfAborted();
     running.mayHaveBegun = true;
     return this.#parts.rows.dispatch(id, this.#parts.clock.now(), session?.id);
   }
@@ -262,12 +255,9 @@ export class Executions {
     await this.#running.get(id)?.started.promise;
   }
 
-  /**
-   * Throws if the end of this invocation is left to the next process.
-   * @throws Fault `service_stopping`
-   */
-  requireEndHere(id: InvocationId): void {
-    if (this.#isClosed && !this.#running.has(id)) throw stoppedBeforeEnd(id);
+  /** Whether this process is stopping and will not see the end of the invocation. */
+  isLeft(id: InvocationId): boolean {
+    return this.#isClosed && !this.#running.has(id);
   }
 
   isRunning(id: InvocationId): boolean {

@@ -36,6 +36,7 @@ function setup(refused: number) {
       start: async (_: AgentCaller, row: InvocationRow) => void started.set(row.id, row),
       started: async () => {},
       isRunning: () => false,
+      isLeft: () => false,
     },
     ...{ validate: async () => [[], []], managed: { assertInput: () => {} }, files: { shown: () => undefined } },
     ...{ sealInput: async () => Buffer.alloc(1), rates: { browserSecond: 0, egressMegabyte: 0 } },

@@ -492,10 +492,10 @@ export class Invocations {
       if (ended) return ended;
     }
     for (;;) {
+      const isLeft = executions.isLeft(id as InvocationId);
       const row = await readRow();
       const leftMs = until - clock.monotonicMs();
-      if (row.endedAt || leftMs <= 0 || signal.aborted) return row;
-      executions.requireEndHere(row.id);
+      if (row.endedAt || leftMs <= 0 || signal.aborted || isLeft) return row;
       await this.#waitForEnd(row.id, leftMs, signal);
     }
   }

@@ -78,10 +78,17 @@ test('uses isAtRest to decide whether a task is at rest, and never slows down a 
   for (const { tasks } of [own, restless]) await tasks.close();
 });
 
-test('runs a task less often while the process is unused', async () => {
+test('runs a task less often while the process is unused and the task finds nothing', async () => {
   let isUnused = true;
-  const { tasks, runsIn } = started({ unusedMs: 10 * SECOND_MS }, { isUnused: () => isUnused });
-  assert.equal(await runsIn(30), 4, 'the first run is at once');
+  const { tasks, did, runsIn } = started({ unusedMs: 10 * SECOND_MS }, { isUnused: () => isUnused });
+  assert.equal(await runsIn(60), 60, 'it may still find something');
+  assert.equal(await runsIn(30), 3);
+  did.done = 1;
+  await runsIn(10);
+  assert.equal(await runsIn(30), 30, 'it has found something');
+  did.done = 0;
+  await runsIn(60);
+  assert.equal(await runsIn(30), 3);
   isUnused = false;
   assert.equal(await runsIn(30), 30);
   await tasks.close();
@@ -96,7 +103,7 @@ test('spreads the runs of tasks at rest over their interval', async () => {
     return { done: 0 };
   };
   for (const name of ['one', 'two', 'three'])
-    tasks.start({ name, everyMs: 5 * SECOND_MS, unusedMs: 20 * SECOND_MS, run });
+    tasks.start({ name, everyMs: 5 * SECOND_MS, restMs: 20 * SECOND_MS, isAtRest: () => true, run });
   await clock.advance(70 * SECOND_MS, SECOND_MS);
   assert.deepEqual(secondsOfRuns, [1, 1, 1, 20, 21, 22, 40, 41, 42, 60, 61, 62]);
   await tasks.close();
@@ -124,4 +131,11 @@ test('close waits for the current run, and a prompt from before does not start a
   end();
   await closed;
   assert.deepEqual(counts, { runs: 1, ended: 1, atOnce: 1 });
+});
+
+test('refuses a task with an interval of less than a second', async () => {
+  const tasks = new Tasks(new HandClock(), silentLog, { isUnused: () => false });
+  const task = { name: 'fast', everyMs: 999, run: async () => ({}) };
+  assert.throws(() => tasks.start(task), /the interval of the task fast is shorter than 1000 ms/);
+  await tasks.close();
 });

@@ -10,7 +10,7 @@ import { outsideSpans } from '../../kit/trace.ts';
 
 /** A task that has found nothing to do for this long is at rest. */
 const REST_AFTER_MS = 60_000;
-/** Tasks run at whole multiples of this, so that a process with little to do wakes once for all of them. */
+/** Tasks run at multiples of this, so that a process with little to do wakes once for all of them. */
 const BEAT_MS = 1_000;
 
 export interface TasksOptions {
@@ -42,6 +42,7 @@ export class Tasks implements Closeable {
 
   start(task: Task): void {
     if (this.#tasks.has(task.name)) throw new Error(`two tasks are called ${task.name}`);
+    if (task.everyMs < BEAT_MS) throw new Error(`the interval of the task ${task.name} is shorter than ${BEAT_MS} ms`);
     this.#loops.push(this.#loop(task, this.#tasks.size));
     this.#tasks.set(task.name, task);
   }
@@ -74,16 +75,16 @@ export class Tasks implements Closeable {
       while (!signal.aborted) {
         const [beatMs, dueMs] = [toBeat(this.#clock.monotonicMs()), this.#dueMs(task, number)];
         if (beatMs >= dueMs) break;
-        await this.#sleepUntil(Math.min(dueMs, toBeat(beatMs + task.everyMs)));
+        await this.#sleepUntil(Math.min(dueMs, beatMs + toBeat(task.everyMs)));
       }
     }
   }
 
   #dueMs(task: Task, number: number): number {
     const { everyMs, restMs = 0, unusedMs = 0 } = task;
-    const longMs = Math.max(this.#isAtRest(task) ? restMs : 0, this.#options.isUnused() ? unusedMs : 0);
-    const earliestMs = toBeat((this.#lastRunMs.get(task) ?? 0) + everyMs);
-    return longMs > everyMs ? nextBeat(earliestMs, longMs, number) : earliestMs;
+    const isUnused = this.#hasFoundNothing(task) && this.#options.isUnused();
+    const intervalMs = Math.max(everyMs, this.#isAtRest(task) ? restMs : 0, isUnused ? unusedMs : 0);
+    return nextBeat(this.#lastRunMs.get(task) ?? 0, intervalMs, number);
   }
 
   async #sleepUntil(ms: number): Promise<void> {
@@ -91,8 +92,12 @@ export class Tasks implements Closeable {
   }
 
   #isAtRest(task: Task): boolean {
-    const { isAtRest = () => this.#clock.monotonicMs() - (this.#lastActiveMs.get(task) ?? 0) >= REST_AFTER_MS } = task;
-    return isAtRest();
+    return task.isAtRest?.() ?? this.#hasFoundNothing(task);
+  }
+
+  /** Whether the task has found nothing to do for a while, and was not prompted. */
+  #hasFoundNothing(task: Task): boolean {
+    return this.#clock.monotonicMs() - (this.#lastActiveMs.get(task) ?? 0) >= REST_AFTER_MS;
   }
 
   #noteActivity(task: Task): void {
@@ -140,10 +145,10 @@ export class Tasks implements Closeable {
 const toBeat = (ms: number): number => Math.round(ms / BEAT_MS) * BEAT_MS;
 
 /**
- * The first beat, from `earliestMs` on, of the task with this number. Each task has a beat of its own in a long interval,
- * so that they do not all need a connection to the database at once.
+ * The next beat after `lastRunMs` at which the task with this number runs. Tasks with the same interval have different
+ * beats as far as there are some, so that they do not all need a connection to the database at once.
  */
-function nextBeat(earliestMs: number, intervalMs: number, number: number): number {
+function nextBeat(lastRunMs: number, intervalMs: number, number: number): number {
   const phaseMs = (number * BEAT_MS) % intervalMs;
-  return Math.ceil((earliestMs - phaseMs) / intervalMs) * intervalMs + phaseMs;
+  return Math.ceil((toBeat(lastRunMs) + BEAT_MS - phaseMs) / intervalMs) * intervalMs + phaseMs;
 }

@@ -20,6 +20,7 @@ import { REFUSAL_HEADER, refusalIn } from '../../domain/fleet/not-here.ts';
 import { clientOf } from '../../domain/identity/presented.ts';
 import { reason } from '../../kit/fault.ts';
 import { guardListener } from '../../kit/guard.ts';
+import { loopWatch } from '../../kit/loop-watch.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { Closeable } from '../../kit/scope.ts';
 
@@ -180,7 +181,9 @@ export class Forwarder implements Closeable {
     connection: Duplex,
     head: Buffer,
   ): void {
+    const endWork = loopWatch.begin({ what: 'a forwarded connection' });
     const end = (): void => {
+      endWork();
       this.#inFlight.delete(socket);
       socket.destroy();
       connection.destroy();
