@@ -300,6 +300,18 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         await placedBy(create(90));
       });
 
+      it('counts a create that waited in the queue from the time of its placement', async () => {
+        const applicationId = await anApplication();
+        const hostId = await aHost();
+        const id = newId<SessionId>(addMs(NOW, -50 * SECOND_MS));
+        const waiting = newSession({ applicationId, hostId, id, createdAt: NOW });
+        assert.ok('placed' in (await store.sessions.place(waiting, within(NOW, { maxCreatesPerMinute: 1 }))));
+        const now = addMs(NOW, 59 * SECOND_MS);
+        const next = newSession({ applicationId, hostId, id: newId<SessionId>(now), createdAt: now });
+        assert.ok('over' in (await store.sessions.place(next, within(now, { maxCreatesPerMinute: 1 }))));
+        assert.equal((await store.sessions.countOf(applicationId, addMs(now, -60 * SECOND_MS), now)).created, 1);
+      });
+
       it('adds up the bytes of a day, includes them in the next admission of that day, and deletes old days', async () => {
         const [one, two] = [await anApplication(), await anApplication()];
         const hostId = await aHost();

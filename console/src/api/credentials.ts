@@ -204,7 +204,7 @@ const revokeKey = (
   }).catch(() => undefined);
 
 /** Revokes the keys on sign-out, also those that are still being issued. Keys of a closed tab expire within an hour. */
-function revokeKeys(): Promise<unknown> {
+export function revokeKeys(): Promise<unknown> {
   const headers = accountHeaders(); // Those of the user who signs out.
   const promisedKeys = [...[...keys].map(([app, key]) => [app, Promise.resolve(key)] as const), ...issuing];
   keys.clear();

@@ -71,9 +71,11 @@ async function* eventsOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Sessi
 
 const pause = (ms: number, signal: AbortSignal): Promise<void> =>
   new Promise(resolve => {
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener('abort', () => {
+    const done = (): void => {
       clearTimeout(timer);
+      signal.removeEventListener('abort', done);
       resolve();
-    });
+    };
+    const timer = setTimeout(done, ms);
+    signal.addEventListener('abort', done);
   });

@@ -3,7 +3,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { IssuedToken, Token, TokenScope } from '../../../contract/tokens.ts';
 import { call } from '../api/call.ts';
-import { isPerson, signOut } from '../api/credentials.ts';
+import { isPerson, revokeKeys, signOut } from '../api/credentials.ts';
 import { currentTokenQuery, tokensQuery } from '../api/queries.ts';
 import { Button } from '../ui/button.tsx';
 import { Confirm } from '../ui/confirm.tsx';
@@ -88,6 +88,8 @@ export function TokensPage() {
           action="Revoke"
           close={() => setTokenToRevoke(undefined)}
           act={async () => {
+            // The keys of this tab are revoked first, because the token is needed for that.
+            if (tokenToRevoke.id === current?.id) await revokeKeys();
             await call('revokeToken', { params: { id: tokenToRevoke.id } });
             if (tokenToRevoke.id === current?.id) signOut('You revoked the token that you were signed in with.');
             else await refresh();

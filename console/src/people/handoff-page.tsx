@@ -293,12 +293,20 @@ function useRenewal(
   );
   useEffect(() => {
     let retryTimer: ReturnType<typeof setTimeout> | undefined;
+    let isOver = false;
     const renew = (): void => {
       clearTimeout(retryTimer);
-      renewLease(place, leaseToken).then(onRenewed, reason => {
-        onFailed(reason);
-        retryTimer = setTimeout(renew, RENEW_RETRY_MS);
-      });
+      renewLease(place, leaseToken).then(
+        () => {
+          if (!isOver) onRenewed();
+        },
+        reason => {
+          if (isOver) return;
+          onFailed(reason);
+          clearTimeout(retryTimer);
+          retryTimer = setTimeout(renew, RENEW_RETRY_MS);
+        },
+      );
     };
     const timer = setInterval(renew, Math.min(renewIntervalMs, 30_000));
     const onVisible = (): void => {
@@ -310,6 +318,7 @@ function useRenewal(
     document.addEventListener('visibilitychange', onVisible);
     addEventListener('message', onMessage);
     return () => {
+      isOver = true;
       clearTimeout(retryTimer);
       clearInterval(timer);
       document.removeEventListener('visibilitychange', onVisible);

@@ -6,6 +6,7 @@ import type { InvocationEnd, InvocationRow } from '../../engines/store/rows/invo
 import { type ApplicationId, type HostId, type InvocationId, type KeyId, newId } from '../../kit/ids.ts';
 import { silentLog } from '../../kit/log.ts';
 import { builtInNamed } from '../configured-operations/callable.ts';
+import { fault } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import { Executions, type ExecutionsParts } from './executions.ts';
 
@@ -60,10 +61,11 @@ test('does not begin a read that is cancelled while its start is written', async
   assert.deepEqual([runs, state, error?.code], [0, 'failed', 'cancelled']);
 });
 
+const key = { id: row.keyId, applicationId: row.applicationId, scopes: ['operations:invoke'], grants: [] };
+
 test('a read that is run again, and waits when the service stops, is left to the next process', async () => {
   const waiting = Promise.withResolvers<void>();
   const ends: InvocationEnd[] = [];
-  const key = { id: row.keyId, applicationId: row.applicationId, scopes: ['operations:invoke'], grants: [] };
   const executions = executionsWith({
     rows: { listOpen: async () => [row], end: async (_: InvocationId, end: InvocationEnd) => void ends.push(end) },
     keys: { get: async () => key },
@@ -82,4 +84,41 @@ test('a read that is run again, and waits when the service stops, is left to the
   await executions.close();
   await recovered;
   assert.deepEqual(ends, []);
+});
+
+test('a call whose input can no longer be opened ends as failed, and the calls behind it are run again', async () => {
+  const ends: InvocationEnd[] = [];
+  const started = Promise.withResolvers<unknown>();
+  const next: InvocationRow = { ...row, id: newId<InvocationId>(NOW) };
+  const executions = executionsWith({
+    rows: {
+      listOpen: async () => [row, next],
+      end: async (_: InvocationId, end: InvocationEnd) => {
+        ends.push(end);
+        return { ...row, ...end };
+      },
+    },
+    keys: { get: async () => key },
+    catalogue: { findRevision: async () => operation },
+    openInput: async ({ id }: InvocationRow) => {
+      if (id === row.id) throw new Error('these bytes are not sealed');
+      return {};
+    },
+    managed: {
+      releaseLeftoverSessions: async () => {},
+      prepare: async (...[, , id]: unknown[]) => {
+        started.resolve(id);
+        throw fault('capacity', 'The test has no session.');
+      },
+    },
+  });
+  await executions.recover();
+  assert.equal(await started.promise, next.id);
+  assert.deepEqual(
+    ends.map(({ state, error }) => [state, error?.code, error?.phase]),
+    [
+      ['failed', 'internal', 'before'],
+      ['failed', 'capacity', 'before'],
+    ],
+  );
 });

@@ -335,14 +335,28 @@ export class Executions {
     const caller = callerOf(key);
     log.info('invocation.run_again', { invocationId: row.id, attempts: row.attempts });
     if (operation.kind !== 'http') await managed.releaseLeftoverSessions(caller, row.id);
+    const input = await this.#openInput(row);
+    if (!input) return this.endUnstarted(row, state, INPUT_UNREADABLE, endOptions);
     try {
-      await this.start(caller, row, operation, await this.#parts.openInput(row));
+      await this.start(caller, row, operation, input);
     } catch (error) {
       // A service that stops leaves the invocation to the next process.
       if (!isFault(error) || this.#isClosed) throw error;
       const refusalError: InvocationError = { ...errorOf(error.code, error.message, false), phase: 'before' };
       await this.endUnstarted(row, state, refusalError, endOptions);
     }
+  }
+
+  /**
+   * Undefined if the input cannot be opened now or later. Throws a Fault if the database does not respond, and the next
+   * run tries again.
+   */
+  #openInput(row: InvocationRow): Promise<JsonObject | undefined> {
+    return this.#parts.openInput(row).catch(error => {
+      if (isFault(error)) throw error;
+      this.#parts.log.error('invocation.input_unreadable', { invocationId: row.id, reason: reason(error) });
+      return undefined;
+    });
   }
 
   /** Runs the invocation. Returns the ended row if the end was written. */
@@ -538,6 +552,10 @@ const UNKNOWN_OUTCOME: InvocationError = errorOf(
 );
 const KEY_INACTIVE: InvocationError = {
   ...errorOf('invalid_credentials', 'The agent key expired or was revoked before the operation started.', false),
+  phase: 'before',
+};
+const INPUT_UNREADABLE: InvocationError = {
+  ...errorOf('internal', 'The stored input of the call can no longer be read.', false),
   phase: 'before',
 };
 const REVISION_CHANGED: InvocationError = {

@@ -320,7 +320,10 @@ export class PageJournal {
     const resumed = await this.folder.resume(segment);
     const last = resumed?.frames.at(-1) ?? this.#lastFrame?.frame;
     const size = last && jpegSize(last.jpeg);
-    if (!last || !size) return this.folder.drop(segment);
+    if (!last || !size) {
+      await resumed?.writer.close();
+      return this.folder.drop(segment);
+    }
     this.#lastFrame = { frame: last, size };
     if (resumed) {
       this.#openSegment = { segment, size, writer: resumed.writer, times: resumed.frames.map(({ atMs }) => atMs) };

@@ -222,9 +222,7 @@ async function tryProbe(
 ): Promise<ProbeResult> {
   try {
     const host = createBoxHost(options, form);
-    const result = await probe(host, browser, signal);
-    await host.close();
-    return result;
+    return await probe(host, browser, signal).finally(() => host.close());
   } catch (error) {
     return { ok: false, why: reason(error), cure: '' };
   }

@@ -235,3 +235,12 @@ test('reads the master key from a command, and shows neither the output nor the 
       return true;
     });
 });
+
+test('opening a value of an owner without a data key fails, and creates no key', async () => {
+  const rows = memoryRows();
+  const vault = await Vault.open(partsOf(rows, { dataDir: aFolder() }));
+  const sealed = await vault.seal(A, Buffer.from('a secret'));
+  await vault.destroy(A.owner);
+  await assert.rejects(vault.open(A, sealed), { message: `there is no data key of ${A.owner}` });
+  assert.equal(await rows.get(A.owner), undefined);
+});

@@ -66,7 +66,7 @@ export class Vault {
   }
 
   async open(place: Place, sealed: Buffer): Promise<Secret<Buffer>> {
-    return open(await this.#keyOf(place.owner), sealed, associatedData(place));
+    return open(await this.#keyOf(place.owner, { mayCreate: false }), sealed, associatedData(place));
   }
 
   /**
@@ -91,11 +91,13 @@ export class Vault {
     this.#destroyed += 1;
   }
 
-  async #keyOf(owner: string): Promise<Key> {
+  async #keyOf(owner: string, { mayCreate = true } = {}): Promise<Key> {
     const known = this.#keys.get(owner);
     if (known) return known;
     const destroyed = this.#destroyed;
-    const row = (await this.#parts.rows.get(owner)) ?? (await this.#createKey(owner));
+    const existingRow = await this.#parts.rows.get(owner);
+    if (!existingRow && !mayCreate) throw new Error(`there is no data key of ${owner}`);
+    const row = existingRow ?? (await this.#createKey(owner));
     const key = await this.#unwrap(row);
     // This key may be among those that were destroyed since the row was read.
     if (this.#destroyed !== destroyed) return key;

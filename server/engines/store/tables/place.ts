@@ -4,7 +4,8 @@
 // the limits: this file reads them first, the domain says what each count must be below, and the function changes
 // nothing if the limits have been replaced since they were read.
 import { CompiledQuery, sql } from 'kysely';
-import { type ApplicationId, type CreditEntryId, newId } from '../../../kit/ids.ts';
+import { addMs } from '../../../kit/clock.ts';
+import { type ApplicationId, type CreditEntryId, firstIdAt, newId, type SessionId } from '../../../kit/ids.ts';
 import type { JsonObject } from '../../../kit/json.ts';
 import { type Db, KEPT_PLAN, KEPT_PLAN_MARK } from '../database.ts';
 import type { ApplicationUse, Counts, Hold, PlacementTerms, PlaceOptions } from '../rows/place.ts';
@@ -16,6 +17,8 @@ import { createdEvent } from './session-events.ts';
 
 /** The maximum number of attempts. In each, the limits may be replaced between the two statements. */
 const TRIES_MAX = 5;
+/** The maximum time between the generation of a session's id and its placement: a create waits in the queue for less. */
+const ID_TO_PLACE_MS_MAX = 120_000;
 
 export async function place(db: Db, newSession: NewSession, options?: PlaceOptions): Promise<PlaceOutcome> {
   if (!options) return toPlaceOutcome(newSession, await placeSession(db, argumentsOf(newSession)));
@@ -149,8 +152,8 @@ export async function countOf(db: Db, application: ApplicationId, since: Date, n
   return rows[0] ?? { living: 0, created: 0, egressBytes: 0 };
 }
 
-/** Ids begin with the time of their generation, so the index on ids finds the recent ones. */
-function firstIdOf(time: Date): string {
-  const hex = time.getTime().toString(16).padStart(12, '0');
-  return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`;
-}
+/**
+ * A bound for the scan of the index on ids: ids begin with the time of their generation. The statements compare the time
+ * of the creation too.
+ */
+const firstIdOf = (createdAfter: Date): SessionId => firstIdAt(addMs(createdAfter, -ID_TO_PLACE_MS_MAX));
