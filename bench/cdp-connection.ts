@@ -1,4 +1,4 @@
-// The CDP client of all measurements. Both sides use the same code, so that it does not cause a difference.
+// The CDP client of all measurements. Both sides use the same code, so that the client does not cause a difference.
 import { once } from 'node:events';
 import { WebSocket } from 'ws';
 import { withTimeout } from '../server/kit/wait.ts';
@@ -32,7 +32,10 @@ export class CdpConnection {
     return new CdpConnection(socket);
   }
 
-  /** No timer for each call, because it would be part of the measurement. The whole benchmark has a time limit. */
+  /**
+   * Has no time limit for the call, because a timer would be part of the measurement. The whole benchmark has a time
+   * limit.
+   */
   send(method: string, params: object = {}, sessionId?: string): Promise<Readonly<Record<string, unknown>>> {
     const id = ++this.#lastId;
     const response = Promise.withResolvers<Readonly<Record<string, unknown>>>();

@@ -4,7 +4,7 @@
 import { parseArgs } from 'node:util';
 import { systemClock } from '../server/kit/clock.ts';
 import { withTimeout } from '../server/kit/wait.ts';
-import { ByHand } from '../tests/harness/by-hand.ts';
+import { PlainChromium } from '../tests/harness/by-hand.ts';
 import { CELL_PAGES, CELLS, type Driver } from '../tests/harness/client-cells.ts';
 import { freePort } from '../tests/harness/free-port.ts';
 import { liftLimits } from '../tests/harness/limits.ts';
@@ -31,10 +31,11 @@ interface Side {
   start(): Promise<Browser>;
 }
 
-/** Milliseconds per table, from the start of the first browser to the end of the last one. */
+/** The duration of one table, in milliseconds. */
 interface Timings {
+  /** From the start of the first browser to the end of the last browser. */
   readonly whole: number;
-  /** Milliseconds without the time for starting the browsers, connecting to them and ending them. */
+  /** Without the time for starting the browsers, connecting to them and ending them. */
   readonly cells: number;
 }
 
@@ -76,7 +77,7 @@ async function measure(rounds: number): Promise<void> {
   });
   const byHand: Side = {
     start: async () => {
-      const browser = await ByHand.start();
+      const browser = await PlainChromium.start();
       return { url: browser.url, end: () => browser.close() };
     },
   };

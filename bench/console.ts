@@ -6,14 +6,14 @@ import { AGENT_KEY_SCOPES } from '../contract/agent-keys.ts';
 import { findChromium } from '../server/engines/slots/chromium.ts';
 import { WaitExpired, withTimeout } from '../server/kit/wait.ts';
 import { ACTION_SCOPES, ActionAgent } from '../tests/harness/actions.ts';
-import { cancelOrder, Owner } from '../tests/harness/configured.ts';
+import { cancelOrderOperation, Owner } from '../tests/harness/configured.ts';
 import { consoleLink, DESK, ensureConsoleBuilt } from '../tests/harness/console.ts';
-import { ConsumerLab } from '../tests/harness/consumers.ts';
+import { ConsumerFixture } from '../tests/harness/consumers.ts';
 import { freePort } from '../tests/harness/free-port.ts';
 import { requestHandoff } from '../tests/harness/handoffs.ts';
 import { liftLimits } from '../tests/harness/limits.ts';
 import { keyWith } from '../tests/harness/operations.ts';
-import { inventPast, inventSessions } from '../tests/harness/past.ts';
+import { insertSessions, insertUsageHistory } from '../tests/harness/past.ts';
 import { Person } from '../tests/harness/person.ts';
 import { TestServer } from '../tests/harness/server.ts';
 import { inWords, thisMachine } from './machine.ts';
@@ -53,7 +53,7 @@ async function measurePaint(page: Page, address: string): Promise<Paint> {
 
 /**
  * Creates open Actions and hand-offs for a consumer and for the owner, signs both in, and returns the addresses of
- * their pages. `visited`: the pages that people open through a link.
+ * their pages. `linkedPages`: the pages that people open through a link.
  */
 async function prepareDecisions(
   context: BrowserContext,
@@ -63,11 +63,11 @@ async function prepareDecisions(
   const owner = await Owner.of(server);
   const ids = { end_user: 'orders.cancel', owner: 'orders.refund' } as const;
   for (const [approval, id] of Object.entries(ids))
-    await owner.publish(id, cancelOrder({ url: 'https://api.shop.example' }, { approval }));
+    await owner.publish(id, cancelOrderOperation({ url: 'https://api.shop.example' }, { approval }));
   const grants = Object.values(ids).map(operationId => ({ operationId }));
   const { id, key } = await keyWith(server, { scopes: ACTION_SCOPES, grants });
   const person = await Person.owner(server);
-  const kim = await (await ConsumerLab.of(server, person)).signIn('kim@example.com');
+  const kim = await (await ConsumerFixture.of(server, person)).signIn('kim@example.com');
   const endUser = { providerId: 'hosted', subject: kim.consumer.subject };
   const agent = new ActionAgent(server, key);
   const input = { orderId: 'A-1007' };
@@ -80,7 +80,10 @@ async function prepareDecisions(
     const session = await server.createSession({ keepAlive: true, timeout: 3_600 }, browserKey);
     return (await requestHandoff(server, browserKey, session.id, { ...options, ttlSeconds: 3_600 })).id;
   };
-  const [ofConsumer, ofMember] = [await createHandoff({ claimableBy: { endUser } }), await createHandoff({})];
+  const [consumerHandoffId, memberHandoffId] = [
+    await createHandoff({ claimableBy: { endUser } }),
+    await createHandoff({}),
+  ];
   const consumerCookie = `berth-consumer-${server.applicationId.replaceAll('-', '')}`;
   const [memberCookie = '', memberSecret = ''] = person.cookie?.split('=') ?? [];
   await context.addCookies([
@@ -91,9 +94,9 @@ async function prepareDecisions(
   return {
     consumerPages: [home, `${home}/receipts`, `${home}/memory`, `${home}/account`],
     linkedPages: [
-      ...[`${home}/approve/${consumerAction.jobId}`, `${home}/handoffs/${ofConsumer}`],
+      ...[`${home}/approve/${consumerAction.jobId}`, `${home}/handoffs/${consumerHandoffId}`],
       ...[`${home}/consent/${id}?key=address.home&access=read`, `/approve/${ownerAction.jobId}`],
-      `/handoffs/${ofMember}?app=${server.applicationId}`,
+      `/handoffs/${memberHandoffId}?app=${server.applicationId}`,
     ],
   };
 }
@@ -113,10 +116,10 @@ async function firstVisit(signedIn: BrowserContext, address: string): Promise<Pa
 async function measureRow(name: string, visit: () => Promise<Paint>): Promise<void> {
   const paints: Paint[] = [];
   for (let round = 0; round < ROUNDS; round += 1) paints.push(await visit());
-  const first = paints.map(({ firstMs }) => firstMs);
-  const figures = [median(first), Math.max(...first), median(paints.map(({ wholeMs }) => wholeMs))];
+  const firstPaintTimes = paints.map(({ firstMs }) => firstMs);
+  const figures = [median(firstPaintTimes), Math.max(...firstPaintTimes), median(paints.map(({ wholeMs }) => wholeMs))];
   process.stdout.write(`| ${name} | ${figures.map(ms => `${ms.toFixed(0)} ms`).join(' | ')} |\n`);
-  if (median(first) <= FIRST_PAINT_MS_MAX) return;
+  if (median(firstPaintTimes) <= FIRST_PAINT_MS_MAX) return;
   process.stderr.write(`bench: ${name} is painted after ${FIRST_PAINT_MS_MAX} ms\n`);
   process.exitCode = 1;
 }
@@ -124,8 +127,8 @@ async function measureRow(name: string, visit: () => Promise<Paint>): Promise<vo
 async function measure(): Promise<void> {
   await server.start();
   const session = await server.createSession({ keepAlive: true });
-  await inventPast(server);
-  await inventSessions(server, SESSIONS);
+  await insertUsageHistory(server);
+  await insertSessions(server, SESSIONS);
   const browser = await chromium.launch({ executablePath: findChromium() ?? '', args: ['--no-sandbox'] });
   try {
     const page = await browser.newPage({ viewport: WINDOW });

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import type { Context } from '../contract/contexts.ts';
 import { STORED_ENTRIES } from '../server/engines/profiles/checked-tar.ts';
-import { ByHand } from '../tests/harness/by-hand.ts';
+import { PlainChromium } from '../tests/harness/by-hand.ts';
 import { freePort } from '../tests/harness/free-port.ts';
 import { liftLimits } from '../tests/harness/limits.ts';
 import { TestServer } from '../tests/harness/server.ts';
@@ -69,24 +69,26 @@ async function alternateSides(
 }
 
 export async function startSession(server: TestServer, body: object): Promise<number> {
-  const began = performance.now();
+  const startMs = performance.now();
   const session = await server.createSession({ keepAlive: true, ...body });
   await awaitFirstResponse(session.connectUrl);
-  const tookMs = performance.now() - began;
+  const durationMs = performance.now() - startMs;
   await server.release(session.id);
-  return tookMs;
+  return durationMs;
 }
 
 async function startByHand(profile?: string): Promise<number> {
-  let began = 0;
+  let spawnMs = 0;
   const onSpawned = (): void => {
-    began = performance.now();
+    spawnMs = performance.now();
   };
-  const browser = await ByHand.start(profile === undefined ? { spawned: onSpawned } : { profile, spawned: onSpawned });
+  const browser = await PlainChromium.start(
+    profile === undefined ? { spawned: onSpawned } : { profile, spawned: onSpawned },
+  );
   await awaitFirstResponse(browser.url);
-  const tookMs = performance.now() - began;
+  const durationMs = performance.now() - spawnMs;
   await browser.close();
-  return tookMs;
+  return durationMs;
 }
 
 async function awaitFirstResponse(url: string): Promise<void> {
@@ -118,7 +120,7 @@ export async function createFilledContext(
 
 /** Fills the profile of a browser that is started by hand, and copies the parts that a context would store. */
 async function fillByHand(folder: string, site: string): Promise<string> {
-  const browser = await ByHand.start();
+  const browser = await PlainChromium.start();
   await storeRecords(browser.url, site);
   const profile = join(folder, 'profile');
   await browser.close(browserProfile => {

@@ -30,9 +30,9 @@ export const difference = (from: CpuSeconds, to: CpuSeconds): CpuSeconds => ({
   helpers: to.helpers - from.helpers,
 });
 
-export const sumOf = (used: CpuSeconds): number => PROCESS_KINDS.reduce((sum, user) => sum + used[user], 0);
+export const sumOf = (cpuSeconds: CpuSeconds): number => PROCESS_KINDS.reduce((sum, user) => sum + cpuSeconds[user], 0);
 
-/** One group of processes: those that are moved into it, and all that they start from then on. */
+/** One group of processes: the processes that are moved into it, and all processes that these start afterwards. */
 export class CpuGroup {
   readonly #folder: string;
 
@@ -74,7 +74,10 @@ export class ServerAccounts {
     const install = `berth-${installIdOf(server.dataDir)}`;
     this.#pid = server.pid;
     this.#boxFolders = foldersNamed(install);
-    if (this.#boxFolders.length === 0) throw new Error(`no group ${install} below ${ROOT}`);
+    if (this.#boxFolders.length === 0)
+      throw new Error(
+        `there is no cgroup ${install} below ${ROOT}. Run the benchmark as root, with the cpuacct controller mounted.`,
+      );
     this.#postgresGroup = new CpuGroup(`${name}-postgres`, descendants(processesWithPath(join(server.dataDir, 'pg'))));
     this.#serverGroup = new CpuGroup(`${name}-server`, [server.pid]);
   }
@@ -130,12 +133,12 @@ function isRemoved(folder: string): boolean {
     rmdirSync(folder);
     return true;
   } catch {
-    return false; // A process is still in it.
+    return false; // A process is still in the group.
   }
 }
 
 function moveTo(folder: string, pid: number): void {
   try {
     writeFileSync(join(folder, 'cgroup.procs'), String(pid));
-  } catch {} // it has ended
+  } catch {} // the process has ended
 }

@@ -16,34 +16,37 @@ export interface CrowdFigure {
 }
 
 export async function measureCrowd(server: TestServer, sessions: number, settleMs: number): Promise<CrowdFigure> {
-  const opened: Array<{ readonly session: CreatedSession; readonly connection: CdpConnection; readonly page: string }> =
-    [];
-  const began = systemClock.monotonicMs();
+  const openedSessions: Array<{
+    readonly session: CreatedSession;
+    readonly connection: CdpConnection;
+    readonly page: string;
+  }> = [];
+  const startMs = systemClock.monotonicMs();
   try {
     const lane = async (): Promise<void> => {
       for (let remaining = sessions; remaining > 0; remaining -= LANES) {
         const session = await server.createSession({ keepAlive: true });
         const connection = await CdpConnection.open(session.connectUrl);
         const page = await connection.attachToPage();
-        opened.push({ session, connection, page });
+        openedSessions.push({ session, connection, page });
         await connection.visit(PAGE, page);
       }
     };
     await Promise.all(Array.from({ length: LANES }, lane));
-    const seconds = (systemClock.monotonicMs() - began) / 1000;
+    const seconds = (systemClock.monotonicMs() - startMs) / 1000;
     await systemClock.sleep(settleMs);
-    for (const { connection, page } of opened)
+    for (const { connection, page } of openedSessions)
       if ((await connection.evaluate('document.title', page)) !== 'crowd')
         throw new Error('a session does not respond: its page has another title');
-    const { pssMib, privateMib } = memoryOfBoxes(server, new Set(opened.map(({ session }) => session.id)));
+    const { pssMib, privateMib } = memoryOfBoxes(server, new Set(openedSessions.map(({ session }) => session.id)));
     return {
-      sessions: opened.length,
+      sessions: openedSessions.length,
       seconds,
-      pssMibEach: pssMib / opened.length,
-      privateMibEach: privateMib / opened.length,
+      pssMibEach: pssMib / openedSessions.length,
+      privateMibEach: privateMib / openedSessions.length,
     };
   } finally {
-    for (const { connection } of opened) connection.close();
-    await Promise.all(opened.map(({ session }) => server.release(session.id)));
+    for (const { connection } of openedSessions) connection.close();
+    await Promise.all(openedSessions.map(({ session }) => server.release(session.id)));
   }
 }

@@ -12,7 +12,7 @@ const MINUTE_MS = 60_000;
 export interface Demand {
   readonly what: string;
   /**
-   * The number of concurrent clients, each of which repeatedly creates a session, opens a page and releases the session
+   * The number of concurrent clients. Each client repeatedly creates a session, opens a page and releases the session,
    * without a pause.
    */
   readonly lanes: number;
@@ -49,22 +49,22 @@ export async function measureDemand(
 ): Promise<DemandFigure> {
   const byHand: Block[] = [];
   const ours: Block[] = [];
-  const settle = (): Promise<void> => (isWarm ? untilRefilled(server) : Promise.resolve());
+  const untilSettled = (): Promise<void> => (isWarm ? untilRefilled(server) : Promise.resolve());
   await sessionCycle(server); // the first round reads everything from disk
   await byHandCycle();
   for (let round = 0; round < demand.rounds; round++) {
-    await settle();
+    await untilSettled();
     await measureChildren('by-hand', async seconds => {
-      byHand.push(await block(demand, byHandCycle, async () => seconds()));
+      byHand.push(await runBlock(demand, byHandCycle, async () => seconds()));
     });
-    await settle();
+    await untilSettled();
     await systemClock.sleep(demand.restMs);
     const before = sumOf(accounts.now());
     const cpuSecondsUsed = async (): Promise<number> => {
-      await settle();
+      await untilSettled();
       return sumOf(accounts.now()) - before;
     };
-    ours.push(await block(demand, () => sessionCycle(server), cpuSecondsUsed));
+    ours.push(await runBlock(demand, () => sessionCycle(server), cpuSecondsUsed));
   }
   const compareBlocks = (key: keyof Block): Comparison =>
     comparison(
@@ -81,21 +81,21 @@ export async function measureDemand(
   };
 }
 
-async function block(
+async function runBlock(
   { lanes, cycles }: Demand,
   cycle: () => Promise<Cycle>,
   cpuSeconds: () => Promise<number>,
 ): Promise<Block> {
-  const began = systemClock.monotonicMs();
+  const startMs = systemClock.monotonicMs();
   const finished: Cycle[] = [];
   let remaining = cycles;
   const lane = async (): Promise<void> => {
     while (remaining-- > 0) finished.push(await cycle());
   };
   await Promise.all(Array.from({ length: lanes }, lane));
-  const tookMs = systemClock.monotonicMs() - began;
+  const durationMs = systemClock.monotonicMs() - startMs;
   return {
-    perMinute: (cycles / tookMs) * MINUTE_MS,
+    perMinute: (cycles / durationMs) * MINUTE_MS,
     created: median(finished.map(each => each.created)),
     titled: median(finished.map(each => each['page title'])),
     released: median(finished.map(each => each.release)),

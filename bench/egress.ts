@@ -1,10 +1,10 @@
 // Throughput and latency of fetches through the egress proxy of a session, compared with fetches without it. The same
 // page code runs in all browsers in turn, and the site is a separate process. The cost of the proxy is measured in a
-// session without recording and log; a session with the default settings shows what these add.
+// session without recording and log; a session with the default settings shows the additional cost of both.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { ByHand } from '../tests/harness/by-hand.ts';
+import { PlainChromium } from '../tests/harness/by-hand.ts';
 import type { CreatedSession, TestServer } from '../tests/harness/server.ts';
 import { CdpConnection } from './cdp-connection.ts';
 import { type Comparison, comparison, type Summary, summary } from './statistics.ts';
@@ -38,7 +38,7 @@ export async function measureEgress(server: TestServer, rounds: number): Promise
     browserSettings: { recordSession: false, logSession: false },
   });
   const defaultSession = await server.createSession({ keepAlive: true });
-  const handBrowser = await ByHand.start();
+  const handBrowser = await PlainChromium.start();
   const sides: Side[] = [];
   try {
     const urls = [handBrowser.url, bareSession.connectUrl, defaultSession.connectUrl];
@@ -47,7 +47,7 @@ export async function measureEgress(server: TestServer, rounds: number): Promise
       // Each side is first and last equally often, so that other load on the machine does not favor one side.
       for (const side of round % 2 === 0 ? sides : sides.toReversed()) await measureRound(side, round >= 0);
     const [base, ...ours] = sides;
-    if (!base) throw new Error('nothing was measured');
+    if (!base) throw new Error('no browser was opened for the measurement');
     return ours.map((side, index) => figure(index === 0 ? WITHOUT_CAPTURE : WITH_DEFAULTS, base, side));
   } finally {
     for (const side of sides) side.connection.close();

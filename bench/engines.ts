@@ -1,4 +1,4 @@
-// `node bench/engines.ts [--rounds N]`: what a session costs on each engine. The engines alternate within each round.
+// `node bench/engines.ts [--rounds N]`: the cost of a session on each engine. The engines alternate within each round.
 // Measures the CPU seconds of a session, including the server's own part; the milliseconds from a cold create to the
 // title of a page, and for the release; and the memory of idle sessions with a page. Needs root and cpuacct.
 import { readFileSync } from 'node:fs';

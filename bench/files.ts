@@ -27,19 +27,19 @@ export interface FilesFigure {
 
 export async function measureFiles(server: TestServer, rounds: number): Promise<readonly FilesFigure[]> {
   const session = await server.createSession({ keepAlive: true });
-  const plain = await startPlainServer();
+  const plainServer = await startPlainServer();
   const speeds = { up: [] as number[], plainUp: [] as number[], down: [] as number[], plainDown: [] as number[] };
   try {
     const link = await downloadOnce(server, session);
     const target = `${server.url}/v1/browsers/sessions/${session.id}/uploads`;
     for (let round = 0; round < rounds; round++) {
-      speeds.plainUp.push(await speed(() => send(plain.url, {})));
+      speeds.plainUp.push(await speed(() => send(plainServer.url, {})));
       speeds.up.push(await speed(() => send(target, { authorization: `Bearer ${server.key}` })));
-      speeds.plainDown.push(await speed(() => receive(plain.url)));
+      speeds.plainDown.push(await speed(() => receive(plainServer.url)));
       speeds.down.push(await speed(() => receive(link)));
     }
   } finally {
-    plain.close();
+    plainServer.close();
     await server.release(session.id);
   }
   return [
@@ -71,17 +71,17 @@ async function downloadOnce(server: TestServer, { id, connectUrl }: CreatedSessi
 async function startPlainServer(): Promise<{ url: string; close(): void }> {
   const folder = mkdtempSync(join(tmpdir(), 'berth-bench-files-'));
   const path = join(folder, 'plain');
-  const plain = createServer((incoming, response) => {
+  const plainServer = createServer((incoming, response) => {
     const work = incoming.method === 'POST' ? store(incoming, path) : pipeline(createReadStream(path), response);
     work.then(
       () => response.end(),
       () => response.destroy(),
     );
   });
-  await new Promise<void>(resolve => plain.listen(0, '127.0.0.1', resolve));
-  const address = plain.address();
+  await new Promise<void>(resolve => plainServer.listen(0, '127.0.0.1', resolve));
+  const address = plainServer.address();
   const close = (): void => {
-    plain.close();
+    plainServer.close();
     rmSync(folder, { recursive: true });
   };
   return { url: `http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}/`, close };
@@ -93,9 +93,9 @@ async function store(incoming: IncomingMessage, path: string): Promise<void> {
 }
 
 async function speed(work: () => Promise<void>): Promise<number> {
-  const began = performance.now();
+  const startMs = performance.now();
   await work();
-  return (1000 * SIZE_MIB) / (performance.now() - began);
+  return (1000 * SIZE_MIB) / (performance.now() - startMs);
 }
 
 async function send(url: string, headers: Record<string, string>): Promise<void> {
@@ -107,7 +107,7 @@ async function send(url: string, headers: Record<string, string>): Promise<void>
     method: 'POST',
     headers: { ...headers, 'content-type': type, 'content-length': length },
   });
-  const uploaded = new Promise<void>((resolve, reject) => {
+  const uploadCompletion = new Promise<void>((resolve, reject) => {
     uploadRequest.once('response', response => {
       response
         .resume()
@@ -123,12 +123,12 @@ async function send(url: string, headers: Record<string, string>): Promise<void>
     yield tail;
   };
   await pipeline(Readable.from(body()), uploadRequest);
-  await uploaded;
+  await uploadCompletion;
 }
 
 async function receive(url: string): Promise<void> {
-  const downloaded = await fetch(url);
+  const downloadResponse = await fetch(url);
   let bytes = 0;
-  for await (const chunk of downloaded.body ?? []) bytes += chunk.length;
+  for await (const chunk of downloadResponse.body ?? []) bytes += chunk.length;
   if (bytes < FILE_BYTES) throw new Error(`${url} returned ${bytes} bytes, expected ${SIZE_MIB} MiB`);
 }

@@ -76,10 +76,10 @@ async function place(nth: number): Promise<void> {
 const commit = async (): Promise<void> => void (await bareRowPool.query('insert into bench_bare default values'));
 
 async function run({ kind, count }: Round): Promise<number> {
-  let started = 0;
+  let startedCount = 0;
   const lane = async (): Promise<void> => {
-    while (started < count) {
-      const nth = started++;
+    while (startedCount < count) {
+      const nth = startedCount++;
       await (kind === 'place' ? place(nth) : commit());
     }
   };

@@ -56,7 +56,7 @@ const FULL = {
   megabytes: 64,
   contexts: 15,
 };
-const UNCOUNTED_CREATES = 10;
+const WARM_UP_CREATES = 10;
 const QUICK = { rounds: 3, creates: 7, lists: 21, rows: 100_000, blocks: 3, calls: 200, megabytes: 16, contexts: 5 };
 const extent = values.quick ? QUICK : FULL;
 
@@ -115,7 +115,7 @@ async function measurePlacements(): Promise<{ figure: Figure; note: string }> {
   const placementCosts: CpuTimes[] = [];
   const perSecond = async (kind: Round['kind']): Promise<number> => {
     const before = readCpuTimes();
-    const from = systemClock.monotonicMs();
+    const startMs = systemClock.monotonicMs();
     await Promise.all(
       children.map(async child => {
         const reply = withTimeout(STEP_MS, 'a round to end', signal => once(child, 'message', { signal }));
@@ -124,7 +124,7 @@ async function measurePlacements(): Promise<{ figure: Figure; note: string }> {
         if (typeof answer.ms !== 'number') throw new Error(String(answer.error));
       }),
     );
-    const rate = (HOSTS * PLACEMENTS * 1000) / (systemClock.monotonicMs() - from);
+    const rate = (HOSTS * PLACEMENTS * 1000) / (systemClock.monotonicMs() - startMs);
     const after = readCpuTimes();
     if (kind === 'place')
       placementCosts.push({ hosts: after.hosts - before.hosts, postgres: after.postgres - before.postgres });
@@ -132,22 +132,26 @@ async function measurePlacements(): Promise<{ figure: Figure; note: string }> {
     await placerClient.query('vacuum analyze sessions, session_events, hosts');
     return rate;
   };
-  const [bare, placed]: [number[], number[]] = [[], []];
+  const [bareRates, placementRates]: [number[], number[]] = [[], []];
   for (const kind of ['bare', 'place'] as const) await perSecond(kind);
   for (let round = 0; round < extent.rounds; round += 1) {
-    bare.push(await perSecond('bare'));
-    placed.push(await perSecond('place'));
+    bareRates.push(await perSecond('bare'));
+    placementRates.push(await perSecond('place'));
   }
   for (const child of children) child.disconnect();
-  const msPerPlacement = (of: keyof CpuTimes): string =>
+  const msPerPlacement = (counter: keyof CpuTimes): string =>
     (
-      (1000 * placementCosts.slice(1).reduce((sum, round) => sum + round[of], 0)) /
-      (placed.length * HOSTS * PLACEMENTS)
+      (1000 * placementCosts.slice(1).reduce((sum, round) => sum + round[counter], 0)) /
+      (placementRates.length * HOSTS * PLACEMENTS)
     ).toFixed(2);
   return {
     figure: {
       ...{ what: 'Placements over three hosts, beside bare commits of one row', unit: 'per s' },
-      ...{ comparison: comparison(bare, placed), target: '≥ 1,000 per s', isMet: median(placed) >= 1000 },
+      ...{
+        comparison: comparison(bareRates, placementRates),
+        target: '≥ 1,000 per s',
+        isMet: median(placementRates) >= 1000,
+      },
     },
     note: `A placement takes ${msPerPlacement('hosts')} ms of processor time in its host and ${msPerPlacement('postgres')} ms in PostgreSQL.`,
   };
@@ -162,8 +166,8 @@ async function startHosts(): Promise<{ owner: TestServer; front: TestServer }> {
     ...{ DATABASE_URL: HOSTS_DATABASE, ...store.env, BERTH_LOG_LEVEL: 'warn' },
     ...{ BERTH_SECRET: randomBytes(32).toString('hex'), BERTH_MASTER_KEY: randomBytes(32).toString('hex') },
   };
-  const start = async (own: Readonly<Record<string, string>>, key?: string): Promise<TestServer> => {
-    const options = { env: { ...env, ...own }, isMeasured: true, ...(key === undefined ? {} : { key }) };
+  const start = async (ownEnv: Readonly<Record<string, string>>, key?: string): Promise<TestServer> => {
+    const options = { env: { ...env, ...ownEnv }, isMeasured: true, ...(key === undefined ? {} : { key }) };
     const server = new TestServer(options, await freePort());
     await server.start();
     scope.defer(() => server.close());
@@ -176,13 +180,13 @@ async function startHosts(): Promise<{ owner: TestServer; front: TestServer }> {
 }
 
 async function msOf(work: () => Promise<unknown>): Promise<number> {
-  const from = systemClock.monotonicMs();
+  const startMs = systemClock.monotonicMs();
   await work();
-  return systemClock.monotonicMs() - from;
+  return systemClock.monotonicMs() - startMs;
 }
 
 /**
- * Measures each side once per turn; the side that begins alternates. The first `uncounted` turns, in which code is
+ * Measures each side once per turn; the side that begins alternates. The first `warmUpTurns` turns, in which code is
  * compiled, are not included in the result.
  */
 async function inTurns(turns: number, base: () => Promise<number>, ours: () => Promise<number>, uncounted = 1) {
@@ -198,21 +202,21 @@ async function inTurns(turns: number, base: () => Promise<number>, ours: () => P
 }
 
 async function measureCreates(owner: TestServer, front: TestServer): Promise<Figure> {
-  const create = (through: TestServer) => async (): Promise<number> => {
+  const create = (entryServer: TestServer) => async (): Promise<number> => {
     const ids: string[] = [];
-    const ms = await msOf(async () => ids.push((await through.createSession({ keepAlive: true })).id));
+    const ms = await msOf(async () => ids.push((await entryServer.createSession({ keepAlive: true })).id));
     for (const id of ids) await owner.release(id);
     for (let leftMs = STEP_MS; leftMs > 0 && !(await isWarm(owner)); leftMs -= 100) await systemClock.sleep(100);
     return ms;
   };
-  const measured = await inTurns(extent.creates, create(owner), create(front), UNCOUNTED_CREATES);
+  const measuredTimes = await inTurns(extent.creates, create(owner), create(front), WARM_UP_CREATES);
   return {
     ...{
       what: 'Create with a warm browser through a front, beside a direct one, p50',
       unit: 'ms',
-      comparison: measured,
+      comparison: measuredTimes,
     },
-    ...{ target: '≤ 3 ms more', isMet: measured.ours.median - measured.base.median <= 3 },
+    ...{ target: '≤ 3 ms more', isMet: measuredTimes.ours.median - measuredTimes.base.median <= 3 },
   };
 }
 
@@ -232,10 +236,10 @@ async function measureLists(owner: TestServer): Promise<{ figure: Figure; rowByt
     return times;
   };
   await insertSessions(owner.applicationId, FEW_ROWS);
-  const few = await timesOf();
+  const fewRowsTimes = await timesOf();
   await hostsClient.query('delete from sessions');
   await insertSessions(owner.applicationId, extent.rows);
-  const measured = comparison(few, await timesOf());
+  const measuredTimes = comparison(fewRowsTimes, await timesOf());
   const { rows } = await hostsClient.query("select pg_total_relation_size('sessions')::float8 as bytes");
   return {
     figure: {
@@ -243,7 +247,7 @@ async function measureLists(owner: TestServer): Promise<{ figure: Figure; rowByt
         what: `List of the newest 100 sessions among ${extent.rows.toLocaleString('en')} rows, beside 1,000, p50`,
         unit: 'ms',
       },
-      ...{ comparison: measured, target: '≤ 20 ms', isMet: measured.ours.median <= 20 },
+      ...{ comparison: measuredTimes, target: '≤ 20 ms', isMet: measuredTimes.ours.median <= 20 },
     },
     rowBytes: Number(rows[0]?.bytes) / extent.rows,
   };
@@ -275,7 +279,7 @@ async function measureHop(owner: TestServer, front: TestServer): Promise<{ trip:
       times.push(await msOf(() => connection.send('Browser.getVersion')));
     return median(times);
   };
-  const measured = await inTurns(extent.blocks, trips(direct), trips(viaFront));
+  const measuredTimes = await inTurns(extent.blocks, trips(direct), trips(viaFront));
   const page = await viaFront.attachToPage();
   await viaFront.evaluate(`globalThis.megabyte = 'x'.repeat(${1024 ** 2}); 0`, page);
   const before = bytesCopiedBy(front.pid);
@@ -283,11 +287,11 @@ async function measureHop(owner: TestServer, front: TestServer): Promise<{ trip:
   const bytesCopied = bytesCopiedBy(front.pid) - before;
   for (const connection of [direct, viaFront]) connection.close();
   await owner.release(session.id);
-  const costMs = measured.ours.median - measured.base.median;
+  const costMs = measuredTimes.ours.median - measuredTimes.base.median;
   return {
     trip: {
       ...{ what: `Round trip of CDP through a front, beside a direct one, p50 (${costMs.toFixed(3)} ms more)` },
-      ...{ unit: 'ms', comparison: measured, target: '≤ 0.15 ms more', isMet: costMs <= 0.15 },
+      ...{ unit: 'ms', comparison: measuredTimes, target: '≤ 0.15 ms more', isMet: costMs <= 0.15 },
     },
     copied: bytesCopied / 2 / (extent.megabytes * 1024 ** 2),
   };
@@ -302,8 +306,8 @@ async function measureContexts(): Promise<Figure> {
   scope.defer(() => site.close());
   const store = await startS3();
   scope.defer(() => store.close());
-  const startWithContext = async (own: Readonly<Record<string, string>>) => {
-    const env = { BERTH_SLOTS: '2', BERTH_WARM: '0', BERTH_EGRESS_ALLOW: '127.0.0.1/32', ...own };
+  const startWithContext = async (ownEnv: Readonly<Record<string, string>>) => {
+    const env = { BERTH_SLOTS: '2', BERTH_WARM: '0', BERTH_EGRESS_ALLOW: '127.0.0.1/32', ...ownEnv };
     const server = new TestServer({ env, isMeasured: true }, await freePort());
     await server.start();
     scope.defer(() => server.close());
@@ -313,24 +317,24 @@ async function measureContexts(): Promise<Figure> {
     return { start, sizeBytes };
   };
   const [disk, bucket] = [await startWithContext({}), await startWithContext(store.env)];
-  const measured = await inTurns(extent.contexts, disk.start, bucket.start);
-  const extraMs = measured.ours.median - measured.base.median;
+  const measuredTimes = await inTurns(extent.contexts, disk.start, bucket.start);
+  const extraMs = measuredTimes.ours.median - measuredTimes.base.median;
   const size = `${(bucket.sizeBytes / 1e6).toFixed(1)} MB`;
   return {
     ...{ what: `Start with a context of ${size} from a bucket, beside the disk, p50 (${extraMs.toFixed(0)} ms more)` },
-    ...{ unit: 'ms', comparison: measured, target: '', isMet: true },
+    ...{ unit: 'ms', comparison: measuredTimes, target: '', isMet: true },
   };
 }
 
 /** Bytes that the process has read and written, according to the kernel's count of its system calls. */
 function bytesCopiedBy(pid: number): number {
   const counts = readFileSync(`/proc/${pid}/io`, 'utf8');
-  const of = (name: string): number => Number(new RegExp(`^${name}: (\\d+)`, 'm').exec(counts)?.[1]);
-  return of('rchar') + of('wchar');
+  const byteCount = (name: string): number => Number(new RegExp(`^${name}: (\\d+)`, 'm').exec(counts)?.[1]);
+  return byteCount('rchar') + byteCount('wchar');
 }
 
-const row = ({ what, unit, comparison: { base, ours, ratio }, target: asked, isMet }: Figure): string =>
-  `| ${what}, ${unit} | ${digits(base.median)} | ${digits(ours.median)} | ${ratio.median.toFixed(2)} (${ratio.min.toFixed(2)}–${ratio.max.toFixed(2)}) | ${asked}${isMet ? '' : ', **missed**'} |\n`;
+const row = ({ what, unit, comparison: { base, ours, ratio }, target: targetText, isMet }: Figure): string =>
+  `| ${what}, ${unit} | ${digits(base.median)} | ${digits(ours.median)} | ${ratio.median.toFixed(2)} (${ratio.min.toFixed(2)}–${ratio.max.toFixed(2)}) | ${targetText}${isMet ? '' : ', **missed**'} |\n`;
 
 const digits = (value: number): string => (value >= 100 ? value.toFixed(0) : value.toFixed(value >= 10 ? 1 : 3));
 

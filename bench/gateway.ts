@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { systemClock } from '../server/kit/clock.ts';
 import { withTimeout } from '../server/kit/wait.ts';
-import { ByHand } from '../tests/harness/by-hand.ts';
+import { PlainChromium } from '../tests/harness/by-hand.ts';
 import type { TestServer } from '../tests/harness/server.ts';
 import { CdpConnection } from './cdp-connection.ts';
 import { type Comparison, comparison, median } from './statistics.ts';
@@ -68,7 +68,7 @@ export const MEASURES: readonly Measure[] = [
 ];
 
 export async function measureGateway(server: TestServer, pairs: number): Promise<readonly GatewayFigure[]> {
-  const browser = await ByHand.start();
+  const browser = await PlainChromium.start();
   const proxy = await startPassThrough(browser.url);
   const session = await server.createSession();
   const urls = [browser.url, session.connectUrl, proxy.url];
@@ -91,7 +91,7 @@ async function compare(measure: Measure, sides: readonly Side[], pairs: number):
 /** Measures the sides in alternating blocks, and returns the results by side. */
 export async function inTurns(measure: Measure, sides: readonly Side[], pairs: number): Promise<number[][]> {
   const blocks: number[][] = sides.map(() => []);
-  for (const side of sides) await measure.block(side); // warm
+  for (const side of sides) await measure.block(side); // fills caches
   for (let pair = 0; pair < pairs; pair++) {
     // Each pair begins with another side, so that no side always follows the slowest one.
     for (const offset of sides.keys()) {
@@ -116,7 +116,7 @@ export async function prepare(url: string): Promise<Side> {
 
 async function typicalMs(count: number, work: () => Promise<unknown>): Promise<number> {
   const times: number[] = [];
-  for (let done = 0; done < count; done++) {
+  for (let sample = 0; sample < count; sample++) {
     const start = systemClock.monotonicMs();
     await work();
     times.push(systemClock.monotonicMs() - start);
@@ -126,9 +126,9 @@ async function typicalMs(count: number, work: () => Promise<unknown>): Promise<n
 
 /** Commands per second while `IN_FLIGHT` commands are always pending. */
 async function evaluationsPerSecond(count: number, side: Side): Promise<number> {
-  let started = 0;
+  let startedCount = 0;
   const lane = async (): Promise<void> => {
-    while (started++ < count) await evaluate(side);
+    while (startedCount++ < count) await evaluate(side);
   };
   const start = systemClock.monotonicMs();
   await Promise.all(Array.from({ length: IN_FLIGHT }, lane));

@@ -1,5 +1,5 @@
 // The number of sessions that can be kept open at once, each with a page, until the machine's memory is nearly used up
-// or a session does not respond. Also the additional memory and processor time of the server.
+// or a session does not respond. Also measures the additional memory and processor time of the server.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '../server/kit/clock.ts';
@@ -59,41 +59,41 @@ export async function measureHeldSessions(
   accounts: ServerAccounts,
   extent: HeldExtent,
 ): Promise<HeldFigures> {
-  const held: HeldSession[] = [];
+  const openSessions: HeldSession[] = [];
   await systemClock.sleep(extent.untilRestMs);
-  const serverFigures = [await serverFigure(server, accounts, 0, extent.idleMs)];
+  const serverFigures = [await measureServer(server, accounts, 0, extent.idleMs)];
   let why = 'the limit of this bench';
   try {
-    while (held.length < extent.maxSessions) {
+    while (openSessions.length < extent.maxSessions) {
       if (freeKib() < FREE_KIB) {
         why = 'memory';
         break;
       }
       try {
-        held.push(await withTimeout(RESPONSE_MS * 3, 'a session with a page', () => openSession(server)));
-        if (held.length === IDLE_SESSIONS) {
+        openSessions.push(await withTimeout(RESPONSE_MS * 3, 'a session with a page', () => openSession(server)));
+        if (openSessions.length === IDLE_SESSIONS) {
           await systemClock.sleep(extent.untilIdleMs);
-          serverFigures.push(await serverFigure(server, accounts, held.length, extent.idleMs));
+          serverFigures.push(await measureServer(server, accounts, openSessions.length, extent.idleMs));
         }
       } catch (error) {
-        if (held.length === 0) throw error;
+        if (openSessions.length === 0) throw error;
         why = error instanceof Error ? error.message : String(error);
         break;
       }
     }
-    const responsive = await Promise.all(held.map(isResponsive));
-    const boxMemory = memoryOfBoxes(server, new Set(held.map(({ session }) => session.id)));
+    const responseResults = await Promise.all(openSessions.map(isResponsive));
+    const boxMemory = memoryOfBoxes(server, new Set(openSessions.map(({ session }) => session.id)));
     return {
       server: serverFigures,
-      sessions: responsive.filter(Boolean).length,
+      sessions: responseResults.filter(Boolean).length,
       why,
-      privateMibEach: boxMemory.privateMib / held.length,
-      pssMibEach: boxMemory.pssMib / held.length,
+      privateMibEach: boxMemory.privateMib / openSessions.length,
+      pssMibEach: boxMemory.pssMib / openSessions.length,
     };
   } finally {
-    for (const { connection } of held) connection.close();
-    while (held.length > 0)
-      await Promise.all(held.splice(0, RELEASED_AT_ONCE).map(({ session }) => server.release(session.id)));
+    for (const { connection } of openSessions) connection.close();
+    while (openSessions.length > 0)
+      await Promise.all(openSessions.splice(0, RELEASED_AT_ONCE).map(({ session }) => server.release(session.id)));
   }
 }
 
@@ -114,7 +114,7 @@ async function isResponsive({ connection, page }: HeldSession): Promise<boolean>
   }
 }
 
-async function serverFigure(
+async function measureServer(
   server: TestServer,
   accounts: ServerAccounts,
   sessions: number,

@@ -1,6 +1,6 @@
 // The CPU seconds of each step of a session's life. The server has no warm browsers, so a create starts Chromium.
 import { systemClock } from '../server/kit/clock.ts';
-import { ByHand } from '../tests/harness/by-hand.ts';
+import { PlainChromium } from '../tests/harness/by-hand.ts';
 import type { TestServer } from '../tests/harness/server.ts';
 import { CdpConnection } from './cdp-connection.ts';
 import { type CpuSeconds, difference, measureChildren, PROCESS_KINDS, type ServerAccounts } from './cpu-groups.ts';
@@ -19,7 +19,7 @@ export interface LifeFigure {
   readonly byHand: number;
 }
 
-interface Life {
+interface StartedBrowser {
   readonly url: string;
   end(): Promise<unknown>;
 }
@@ -34,13 +34,13 @@ export async function measureLife(
   const byHand: number[][] = [];
   for (let round = 0; round < rounds; round++) {
     await measureChildren('life', async seconds => {
-      const start = async (): Promise<Life> => {
-        const browser = await ByHand.start();
+      const start = async (): Promise<StartedBrowser> => {
+        const browser = await PlainChromium.start();
         return { url: browser.url, end: () => browser.close() };
       };
       byHand.push(differencesOf(await runLife(start, seconds, idleMs), (from, to) => to - from));
     });
-    const start = async (): Promise<Life> => {
+    const start = async (): Promise<StartedBrowser> => {
       const session = await server.createSession();
       return { url: session.connectUrl, end: () => server.release(session.id) };
     };
@@ -54,7 +54,11 @@ export async function measureLife(
 }
 
 /** Returns the CPU time used before the first step and after each step. */
-async function runLife<T>(start: () => Promise<Life>, readCpuTime: () => T, idleMs: number): Promise<readonly T[]> {
+async function runLife<T>(
+  start: () => Promise<StartedBrowser>,
+  readCpuTime: () => T,
+  idleMs: number,
+): Promise<readonly T[]> {
   const readings = [readCpuTime()];
   const life = await start();
   readings.push(readCpuTime());

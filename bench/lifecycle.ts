@@ -2,7 +2,7 @@
 // alternate. A round begins when the warm pool is full. How fast the pool refills is measured by the benchmark of
 // sessions per minute.
 import { systemClock } from '../server/kit/clock.ts';
-import { ByHand } from '../tests/harness/by-hand.ts';
+import { PlainChromium } from '../tests/harness/by-hand.ts';
 import type { TestServer } from '../tests/harness/server.ts';
 import { eventually } from '../tests/harness/until.ts';
 import { CdpConnection } from './cdp-connection.ts';
@@ -68,8 +68,8 @@ export async function measureLifecycle(server: TestServer, rounds: number): Prom
       release: { ms: 50 },
     };
     for (const step of STEPS) {
-      const of = (cycles: readonly Cycle[]): number[] => cycles.map(cycle => cycle[step]);
-      figures.push({ what, step, target: targets[step], comparison: comparison(of(byHand), of(ours)) });
+      const timesOf = (cycles: readonly Cycle[]): number[] => cycles.map(cycle => cycle[step]);
+      figures.push({ what, step, target: targets[step], comparison: comparison(timesOf(byHand), timesOf(ours)) });
     }
   }
   return figures;
@@ -105,23 +105,24 @@ export const sessionCycle = (server: TestServer, body: object = {}): Promise<Cyc
 
 export const byHandCycle = (): Promise<Cycle> =>
   cycle(async () => {
-    const browser = await ByHand.start();
+    const browser = await PlainChromium.start();
     return { url: browser.url, end: () => browser.close() };
   });
 
 async function cycle(start: () => Promise<StartedBrowser>): Promise<Cycle> {
-  const began = systemClock.monotonicMs();
+  const startMs = systemClock.monotonicMs();
   const since = (from: number): number => systemClock.monotonicMs() - from;
   const { url, end } = await start();
-  const created = since(began);
+  const created = since(startMs);
   const connection = await CdpConnection.open(url);
   await connection.send('Browser.getVersion');
-  const responded = since(began);
+  const responded = since(startMs);
   const page = await connection.attachToPage();
   await connection.visit(PAGE, page);
   const title = await connection.evaluate('document.title', page);
-  if (title !== TITLE) throw new Error(`the title is ${JSON.stringify(title)}`);
-  const titled = since(began);
+  if (title !== TITLE)
+    throw new Error(`the page has the title ${JSON.stringify(title)} instead of ${JSON.stringify(TITLE)}`);
+  const titled = since(startMs);
   connection.close();
   const releaseStartMs = systemClock.monotonicMs();
   await end();

@@ -2,7 +2,7 @@
 import { WebSocket } from 'ws';
 import type { DebugUrls } from '../contract/live.ts';
 import { systemClock } from '../server/kit/clock.ts';
-import { ByHand } from '../tests/harness/by-hand.ts';
+import { PlainChromium } from '../tests/harness/by-hand.ts';
 import { LiveViewer } from '../tests/harness/live-viewer.ts';
 import type { TestServer } from '../tests/harness/server.ts';
 import { CdpConnection } from './cdp-connection.ts';
@@ -40,7 +40,7 @@ export async function measureLiveCrowd(server: TestServer, seconds: number): Pro
 
 async function measureRelay(page: string, address: string, seconds: number): Promise<CrowdCost> {
   process.stderr.write(`bench: ${RELAY_VIEWERS} at the relay, ${page}\n`);
-  const browser = await ByHand.start();
+  const browser = await PlainChromium.start();
   const source = await ownWindow(browser);
   await source.connection.visit(address, source.page);
   const relay = await startRelay(browser.url, source.targetId);

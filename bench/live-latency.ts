@@ -1,18 +1,18 @@
 // The time until a canvas shows the effect of a change of the page, of a click on the canvas, and of a click after five
 // seconds of mouse moves at 1000 per second.
 import { systemClock } from '../server/kit/clock.ts';
-import { ByHand } from '../tests/harness/by-hand.ts';
+import { PlainChromium } from '../tests/harness/by-hand.ts';
 import type { TestServer } from '../tests/harness/server.ts';
 import { evaluateIn, type LiveSide, liveSide, rawSide } from './live-sides.ts';
 
 const FLOOD_SECONDS = 5;
 /**
- * The pause before a sample varies from `PAUSE_MIN_MS` to `PAUSE_MIN_MS + PAUSE_SPREAD_MS`, so that samples are not in
- * step with periodic work.
+ * The pause before a sample varies from `PAUSE_MIN_MS` to `PAUSE_MIN_MS + PAUSE_SPREAD_MS`, so that samples do not
+ * always coincide with periodic work.
  */
 const PAUSE_MIN_MS = 120;
 const PAUSE_SPREAD_MS = 230;
-const PRIME = 97;
+const PAUSE_STEP_MS = 97;
 
 export interface Latency {
   readonly p50: number;
@@ -61,7 +61,7 @@ export async function measureLatency(
   samples: number,
   floods: number,
 ): Promise<readonly LatencyFigure[]> {
-  const [browser, viewer] = [await ByHand.start(), await ByHand.start()];
+  const [browser, viewer] = [await PlainChromium.start(), await PlainChromium.start()];
   const sides = { raw: await rawSide(browser, viewer), ours: await liveSide(server, viewer) };
   try {
     const measureSamples = async (
@@ -96,7 +96,7 @@ async function inTurns(sides: { raw: LiveSide; ours: LiveSide }, sample: Sample,
   return { raw: latencyOf(raw), ours: latencyOf(ours) };
 }
 
-const pauseOf = (n: number): number => PAUSE_MIN_MS + ((n * PRIME) % PAUSE_SPREAD_MS);
+const pauseOf = (n: number): number => PAUSE_MIN_MS + ((n * PAUSE_STEP_MS) % PAUSE_SPREAD_MS);
 
 function latencyOf(values: readonly number[]): Latency {
   const sorted = values.toSorted((one, other) => one - other);

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import type { DebugUrls } from '../contract/live.ts';
 import { withTimeout } from '../server/kit/wait.ts';
-import type { ByHand } from '../tests/harness/by-hand.ts';
+import type { PlainChromium } from '../tests/harness/by-hand.ts';
 import type { TestServer } from '../tests/harness/server.ts';
 import { CdpConnection } from './cdp-connection.ts';
 
@@ -79,7 +79,7 @@ export async function evaluateIn<T>({ connection, page }: AttachedPage, expressi
   return Object(result).value;
 }
 
-export async function liveSide(server: TestServer, viewer: ByHand): Promise<LiveSide> {
+export async function liveSide(server: TestServer, viewer: PlainChromium): Promise<LiveSide> {
   const session = await server.createSession({ keepAlive: true });
   const connection = await CdpConnection.open(session.connectUrl);
   const source = { connection, page: await connection.attachToPage() };
@@ -102,7 +102,7 @@ export async function liveSide(server: TestServer, viewer: ByHand): Promise<Live
   return { source, view, close };
 }
 
-export async function rawSide(browser: ByHand, viewer: ByHand): Promise<LiveSide> {
+export async function rawSide(browser: PlainChromium, viewer: PlainChromium): Promise<LiveSide> {
   const source = await ownWindow(browser);
   await source.connection.visit(SOURCE_ADDRESS, source.page);
   const relay = await startRelay(browser.url, source.targetId);
@@ -121,7 +121,7 @@ export async function startRelay(url: string, targetId: string): Promise<{ url: 
 }
 
 /** A background tab is not painted, so each page has its own window. */
-export async function ownWindow({ url }: ByHand): Promise<AttachedPage & { readonly targetId: string }> {
+export async function ownWindow({ url }: PlainChromium): Promise<AttachedPage & { readonly targetId: string }> {
   const connection = await CdpConnection.open(url);
   const windowOptions = { url: 'about:blank', newWindow: true, width: 1280, height: 720 };
   const { targetId } = await connection.send('Target.createTarget', windowOptions);
@@ -132,7 +132,7 @@ export async function ownWindow({ url }: ByHand): Promise<AttachedPage & { reado
   return { connection, page, targetId: String(targetId) };
 }
 
-async function openView(viewer: ByHand, address: string): Promise<AttachedPage> {
+async function openView(viewer: PlainChromium, address: string): Promise<AttachedPage> {
   const view = await ownWindow(viewer);
   await view.connection.send('Page.enable', {}, view.page);
   await view.connection.send('Page.addScriptToEvaluateOnNewDocument', { source: RECORD_DRAWS }, view.page);

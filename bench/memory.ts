@@ -2,7 +2,7 @@
 // same moment, because memory that they share is divided between them.
 import { systemClock } from '../server/kit/clock.ts';
 import { boxesOf } from '../tests/harness/boxes.ts';
-import { ByHand } from '../tests/harness/by-hand.ts';
+import { PlainChromium } from '../tests/harness/by-hand.ts';
 import type { TestServer } from '../tests/harness/server.ts';
 import { descendants, type Memory, memoryOf, processesWithPath } from './processes.ts';
 
@@ -18,7 +18,7 @@ export async function measureMemory(server: TestServer, settleMs: number): Promi
   await systemClock.sleep(settleMs);
   const ours = controlPlaneOf(server);
   const controlPlane = memoryOf(ours);
-  const [session, browser] = await Promise.all([server.createSession(), ByHand.start()]);
+  const [session, browser] = await Promise.all([server.createSession(), PlainChromium.start()]);
   try {
     await systemClock.sleep(settleMs);
     return {

@@ -68,9 +68,9 @@ async function measure(off: TestServer, on: TestServer, rounds: number): Promise
     times.off.push(isOffFirst ? first : second);
     times.on.push(isOffFirst ? second : first);
   }
-  const timesOf = (side: 'off' | 'on', what: keyof Times): number[] => times[side].map(one => one[what]);
-  const differences = (what: keyof Times): number[] =>
-    timesOf('on', what).map((ms, at) => ms - (timesOf('off', what)[at] ?? Number.NaN));
+  const timesOf = (side: 'off' | 'on', timeField: keyof Times): number[] => times[side].map(one => one[timeField]);
+  const differences = (timeField: keyof Times): number[] =>
+    timesOf('on', timeField).map((ms, at) => ms - (timesOf('off', timeField)[at] ?? Number.NaN));
   return {
     off: summary(timesOf('off', 'createMs')),
     on: summary(timesOf('on', 'createMs')),

@@ -5,7 +5,7 @@ import { systemClock } from '../server/kit/clock.ts';
 import { createContext, persistentBody, waitForVersion } from '../tests/harness/contexts.ts';
 import type { CreatedSession, TestServer } from '../tests/harness/server.ts';
 import { eventually } from '../tests/harness/until.ts';
-import { upload } from '../tests/harness/upload.ts';
+import { uploadRequest } from '../tests/harness/upload.ts';
 import { CdpConnection } from './cdp-connection.ts';
 import { openSite, type Site } from './log-site.ts';
 
@@ -43,9 +43,9 @@ export async function openOffender(server: TestServer, key: string): Promise<Off
   const session = await server.createSession({ keepAlive: true }, key);
   const connection = await CdpConnection.open(session.connectUrl);
   const page = await connection.attachToPage();
-  const say = (expression: string): Promise<unknown> => connection.evaluate(expression, page);
+  const evaluateInPage = (expression: string): Promise<unknown> => connection.evaluate(expression, page);
   await connection.visit(`${sites[0]?.url}/idle`, page);
-  await download(server, key, session, say);
+  await download(server, key, session, evaluateInPage);
   const recordedSession = await server.createSession(
     { keepAlive: true, browserSettings: { recordSession: true } },
     key,
@@ -56,15 +56,15 @@ export async function openOffender(server: TestServer, key: string): Promise<Off
   const misbehaviours: readonly Misbehaviour[] = [
     {
       name: 'console flood',
-      run: () => say(`for (let i = 0; i < 2000; i++) console.log('line', i, 'x'.repeat(200)); 1`),
+      run: () => evaluateInPage(`for (let i = 0; i < 2000; i++) console.log('line', i, 'x'.repeat(200)); 1`),
     },
     {
       name: 'huge addresses',
       run: () =>
-        say(`for (let i = 0; i < 20; i++) { history.replaceState(null, '', '/idle?u=' + 'a=b&'.repeat(5000) + i);
+        evaluateInPage(`for (let i = 0; i < 20; i++) { history.replaceState(null, '', '/idle?u=' + 'a=b&'.repeat(5000) + i);
              fetch('/x?u=/' + '?u=/'.repeat(200) + i).catch(() => 0); } 1`),
     },
-    { name: 'long messages', run: () => say(`'${'x'.repeat(4_000_000)}'.repeat(2)`) },
+    { name: 'long messages', run: () => evaluateInPage(`'${'x'.repeat(4_000_000)}'.repeat(2)`) },
     { name: 'exports of storage', run: () => server.api('GET', `/v1/browsers/contexts/${contextId}/storage-state`) },
     {
       name: 'archives of downloads',
@@ -126,13 +126,13 @@ async function download(
   server: TestServer,
   key: string,
   session: CreatedSession,
-  say: (text: string) => Promise<unknown>,
+  evaluateInPage: (text: string) => Promise<unknown>,
 ): Promise<void> {
   const path = `/v1/browsers/downloads?sessionId=${session.id}&limit=1`;
   const readDownloads = async () => (await server.api<DownloadPage>('GET', path, { key })).body;
   const click = `Object.assign(document.createElement('a'), { download: 'report.txt', href: 'data:text/plain,x' }).click()`;
   for (let at = 0; at < DOWNLOADS; at++) {
-    await say(click);
+    await evaluateInPage(click);
     await systemClock.sleep(DOWNLOAD_INTERVAL_MS);
   }
   await eventually(
@@ -143,7 +143,7 @@ async function download(
   );
 }
 
-const manyBeginMarkers = () => upload('ca.pem', '-----BEGIN CERTIFICATE-----\n'.repeat(30_000));
+const manyBeginMarkers = () => uploadRequest('ca.pem', '-----BEGIN CERTIFICATE-----\n'.repeat(30_000));
 
 /** Sends commands with large responses, and does not read the responses. */
 async function leaveUnread(url: string): Promise<void> {

@@ -7,16 +7,16 @@ const INTERVAL_MS = 4;
 
 const connection = await CdpConnection.open(process.argv[2] ?? '');
 const page = await connection.attachToPage();
-let tookMs: number[] = [];
+let durationsMs: number[] = [];
 process.on('message', () => {
-  process.send?.(tookMs);
-  tookMs = [];
+  process.send?.(durationsMs);
+  durationsMs = [];
 });
 process.on('disconnect', () => process.exit());
 process.send?.('ready');
 for (;;) {
-  const began = systemClock.monotonicMs();
+  const startMs = systemClock.monotonicMs();
   await connection.send('Runtime.evaluate', { expression: '1+1' }, page);
-  tookMs.push(systemClock.monotonicMs() - began);
+  durationsMs.push(systemClock.monotonicMs() - startMs);
   await systemClock.sleep(INTERVAL_MS);
 }

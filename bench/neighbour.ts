@@ -52,8 +52,8 @@ class Probe {
   async take(): Promise<Latencies> {
     const reply = withTimeout(PROBE_MS, 'the probe to answer', signal => once(this.#child, 'message', { signal }));
     this.#child.send('take');
-    const [tookMs]: readonly unknown[] = await reply;
-    return latenciesOf(Array.isArray(tookMs) ? tookMs.filter(value => typeof value === 'number') : []);
+    const [durationsMs]: readonly unknown[] = await reply;
+    return latenciesOf(Array.isArray(durationsMs) ? durationsMs.filter(value => typeof value === 'number') : []);
   }
 
   end(): void {
@@ -61,8 +61,8 @@ class Probe {
   }
 }
 
-function latenciesOf(tookMs: readonly number[]): Latencies {
-  const sorted = tookMs.toSorted((one, other) => one - other);
+function latenciesOf(durationsMs: readonly number[]): Latencies {
+  const sorted = durationsMs.toSorted((one, other) => one - other);
   const at = (share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? 0;
   return { p50: at(0.5), p99: at(0.99), max: sorted.at(-1) ?? 0, count: sorted.length };
 }
@@ -81,8 +81,8 @@ async function repeatFor({ run }: Misbehaviour, ms: number): Promise<number> {
 
 const row = (cells: readonly string[]): string => `| ${cells.join(' | ')} |\n`;
 
-const latencyRow = (name: string, { p50, p99, max, count }: Latencies, quiet: Latencies): string =>
-  row([name, ...[p50, p99, max].map(ms => ms.toFixed(1)), (p99 / quiet.p99).toFixed(1), String(count)]);
+const latencyRow = (name: string, { p50, p99, max, count }: Latencies, quietLatencies: Latencies): string =>
+  row([name, ...[p50, p99, max].map(ms => ms.toFixed(1)), (p99 / quietLatencies.p99).toFixed(1), String(count)]);
 
 async function measure(server: TestServer, { quick, only }: NeighbourOptions): Promise<string> {
   const { quietMs, eachMs } = quick ? QUICK : FULL;
@@ -99,7 +99,7 @@ async function measure(server: TestServer, { quick, only }: NeighbourOptions): P
   const firstLine = server.log().length;
   await probe.take();
   await systemClock.sleep(quietMs);
-  const quiet = await probe.take();
+  const quietLatencies = await probe.take();
   const head = row([
     'While another application does',
     'p50 ms',
@@ -108,7 +108,7 @@ async function measure(server: TestServer, { quick, only }: NeighbourOptions): P
     `p99 / quiet, at most ${TARGET}`,
     'answers',
   ]);
-  const table = [head, row(['---', ...Array(5).fill('---:')]), latencyRow('nothing', quiet, quiet)];
+  const table = [head, row(['---', ...Array(5).fill('---:')]), latencyRow('nothing', quietLatencies, quietLatencies)];
   for (const misbehaviour of offender.misbehaviours.filter(({ name }) => (only ?? name) === name)) {
     process.stderr.write(`neighbour: ${misbehaviour.name}\n`);
     await probe.take();
@@ -117,7 +117,7 @@ async function measure(server: TestServer, { quick, only }: NeighbourOptions): P
       latencyRow(
         refusals > 0 ? `${misbehaviour.name} (${refusals} refused)` : misbehaviour.name,
         await probe.take(),
-        quiet,
+        quietLatencies,
       ),
     );
   }
@@ -125,7 +125,7 @@ async function measure(server: TestServer, { quick, only }: NeighbourOptions): P
     process.stderr.write('neighbour: all at once\n');
     await probe.take();
     await Promise.all(offender.misbehaviours.map(misbehaviour => repeatFor(misbehaviour, 2 * eachMs)));
-    table.push(latencyRow('all of it at once', await probe.take(), quiet));
+    table.push(latencyRow('all of it at once', await probe.take(), quietLatencies));
   }
   probe.end();
   await offender.close();

@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { systemClock } from '../server/kit/clock.ts';
 import { withTimeout } from '../server/kit/wait.ts';
-import { ByHand } from '../tests/harness/by-hand.ts';
+import { PlainChromium } from '../tests/harness/by-hand.ts';
 import { Owner } from '../tests/harness/configured.ts';
 import { freePort } from '../tests/harness/free-port.ts';
 import { liftLimits } from '../tests/harness/limits.ts';
@@ -30,28 +30,28 @@ const server = new TestServer({ env: { BERTH_WARM: undefined }, isMeasured: true
 const url = `${pages.url}/page`;
 
 async function msOf(work: () => Promise<unknown>): Promise<number> {
-  const begun = systemClock.monotonicMs();
+  const startMs = systemClock.monotonicMs();
   await work();
-  return systemClock.monotonicMs() - begun;
+  return systemClock.monotonicMs() - startMs;
 }
 
 /**
  * Measures from the start of the program to the image. As with a session, the time to end the browser is not measured.
  */
 async function screenshotByHand(): Promise<number> {
-  const begun = systemClock.monotonicMs();
-  const browser = await ByHand.start();
+  const startMs = systemClock.monotonicMs();
+  const browser = await PlainChromium.start();
   const connection = await CdpConnection.open(browser.url);
   const page = await connection.attachToPage();
   const metrics = { ...VIEWPORT, deviceScaleFactor: 1, mobile: false };
   await connection.send('Emulation.setDeviceMetricsOverride', metrics, page);
   await connection.visit(url, page);
   const { data } = await connection.send('Page.captureScreenshot', { format: 'png' }, page);
-  const tookMs = systemClock.monotonicMs() - begun;
+  const durationMs = systemClock.monotonicMs() - startMs;
   if (typeof data !== 'string' || data === '') throw new Error('Page.captureScreenshot returned no image');
   connection.close();
   await browser.close();
-  return tookMs;
+  return durationMs;
 }
 
 /** An invocation with a receipt, and the download of the image. */
@@ -159,9 +159,11 @@ async function measure(rounds: typeof ROUNDS): Promise<void> {
   process.stdout.write(
     row(['tool call over MCP beside CDP', cdp, mcp, `${addedMs.toFixed(2)} ms more`, '≤ 5 ms more']),
   );
-  const [alone, invoked] = [invokes.base.median, invokes.ours.median];
-  const more = `${(invoked - alone).toFixed(2)} ms more`;
-  process.stdout.write(row(['http invoke on loopback', alone.toFixed(2), invoked.toFixed(2), more, '≤ 8 ms more']));
+  const [directMedian, invokedMedian] = [invokes.base.median, invokes.ours.median];
+  const differenceText = `${(invokedMedian - directMedian).toFixed(2)} ms more`;
+  process.stdout.write(
+    row(['http invoke on loopback', directMedian.toFixed(2), invokedMedian.toFixed(2), differenceText, '≤ 8 ms more']),
+  );
 }
 
 const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false } } });

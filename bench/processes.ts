@@ -13,12 +13,12 @@ const KIB_PER_MIB = 1024;
 
 export function descendants(roots: readonly number[]): readonly number[] {
   const parents = allProcesses().map(pid => ({ pid, parent: parentOf(pid) }));
-  const found = new Set(roots);
-  for (let before = 0; before < found.size; ) {
-    before = found.size;
-    for (const { pid, parent } of parents) if (parent !== undefined && found.has(parent)) found.add(pid);
+  const processIds = new Set(roots);
+  for (let before = 0; before < processIds.size; ) {
+    before = processIds.size;
+    for (const { pid, parent } of parents) if (parent !== undefined && processIds.has(parent)) processIds.add(pid);
   }
-  return [...found];
+  return [...processIds];
 }
 
 /** Processes whose command line names the path. */
@@ -64,9 +64,9 @@ function secondsOf(pids: readonly number[], columns: readonly number[]): number 
 }
 
 /**
- * The CPU time of these processes and of all that they start from now on, including ended processes. bubblewrap does
- * not wait for its children, so their CPU time is not added to that of their parent. Uses a cgroup; needs root and the
- * cpuacct controller.
+ * The CPU time of these processes and of all processes that they start from now on, including ended ones. bubblewrap
+ * does not wait for its children, so their CPU time is not added to that of their parent. Uses a cgroup; needs root and
+ * the cpuacct controller.
  */
 export function accountOf(pids: readonly number[]): { readonly seconds: () => number; readonly close: () => void } {
   const folder = `/sys/fs/cgroup/cpuacct/berth-bench-${process.pid}`;
@@ -92,6 +92,6 @@ function read(pid: number, file: string): string | undefined {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'utf8');
   } catch {
-    return undefined; // it has ended
+    return undefined; // the process has ended
   }
 }

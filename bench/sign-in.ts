@@ -20,9 +20,9 @@ const server = new TestServer({ env: { BERTH_SLOTS: '2' }, isMeasured: true }, a
 async function typicalMs(rounds: number, work: () => Promise<unknown>): Promise<string> {
   const times: number[] = [];
   for (let round = 0; round < rounds; round += 1) {
-    const began = performance.now();
+    const startMs = performance.now();
     await work();
-    times.push(performance.now() - began);
+    times.push(performance.now() - startMs);
   }
   return median(times).toFixed(2);
 }

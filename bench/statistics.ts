@@ -20,7 +20,7 @@ export interface Comparison {
 export function summary(values: readonly number[]): Summary {
   const sorted = values.toSorted((one, other) => one - other);
   const [min, max] = [sorted[0], sorted.at(-1)];
-  if (min === undefined || max === undefined) throw new Error('nothing was measured');
+  if (min === undefined || max === undefined) throw new Error('a summary needs at least one measured value');
   return { median: middle(sorted), min, max, count: sorted.length };
 }
 

@@ -33,14 +33,14 @@ export async function measureThroughput(
  * additional time that they take.
  */
 async function perMinute(atOnce: number, ms: number, cycle: () => Promise<unknown>): Promise<number> {
-  const start = systemClock.monotonicMs();
-  let done = 0;
+  const startMs = systemClock.monotonicMs();
+  let completedCycles = 0;
   const lane = async (): Promise<void> => {
-    while (systemClock.monotonicMs() - start < ms) {
+    while (systemClock.monotonicMs() - startMs < ms) {
       await cycle();
-      done++;
+      completedCycles++;
     }
   };
   await Promise.all(Array.from({ length: atOnce }, lane));
-  return (done / (systemClock.monotonicMs() - start)) * MINUTE_MS;
+  return (completedCycles / (systemClock.monotonicMs() - startMs)) * MINUTE_MS;
 }

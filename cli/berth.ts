@@ -7,7 +7,7 @@ import { cacheCompiledCode } from '../server/kit/compiled-code.ts';
 const isCompiled = !import.meta.filename.endsWith('.ts');
 /**
  * A cache makes later starts faster, and threads do not load the type stripper. A folder that is not writable is
- * ignored. A server of compiled files does without for itself: its start takes 80 ms longer, and it has 4 MiB less.
+ * ignored. A server of compiled files does not use the cache itself: it starts 80 ms later, and uses 4 MiB less memory.
  */
 cacheCompiledCode(join(import.meta.dirname, '../.berth/compiled'), {
   isForThreadsOnly: isCompiled && process.argv[2] === 'serve',

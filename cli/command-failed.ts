@@ -1,4 +1,4 @@
-// An expected failure of a command, with its exit code. The message is for people and says what to do.
+// An expected failure of a command, with its exit code. The message is written for people, and contains the remedy.
 import type { ExitCode } from './exit-codes.ts';
 
 export class CommandFailed extends Error {

@@ -19,10 +19,10 @@ export function readPageNumber(text: string): number {
 }
 
 /** Adds a `KEY=VALUE` pair to the pairs before it. */
-export function readPair(text: string, before: Readonly<Record<string, string>> = {}): Record<string, string> {
+export function readPair(text: string, earlierPairs: Readonly<Record<string, string>> = {}): Record<string, string> {
   const [, name, value] = /^([^=]+)=(.*)$/s.exec(text) ?? [];
   if (name === undefined || value === undefined) throw new InvalidArgumentError('expected KEY=VALUE');
-  return { ...before, [name]: value };
+  return { ...earlierPairs, [name]: value };
 }
 
 const CREDITS_MAX = 1_000_000_000;

@@ -28,8 +28,8 @@ export type ActionStatus = (typeof ACTION_STATUSES)[number];
 /** The statuses in which an Action can still be executed. */
 export const OPEN_ACTION_STATUSES = ['awaiting_approval', 'approved'] as const satisfies readonly ActionStatus[];
 
-export const APPROVERS = ['end_user', 'member', 'owner'] as const;
-export type ApproverKind = (typeof APPROVERS)[number];
+export const APPROVER_KINDS = ['end_user', 'member', 'owner'] as const;
+export type ApproverKind = (typeof APPROVER_KINDS)[number];
 
 export const ActionParams = Type.Object({
   appId: Uuid('Id of the application.'),
@@ -159,21 +159,21 @@ export type ActionContent = Static<typeof ActionContent>;
 
 const ApproverName = Type.Object(
   {
-    kind: Type.Enum([...APPROVERS]),
+    kind: Type.Enum([...APPROVER_KINDS]),
     id: Type.String({ description: 'Id of the account. For an end user, a keyed digest instead of an id.' }),
   },
   { description: 'Who decided.' },
 );
 
-const METHODS = ['passkey', 'session'] as const;
-const Method = Type.Enum([...METHODS], {
+const DECISION_METHODS = ['passkey', 'session'] as const;
+const DecisionMethod = Type.Enum([...DECISION_METHODS], {
   description: '`passkey`: the digest was signed with a passkey. `session`: the person was signed in.',
 });
 
 export const Decision = Type.Object(
   {
     by: ApproverName,
-    method: Method,
+    method: DecisionMethod,
     acr: Type.Enum([...ACRS], { description: 'How strongly the person proved their identity.' }),
     authTime: Time('When the person last proved their identity.'),
     at: Time('When the decision was made.'),
@@ -190,7 +190,7 @@ const ACTION_FIELDS = {
       '`executing`: an invocation exists. `succeeded`, `failed` and `ambiguous`: the status of that invocation. `cancelled`: the Action was cancelled, or that invocation was, before it began to run. `expired`: not executed in time.',
   }),
   digest: Digest,
-  approver: Type.Enum([...APPROVERS], { description: 'Who decides.' }),
+  approver: Type.Enum([...APPROVER_KINDS], { description: 'Who decides.' }),
   approvalUrl: Type.String({
     description: 'The page on which the decision is made. Show it to the person who decides. It contains no secret.',
   }),
@@ -234,7 +234,7 @@ export const ActionQuery = Type.Object({
     }),
   ),
   since: Type.Optional(
-    Type.Enum([...ACTION_STATUSES], { description: 'The last status that you know. Defaults to the current status.' }),
+    Type.Enum([...ACTION_STATUSES], { description: 'The status that you last read. Defaults to the current status.' }),
   ),
 });
 export type ActionQuery = Static<typeof ActionQuery>;

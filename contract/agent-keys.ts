@@ -109,14 +109,14 @@ export const RevokeAgentKeyQuery = Type.Object({
 });
 export type RevokeAgentKeyQuery = Static<typeof RevokeAgentKeyQuery>;
 
-export const ROTATE_GRACE_DEFAULT_SECONDS = 3600;
+export const ROTATION_GRACE_SECONDS_DEFAULT = 3600;
 
 export const RotateAgentKey = Type.Object({
   graceSeconds: Type.Optional(
     Type.Integer({
       minimum: 0,
       maximum: 86_400,
-      default: ROTATE_GRACE_DEFAULT_SECONDS,
+      default: ROTATION_GRACE_SECONDS_DEFAULT,
       description: 'Seconds for which the old key stays valid.',
     }),
   ),

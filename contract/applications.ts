@@ -4,12 +4,12 @@ import { Page, Time, Uuid } from './common.ts';
 import { ROLES } from './roles.ts';
 
 export const APPLICATIONS_PER_ACCOUNT_MAX = 50;
-export const NAME_MAX_CHARACTERS = 64;
+export const NAME_CHARACTERS_MAX = 64;
 
 /** A display name: trimmed by the service, not empty, without control characters. */
 export const Name = (description: string) =>
   Type.String({
-    description: `${description} 1–${NAME_MAX_CHARACTERS} characters after trimming, without control characters.`,
+    description: `${description} 1–${NAME_CHARACTERS_MAX} characters after trimming, without control characters.`,
   });
 
 export const Application = Type.Object(

@@ -111,7 +111,7 @@ const NamedObject = (description: string) => Type.Object({ kind: Type.String(), 
 export const AuditEntry = Type.Object(
   {
     id: Uuid('Id of the entry.'),
-    at: Time('When it happened.'),
+    at: Time('When the action was performed.'),
     applicationId: Type.Optional(Uuid('Id of the application.')),
     actor: Type.Object(
       {
@@ -122,7 +122,7 @@ export const AuditEntry = Type.Object(
         id: Type.Optional(Type.String({ description: 'Id of the account, agent key or consumer.' })),
         name: Type.Optional(Type.String({ description: 'The name of the actor at that time.' })),
       },
-      { description: 'Who did it.' },
+      { description: 'Who performed the action.' },
     ),
     via: Type.Optional(
       NamedObject(
@@ -130,7 +130,7 @@ export const AuditEntry = Type.Object(
       ),
     ),
     action: Type.Enum([...AUDIT_ACTIONS], { description: 'What was done.' }),
-    target: Type.Optional(NamedObject('What it was done to.')),
+    target: Type.Optional(NamedObject('The object that the action changed or used.')),
     outcome: Type.Enum([...AUDIT_OUTCOMES], { description: '`refused`: nothing was changed.' }),
     ip: Type.Optional(Type.String({ description: 'IP address of the caller.' })),
     userAgent: Type.Optional(Type.String({ description: 'The `User-Agent` of the request, shortened.' })),

@@ -1,7 +1,7 @@
 // Operations that an application configures: HTTP calls with a schema, and overlays of the built-in operations.
 import { type Static, Type } from 'typebox';
 import { AnyObject, Page, PageQuery, Time, Uuid } from './common.ts';
-import { CREDENTIAL_NAME } from './credential-names.ts';
+import { CREDENTIAL_ID_OPTIONS } from './credential-names.ts';
 import { TTL_SECONDS_MAX } from './handoffs.ts';
 import { OPERATION_EFFECTS, OperationIdText } from './invocations.ts';
 import { PAGE_INPUT, STEPS_MAX, Step } from './managed-operations.ts';
@@ -37,7 +37,7 @@ const HeaderName = (description: string) => Type.String({ minLength: 1, maxLengt
 const Auth = Type.Object(
   {
     credentialId: Type.String({
-      ...CREDENTIAL_NAME,
+      ...CREDENTIAL_ID_OPTIONS,
       description: 'Id of a credential of the application. The host of `url` must be one of its `hosts`.',
     }),
     as: Type.Enum([...AUTH_FORMS], {
@@ -259,8 +259,10 @@ const OperationTimeout = Type.Integer({
   description:
     'Time limit of a call in milliseconds. For a built-in operation that waits for a person, the maximum waiting time.',
 });
-const Enabled = Type.Boolean({ description: 'For a built-in operation, whether agents may call it. Default: true.' });
-const Acknowledged = Type.Boolean({
+const EnabledFlag = Type.Boolean({
+  description: 'For a built-in operation, whether agents may call it. Default: true.',
+});
+const UnattendedAcknowledgement = Type.Boolean({
   description: 'Must be `true` for an `irreversible` operation without approval.',
 });
 const InputSchema = AnyObject(
@@ -280,7 +282,7 @@ export const ConfigureOperation = Type.Object({
   ),
   effect: Type.Optional(Effect),
   approval: Type.Optional(Approval),
-  acknowledgeUnattended: Type.Optional(Acknowledged),
+  acknowledgeUnattended: Type.Optional(UnattendedAcknowledgement),
   inputSchema: Type.Optional(InputSchema),
   outputSchema: Type.Optional(OutputSchema),
   display: Type.Optional(Display),
@@ -289,7 +291,7 @@ export const ConfigureOperation = Type.Object({
   retention: Type.Optional(Retention),
   price: Type.Optional(Price),
   examples: Type.Optional(Examples),
-  enabled: Type.Optional(Enabled),
+  enabled: Type.Optional(EnabledFlag),
 });
 export type ConfigureOperation = Static<typeof ConfigureOperation>;
 
@@ -316,8 +318,8 @@ export const ConfiguredOperation = Type.Object(
     description: Description,
     effect: Effect,
     approval: Approval,
-    acknowledgeUnattended: Type.Optional(Acknowledged),
-    enabled: Type.Optional(Enabled),
+    acknowledgeUnattended: Type.Optional(UnattendedAcknowledgement),
+    enabled: Type.Optional(EnabledFlag),
     inputSchema: InputSchema,
     outputSchema: Type.Optional(OutputSchema),
     display: Type.Optional(Display),

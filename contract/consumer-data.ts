@@ -1,5 +1,5 @@
-// Data of a consumer in addition to the profile: sessions, which the consumer can end, and receipts. Also how two
-// consumers are linked.
+// Data of a consumer in addition to the profile: sessions, which the consumer can end, and receipts. Also the
+// request that links two consumers.
 import { type Static, Type } from 'typebox';
 import { PageQuery, Page as PageSchema, Time, Uuid } from './common.ts';
 import { INVOCATION_STATUSES } from './invocations.ts';
@@ -36,7 +36,7 @@ export type EndDevice = Static<typeof EndDevice>;
 
 // ---- receipts ----------------------------------------------------------------------------------------------------------
 
-const RECEIPT = {
+const RECEIPT_FIELDS = {
   id: Uuid('Id of the call.'),
   receiptId: Uuid('Id of the receipt (`jti`).'),
   operationId: Type.String({ description: 'Id of the operation that was called.' }),
@@ -50,15 +50,15 @@ const RECEIPT = {
 
 export const ConsumerReceipt = Type.Object(
   {
-    ...RECEIPT,
+    ...RECEIPT_FIELDS,
     receipt: Type.String({ description: 'The signed receipt (JWS). It can be verified without this service.' }),
   },
-  { description: 'A call by an agent, in which the agent names the consumer.' },
+  { description: 'The receipt of a call by an agent that names the consumer.' },
 );
 export type ConsumerReceipt = Static<typeof ConsumerReceipt>;
 
 export const ConsumerReceiptPage = PageSchema(
-  Type.Object(RECEIPT, { description: 'A receipt, without its signed form.' }),
+  Type.Object(RECEIPT_FIELDS, { description: 'A receipt, without its signed form.' }),
   'Newest first.',
 );
 export type ConsumerReceiptPage = Static<typeof ConsumerReceiptPage>;

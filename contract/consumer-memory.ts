@@ -1,4 +1,4 @@
-// What agents may remember about a consumer, and what access the consumer gives them.
+// The memory of a consumer: the items that agents store, and the consents with which the consumer gives access.
 import { type Static, Type } from 'typebox';
 import { PageQuery, Page as PageSchema, Time, Uuid } from './common.ts';
 
@@ -8,7 +8,7 @@ export const MEMORY_VALUE_BYTES_MAX = 65_536;
 export const CONSENTS_MAX = 100;
 const PATTERNS_MAX = 20;
 
-/** Excludes slashes, upper case, and anything that a file system or a URL would read as a different name. */
+/** The pattern of a key. Excludes slashes, upper case, and names that a file system or a URL would read differently. */
 const KEY = '[a-z0-9][a-z0-9._-]{0,127}';
 
 export const MemoryKey = Type.String({
@@ -29,7 +29,7 @@ const IfVersion = Type.Optional(
   }),
 );
 
-const ITEM = {
+const ITEM_FIELDS = {
   key: MemoryKey,
   version: Type.Integer({ description: 'Increases with each write. Never reused.' }),
   updatedAt: Time('When the item was last written.'),
@@ -42,11 +42,14 @@ const ITEM = {
   ),
 };
 
-export const MemoryItem = Type.Object({ ...ITEM, value: MemoryValue }, { description: 'An item of the memory.' });
+export const MemoryItem = Type.Object(
+  { ...ITEM_FIELDS, value: MemoryValue },
+  { description: 'An item of the memory.' },
+);
 export type MemoryItem = Static<typeof MemoryItem>;
 
 export const MemoryEntry = Type.Object(
-  { ...ITEM, bytes: Type.Integer({ description: 'Size of the value as JSON.' }) },
+  { ...ITEM_FIELDS, bytes: Type.Integer({ description: 'Size of the value as JSON.' }) },
   { description: 'An item of the memory, without its value.' },
 );
 export type MemoryEntry = Static<typeof MemoryEntry>;
@@ -86,7 +89,7 @@ const Agent = Type.Union([Uuid('Id of an agent key.'), Type.Literal('*')], {
   description: 'Id of an agent key of the application, or `*` for all of them.',
 });
 
-const Patterns = Type.Array(
+const KeyPatterns = Type.Array(
   Type.String({
     maxLength: 128,
     pattern: '^([a-z0-9][a-z0-9._-]{0,127}|([a-z0-9][a-z0-9._-]{0,126})?\\*)$',
@@ -103,7 +106,7 @@ const Access = Type.Enum(['read', 'write'], { description: '`write` allows both 
 
 export const GiveConsent = Type.Object({
   keyId: Agent,
-  keys: Patterns,
+  keys: KeyPatterns,
   access: Access,
   expiresAt: Type.Optional(Time('When the consent expires. If absent, it is in force until it is withdrawn.')),
 });
@@ -114,7 +117,7 @@ export const Consent = Type.Object(
     id: Uuid('Id of the consent.'),
     keyId: Agent,
     agent: Type.Optional(Type.String({ description: 'Name of the agent key. Absent for `*`.' })),
-    keys: Patterns,
+    keys: KeyPatterns,
     access: Access,
     createdAt: Time('When the consent was given.'),
     expiresAt: Type.Optional(Time('When the consent expires.')),

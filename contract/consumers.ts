@@ -29,7 +29,7 @@ const URL_CHARACTERS_MAX = 2048;
 
 // ---- how an application lets its consumers sign in -----------------------------------------------------------------
 
-const Hosted = Type.Object(
+const HostedSettings = Type.Object(
   {
     methods: Type.Array(Type.Enum([...SIGN_IN_METHODS]), {
       maxItems: SIGN_IN_METHODS.length,
@@ -68,7 +68,7 @@ const RefreshTtl = Seconds(3600, 90 * 86_400, 'Seconds after which a consumer ha
 export const ApplicationIdentity = Type.Object(
   {
     issuer: Type.String({ description: 'Value of the `iss` parameter when the browser returns from a sign-in.' }),
-    hosted: Hosted,
+    hosted: HostedSettings,
     colour: Type.Optional(Colour),
     origins: Origins,
     redirectUris: RedirectUris,
@@ -82,7 +82,7 @@ export const ApplicationIdentity = Type.Object(
 export type ApplicationIdentity = Static<typeof ApplicationIdentity>;
 
 export const ReplaceIdentity = Type.Object({
-  hosted: Type.Optional(Hosted),
+  hosted: Type.Optional(HostedSettings),
   colour: Type.Optional(Colour),
   origins: Type.Optional(Origins),
   redirectUris: Type.Optional(RedirectUris),
@@ -348,7 +348,7 @@ export type HostedSignInResult = Static<typeof HostedSignInResult>;
 const DisplayName = Type.String({ minLength: 1, maxLength: 64, description: 'Display name.' });
 const Locale = Type.String({ minLength: 2, maxLength: 35, description: 'Language tag (BCP 47), for example `de-AT`.' });
 const Timezone = Type.String({ minLength: 1, maxLength: 64, description: 'Time zone, for example `Europe/Vienna`.' });
-const Metadata = AnyObject('Anything the application keeps about the consumer. At most 4 KiB of JSON.');
+const Metadata = AnyObject('Any data that the application stores about the consumer. At most 4 KiB of JSON.');
 
 export const ConsumerProfile = Type.Object(
   {

@@ -5,7 +5,7 @@ import { Time, Uuid, Warning } from './common.ts';
 
 export const CONTEXTS_PER_APPLICATION_MAX = 10_000;
 export const CONTEXT_LIST_MAX = 1000;
-export const CONTEXT_NAME_MAX_CHARACTERS = 128;
+export const CONTEXT_NAME_CHARACTERS_MAX = 128;
 /** Maximum number of versions that are kept in addition to the newest one. */
 export const EARLIER_VERSIONS_MAX = 5;
 /** Number of days for which a version is kept after it has been replaced by a newer one. */
@@ -13,11 +13,11 @@ export const EARLIER_VERSIONS_DAYS = 7;
 
 const ContextName = Type.String({
   minLength: 1,
-  maxLength: CONTEXT_NAME_MAX_CHARACTERS,
+  maxLength: CONTEXT_NAME_CHARACTERS_MAX,
   description: 'Name of the context. Must be unique within the application, ignoring case.',
 });
 
-const Inert = (description: string) =>
+const UnusedField = (description: string) =>
   Type.Optional(Type.String({ description: `Compatibility mount only. ${description}` }));
 
 export const Context = Type.Object(
@@ -30,10 +30,10 @@ export const Context = Type.Object(
     version: Type.Integer({ description: 'Number of the newest version. 0 if nothing has been saved yet.' }),
     sizeBytes: Type.Integer({ description: 'Unpacked size of the newest version, in bytes.' }),
     lastSessionId: Type.Optional(Uuid('Id of the session that was saved last.')),
-    publicKey: Inert('Not used: the service encrypts contexts itself.'),
-    cipherAlgorithm: Inert('Not used.'),
+    publicKey: UnusedField('Not used: the service encrypts contexts itself.'),
+    cipherAlgorithm: UnusedField('Not used.'),
     initializationVectorSize: Type.Optional(Type.Integer({ description: 'Compatibility mount only. Not used.' })),
-    uploadUrl: Inert('Always empty: profiles cannot be uploaded.'),
+    uploadUrl: UnusedField('Always empty: profiles cannot be uploaded.'),
     warnings: Type.Optional(
       Type.Array(Warning, { description: 'Present only in the response to a request whose body had unknown fields.' }),
     ),

@@ -1,3 +1,3 @@
-// The form of the ids of stored credentials.
+// The schema options of the ids of stored credentials.
 
-export const CREDENTIAL_NAME = { pattern: '^[a-z][a-z0-9-]{0,63}$' } as const;
+export const CREDENTIAL_ID_OPTIONS = { pattern: '^[a-z][a-z0-9-]{0,63}$' } as const;

@@ -4,7 +4,7 @@ import { Page, PageQuery, Time, Uuid } from './common.ts';
 
 export const MICROCREDITS_PER_CREDIT = 1_000_000;
 export const RESERVATIONS_SHOWN_MAX = 100;
-export const CREDIT_USAGE_DEFAULT_DAYS = 31;
+export const CREDIT_USAGE_DAYS_DEFAULT = 31;
 export const CREDIT_USAGE_DAYS_MAX = 400;
 export const CREDIT_USAGE_ROWS_MAX = 400;
 
@@ -21,7 +21,7 @@ const Purpose = Type.Object(
     kind: Type.Enum([...PURPOSE_KINDS]),
     id: Uuid('Id of the session or invocation.'),
   },
-  { description: 'What the credit is held for.' },
+  { description: 'The session or invocation that the credit is held for.' },
 );
 
 export const Reservation = Type.Object(
@@ -53,17 +53,17 @@ export const Credits = Type.Object(
   {
     unit: Type.Enum(['microcredit'], { description: `1 credit is ${MICROCREDITS_PER_CREDIT} micro-credits.` }),
     balance: Amount('Available and reserved credit of the account, which all of its applications share.'),
-    reserved: Amount('What is held for all applications of the account.'),
+    reserved: Amount('Credit that is held for all applications of the account.'),
     available: Amount('Credit that is available for new sessions and calls.'),
     thisApplication: Type.Object(
       {
-        reserved: Amount('What is held for this application.'),
-        capturedThisMonth: Amount('What this application has used since the month began (UTC).'),
+        reserved: Amount('Credit that is held for this application.'),
+        capturedThisMonth: Amount('Credit that this application has used since the month began (UTC).'),
       },
       { description: 'Credit that is held for this application, and credit that it has used.' },
     ),
     reservations: Type.Array(Reservation, {
-      description: `What is held for this application now, newest first, at most ${RESERVATIONS_SHOWN_MAX}.`,
+      description: `Reservations that are held for this application now, newest first, at most ${RESERVATIONS_SHOWN_MAX}.`,
     }),
     rates: CreditRates,
     metering: Type.Boolean({ description: 'Whether usage is metered. Always true.' }),
@@ -86,8 +86,8 @@ export const CreditEntry = Type.Object(
       {
         funding: Leg('Where paid credit comes from.'),
         available: Leg('Credit that is available for new sessions and calls.'),
-        reserved: Leg('What is held.'),
-        revenue: Leg('What was used.'),
+        reserved: Leg('Credit that is held.'),
+        revenue: Leg('Credit that was used.'),
         promo: Leg('Where granted credit comes from.'),
       },
       { description: 'The amount that the entry adds to each book. The amounts of an entry add up to 0.' },
@@ -117,10 +117,10 @@ export type UsageGrouping = (typeof USAGE_GROUPINGS)[number];
 
 export const CreditUsageQuery = Type.Object({
   from: Type.Optional(
-    Time(`Start of the period; its UTC day is the first. Defaults to ${CREDIT_USAGE_DEFAULT_DAYS} days before \`to\`.`),
+    Time(`Start of the period; its UTC day is the first. Defaults to ${CREDIT_USAGE_DAYS_DEFAULT} days before \`to\`.`),
   ),
   to: Type.Optional(Time('End of the period; its UTC day is the last. Defaults to now.')),
-  by: Type.Optional(Type.Enum([...USAGE_GROUPINGS], { default: 'day', description: 'What each row stands for.' })),
+  by: Type.Optional(Type.Enum([...USAGE_GROUPINGS], { default: 'day', description: 'The grouping of the rows.' })),
 });
 export type CreditUsageQuery = Static<typeof CreditUsageQuery>;
 
@@ -140,13 +140,13 @@ export const CreditUsage = Type.Object(
         }),
         egressBytes: Type.Integer({ description: 'Network bytes that the ended sessions sent and received.' }),
         calls: Type.Integer({ description: 'Number of invocations.' }),
-        cost: Amount('What was captured.'),
+        cost: Amount('Credit that was captured.'),
       }),
       {
         description: `At most ${CREDIT_USAGE_ROWS_MAX} rows. Rows by day are in chronological order; other rows are ordered by cost, highest first.`,
       },
     ),
   },
-  { description: 'What the application used, and what it cost.' },
+  { description: 'The usage of the application and its cost.' },
 );
 export type CreditUsage = Static<typeof CreditUsage>;

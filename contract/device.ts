@@ -8,7 +8,7 @@ import { TOKEN_SCOPES } from './tokens.ts';
 export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 export const DEVICE_CODE_SECONDS = 600;
 export const POLL_INTERVAL_SECONDS = 5;
-/** A developer token is valid for a working day and cannot be renewed. */
+/** Lifetime of a developer token: a working day. The token cannot be renewed. */
 export const DEVELOPER_TOKEN_SECONDS = 8 * 3600;
 export const DEFAULT_DEVICE_SCOPES = ['applications:read', 'keys:write'] as const;
 /**
@@ -29,7 +29,7 @@ const Status = Type.Enum([...DEVICE_STATUSES], {
     '`pending`: nobody has opened the request. `claimed`: a person has opened it, and nobody else can open it. `approved`: the token can be collected. `redeemed`: the token was collected. `redeemed`, `denied` and `expired` are final.',
 });
 
-const ClientId = {
+const CLIENT_ID_OPTIONS = {
   minLength: 1,
   maxLength: 64,
   pattern: '^[A-Za-z0-9._:-]+$',
@@ -37,7 +37,7 @@ const ClientId = {
 
 export const StartDevice = Type.Object({
   client_id: Type.String({
-    ...ClientId,
+    ...CLIENT_ID_OPTIONS,
     description: 'Name of the program, as given by the program. Shown to the person as unverified.',
   }),
   scope: Type.Optional(
@@ -143,7 +143,7 @@ export const DeviceStatusQuery = Type.Object({
   since: Type.Optional(
     Type.Enum([...DEVICE_STATUSES], {
       description:
-        'With `wait`, the last status that you know. A different status is returned at once. Defaults to the current status.',
+        'With `wait`, the status that you last read. A different status is returned at once. Defaults to the current status.',
     }),
   ),
 });

@@ -5,7 +5,7 @@ import { OPERATION_KINDS } from './configured-operations.ts';
 import { OPERATION_EFFECTS } from './invocations.ts';
 
 /** Number of seconds for which a caller may cache the response for its agent key. */
-export const DISCOVERY_CACHED_SECONDS = 30;
+export const DISCOVERY_CACHE_SECONDS = 30;
 
 export const DiscoveryQuery = Type.Object({
   q: Type.Optional(

@@ -43,13 +43,13 @@ export const ERRORS = {
     status: 400,
     retry: 'no',
     summary: 'The body has a field that is unknown to the operation.',
-    whatToDo: 'Remove the field or correct its spelling. `details.issues` names it.',
+    whatToDo: 'Remove the field or correct its spelling. `details.issues` names the field.',
   },
   conflicting_fields: {
     status: 400,
     retry: 'no',
     summary: 'The same setting was given in two places with different values.',
-    whatToDo: 'Give it in one place only. `details.paths` names both places.',
+    whatToDo: 'Give the setting in one place only. `details.paths` names both places.',
   },
   missing_file: {
     status: 400,
@@ -108,7 +108,7 @@ export const ERRORS = {
     status: 400,
     retry: 'no',
     summary: 'The person denied the authorization.',
-    whatToDo: 'Do not repeat the request. Start again only if the person wants it.',
+    whatToDo: 'Do not repeat the request. Start a new authorization only if the person asks for it.',
   },
   expired_token: {
     status: 400,
@@ -139,7 +139,7 @@ export const ERRORS = {
     status: 400,
     retry: 'no',
     summary: '`resource` is not the address of this service.',
-    whatToDo: 'Omit it, or send `baseUrl` of `GET /v1/config`.',
+    whatToDo: 'Omit `resource`, or send the `baseUrl` of `GET /v1/config`.',
   },
   unsupported_grant_type: {
     status: 400,
@@ -215,7 +215,7 @@ export const ERRORS = {
   project_mismatch: {
     status: 403,
     retry: 'no',
-    summary: "`projectId` is not the agent key's application.",
+    summary: "`projectId` is not the id of the agent key's application.",
     whatToDo: 'Omit `projectId`, or use an agent key of that application.',
   },
   address_not_allowed: {
@@ -234,7 +234,7 @@ export const ERRORS = {
     status: 403,
     retry: 'no',
     summary: 'The signed link is not valid: it was changed after it was issued.',
-    whatToDo: 'Use the link exactly as it was returned, or list the files again to get a new one.',
+    whatToDo: 'Use the link exactly as it was returned, or list the files again to get a new link.',
   },
   operation_not_granted: {
     status: 403,
@@ -325,8 +325,8 @@ export const ERRORS = {
   email_taken: {
     status: 409,
     retry: 'no',
-    summary: 'An account with this e-mail address exists.',
-    whatToDo: 'Sign in to it instead.',
+    summary: 'An account with this e-mail address already exists.',
+    whatToDo: 'Sign in to that account instead.',
   },
   approval_required: {
     status: 409,
@@ -355,7 +355,7 @@ export const ERRORS = {
   last_owner: {
     status: 409,
     retry: 'no',
-    summary: 'The application would have no owner.',
+    summary: 'The change would leave the application without an owner.',
     whatToDo: 'Make another member an owner first.',
   },
   handoff_exists: {
@@ -380,7 +380,7 @@ export const ERRORS = {
     status: 409,
     retry: 'no',
     summary: 'The lease has ended: control was given back, or went to another person.',
-    whatToDo: 'Claim the hand-off again, if it still waits for a person.',
+    whatToDo: 'If the hand-off still waits for a person, claim the hand-off again.',
   },
   limit_reached: {
     status: 409,
@@ -403,7 +403,7 @@ export const ERRORS = {
   already_decided: {
     status: 409,
     retry: 'no',
-    summary: 'This was already decided, and the decision cannot be changed.',
+    summary: 'A decision was already made, and it cannot be changed.',
     whatToDo: 'Start a new request to decide differently.',
   },
   key_not_rotatable: {
@@ -429,14 +429,14 @@ export const ERRORS = {
   recording_expired: {
     status: 410,
     retry: 'no',
-    summary: 'Recordings are kept for 31 days after the end of the session.',
-    whatToDo: 'The recording was deleted and cannot be restored. Request MP4 files within 31 days.',
+    summary: 'The recording was deleted: recordings are kept for 31 days after the end of the session.',
+    whatToDo: 'The recording cannot be restored. Next time, request MP4 files within 31 days.',
   },
   expired: {
     status: 410,
     retry: 'no',
     summary: 'The Action can no longer be decided or executed: it was refused or cancelled, or it has expired.',
-    whatToDo: 'Read `details.status`. Prepare a new Action if it is still needed.',
+    whatToDo: 'Read `details.status`. Prepare a new Action if the call is still needed.',
   },
   gone: {
     status: 410,
@@ -448,7 +448,7 @@ export const ERRORS = {
     status: 412,
     retry: 'no',
     summary: 'The resource has changed since you read it.',
-    whatToDo: 'Read it again, and send the change with the new `ETag` in `If-Match`.',
+    whatToDo: 'Read the resource again, and send the change with the new `ETag` in `If-Match`.',
   },
   payload_too_large: {
     status: 413,

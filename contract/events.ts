@@ -6,7 +6,7 @@ export const EVENT_LIMIT_DEFAULT = 100;
 export const EVENT_LIMIT_MAX = 1000;
 
 /** Every type of event and its description. */
-export const EVENTS = {
+export const EVENT_DESCRIPTIONS = {
   'session.created': 'the session was accepted and has a slot',
   'session.launched': 'a browser was started for the session',
   'session.claimed': 'a warm browser was claimed for the session',
@@ -49,7 +49,7 @@ export const EVENTS = {
   'control.expired': 'control ended because the person left without giving it back',
   'control.refused': 'a person asked for control and was refused',
   'handoff.requested': 'a person was asked to take control',
-  'handoff.claimed': 'a person took the hand-off and has control',
+  'handoff.claimed': 'a person claimed the hand-off and has control',
   'handoff.returned': 'the person left or gave control back, and the hand-off is waiting for another person',
   'handoff.completed': 'the person ended the hand-off; `outcome` is the result',
   'handoff.cancelled': 'the hand-off was cancelled',
@@ -80,8 +80,8 @@ export const EVENTS = {
   'memory.consented': 'a consumer has allowed agents to use the memory',
   'memory.consent_revoked': 'a consumer has withdrawn a consent',
 } as const;
-export type EventType = keyof typeof EVENTS;
-export const EVENT_TYPES = Object.keys(EVENTS) as readonly EventType[]; // TypeScript widens the keys
+export type EventType = keyof typeof EVENT_DESCRIPTIONS;
+export const EVENT_TYPES = Object.keys(EVENT_DESCRIPTIONS) as readonly EventType[]; // TypeScript widens the keys
 
 export const ACTOR_KINDS = [
   'agentKey',
@@ -104,7 +104,7 @@ export const SessionEvent = Type.Object(
     ),
     sessionId: Type.Optional(Uuid('Id of the session. Absent if the event belongs to no session.')),
     type: Type.Enum([...EVENT_TYPES], {
-      description: Object.entries(EVENTS)
+      description: Object.entries(EVENT_DESCRIPTIONS)
         .map(([type, meaning]) => `\`${type}\`: ${meaning}.`)
         .join(' '),
     }),
@@ -133,7 +133,7 @@ export const SessionEventPage = Type.Object({
 });
 export type SessionEventPage = Static<typeof SessionEventPage>;
 
-const Paging = {
+const PAGING_FIELDS = {
   after: Type.Optional(EventId('Return only events after this event.')),
   limit: Type.Optional(
     Type.Integer({
@@ -154,17 +154,17 @@ const EventTypeFilter = Type.Optional(
   }),
 );
 
-const Period = {
+const PERIOD_FIELDS = {
   from: Type.Optional(Time('Return only events of this time or later.')),
   to: Type.Optional(Time('Return only events before this time.')),
 };
 
-export const SessionEventsQuery = Type.Object({ ...Paging, ...Period, type: EventTypeFilter });
+export const SessionEventsQuery = Type.Object({ ...PAGING_FIELDS, ...PERIOD_FIELDS, type: EventTypeFilter });
 export type SessionEventsQuery = Static<typeof SessionEventsQuery>;
 
 export const EventsQuery = Type.Object({
-  ...Paging,
-  ...Period,
+  ...PAGING_FIELDS,
+  ...PERIOD_FIELDS,
   type: EventTypeFilter,
   sessionId: Type.Optional(Uuid('Return only events of this session.')),
 });

@@ -4,7 +4,7 @@ import { Time, Uuid } from './common.ts';
 
 export const DOWNLOADS_LIMIT_DEFAULT = 20;
 export const DOWNLOADS_LIMIT_MAX = 100;
-const NAME_MAX = 255;
+const NAME_CHARACTERS_MAX = 255;
 
 const Checksum = Type.String({
   pattern: '^[0-9a-f]{64}$',
@@ -64,10 +64,10 @@ const Instant = (description: string) => Type.String({ minLength: 1, maxLength: 
 export const DownloadsQuery = Type.Object({
   sessionId: Uuid('Id of the session.'),
   filename: Type.Optional(
-    Type.String({ maxLength: NAME_MAX, description: 'Return only downloads with exactly this file name.' }),
+    Type.String({ maxLength: NAME_CHARACTERS_MAX, description: 'Return only downloads with exactly this file name.' }),
   ),
   mimeType: Type.Optional(
-    Type.String({ maxLength: NAME_MAX, description: 'Return only downloads with exactly this media type.' }),
+    Type.String({ maxLength: NAME_CHARACTERS_MAX, description: 'Return only downloads with exactly this media type.' }),
   ),
   minSize: Type.Optional(Bytes('Return only downloads of at least this size, in bytes.')),
   maxSize: Type.Optional(Bytes('Return only downloads of at most this size, in bytes.')),

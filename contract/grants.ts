@@ -1,11 +1,11 @@
 // Grants: which operations an agent key may call, and within which bounds.
 import { type Static, Type } from 'typebox';
 import { AnyObject } from './common.ts';
-import { CREDENTIAL_NAME } from './credential-names.ts';
+import { CREDENTIAL_ID_OPTIONS } from './credential-names.ts';
 
 export const GRANTS_PER_KEY_MAX = 100;
 const CREDENTIALS_PER_GRANT_MAX = 50;
-/** In a grant, stands for every operation. */
+/** The operation id of a grant that applies to every operation. */
 export const ANY_OPERATION = '*';
 
 /** Size limits for the `input` schema of a grant. */
@@ -42,7 +42,7 @@ export const Grant = Type.Object(
       ),
     ),
     credentials: Type.Optional(
-      Type.Array(Type.String(CREDENTIAL_NAME), {
+      Type.Array(Type.String(CREDENTIAL_ID_OPTIONS), {
         maxItems: CREDENTIALS_PER_GRANT_MAX,
         description:
           'For `browser.steps`, the credentials that a call may type into pages. Default: none. Operations that an application configures name their credentials themselves.',

@@ -1,9 +1,10 @@
-// Hand-offs: a person gets control of a session for a while, under a lease with a fence.
+// Hand-offs: a person gets control of a session for a limited time. The control is a lease with a fence, a number that
+// increases each time control of the session changes.
 import { type Static, Type } from 'typebox';
 import { EndUser } from './actions.ts';
 import { AnyObject, PageQuery, Page as PageSchema, Time, Uuid, Warning } from './common.ts';
 
-export const INSTRUCTIONS_MAX = 1_000;
+export const INSTRUCTIONS_CHARACTERS_MAX = 1_000;
 /** Number of characters of the instructions that are shown to people before they take control. */
 export const INSTRUCTIONS_SHOWN_MAX = 280;
 export const TTL_SECONDS_MIN = 30;
@@ -12,7 +13,7 @@ export const TTL_SECONDS_DEFAULT = 600;
 export const LEASE_SECONDS_MIN = 30;
 export const LEASE_SECONDS_MAX = 900;
 export const LEASE_SECONDS_DEFAULT = 120;
-export const NOTE_MAX = 1_000;
+export const NOTE_CHARACTERS_MAX = 1_000;
 const ORIGINS_MAX = 20;
 export const HANDOFF_WAIT_SECONDS_MAX = 55;
 /** Number of days for which a hand-off can be read after it has ended. */
@@ -51,7 +52,7 @@ export const HandoffTerms = Type.Object(
   {
     instructions: Type.String({
       minLength: 1,
-      maxLength: INSTRUCTIONS_MAX,
+      maxLength: INSTRUCTIONS_CHARACTERS_MAX,
       description: `What the person is asked to do, as plain text. The first ${INSTRUCTIONS_SHOWN_MAX} characters are shown before the person takes control.`,
     }),
     reason: Type.Optional(Reason),
@@ -178,8 +179,8 @@ export const Handoff = Type.Object(
     claimedAt: Type.Optional(Time('When the person who has control, or had it last, took control.')),
     leaseExpiresAt: Type.Optional(Time('When control ends unless it is renewed.')),
     endedAt: Type.Optional(Time('When the hand-off ended.')),
-    note: Type.Optional(Type.String({ description: 'What the person wrote. Untrusted text.' })),
-    evidence: Type.Optional(AnyObject('What the person, or the page of the hand-off, added. Untrusted.')),
+    note: Type.Optional(Type.String({ description: 'The message of the person. Untrusted text.' })),
+    evidence: Type.Optional(AnyObject('Facts that the person or the page of the hand-off added. Untrusted.')),
     url: Type.Optional(
       Type.String({ description: 'Address of the page when the hand-off ended, without its query and fragment.' }),
     ),
@@ -250,7 +251,7 @@ export const CompleteHandoff = Type.Object(
     outcome: Type.Enum([...HANDOFF_OUTCOMES], {
       description: '`completed`: done. `declined`: the person refused. `failed`: it was not possible.',
     }),
-    note: Type.Optional(Type.String({ maxLength: NOTE_MAX, description: 'A message for the agent.' })),
+    note: Type.Optional(Type.String({ maxLength: NOTE_CHARACTERS_MAX, description: 'A message for the agent.' })),
     evidence: Type.Optional(AnyObject('Facts for the agent. At most 4 KiB.')),
   },
   { additionalProperties: false },

@@ -4,7 +4,7 @@ import { type Static, Type } from 'typebox';
 import { Uuid } from './common.ts';
 
 export const INBOX_WAIT_SECONDS_MAX = 55;
-const MUTED_MAX = 100;
+const MUTED_APPLICATIONS_MAX = 100;
 
 export const Inbox = Type.Object(
   {
@@ -37,7 +37,7 @@ export const InboxQuery = Type.Object({
   since: Type.Optional(
     Type.String({
       maxLength: 64,
-      description: 'With `wait`, the last `state` that you know. Defaults to the current one.',
+      description: 'With `wait`, the `state` that you last read. Defaults to the current one.',
     }),
   ),
 });
@@ -65,7 +65,7 @@ export const ChangeNotifications = Type.Object(
     mails: Type.Optional(Type.Boolean({ description: 'If false, no e-mails are sent.' })),
     mutedApplications: Type.Optional(
       Type.Array(Uuid('Id of an application that you are a member of.'), {
-        maxItems: MUTED_MAX,
+        maxItems: MUTED_APPLICATIONS_MAX,
         uniqueItems: true,
         description: 'The new list, which replaces the current one.',
       }),

@@ -7,7 +7,7 @@ import { Email } from './sign-in.ts';
 
 export const PENDING_INVITATIONS_MAX = 50;
 export const INVITATIONS_PER_HOUR_MAX = 20;
-export const INVITATION_LIFE_DEFAULT_SECONDS = 604_800;
+export const INVITATION_LIFETIME_SECONDS_DEFAULT = 604_800;
 
 export const INVITATION_STATUSES = ['pending', 'accepted', 'revoked', 'expired'] as const;
 
@@ -50,7 +50,7 @@ export const CreateInvitation = Type.Object({
     Type.Integer({
       minimum: 3600,
       maximum: 2_592_000,
-      default: INVITATION_LIFE_DEFAULT_SECONDS,
+      default: INVITATION_LIFETIME_SECONDS_DEFAULT,
       description: 'Seconds until the invitation expires.',
     }),
   ),

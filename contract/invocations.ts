@@ -14,10 +14,10 @@ export const INVOCATION_DAYS = 400;
 export const INVOCATION_STATUSES = ['running', 'succeeded', 'failed', 'ambiguous', 'cancelled'] as const;
 export type InvocationStatus = (typeof INVOCATION_STATUSES)[number];
 
-export const OPERATION_ID = { pattern: '^[a-z][a-z0-9]*([._-][a-z0-9]+)*$', maxLength: 64 } as const;
+export const OPERATION_ID_OPTIONS = { pattern: '^[a-z][a-z0-9]*([._-][a-z0-9]+)*$', maxLength: 64 } as const;
 
 export const OperationIdText = Type.String({
-  ...OPERATION_ID,
+  ...OPERATION_ID_OPTIONS,
   description: 'Id of the operation, for example `browser.screenshot`.',
 });
 
@@ -179,7 +179,9 @@ export const Invocation = Type.Object(
       AnyObject('The input, while it is kept. Returned only when one invocation is read, after it has ended.'),
     ),
     output: Type.Optional(
-      AnyObject(`The output, while it is kept: for ${OUTPUT_DAYS} days, or as the operation's \`retention\` says.`),
+      AnyObject(
+        `The output, while it is kept: for ${OUTPUT_DAYS} days, or for the period in the \`retention\` of the operation.`,
+      ),
     ),
     outputInvalid: Type.Optional(
       Type.Literal(true, {
@@ -240,7 +242,7 @@ export const InvocationQuery = Type.Object({
   since: Type.Optional(
     Type.Enum([...INVOCATION_STATUSES], {
       description:
-        'The last status that you know. With any status other than the current one, the response is immediate.',
+        'The status that you last read. With any status other than the current one, the response is immediate.',
       default: 'running',
     }),
   ),

@@ -1,4 +1,4 @@
-// Headers of a 429 response, both to HTTP requests and to WebSocket upgrades that are refused.
+// Headers of 429 responses to refused HTTP requests and WebSocket upgrades.
 
 /** Error details of a request that was refused because of a limit. */
 export interface LimitDetails {

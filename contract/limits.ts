@@ -20,7 +20,7 @@ export const BROWSER_LIMITS_DEFAULT = {
 /** The largest value of `maxWaiting` that an application can configure. */
 export const WAITING_MAX = 1000;
 /** Maximum value of `Prefer: wait=SECONDS`. Official clients give up after 60 seconds. */
-export const WAIT_MAX_SECONDS = 55;
+export const WAIT_SECONDS_MAX = 55;
 
 const Seconds = (description: string, fallback: number) =>
   Type.Integer({ minimum: TIMEOUT_MIN_SECONDS, maximum: TIMEOUT_MAX_SECONDS, default: fallback, description });

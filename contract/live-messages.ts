@@ -6,7 +6,7 @@ import { type Static, type TSchema, Type } from 'typebox';
 export const TEXT_CHARACTERS_MAX = 1_000_000;
 const COORDINATE_MAX = 100_000;
 
-const Page = Type.String({ minLength: 1, maxLength: 64 });
+const PageId = Type.String({ minLength: 1, maxLength: 64 });
 const Fence = Type.Integer({ minimum: 0 });
 const Coordinate = Type.Number({ minimum: -COORDINATE_MAX, maximum: COORDINATE_MAX });
 /** Bit mask of the modifier keys that are pressed, as in CDP: Alt is 1, Ctrl 2, Meta 4, Shift 8. */
@@ -14,24 +14,24 @@ const Modifiers = Type.Integer({ minimum: 0, maximum: 15 });
 const Text = Type.String({ maxLength: TEXT_CHARACTERS_MAX });
 const ShortText = Type.String({ maxLength: 64 });
 
-const message = <const Name extends string, T extends Record<string, TSchema>>(type: Name, fields: T) =>
+const messageSchema = <const Name extends string, T extends Record<string, TSchema>>(type: Name, fields: T) =>
   Type.Object({ type: Type.Literal(type), ...fields }, { additionalProperties: false });
-const driveMessage = <const Name extends string, T extends Record<string, TSchema>>(type: Name, fields: T) =>
-  message(type, { fence: Fence, page: Page, ...fields });
+const driveMessageSchema = <const Name extends string, T extends Record<string, TSchema>>(type: Name, fields: T) =>
+  messageSchema(type, { fence: Fence, page: PageId, ...fields });
 
 /** Messages that any viewer may send. */
 export const WatchMessage = Type.Union([
   /** Watch this page. The page is not brought to the front. */
-  message('watch', { page: Page }),
+  messageSchema('watch', { page: PageId }),
   /** The newest frame was drawn, so the server may send the next one. */
-  message('drawn', {}),
-  message('take', {}),
-  message('give', { fence: Fence }),
+  messageSchema('drawn', {}),
+  messageSchema('take', {}),
+  messageSchema('give', { fence: Fence }),
 ]);
 
 /** Messages that only the viewer in control may send. Each contains the fence under which the viewer has control. */
 export const DriveMessage = Type.Union([
-  driveMessage('mouse', {
+  driveMessageSchema('mouse', {
     action: Type.Enum(['move', 'down', 'up']),
     x: Coordinate,
     y: Coordinate,
@@ -40,13 +40,19 @@ export const DriveMessage = Type.Union([
     clicks: Type.Integer({ minimum: 0, maximum: 3 }),
     modifiers: Modifiers,
   }),
-  driveMessage('wheel', { x: Coordinate, y: Coordinate, deltaX: Coordinate, deltaY: Coordinate, modifiers: Modifiers }),
-  driveMessage('touch', {
+  driveMessageSchema('wheel', {
+    x: Coordinate,
+    y: Coordinate,
+    deltaX: Coordinate,
+    deltaY: Coordinate,
+    modifiers: Modifiers,
+  }),
+  driveMessageSchema('touch', {
     action: Type.Enum(['start', 'move', 'end', 'cancel']),
     points: Type.Array(Type.Object({ id: Type.Integer(), x: Coordinate, y: Coordinate }), { maxItems: 10 }),
     modifiers: Modifiers,
   }),
-  driveMessage('key', {
+  driveMessageSchema('key', {
     action: Type.Enum(['down', 'up']),
     key: ShortText,
     code: ShortText,
@@ -63,17 +69,17 @@ export const DriveMessage = Type.Union([
    * Text that is entered without key events: pasted or dictated text, text from an on-screen keyboard, or a finished
    * IME composition.
    */
-  driveMessage('text', { text: Text }),
-  driveMessage('compose', { text: Text, start: Type.Integer({ minimum: 0 }), end: Type.Integer({ minimum: 0 }) }),
-  driveMessage('copy', { cut: Type.Boolean() }),
-  driveMessage('navigate', { url: Type.String({ minLength: 1, maxLength: 8192 }) }),
-  driveMessage('history', { action: Type.Enum(['back', 'forward', 'reload', 'stop']) }),
-  driveMessage('dialog', { accept: Type.Boolean(), text: Text }),
-  driveMessage('choose', { options: Type.Array(Type.Integer({ minimum: 0 }), { maxItems: 10_000 }) }),
-  driveMessage('files', { names: Type.Array(Type.String({ minLength: 1, maxLength: 255 }), { maxItems: 1000 }) }),
-  driveMessage('front', {}),
-  driveMessage('close', {}),
-  message('newTab', { fence: Fence }),
+  driveMessageSchema('text', { text: Text }),
+  driveMessageSchema('compose', { text: Text, start: Type.Integer({ minimum: 0 }), end: Type.Integer({ minimum: 0 }) }),
+  driveMessageSchema('copy', { cut: Type.Boolean() }),
+  driveMessageSchema('navigate', { url: Type.String({ minLength: 1, maxLength: 8192 }) }),
+  driveMessageSchema('history', { action: Type.Enum(['back', 'forward', 'reload', 'stop']) }),
+  driveMessageSchema('dialog', { accept: Type.Boolean(), text: Text }),
+  driveMessageSchema('choose', { options: Type.Array(Type.Integer({ minimum: 0 }), { maxItems: 10_000 }) }),
+  driveMessageSchema('files', { names: Type.Array(Type.String({ minLength: 1, maxLength: 255 }), { maxItems: 1000 }) }),
+  driveMessageSchema('front', {}),
+  driveMessageSchema('close', {}),
+  messageSchema('newTab', { fence: Fence }),
 ]);
 
 export const ViewerMessage = Type.Union([WatchMessage, DriveMessage]);

@@ -1,13 +1,13 @@
 // Addresses of the live view of a running session.
 import { type Static, Type } from 'typebox';
 
-export const DEBUG_EXPIRES_MAX_SECONDS = 21_600;
+export const DEBUG_EXPIRY_SECONDS_MAX = 21_600;
 
 export const DebugQuery = Type.Object({
   expiresIn: Type.Optional(
     Type.Integer({
       minimum: 1,
-      maximum: DEBUG_EXPIRES_MAX_SECONDS,
+      maximum: DEBUG_EXPIRY_SECONDS_MAX,
       description: 'Seconds for which the addresses are valid. Defaults to 21600. They always end with the session.',
     }),
   ),

@@ -2,9 +2,15 @@
 // application.
 import { type TSchema, Type } from 'typebox';
 import { AnyObject, Time, Uuid } from './common.ts';
-import { CREDENTIAL_NAME } from './credential-names.ts';
+import { CREDENTIAL_ID_OPTIONS } from './credential-names.ts';
 import { Download } from './files.ts';
-import { HANDOFF_OUTCOMES, HandoffTerms, INSTRUCTIONS_MAX, NOTE_MAX, TTL_SECONDS_DEFAULT } from './handoffs.ts';
+import {
+  HANDOFF_OUTCOMES,
+  HandoffTerms,
+  INSTRUCTIONS_CHARACTERS_MAX,
+  NOTE_CHARACTERS_MAX,
+  TTL_SECONDS_DEFAULT,
+} from './handoffs.ts';
 import type { ManagedOperation } from './managed-operation.ts';
 import { MEMORY_OPERATIONS, type MemoryOperationId } from './memory-operations.ts';
 import { BrowserSettings, CreateSession } from './sessions.ts';
@@ -14,12 +20,12 @@ const CONTENT_BYTES_DEFAULT = 262_144;
 export const OPERATION_TIMEOUT_MS_MAX = 120_000;
 export const OPERATION_TIMEOUT_MS_DEFAULT = 30_000;
 /** Price of a call in micro-credits, in addition to its metered use, unless the application sets another price. */
-export const MANAGED_PRICE = 0;
+export const MANAGED_PRICE_MICRO_CREDITS = 0;
 const FIELDS_MAX = 50;
 export const STEPS_MAX = 100;
 export const STEP_SLEEP_MS_MAX = 10_000;
 export const STEP_CONTENT_BYTES_MAX = 65_536;
-const STEP_VALUE_MAX = 20_000;
+const STEP_VALUE_CHARACTERS_MAX = 20_000;
 const SCROLL_PIXELS_MAX = 100_000;
 const VALUES_MAX = 100;
 /** Maximum number of screenshots and PDF files per call. */
@@ -39,7 +45,7 @@ const Selector = (description: string) => Type.String({ minLength: 1, maxLength:
 
 const { viewport, networkPolicy, allowedDomains, userAgent, locale, timezoneId } = BrowserSettings.properties;
 
-/** Input that all built-in operations that open or use a page share. */
+/** Input fields of all built-in operations that open or use a page. */
 export const PAGE_INPUT = {
   url: Type.Optional(
     Type.String({
@@ -95,7 +101,7 @@ export const Artifact = Type.Object(
   { description: 'A file that the call produced. It is kept for 31 days.' },
 );
 
-/** The session keeps these files for as long as its other downloads. */
+/** These files are kept for as long as the other downloads of the session. */
 const Downloads = Type.Array(Download, {
   description: 'The files that the browser downloaded, in the order in which the downloads began.',
 });
@@ -195,7 +201,7 @@ const { instructions, reason, ttlSeconds, leaseSeconds, pageId, allowedOrigins, 
 
 const HandoffIdField = Uuid('Id of the hand-off.');
 const HandoffNote = Type.Optional(
-  Type.String({ maxLength: NOTE_MAX, description: 'What the person wrote. Untrusted text.' }),
+  Type.String({ maxLength: NOTE_CHARACTERS_MAX, description: 'What the person wrote. Untrusted text.' }),
 );
 
 /** The required fields (`needs`) and optional fields (`can`) of each step, besides `do`. */
@@ -252,13 +258,13 @@ export const Step = Type.Object(
     double: Type.Optional(Type.Boolean({ default: false, description: 'Whether `click` clicks twice.' })),
     value: Type.Optional(
       Type.String({
-        maxLength: STEP_VALUE_MAX,
+        maxLength: STEP_VALUE_CHARACTERS_MAX,
         description: 'What `fill` enters into the field, replacing its value.',
       }),
     ),
     credential: Type.Optional(
       Type.String({
-        ...CREDENTIAL_NAME,
+        ...CREDENTIAL_ID_OPTIONS,
         description:
           'For `fill`, with `field` and without `value`: a credential of the type `login`. The service types it only if the origins of the page and of the frame are among its `origins`; otherwise the step fails with `input_not_granted` and nothing is typed.',
       }),
@@ -270,7 +276,7 @@ export const Step = Type.Object(
     ),
     totp: Type.Optional(
       Type.String({
-        ...CREDENTIAL_NAME,
+        ...CREDENTIAL_ID_OPTIONS,
         description:
           'For `fill`, without `value`: a credential of the type `login` that has a `totpSeed`. Its current one-time code is typed, under the same conditions as for `credential`.',
       }),
@@ -330,7 +336,7 @@ export const Step = Type.Object(
     instructions: Type.Optional(
       Type.String({
         minLength: 1,
-        maxLength: INSTRUCTIONS_MAX,
+        maxLength: INSTRUCTIONS_CHARACTERS_MAX,
         description:
           'What `handoff` asks a member of the application to do, as plain text. The steps continue when the person has completed the hand-off; the time does not count against `timeoutMs`.',
       }),

@@ -189,25 +189,27 @@ function paths(): JsonMap {
 }
 
 function describe(id: OperationId, mount: 'native' | 'compat'): JsonMap {
-  const it = operation(id);
+  const describedOperation = operation(id);
   const parameters = [
-    ...parametersOf('path', it.params),
-    ...parametersOf('query', it.query),
-    ...parametersOf('header', it.headers),
+    ...parametersOf('path', describedOperation.params),
+    ...parametersOf('query', describedOperation.query),
+    ...parametersOf('header', describedOperation.headers),
     ...parametersOf('optional header', optionalHeadersOf(id)),
-  ].filter(parameter => !(it.credential === 'connect' && parameter.name === 'signingKey'));
-  const isAlias = mount === 'compat' && it.mount === 'both';
+  ].filter(parameter => !(describedOperation.credential === 'connect' && parameter.name === 'signingKey'));
+  const isAlias = mount === 'compat' && describedOperation.mount === 'both';
   return {
     operationId: isAlias ? `${id}Compat` : id,
-    tags: [isAlias ? 'Compatibility' : it.tag],
-    summary: it.summary,
-    description: it.scopes ? `${it.description}\n\nScope: ${it.scopes.join(' or ')}.` : it.description,
-    security: SECURITY[it.credential],
+    tags: [isAlias ? 'Compatibility' : describedOperation.tag],
+    summary: describedOperation.summary,
+    description: describedOperation.scopes
+      ? `${describedOperation.description}\n\nScope: ${describedOperation.scopes.join(' or ')}.`
+      : describedOperation.description,
+    security: SECURITY[describedOperation.credential],
     ...(parameters.length > 0 ? { parameters } : {}),
-    ...(it.body ? { requestBody: requestBody(it.body, it) } : {}),
-    ...(it.upload ? { requestBody: fileBody(it.upload) } : {}),
+    ...(describedOperation.body ? { requestBody: requestBody(describedOperation.body, describedOperation) } : {}),
+    ...(describedOperation.upload ? { requestBody: fileBody(describedOperation.upload) } : {}),
     responses: { ...responsesOf(id), ...errorResponses(id) },
-    ...(it.isWrite ? { 'x-write': true } : {}),
+    ...(describedOperation.isWrite ? { 'x-write': true } : {}),
   };
 }
 
@@ -290,9 +292,9 @@ function content(
 
 /** Returns the schema with secrets made optional, because a replayed response contains none. */
 function withOptionalSecrets(id: OperationId, schema: TSchema): JsonValue {
-  const secret = new Set(operation(id).secretFields ?? []);
-  if (requiredNames(schema).every(name => !secret.has(name))) return toPlainJson(schema);
-  return { ...Object(toPlainJson(schema)), required: requiredNames(schema).filter(name => !secret.has(name)) };
+  const secretNames = new Set(operation(id).secretFields ?? []);
+  if (requiredNames(schema).every(name => !secretNames.has(name))) return toPlainJson(schema);
+  return { ...Object(toPlainJson(schema)), required: requiredNames(schema).filter(name => !secretNames.has(name)) };
 }
 
 const REGISTERED_ORIGIN_HEADERS = {
@@ -336,14 +338,14 @@ function failureSchema(id: OperationId, codes: readonly ErrorCode[]) {
 function errorResponses(id: OperationId): JsonMap {
   const byStatus = Map.groupBy(errorsOf(id), code => catalogueEntry(code).status);
   return Object.fromEntries(
-    [...byStatus].map(([status, these]) => [
+    [...byStatus].map(([status, statusErrorCodes]) => [
       status,
       {
-        description: these.map(code => `\`${code}\`: ${catalogueEntry(code).summary}`).join('\n\n'),
-        headers: failureHeaders(id, status, these),
+        description: statusErrorCodes.map(code => `\`${code}\`: ${catalogueEntry(code).summary}`).join('\n\n'),
+        headers: failureHeaders(id, status, statusErrorCodes),
         content: {
           'application/json': {
-            schema: failureSchema(id, these),
+            schema: failureSchema(id, statusErrorCodes),
           },
         },
       },

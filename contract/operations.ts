@@ -139,7 +139,7 @@ export function errorsOf(id: OperationId): readonly ErrorCode[] {
   if (tag !== 'Service' && mount !== 'compat') codes.add('invalid_query');
   if (body || query || headers || params) codes.add('invalid_request');
   if (operation(id).unknownFields === 'refuse') codes.add('unknown_field');
-  if (upload || isCounted(id)) codes.add('rate_limited');
+  if (upload || isRateLimited(id)) codes.add('rate_limited');
   // A body is parsed, and may be invalid, even if the operation does not take one.
   if (method !== 'GET') codes.add('invalid_request').add('payload_too_large').add('unsupported_media_type');
   if (credential !== 'public')
@@ -157,6 +157,7 @@ export function errorsOf(id: OperationId): readonly ErrorCode[] {
 
 /**
  * Operations that are handled by the host that has the session, the file or the call, whichever host gets the request.
+ * The value is the kind of resource that the path names.
  */
 export const OWNER_SUBJECTS: {
   readonly [Id in OperationId]?: 'session' | 'download' | 'link' | 'invocation' | 'handoff' | 'action';
@@ -206,7 +207,7 @@ export const PLACED_OPERATIONS: ReadonlySet<OperationId> = new Set([
 ]);
 
 /** Whether a request counts against the rate limits of its credential. */
-export function isCounted(id: OperationId): boolean {
+export function isRateLimited(id: OperationId): boolean {
   const { credential, isExemptFromRateLimits = false } = operation(id);
   return !isExemptFromRateLimits && (isApiCredential(credential) || COOKIE_CREDENTIALS.has(credential));
 }

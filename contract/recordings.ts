@@ -46,7 +46,7 @@ export const Replay = Type.Object(
 );
 export type Replay = Static<typeof Replay>;
 
-const NotRecorded = Type.Object(
+const UnrecordedPages = Type.Object(
   {
     why: Type.Union([Type.Literal('too_many_at_once'), Type.Literal('too_many_in_all')], {
       description:
@@ -56,13 +56,13 @@ const NotRecorded = Type.Object(
   },
   { description: 'Pages that were not recorded.' },
 );
-export type NotRecorded = Static<typeof NotRecorded>;
+export type UnrecordedPages = Static<typeof UnrecordedPages>;
 
 export const Replays = Type.Object({
   pages: Type.Array(Replay, { description: 'Replays in the order of page numbers.' }),
   pageCount: Type.Integer({ description: 'Number of replays.' }),
   notRecorded: Type.Optional(
-    Type.Array(NotRecorded, { description: 'Pages that were not recorded, grouped by reason.' }),
+    Type.Array(UnrecordedPages, { description: 'Pages that were not recorded, grouped by reason.' }),
   ),
   status: Type.Optional(
     Type.Literal('pending', {

@@ -8,7 +8,7 @@ import { EXTENSIONS_PER_SESSION_MAX } from './extensions.ts';
 export const TIMEOUT_DEFAULT_SECONDS = 3600;
 export const TIMEOUT_MIN_SECONDS = 60;
 export const TIMEOUT_MAX_SECONDS = 21_600;
-export const USER_METADATA_MAX_CHARACTERS = 512;
+export const USER_METADATA_CHARACTERS_MAX = 512;
 export const SESSION_LIST_MAX = 1000;
 export const VIEWPORT_DEFAULT = { width: 1280, height: 720 } as const;
 
@@ -433,7 +433,7 @@ export const CreateSession = Type.Object(
     ),
     userMetadata: Type.Optional(
       AnyObject(
-        `Your own data, at most ${USER_METADATA_MAX_CHARACTERS} characters as JSON. Objects may be nested; arrays are not allowed. Sessions can be listed by its string values: include a unique value to find a session whose response was lost.`,
+        `Your own data, at most ${USER_METADATA_CHARACTERS_MAX} characters as JSON. Objects may be nested; arrays are not allowed. Sessions can be listed by its string values: include a unique value to find a session whose response was lost.`,
         { default: {} },
       ),
     ),

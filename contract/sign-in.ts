@@ -53,7 +53,7 @@ export const SignInResult = Type.Object(
       description: '`signed_in`: the cookie is set. `second_factor_required`: send a code with the ticket.',
     }),
     accountId: Type.Optional(Uuid('Id of the account, once signed in.')),
-    ticket: Type.Optional(Uuid('For the second factor. Valid for ten minutes.')),
+    ticket: Type.Optional(Uuid('Ticket for the second factor. Valid for ten minutes.')),
     methods: Type.Optional(
       Type.Array(Type.Enum([...SECOND_FACTORS]), { description: 'Second factors that the account has.' }),
     ),
@@ -92,7 +92,7 @@ export const RequestEmailCode = Type.Object({ email: Email('E-mail address of th
 export type RequestEmailCode = Static<typeof RequestEmailCode>;
 
 export const EmailCodeSent = Type.Object(
-  { ticket: Uuid('Send it with the code.') },
+  { ticket: Uuid('Ticket to send with the code.') },
   { description: 'The response is the same whether or not the account exists.' },
 );
 export type EmailCodeSent = Static<typeof EmailCodeSent>;
@@ -102,7 +102,7 @@ export type SignInWithEmailCode = Static<typeof SignInWithEmailCode>;
 
 export const PasskeyChallenge = Type.Object(
   {
-    ticket: Uuid('Send it with the response of the authenticator. Valid for five minutes.'),
+    ticket: Uuid('Ticket to send with the response of the authenticator. Valid for five minutes.'),
     publicKey: AnyObject(
       'Options for `navigator.credentials`, in the form that `PublicKeyCredential.parse…OptionsFromJSON` takes.',
     ),

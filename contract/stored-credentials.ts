@@ -1,7 +1,7 @@
 // Credentials of other services that operations use. Values can be written but are never returned.
 import { type Static, Type } from 'typebox';
 import { Page, Time, Uuid } from './common.ts';
-import { CREDENTIAL_NAME } from './credential-names.ts';
+import { CREDENTIAL_ID_OPTIONS } from './credential-names.ts';
 
 export const STORED_CREDENTIALS_PER_APPLICATION_MAX = 500;
 export const CREDENTIAL_FILE_BYTES_MAX = 65_536;
@@ -12,7 +12,7 @@ export const STORED_CREDENTIAL_TYPES = ['api_key', 'basic', 'login', 'oauth_clie
 export type StoredCredentialType = (typeof STORED_CREDENTIAL_TYPES)[number];
 
 const StoredCredentialId = Type.String({
-  ...CREDENTIAL_NAME,
+  ...CREDENTIAL_ID_OPTIONS,
   description: 'Id of the credential, for example `shop-api`.',
 });
 
@@ -79,7 +79,7 @@ export const StoredCredential = Type.Object(
     expiresAt: Type.Optional(ExpiresAt('When the credential expires.')),
     createdAt: Time('When the credential was first written.'),
     rotatedAt: Time('When the value was last written.'),
-    lastUsedAt: Type.Optional(Time('When an operation last used it.')),
+    lastUsedAt: Type.Optional(Time('When an operation last used the credential.')),
     rollbackUntil: Type.Optional(Time('Time until which the previous version can be restored.')),
     usedBy: Type.Array(Type.String(), { description: 'Operations that name the credential.' }),
   },

@@ -6,8 +6,8 @@ import { Name } from './applications.ts';
 import { CidrAllow, Page, Time, Uuid } from './common.ts';
 
 export const TOKENS_PER_ACCOUNT_MAX = 100;
-export const TOKEN_LIFE_DEFAULT_DAYS = 90;
-export const TOKEN_LIFE_MAX_DAYS = 366;
+export const TOKEN_LIFETIME_DAYS_DEFAULT = 90;
+export const TOKEN_LIFETIME_DAYS_MAX = 366;
 
 export const TOKEN_SCOPES = [
   'applications:read',
@@ -58,7 +58,7 @@ export const CONSOLE_SCOPES = [
   'audit:read',
   'account:tokens',
 ] as const satisfies readonly TokenScope[];
-/** Number of hours for which a link that signs a person in to the console works. */
+/** Lifetime of a sign-in link for the console, in hours. */
 export const CONSOLE_LINK_HOURS = 24;
 
 export const Token = Type.Object(
@@ -121,7 +121,7 @@ export const CreateToken = Type.Object({
   expiresAt: Type.Optional(
     Type.String({
       format: 'date-time',
-      description: `When the token expires. Must be in the future, at most ${TOKEN_LIFE_MAX_DAYS} days ahead and not after the expiry of the calling token. Defaults to ${TOKEN_LIFE_DEFAULT_DAYS} days from now.`,
+      description: `When the token expires. Must be in the future, at most ${TOKEN_LIFETIME_DAYS_MAX} days ahead and not after the expiry of the calling token. Defaults to ${TOKEN_LIFETIME_DAYS_DEFAULT} days from now.`,
     }),
   ),
   cidrAllow: Type.Optional(CidrAllow),

@@ -111,7 +111,7 @@ export const CheckoutQuery = Type.Object({
     }),
   ),
   since: Type.Optional(
-    Type.Enum([...CHECKOUT_STATUSES], { default: 'open', description: 'The last status that you know.' }),
+    Type.Enum([...CHECKOUT_STATUSES], { default: 'open', description: 'The status that you last read.' }),
   ),
 });
 export type CheckoutQuery = Static<typeof CheckoutQuery>;

@@ -9,8 +9,8 @@ import { Time, Uuid } from './common.ts';
 export const USAGE_STEPS = { '1h': 1, '6h': 6, '1d': 24 } as const;
 export const USAGE_STEPS_MAX = 800;
 export const USAGE_KEYS_MAX = 100;
-export const USAGE_KEPT_DAYS = 400;
-export const USAGE_DEFAULT_DAYS = 7;
+export const USAGE_RETENTION_DAYS = 400;
+export const USAGE_DAYS_DEFAULT = 7;
 
 const SUMMED_FIELDS = {
   created: Type.Integer({ description: 'Sessions that were created.' }),
@@ -66,7 +66,7 @@ export type ApplicationUsage = Static<typeof ApplicationUsage>;
 export const UsageQuery = Type.Object({
   from: Type.Optional(
     Time(
-      `Start of the period; the step that contains it is the first. Defaults to ${USAGE_DEFAULT_DAYS} days before \`to\`.`,
+      `Start of the period; the step that contains it is the first. Defaults to ${USAGE_DAYS_DEFAULT} days before \`to\`.`,
     ),
   ),
   to: Type.Optional(Time('End of the period; the step that contains it is the last. Defaults to now.')),

@@ -7,11 +7,11 @@ import { EVENT_TYPES } from './events.ts';
 export const WEBHOOKS_PER_APPLICATION_MAX = 20;
 /** Maximum number of waiting deliveries per webhook. Further events wait in the feed. */
 export const WAITING_DELIVERIES_MAX = 1000;
-export const DELIVERIES_KEPT_DAYS = 30;
+export const DELIVERY_RETENTION_DAYS = 30;
 const URL_CHARACTERS_MAX = 2048;
 
 /** The type of the message that `POST …/test` sends. */
-export const WEBHOOK_TEST = 'webhook.test';
+export const WEBHOOK_TEST_TYPE = 'webhook.test';
 
 /**
  * Why a webhook was disabled. `caller`: it was disabled over the API. `failing`: every attempt failed for three days.
@@ -32,23 +32,23 @@ const EventTypes = Type.Array(Type.Enum([...EVENT_TYPES]), {
     'Types of events that are sent; `GET /v1/browsers/events` describes them. If the list is empty, events of all types are sent, including types that are added later.',
 });
 
-const Enabled = Type.Enum(['enabled', 'disabled'], {
+const WebhookStatus = Type.Enum(['enabled', 'disabled'], {
   description:
     '`disabled`: nothing is sent, and events from this period are not sent later. Waiting deliveries become `dead`, and can be sent again.',
 });
 
-const PublicKey = 'Ed25519 public key: `whpk_` followed by base64.';
+const PUBLIC_KEY_DESCRIPTION = 'Ed25519 public key: `whpk_` followed by base64.';
 
 export const Webhook = Type.Object(
   {
     id: Uuid('Id of the webhook.'),
     applicationId: Uuid('Id of the application.'),
     name: Type.String({ description: 'Name of the webhook.' }),
-    url: Type.String({ description: 'Where messages are sent.' }),
+    url: Type.String({ description: 'Address to which messages are sent.' }),
     eventTypes: Type.Array(Type.String(), {
       description: 'Types of events that are sent. If the list is empty, events of all types are sent.',
     }),
-    status: Enabled,
+    status: WebhookStatus,
     disabledReason: Type.Optional(
       Type.Enum([...DISABLED_REASONS], {
         description:
@@ -57,7 +57,7 @@ export const Webhook = Type.Object(
     ),
     disabledAt: Type.Optional(Time('When the webhook was disabled.')),
     failingSince: Type.Optional(Time('Time since which every attempt has failed.')),
-    publicKey: Type.String({ description: `Verifies the signatures. ${PublicKey}` }),
+    publicKey: Type.String({ description: `Verifies the signatures. ${PUBLIC_KEY_DESCRIPTION}` }),
     formerPublicKey: Type.Optional(
       Type.String({
         description: 'The key before the rotation. For 24 hours after a rotation, messages are signed with both keys.',
@@ -85,7 +85,7 @@ export const ChangeWebhook = Type.Object({
   name: Type.Optional(Name('New name.')),
   url: Type.Optional(Url),
   eventTypes: Type.Optional(EventTypes),
-  status: Type.Optional(Enabled),
+  status: Type.Optional(WebhookStatus),
 });
 export type ChangeWebhook = Static<typeof ChangeWebhook>;
 
@@ -99,7 +99,7 @@ export const DELIVERY_STATES = ['waiting', 'delivered', 'dead'] as const;
 const DELIVERY_FIELDS = {
   id: Uuid('Id of the delivery. Sent as `webhook-id`, the same for every attempt.'),
   webhookId: Uuid('Id of the webhook.'),
-  eventType: Type.String({ description: `Type of the event, or \`${WEBHOOK_TEST}\`.` }),
+  eventType: Type.String({ description: `Type of the event, or \`${WEBHOOK_TEST_TYPE}\`.` }),
   eventId: Type.Optional(Type.String({ description: 'Id of the event. Absent for a test.' })),
   status: Type.Enum([...DELIVERY_STATES], {
     description:

@@ -83,7 +83,7 @@ const VERIFIERS = {
 for (const [where, verified] of Object.entries(VERIFIERS))
   describe(`a receipt with an approval, verified ${where}`, () => {
     for (const kind of Object.keys(PASSKEYS))
-      test(`is verified with a ${kind} passkey, and refused if one bit of the passkey signature is flipped`, async () => {
+      test(`a receipt with a ${kind} passkey is accepted, and is refused if one bit of the passkey signature is flipped`, async () => {
         const { berth } = await verified(receipt({}, kind), { keys, action: CONTENT, input: CONTENT.input });
         assert.equal(berth.action?.approval.by.id, '4');
         await assert.rejects(verified(receipt({ flipped: true }, kind), { keys }), ReceiptInvalid);
@@ -98,13 +98,14 @@ for (const [where, verified] of Object.entries(VERIFIERS))
       'a user who was not verified': [{ flags: 1 }, /did not verify the user/],
       'a user who was not present': [{ flags: 4 }, /did not verify the user/],
       'another ceremony': [{ type: 'webauthn.create' }, /another Action/],
-      'an approval after the execution': [{ at: '2026-11-23T10:00:04.000Z' }, /timestamps of its approval/],
-      'an approval before the Action': [{ at: '2026-11-23T09:00:00.000Z' }, /timestamps of its approval/],
+      'an approval after the execution': [{ at: '2026-11-23T10:00:04.000Z' }, /timestamps of the approval/],
+      'an approval before the Action': [{ at: '2026-11-23T09:00:00.000Z' }, /timestamps of the approval/],
       'a passkey signature but another approval method': [{ method: 'session' }, /its method is not passkey/],
     };
     for (const [name, [change, message]] of Object.entries(refused))
-      test(`is refused with ${name}`, () => assert.rejects(verified(receipt(change), { keys }), message));
+      test(`verification refuses a receipt with ${name}`, () =>
+        assert.rejects(verified(receipt(change), { keys }), message));
 
-    test('is refused with the content of another Action', () =>
+    test('verification refuses a receipt with the content of another Action', () =>
       assert.rejects(verified(receipt(), { keys, action: { ...CONTENT, input: {} } }), /Action does not match/));
   });

@@ -35,8 +35,8 @@ export interface ReceiptAction {
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** What a passkey has signed. */
-export interface SignedByPasskey {
+/** The signature of a passkey, and the data that it signs. */
+export interface PasskeySignature {
   readonly clientData: Bytes;
   readonly authenticatorData: Bytes;
   readonly signature: Bytes;
@@ -49,42 +49,42 @@ const USER_VERIFIED = 0x04;
 const RP_ID_BYTES = 32;
 const AUTHENTICATOR_DATA_BYTES_MIN = 37;
 const LOOPBACK = /^(127\.\d+\.\d+\.\d+|\[::1\]|localhost)$/;
-const MEMBERS: Readonly<Record<string, readonly string[]>> = {
+const KEY_MEMBERS: Readonly<Record<string, readonly string[]>> = {
   EC: ['crv', 'x', 'y'],
   OKP: ['crv', 'x'],
   RSA: ['n', 'e'],
   AKP: ['alg', 'pub'],
 };
 
-/** Returns what is wrong with the times of an approval. Undefined if they are in order. */
+/** Returns the problem with the times of an approval. Undefined if the times are in order. */
 export function timingProblem({ preparedAt, approval: { authTime, at } }: ReceiptAction, acceptedAt: string) {
   const isInOrder = preparedAt <= at && at <= acceptedAt && authTime <= at;
-  return isInOrder ? undefined : 'the timestamps of its approval are out of order';
+  return isInOrder ? undefined : 'the timestamps of the approval are out of order';
 }
 
 /**
- * Returns what the passkey has signed, if the signed data is for this digest and this issuer and says that the user was
- * verified. Otherwise returns the problem. Undefined if the approval has no signature.
+ * Returns the signature of the passkey, if the signed data is for this digest and this issuer and states that the user
+ * was verified. Otherwise returns the problem. Undefined if the approval has no signature.
  */
-export function signedByPasskey(
+export function readPasskeySignature(
   { digest, approval }: ReceiptAction,
   issuer: string,
-): SignedByPasskey | string | undefined {
+): PasskeySignature | string | undefined {
   const { method, proof, publicKey: key, rpId } = approval;
   if (method !== 'passkey')
-    return proof ? 'its approval has a passkey signature, but its method is not passkey' : undefined;
-  if (!proof || !key || rpId === undefined || !isKey(key)) return 'the signature of its approval is missing';
+    return proof ? 'the approval has a passkey signature, but its method is not passkey' : undefined;
+  if (!proof || !key || rpId === undefined || !isKey(key)) return 'the signature of the approval is missing';
   const [clientData, authenticatorData, signature] = [
     ...[proof.clientDataJSON, proof.authenticatorData, proof.signature].map(text => fromBase64Url(String(text))),
   ];
-  if (!clientData || !authenticatorData || !signature) return 'the signature of its approval cannot be read';
-  if (!isHostOf(issuer, rpId)) return `its approval was signed for ${rpId}, which is not the host of ${issuer}`;
+  if (!clientData || !authenticatorData || !signature) return 'the signature of the approval cannot be read';
+  if (!isHostOf(issuer, rpId)) return `the approval was signed for ${rpId}, which is not the host of ${issuer}`;
   const problem = clientDataProblem(clientData, digest, rpId);
   if (problem !== undefined) return problem;
-  if (authenticatorData.length < AUTHENTICATOR_DATA_BYTES_MIN) return 'the signature of its approval cannot be read';
+  if (authenticatorData.length < AUTHENTICATOR_DATA_BYTES_MIN) return 'the signature of the approval cannot be read';
   const flags = authenticatorData[RP_ID_BYTES] ?? 0;
   if ((flags & USER_PRESENT) === 0 || (flags & USER_VERIFIED) === 0)
-    return 'the passkey of its approval did not verify the user';
+    return 'the passkey of the approval did not verify the user';
   return { clientData, authenticatorData, signature, key, rpId };
 }
 
@@ -99,13 +99,13 @@ function clientDataProblem(clientData: Bytes, digest: string, rpId: string): str
   const data = objectIn(clientData);
   const bytes = digest.slice('sha256:'.length).match(/[0-9a-f]{2}/g) ?? [];
   const challenge = toBase64Url(Uint8Array.from(bytes, byte => Number.parseInt(byte, 16)));
-  if (data.type !== 'webauthn.get' || data.challenge !== challenge) return 'its approval was signed for another Action';
+  if (data.type !== 'webauthn.get' || data.challenge !== challenge) return 'the approval was signed for another Action';
   const origin = String(data.origin);
   const host = URL.canParse(origin) ? new URL(origin).hostname : '';
-  return host === rpId || host.endsWith(`.${rpId}`) ? undefined : 'its approval was signed on a page of another host';
+  return host === rpId || host.endsWith(`.${rpId}`) ? undefined : 'the approval was signed on a page of another host';
 }
 
-/** If the issuer is a loopback address, its pages are at localhost, because a passkey belongs to a host name. */
+/** The host of a loopback issuer is localhost, because a passkey belongs to a host name. */
 function isHostOf(issuer: string, rpId: string): boolean {
   const host = URL.canParse(issuer) ? new URL(issuer).hostname : '';
   return host === rpId || (LOOPBACK.test(host) && rpId === 'localhost');
@@ -121,7 +121,7 @@ function objectIn(bytes: Bytes): Readonly<Record<string, unknown>> {
 
 function isKey(key: object): boolean {
   const members = new Map<string, unknown>(Object.entries(key));
-  const requiredMembers = MEMBERS[String(members.get('kty'))];
+  const requiredMembers = KEY_MEMBERS[String(members.get('kty'))];
   return requiredMembers?.every(name => typeof members.get(name) === 'string') ?? false;
 }
 
@@ -131,16 +131,16 @@ function isKey(key: object): boolean {
  */
 export function rawEcdsaSignature(der: Uint8Array): Bytes | undefined {
   const raw = new Uint8Array(64);
-  let at = 2;
+  let offset = 2;
   if (der[0] !== 0x30 || der[1] !== der.length - 2) return undefined;
   for (const end of [32, 64]) {
-    const length = der[at + 1] ?? 0;
-    const number = der.slice(at + 2, at + 2 + length);
-    if (der[at] !== 0x02 || number.length !== length || length === 0) return undefined;
+    const length = der[offset + 1] ?? 0;
+    const number = der.slice(offset + 2, offset + 2 + length);
+    if (der[offset] !== 0x02 || number.length !== length || length === 0) return undefined;
     const digits = number[0] === 0 ? number.slice(1) : number;
     if (digits.length > 32) return undefined;
     raw.set(digits, end - digits.length);
-    at += 2 + length;
+    offset += 2 + length;
   }
-  return at === der.length ? raw : undefined;
+  return offset === der.length ? raw : undefined;
 }

@@ -1,9 +1,9 @@
-// The only error of the SDK: what the service responded, or why there is no response.
+// The error class of the SDK, for error responses and for requests that got no response.
 import { ERRORS } from '../contract/errors.ts';
 
 const RESPONSE_EXCERPT_CHARACTERS = 200;
 
-interface Facts {
+interface ErrorFields {
   readonly code: string;
   readonly message: string;
   readonly status?: number | undefined;
@@ -27,7 +27,7 @@ export class BerthError extends Error {
   /** The id of the request. Include it when you report a problem. */
   readonly requestId: string | undefined;
 
-  constructor({ code, message, status, advice, details, requestId, cause }: Facts) {
+  constructor({ code, message, status, advice, details, requestId, cause }: ErrorFields) {
     super(message, cause === undefined ? {} : { cause });
     this.name = 'BerthError';
     this.code = code;
@@ -41,7 +41,7 @@ export class BerthError extends Error {
 /** Converts a response with a failure status to an error. */
 export async function errorOf(response: Response): Promise<BerthError> {
   const text = await response.text();
-  const body = parsed(text);
+  const body = parseJson(text);
   const { status } = response;
   if (isJsonObject(body) && typeof body.code === 'string' && typeof body.message === 'string') {
     const { code, message, details, requestId } = body;
@@ -61,7 +61,7 @@ export async function errorOf(response: Response): Promise<BerthError> {
 }
 
 /** Returns the error for a request that got no response. */
-export function unreachable(url: string, cause: unknown): BerthError {
+export function unreachableError(url: string, cause: unknown): BerthError {
   return new BerthError({
     code: 'unreachable',
     message: `${new URL(url).origin} does not respond: ${reasonOf(cause)}`,
@@ -73,13 +73,13 @@ export function unreachable(url: string, cause: unknown): BerthError {
 const adviceFor = (code: string): string | undefined =>
   Object.entries(ERRORS).find(([known]) => known === code)?.[1].whatToDo;
 
-/** An error of `fetch` says only that the request failed. The cause of that error says why. */
+/** Returns the reason of a failed `fetch`, which is in the cause of its error. */
 function reasonOf(cause: unknown): string {
   if (!(cause instanceof Error)) return String(cause);
   return cause.cause instanceof Error ? reasonOf(cause.cause) : cause.message || cause.name;
 }
 
-function parsed(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

@@ -1,7 +1,7 @@
 // The client: openapi-fetch with the types of our OpenAPI document. Sends the credential that a path requires, and
 // throws a BerthError for every failure.
 import createClient, { type Client, type Middleware } from 'openapi-fetch';
-import { BerthError, errorOf, unreachable } from './berth-error.ts';
+import { BerthError, errorOf, unreachableError } from './berth-error.ts';
 import type { paths } from './generated/api.ts';
 
 export type Berth = Client<paths>;
@@ -19,9 +19,9 @@ const URL_DEFAULT = 'http://127.0.0.1:8080';
 const FAILURE_STATUS_MIN = 400;
 
 /** Agents request hand-offs too, so the agent key is sent if there is no access token. */
-const HANDOFFS = '/v1/applications/{appId}/handoffs';
+const HANDOFFS_PATH = '/v1/applications/{appId}/handoffs';
 
-/** Paths with one of these prefixes require one kind of credential. All other paths require none. */
+/** Path prefixes, each with the kind of credential that it requires. All other paths require none. */
 const CREDENTIALS = [
   { prefix: '/v1/browsers/', kind: 'key', name: 'an agent key', variable: 'BERTH_KEY' },
   { prefix: '/v1/agent/', kind: 'key', name: 'an agent key', variable: 'BERTH_KEY' },
@@ -42,8 +42,8 @@ const authorize = (credentials: Readonly<Record<'key' | 'token', string | undefi
   onRequest({ request, schemaPath }) {
     const credentialKind = CREDENTIALS.find(({ prefix }) => schemaPath.startsWith(prefix));
     if (!credentialKind || request.headers.has('authorization')) return undefined;
-    const other = schemaPath.startsWith(HANDOFFS) ? credentials.key : undefined;
-    const credential = credentials[credentialKind.kind] || other;
+    const fallbackCredential = schemaPath.startsWith(HANDOFFS_PATH) ? credentials.key : undefined;
+    const credential = credentials[credentialKind.kind] || fallbackCredential;
     if (!credential)
       throw new BerthError({
         code: 'no_credential',
@@ -60,7 +60,7 @@ const throwFailures: Middleware = {
   async onResponse({ response }) {
     if (response.status >= FAILURE_STATUS_MIN) throw await errorOf(response);
   },
-  onError: ({ error, request }) => (isAborted(error) ? undefined : unreachable(request.url, error)),
+  onError: ({ error, request }) => (isAborted(error) ? undefined : unreachableError(request.url, error)),
 };
 
 /** Whether the caller's own signal aborted the request. The error is then thrown unchanged. */

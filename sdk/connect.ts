@@ -53,9 +53,9 @@ async function releaseSession(berth: Berth, id: string): Promise<void> {
 }
 
 function onlyOnce(work: () => Promise<void>): () => Promise<void> {
-  let done: Promise<void> | undefined;
+  let pendingResult: Promise<void> | undefined;
   return () => {
-    done ??= work();
-    return done;
+    pendingResult ??= work();
+    return pendingResult;
   };
 }

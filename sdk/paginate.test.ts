@@ -4,7 +4,7 @@ import { paginate } from './paginate.ts';
 
 const plain = new Response();
 
-test('follows the next-page header if the list is an array', async () => {
+test('paginate follows the next-page header if the list is an array', async () => {
   const asked: Array<string | undefined> = [];
   const found = paginate(before => {
     asked.push(before);
@@ -18,7 +18,7 @@ test('follows the next-page header if the list is an array', async () => {
   assert.deepEqual(asked, [undefined, '2']);
 });
 
-test('follows nextCursor if the list is an object', async () => {
+test('paginate follows nextCursor if the list is an object', async () => {
   const found = paginate(cursor =>
     Promise.resolve({
       data: cursor === undefined ? { data: [1], nextCursor: 'more' } : { data: [2, 3] },
@@ -28,7 +28,7 @@ test('follows nextCursor if the list is an object', async () => {
   assert.deepEqual(await Array.fromAsync(found), [1, 2, 3]);
 });
 
-test('continues after an empty page of a search that has more pages', async () => {
+test('paginate continues after an empty page of a search that has more pages', async () => {
   const found = paginate(before =>
     Promise.resolve(
       before === undefined
@@ -39,14 +39,14 @@ test('continues after an empty page of a search that has more pages', async () =
   assert.deepEqual(await Array.fromAsync(found), ['found']);
 });
 
-test('treats an empty page of a log as the last page, although it has a next position', async () => {
+test('paginate treats an empty page of a log as the last page, even if the page has a next position', async () => {
   const found = paginate(() =>
     Promise.resolve({ data: [], response: new Response(null, { headers: { 'x-next-after': '7' } }) }),
   );
   assert.deepEqual(await Array.fromAsync(found), []);
 });
 
-test('fetches no more pages than the caller reads', async () => {
+test('paginate fetches no more pages than the caller reads', async () => {
   let asked = 0;
   const found = paginate(() => {
     asked += 1;

@@ -19,8 +19,8 @@ export async function* paginate<Item>(
     const items = itemsOf(data);
     yield* items;
     // A search may find nothing on one list page and more on the next, so an empty list page is not always the last
-    // one. Only a log names a next position (`x-next-after`) on its last list page too, so a log ends at the first
-    // empty one.
+    // one. A log names a next position (`x-next-after`) even on its last list page, so a log ends at its first
+    // empty list page.
     const mayContinue = items.length > 0 || !response.headers.has('x-next-after');
     next = mayContinue ? nextCursorOf(data, response) : undefined;
   } while (next !== undefined);

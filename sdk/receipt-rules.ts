@@ -1,7 +1,13 @@
 // The rules for a receipt, shared by all code that verifies one. They do no cryptography: they yield a question about a
 // digest or a signature, and the code that runs them answers it with the cryptography of the platform. Browsers use
 // this file, so it imports nothing from Node.
-import { isRpIdDigest, type PasskeyJwk, type ReceiptAction, signedByPasskey, timingProblem } from './approval-rules.ts';
+import {
+  isRpIdDigest,
+  type PasskeyJwk,
+  type ReceiptAction,
+  readPasskeySignature,
+  timingProblem,
+} from './approval-rules.ts';
 import { fromBase64Url, toBase64Url } from './base64url.ts';
 import { canonicalJson } from './canonical-json.ts';
 
@@ -83,7 +89,7 @@ export interface ReceiptHandoff {
   readonly to?: string;
 }
 
-/** The message says why the receipt is invalid. */
+/** The message states why the receipt is invalid. */
 export class ReceiptInvalid extends Error {
   override readonly name = 'ReceiptInvalid';
 }
@@ -111,7 +117,7 @@ export type QuestionAnswer = Uint8Array | boolean;
 /** A part of the rules, which yields questions. Throws ReceiptInvalid. */
 type Rules<Result> = Generator<Question, Result, QuestionAnswer>;
 
-const TYPE = 'berth-receipt+jwt';
+const RECEIPT_TYPE = 'berth-receipt+jwt';
 /** EdDSA, and the newer name of the algorithm (RFC 9864). */
 const ALGORITHMS: readonly unknown[] = ['EdDSA', 'Ed25519'];
 /** Headers with which a receipt could choose the key or the rules for its own verification. */
@@ -126,14 +132,14 @@ export function* receiptRules(receipt: string, options: VerifyReceiptOptions): R
   const claims = yield* signedClaims(receipt.trim(), options.keys);
   const { issuer, audience, input, output } = options;
   if (issuer !== undefined && claims.iss !== issuer)
-    throw new ReceiptInvalid(`it was issued by ${claims.iss}, not by ${issuer}`);
+    throw new ReceiptInvalid(`the receipt was issued by ${claims.iss}, not by ${issuer}`);
   if (audience !== undefined && claims.aud !== audience)
-    throw new ReceiptInvalid(`it was issued for the application ${claims.aud}, not for ${audience}`);
+    throw new ReceiptInvalid(`the receipt was issued for the application ${claims.aud}, not for ${audience}`);
   const { inputDigest, outputDigest, createdAt, startedAt = createdAt, endedAt } = claims.berth;
-  if (!(createdAt <= startedAt && startedAt <= endedAt)) throw new ReceiptInvalid('its timestamps are out of order');
+  if (!(createdAt <= startedAt && startedAt <= endedAt)) throw new ReceiptInvalid('the timestamps are out of order');
   const misorderedHandoff = claims.berth.session?.handoffs?.find(({ from, to = from }) => to < from || endedAt < from);
   if (misorderedHandoff)
-    throw new ReceiptInvalid(`the timestamps of its hand-off ${misorderedHandoff.id} are out of order`);
+    throw new ReceiptInvalid(`the timestamps of the hand-off ${misorderedHandoff.id} are out of order`);
   yield* approvalRules(claims, options);
   if (input !== undefined && (yield* digestOf(input)) !== inputDigest)
     throw new ReceiptInvalid('the input does not match the receipt');
@@ -149,37 +155,39 @@ function* approvalRules({ iss, berth }: ReceiptClaims, { action: content }: Veri
   if (!action) return;
   const timingError = timingProblem(action, createdAt);
   if (timingError !== undefined) throw new ReceiptInvalid(timingError);
-  const signed = signedByPasskey(action, iss);
-  if (typeof signed === 'string') throw new ReceiptInvalid(signed);
-  if (!signed) return;
-  const { authenticatorData, clientData, signature, key, rpId } = signed;
+  const passkeySignature = readPasskeySignature(action, iss);
+  if (typeof passkeySignature === 'string') throw new ReceiptInvalid(passkeySignature);
+  if (!passkeySignature) return;
+  const { authenticatorData, clientData, signature, key, rpId } = passkeySignature;
   if (!isRpIdDigest(authenticatorData, yield* digest(rpId)))
-    throw new ReceiptInvalid('its approval was signed for another host');
+    throw new ReceiptInvalid('the approval was signed for another host');
   const clientDigest = yield { digest: clientData };
   if (typeof clientDigest === 'boolean') throw new TypeError('expected a digest, got a boolean');
   const bytes = new Uint8Array([...authenticatorData, ...clientDigest]);
   if ((yield { signed: bytes, signature, key }) !== true)
-    throw new ReceiptInvalid('the signature of its approval is not valid');
+    throw new ReceiptInvalid('the signature of the approval is not valid');
 }
 
 function* signedClaims(receipt: string, { keys }: KeySet): Rules<ReceiptClaims> {
-  if (receipt.length > RECEIPT_CHARACTERS_MAX) throw new ReceiptInvalid('it is too long');
-  const [head = '', payload = '', signature = '', ...more] = receipt.split('.');
-  if (signature === '' || more.length > 0) throw new ReceiptInvalid('it is not a compact JWS');
+  if (receipt.length > RECEIPT_CHARACTERS_MAX)
+    throw new ReceiptInvalid(`the receipt is longer than ${RECEIPT_CHARACTERS_MAX} characters`);
+  const [head = '', payload = '', signature = '', ...extraParts] = receipt.split('.');
+  if (signature === '' || extraParts.length > 0) throw new ReceiptInvalid('the receipt is not a compact JWS');
   const header = objectIn(head, 'header');
-  const refused = REFUSED_HEADERS.find(name => name in header);
-  if (refused !== undefined) throw new ReceiptInvalid(`its header contains ${refused}, which is not allowed`);
+  const refusedHeader = REFUSED_HEADERS.find(name => name in header);
+  if (refusedHeader !== undefined)
+    throw new ReceiptInvalid(`the header contains ${refusedHeader}, which is not allowed`);
   if (!ALGORITHMS.includes(header.alg))
-    throw new ReceiptInvalid(`its algorithm is ${String(header.alg).slice(0, 20)}; expected EdDSA`);
-  if (header.typ !== TYPE) throw new ReceiptInvalid(`its type is not ${TYPE}`);
+    throw new ReceiptInvalid(`the algorithm is ${String(header.alg).slice(0, 20)}; expected EdDSA`);
+  if (header.typ !== RECEIPT_TYPE) throw new ReceiptInvalid(`the type is not ${RECEIPT_TYPE}`);
   const key = keys.find(({ kid }) => kid === header.kid);
-  if (!key) throw new ReceiptInvalid('it is signed with a key that is not in the key set');
+  if (!key) throw new ReceiptInvalid('the receipt is signed with a key that is not in the key set');
   const { kty, crv, x } = key;
   if (toBase64Url(yield* digest(`{"crv":"${crv}","kty":"${kty}","x":"${x}"}`)) !== key.kid)
     throw new ReceiptInvalid(`the key set is damaged: ${key.kid} is not the thumbprint of its key`);
-  if (kty !== 'OKP') throw new ReceiptInvalid('its key is not an Ed25519 key');
+  if (kty !== 'OKP') throw new ReceiptInvalid('the key of the receipt is not an Ed25519 key');
   if (!(yield* isSigned(`${head}.${payload}`, { kty, crv, x }, signature)))
-    throw new ReceiptInvalid('its signature is not valid');
+    throw new ReceiptInvalid('the receipt signature is not valid');
   return claimsIn(objectIn(payload, 'payload'));
 }
 
@@ -192,7 +200,7 @@ function* isSigned(text: string, key: PublicJwk, signature: string): Rules<boole
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
-function objectIn(part: string, what: string): JsonObject {
+function objectIn(part: string, partName: string): JsonObject {
   try {
     const bytes = fromBase64Url(part);
     const value: unknown = bytes && JSON.parse(new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes));
@@ -200,7 +208,7 @@ function objectIn(part: string, what: string): JsonObject {
   } catch {
     // The error is thrown below.
   }
-  throw new ReceiptInvalid(`its ${what} cannot be read`);
+  throw new ReceiptInvalid(`the ${partName} of the receipt cannot be read`);
 }
 
 const isJsonObject = (value: unknown): value is JsonObject =>
@@ -220,7 +228,7 @@ function claimsIn(payload: JsonObject): ReceiptClaims {
     typeof berth.inputDigest !== 'string' ||
     typeof berth.endedAt !== 'string'
   )
-    throw new ReceiptInvalid('it is not a receipt of version 1');
+    throw new ReceiptInvalid('the payload is not a receipt of version 1');
   // The payload is signed by a key of the key set, so the service wrote the other members too.
   return payload as unknown as ReceiptClaims;
 }
@@ -236,9 +244,9 @@ function* digestOf(value: unknown): Rules<string> {
   return `sha256:${Array.from(bytes, byte => byte.toString(16).padStart(2, '0')).join('')}`;
 }
 
-/** The response of another service may have members with the same names as links. Such members belong to the output. */
-function* outputMatches(output: unknown, expected: string | undefined): Rules<boolean> {
-  return (yield* digestOf(withoutLinks(output))) === expected || (yield* digestOf(output)) === expected;
+/** Accepts the output with or without its links: members with the names of links may also be part of the output. */
+function* outputMatches(output: unknown, expectedDigest: string | undefined): Rules<boolean> {
+  return (yield* digestOf(withoutLinks(output))) === expectedDigest || (yield* digestOf(output)) === expectedDigest;
 }
 
 function withoutLinks(output: unknown): unknown {

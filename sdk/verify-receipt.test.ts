@@ -45,14 +45,14 @@ const VERIFIERS = {
 
 for (const [where, verified] of Object.entries(VERIFIERS))
   describe(`a receipt, verified ${where}`, () => {
-    test('is verified with its input, output, issuer and audience', async () => {
+    test('a receipt is accepted with its input, output, issuer and audience', async () => {
       const output = { artifact: { ...FILE, downloadUrl: 'https://berth.example/x', downloadUrlExpiresAt: 'soon' } };
       const options = { keys, input: { fields: INPUT.fields, url: INPUT.url }, output };
       const claims = await verified(`${signed()}\n`, { ...options, issuer: CLAIMS.iss, audience: CLAIMS.aud });
       assert.deepEqual(claims, CLAIMS);
     });
 
-    test('is verified with an output of several files, and with an output whose downloadUrl does not belong to a file', async () => {
+    test('a receipt is accepted with an output of several files, and with an output whose downloadUrl does not belong to a file', async () => {
       const linked = { ...FILE, downloadUrl: 'https://berth.example/x', downloadUrlExpiresAt: 'soon' };
       const berth = { ...CLAIMS.berth, outputDigest: digest({ artifacts: [FILE, FILE] }) };
       await verified(signed({ ...CLAIMS, berth }), { keys, output: { artifacts: [linked, linked] } });
@@ -61,7 +61,7 @@ for (const [where, verified] of Object.entries(VERIFIERS))
       await verified(signed({ ...CLAIMS, berth: answered }), { keys, output: own });
     });
 
-    test('is refused if a character is changed', async () => {
+    test('a receipt is refused if a character is changed', async () => {
       const receipt = signed();
       for (let at = 0; at < receipt.length; at += 7) {
         const changed = receipt.slice(0, at) + (receipt[at] === 'A' ? 'B' : 'A') + receipt.slice(at + 1);
@@ -82,9 +82,9 @@ for (const [where, verified] of Object.entries(VERIFIERS))
       'claims that are not a receipt': [signed({ iss: 'x' }), /not a receipt/],
     };
     for (const [name, [receipt, message]] of Object.entries(cases))
-      test(`is refused with ${name}`, () => assert.rejects(verified(receipt, { keys }), message));
+      test(`verification refuses a receipt with ${name}`, () => assert.rejects(verified(receipt, { keys }), message));
 
-    test('is refused if the input, output, issuer, audience or key does not match', async () => {
+    test('a receipt is refused if the input, output, issuer, audience or key does not match', async () => {
       const refused = (options: object, message: RegExp) =>
         assert.rejects(verified(signed(), { keys, ...options }), message);
       await refused({ input: { ...INPUT, url: 'https://example.org/' } }, /input does not match/);

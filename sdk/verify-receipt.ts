@@ -1,5 +1,5 @@
 // Verifies a receipt without the network and without the service that issued it. A receipt authorises nothing, and does
-// not say whether a later receipt amends it. To find that out, call `GET /v1/receipts/{jti}/status`.
+// not show whether a later receipt amends it. `GET /v1/receipts/{jti}/status` shows that.
 import { createHash, createPublicKey, verify } from 'node:crypto';
 import {
   type Question,
@@ -36,6 +36,6 @@ function answerTo(question: Question): QuestionAnswer {
   try {
     return verify(digest, signed, createPublicKey({ key: { ...key }, format: 'jwk' }), signature);
   } catch {
-    return false; // The key is not one.
+    return false; // The key is not valid.
   }
 }

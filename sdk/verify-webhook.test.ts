@@ -26,7 +26,7 @@ const headersOf = (at = AT, body = BODY, key = own.privateKey) => ({
   'webhook-signature': signature('msg-1', at, body, key),
 });
 
-test('returns the message for a text or binary body, with fetch or Node headers', () => {
+test('verifyWebhook returns the message for a text or binary body, with fetch or Node headers', () => {
   const expected = {
     ...{ id: 'msg-1', type: 'session.ended', timestamp: '2026-11-23T09:59:59.000Z' },
     data: { sessionId: 'é' },
@@ -38,14 +38,14 @@ test('returns the message for a text or binary body, with fetch or Node headers'
   assert.deepEqual(verifyWebhook(BODY, upper, [other.publicKey, own.publicKey], { now: NOW }), expected);
 });
 
-test('accepts a message if one of its signatures is valid, as after a key rotation', () => {
+test('verifyWebhook accepts a message if one of its signatures is valid, as after a key rotation', () => {
   const headers = headersOf();
   headers['webhook-signature'] =
     `v1,abc ${signature('msg-1', AT, BODY, other.privateKey)} ${headers['webhook-signature']}`;
   assert.equal(verifyWebhook(BODY, headers, own.publicKey, { now: NOW }).id, 'msg-1');
 });
 
-test('refuses a message with an invalid signature, timestamp or body, or without a required header', () => {
+test('verifyWebhook refuses a message with an invalid signature, timestamp or body, or without a required header', () => {
   const refused = (
     body: string,
     headers: Readonly<Record<string, string | undefined>>,

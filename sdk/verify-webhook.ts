@@ -5,7 +5,7 @@ import { createPublicKey, type KeyObject, verify } from 'node:crypto';
 export interface WebhookMessage {
   /** `webhook-id`: the same for every attempt. Store it, and ignore a message whose id you have already received. */
   readonly id: string;
-  /** Such as `session.ended`. */
+  /** The type of the event, such as `session.ended`. */
   readonly type: string;
   /** When the event happened. ISO 8601. */
   readonly timestamp: string;
@@ -22,7 +22,7 @@ export interface VerifyWebhookOptions {
 /** The headers of a request, in the form of `fetch` or of Node. */
 export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** The message of the error says what is wrong. */
+/** The message of the error states the problem. */
 export class WebhookInvalid extends Error {
   override readonly name = 'WebhookInvalid';
 }
@@ -48,7 +48,8 @@ export function verifyWebhook(
   if (!id || !timestamp || !signatures) throw new WebhookInvalid('a signature header is missing');
   if (!/^\d{1,12}$/.test(timestamp)) throw new WebhookInvalid('webhook-timestamp is not a number of seconds');
   const ageSeconds = now.getTime() / 1000 - Number(timestamp);
-  if (Math.abs(ageSeconds) > toleranceSeconds) throw new WebhookInvalid('its timestamp is too old or in the future');
+  if (Math.abs(ageSeconds) > toleranceSeconds)
+    throw new WebhookInvalid('the timestamp of the message is too old or in the future');
   const body = typeof payload === 'string' ? Buffer.from(payload) : payload;
   const content = Buffer.concat([Buffer.from(`${id}.${timestamp}.`), body]);
   const keys = (typeof publicKey === 'string' ? [publicKey] : publicKey).map(keyOf);
@@ -93,7 +94,7 @@ function messageIn(id: string, text: string): WebhookMessage {
   } catch {
     // The error is thrown below.
   }
-  throw new WebhookInvalid('its body is not a webhook message');
+  throw new WebhookInvalid('the body is not a webhook message');
 }
 
 const isJsonObject = (value: unknown): value is Readonly<Record<string, unknown>> =>

@@ -9,7 +9,7 @@ export type Session = components['schemas']['Session'];
 export type SessionStatus = Session['status'];
 
 export interface WaitOptions {
-  /** Default: a minute. */
+  /** Default: 60 000, one minute. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
 }
@@ -24,25 +24,25 @@ export async function waitFor(
   status: SessionStatus | readonly SessionStatus[],
   { timeoutMs = TIMEOUT_MS, signal }: WaitOptions = {},
 ): Promise<Session> {
-  const wanted = [status].flat();
+  const targetStatuses = [status].flat();
   const timeoutSignal = AbortSignal.timeout(timeoutMs);
   const abortSignal = signal ? AbortSignal.any([signal, timeoutSignal]) : timeoutSignal;
-  let last: SessionStatus | undefined;
+  let lastStatus: SessionStatus | undefined;
   try {
     for (;;) {
       const session = await dataOf(
         berth.GET('/v1/browsers/sessions/{id}', { params: { path: { id } }, signal: abortSignal }),
       );
-      last = session.status;
-      if (wanted.includes(last)) return session;
-      if (session.endedAt !== undefined) throw unexpectedEnd(session, wanted);
+      lastStatus = session.status;
+      if (targetStatuses.includes(lastStatus)) return session;
+      if (session.endedAt !== undefined) throw unexpectedEnd(session, targetStatuses);
       await sleep(POLL_MS, undefined, { signal: abortSignal });
     }
   } catch (error) {
     if (!timeoutSignal.aborted || signal?.aborted) throw error;
     throw new BerthError({
       code: 'wait_timeout',
-      message: `Session ${id} was not ${wanted.join(' or ')} within ${timeoutMs} ms; its status is ${last ?? 'not known'}.`,
+      message: `Session ${id} was not ${targetStatuses.join(' or ')} within ${timeoutMs} ms; its status is ${lastStatus ?? 'not known'}.`,
       advice: 'Wait longer, with `timeoutMs`, or read the events of the session.',
     });
   }

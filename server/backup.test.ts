@@ -20,7 +20,7 @@ async function namesAfterBackup(t: TestContext, prepare: (dataDir: string) => Pr
   return readdirSync(dataDir).filter(name => name.startsWith('.'));
 }
 
-test('removes the folder of a backup that was killed, also if that backup had the same process id', async t => {
+test('removes the folder of a backup that was killed, even if that backup had the same process id', async t => {
   const names = await namesAfterBackup(t, dataDir => {
     const left = join(dataDir, `.backup-${process.pid}`);
     mkdirSync(left);

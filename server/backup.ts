@@ -31,9 +31,7 @@ export interface BackupResult {
   readonly notCopied: readonly string[];
 }
 
-/**
- * The prefix of the folder in the data folder that contains the hard links during a backup. The process id follows.
- */
+/** The prefix of the folder in the data folder that contains the hard links during a backup. A random id follows. */
 const SNAPSHOT_PREFIX = '.backup-';
 const HOLD_LOCK_MS = 5_000;
 const LOCK_ATTEMPTS_MAX = 3;
@@ -76,9 +74,9 @@ async function backupPathFor(target: string, dataDir: string, clock: Clock): Pro
     throw new Fault('backup_misplaced', `${path} is in the data folder.`, {
       advice: 'Write the backup to another disk.',
     });
-  const found = await stat(path).catch(() => undefined);
-  if (!found?.isDirectory()) {
-    if (found) throw new Fault('backup_exists', `${path} already exists.`, { advice: 'Choose another name.' });
+  const targetStats = await stat(path).catch(() => undefined);
+  if (!targetStats?.isDirectory()) {
+    if (targetStats) throw new Fault('backup_exists', `${path} already exists.`, { advice: 'Choose another name.' });
     return path;
   }
   return join(
@@ -133,10 +131,10 @@ async function copyAll(
   for (const folder of LINKED_FOLDERS) await copyTree(writer, snapshotDir, dataDir, folder);
   for (const folder of UNMOVED_FOLDERS) await copyTree(writer, dataDir, dataDir, folder);
   for (const [name, text] of identityFiles) {
-    const found = await metaOf(join(dataDir, name));
+    const fileInfo = await metaOf(join(dataDir, name));
     const bytes = Buffer.from(text);
-    if (found)
-      await writer.add({ path: name, ...found.meta, expectedBytes: bytes.length, compress: false, bytes: [bytes] });
+    if (fileInfo)
+      await writer.add({ path: name, ...fileInfo.meta, expectedBytes: bytes.length, compress: false, bytes: [bytes] });
   }
   return linkedAtStart.size;
 }
@@ -147,16 +145,16 @@ const masterKeyReplaced = (): Fault =>
   });
 
 /**
- * Reads the secrets and the identity of the installation. `install-id` is not copied: it marks what runs on this
- * machine.
+ * Reads the secrets and the identity of the installation. `install-id` is not copied, because it identifies the
+ * processes of the installation on this machine.
  */
 async function identityOf(dataDir: string): Promise<ReadonlyMap<string, string>> {
-  const found = new Map<string, string>();
+  const textByName = new Map<string, string>();
   for (const name of ['host-id', 'secret', 'master-key', 'audit-heads']) {
     const text = await readFile(join(dataDir, name), 'utf8').catch(ignoreAbsent);
-    if (text !== undefined) found.set(name, text);
+    if (text !== undefined) textByName.set(name, text);
   }
-  return found;
+  return textByName;
 }
 
 // ---- the database --------------------------------------------------------------------------------------------------
@@ -182,11 +180,11 @@ async function addControlFile(writer: BackupWriter, cluster: string): Promise<vo
   const file = join(cluster, CONTROL);
   for (let reads = 0, previousBytes = await readFile(file); reads < STABLE_READ_ATTEMPTS_MAX; reads += 1) {
     const bytes = await readFile(file);
-    const found = await metaOf(file);
-    if (found && bytes.equals(previousBytes))
+    const fileInfo = await metaOf(file);
+    if (fileInfo && bytes.equals(previousBytes))
       return writer.add({
         path: join('pg', CONTROL),
-        ...found.meta,
+        ...fileInfo.meta,
         expectedBytes: bytes.length,
         compress: true,
         bytes: [bytes],
@@ -202,12 +200,12 @@ async function finishCluster(base: BaseBackup, writer: BackupWriter): Promise<vo
   const { label, segments } = await base.finish();
   for (const name of segments)
     await addFile(writer, join(base.cluster, 'pg_wal', name), join('pg', 'pg_wal', name), true);
-  const found = await metaOf(join(base.cluster, 'PG_VERSION'));
-  if (!found) throw new Error(`${base.cluster} no longer exists`);
+  const fileInfo = await metaOf(join(base.cluster, 'PG_VERSION'));
+  if (!fileInfo) throw new Error(`${base.cluster} no longer exists`);
   const bytes = Buffer.from(label);
   await writer.add({
     path: 'pg/backup_label',
-    ...found.meta,
+    ...fileInfo.meta,
     expectedBytes: bytes.length,
     compress: false,
     bytes: [bytes],
@@ -229,7 +227,7 @@ async function createSnapshotDir(dataDir: string, scope: Scope): Promise<string>
   return snapshotDir;
 }
 
-/** Tries again if another backup has taken the new folder, before it was locked, for one of a killed backup. */
+/** Tries again if another backup mistook the new folder for one of a killed backup before the folder was locked. */
 async function lockNewFolder(dataDir: string, attemptsLeft = LOCK_ATTEMPTS_MAX) {
   const snapshotDir = join(dataDir, `${SNAPSHOT_PREFIX}${randomUUID()}`);
   try {
@@ -242,7 +240,7 @@ async function lockNewFolder(dataDir: string, attemptsLeft = LOCK_ATTEMPTS_MAX) 
 
 /** Removes the folder of a backup that was killed. */
 async function removeIfLeft(snapshotDir: string): Promise<void> {
-  // A Fault: its backup is running, or another backup has just removed it.
+  // A Fault means that the backup is running, or that another backup has just removed the folder.
   const lock = await lockDataFolder(snapshotDir, { waitMs: 0, role: 'command' }).catch(ignoreFault);
   if (!lock) return;
   try {
@@ -253,17 +251,17 @@ async function removeIfLeft(snapshotDir: string): Promise<void> {
 }
 
 /** Links the files that are in the folder now, and returns their paths. */
-async function linkFolder(dataDir: string, hold: string, folder: string): Promise<string[]> {
+async function linkFolder(dataDir: string, linksDir: string, folder: string): Promise<string[]> {
   const files: string[] = [];
-  await mkdir(join(hold, folder), { recursive: true, mode: 0o700 });
+  await mkdir(join(linksDir, folder), { recursive: true, mode: 0o700 });
   for await (const { path, isFolder } of walk(dataDir, folder)) {
-    if (isFolder) await mkdir(join(hold, path), { recursive: true, mode: 0o700 });
-    else if (await tryLink(join(dataDir, path), join(hold, path))) files.push(path);
+    if (isFolder) await mkdir(join(linksDir, path), { recursive: true, mode: 0o700 });
+    else if (await tryLink(join(dataDir, path), join(linksDir, path))) files.push(path);
   }
   return files;
 }
 
-/** False if the file no longer exists. */
+/** Returns false if the file no longer exists. */
 async function tryLink(from: string, to: string): Promise<boolean> {
   try {
     await link(from, to);
@@ -297,15 +295,21 @@ async function addFolder(writer: BackupWriter, dataDir: string, path: string): P
   }
 }
 
-/** Adds as many bytes as the file has when it is opened. A file that no longer exists is left out. */
+/** Adds as many bytes as the file has at the time when it is opened. A file that no longer exists is left out. */
 async function addFile(writer: BackupWriter, from: string, path: string, compress: boolean): Promise<void> {
   const file = await open(from, constants.O_RDONLY | constants.O_NOFOLLOW).catch(ignoreAbsent);
   if (!file) return;
   try {
-    const found = await file.stat();
-    const streamOptions = { start: 0, end: found.size - 1, autoClose: false, highWaterMark: COPY_BYTES };
-    const bytes = found.size === 0 ? [] : file.createReadStream(streamOptions);
-    await writer.add({ path, ...metaIn(found), expectedBytes: found.size, compress, bytes: Readable.from(bytes) });
+    const fileStats = await file.stat();
+    const streamOptions = { start: 0, end: fileStats.size - 1, autoClose: false, highWaterMark: COPY_BYTES };
+    const bytes = fileStats.size === 0 ? [] : file.createReadStream(streamOptions);
+    await writer.add({
+      path,
+      ...metaIn(fileStats),
+      expectedBytes: fileStats.size,
+      compress,
+      bytes: Readable.from(bytes),
+    });
   } finally {
     await file.close();
   }
@@ -336,13 +340,13 @@ type Meta = ManifestHead['owner'];
 const metaIn = ({ mode, uid, gid }: Stats): Meta => ({ mode: mode & PERMISSIONS, uid, gid });
 
 async function metaOf(path: string): Promise<{ readonly meta: Meta } | undefined> {
-  const found = await lstat(path).catch(ignoreAbsent);
-  return found && { meta: metaIn(found) };
+  const pathStats = await lstat(path).catch(ignoreAbsent);
+  return pathStats && { meta: metaIn(pathStats) };
 }
 
 async function ownerOf(dataDir: string): Promise<Meta> {
-  const found = await metaOf(dataDir);
-  if (found) return found.meta;
+  const folderMeta = await metaOf(dataDir);
+  if (folderMeta) return folderMeta.meta;
   throw new Fault('data_folder_unusable', `There is no installation in ${dataDir}.`, {
     advice: 'Set BERTH_DATA_DIR to the data folder of the installation.',
   });

@@ -286,8 +286,8 @@ const defaultProcesses = (): number => Math.max(1, Math.floor(cpus().length / PR
 export const PROCESS_VARIABLE = 'BERTH_PROCESS';
 
 function readProcess(env: Environment): ProcessPosition | undefined {
-  const [, number, of] = /^(\d{1,2})\/(\d{1,2})$/.exec(env.text(PROCESS_VARIABLE) ?? '') ?? [];
-  return number === undefined ? undefined : { number: Number(number), of: Number(of) };
+  const [, number, processCount] = /^(\d{1,2})\/(\d{1,2})$/.exec(env.text(PROCESS_VARIABLE) ?? '') ?? [];
+  return number === undefined ? undefined : { number: Number(number), of: Number(processCount) };
 }
 
 /** The folder of a process in the folder of its installation. */
@@ -297,8 +297,9 @@ export const processFolder = (sharedDir: string, number: number): string =>
 /** The settings of one of several processes: its part of the slots and warm browsers, and addresses of its own. */
 function configOfProcess(config: Config, position: ProcessPosition): Config {
   const { sharedDir, slots, warm, operatorListen } = config;
-  const { number, of } = position;
-  const shareOfTotal = (amount: number): number => Math.floor(amount / of) + (number <= amount % of ? 1 : 0);
+  const { number, of: processCount } = position;
+  const shareOfTotal = (amount: number): number =>
+    Math.floor(amount / processCount) + (number <= amount % processCount ? 1 : 0);
   const dataDir = processFolder(sharedDir, number);
   const peerUrl = peerUrlOf(config, number) ?? `unix:${join(dataDir, 'peer.sock')}`;
   const ownConfig = {
@@ -351,10 +352,16 @@ function readListen(env: Environment, name: string, defaultAddress: string): Con
 function readOperatorListen(env: Environment, listen: Config['listen']): Config['listen'] | undefined {
   const text = env.text('BERTH_OPERATOR_LISTEN');
   if (text === 'off') return undefined;
-  const found = readListen(env, 'BERTH_OPERATOR_LISTEN', DEFAULT_OPERATOR_LISTEN);
-  if (text !== undefined && found && found.port !== 0 && found.host === listen.host && found.port === listen.port)
+  const operatorAddress = readListen(env, 'BERTH_OPERATOR_LISTEN', DEFAULT_OPERATOR_LISTEN);
+  if (
+    text !== undefined &&
+    operatorAddress &&
+    operatorAddress.port !== 0 &&
+    operatorAddress.host === listen.host &&
+    operatorAddress.port === listen.port
+  )
     env.refuse('BERTH_OPERATOR_LISTEN', text, 'an address other than BERTH_LISTEN');
-  return found;
+  return operatorAddress;
 }
 
 function readPublicUrl(env: Environment, listen: Config['listen']): string {
@@ -429,7 +436,7 @@ function readSecret(env: Environment): Secret | undefined {
   return new Secret(text);
 }
 
-/** One key. While the master key is being changed, several keys, separated by commas; the new key comes first. */
+/** One key, or several keys separated by commas while the master key is being changed. The new key is the first one. */
 const MASTER_KEYS = /^([0-9a-f]{64}|[a-z0-9+/_-]{43}=?)(\s*,\s*([0-9a-f]{64}|[a-z0-9+/_-]{43}=?))*$/i;
 
 function readMasterKey(env: Environment): Config['masterKey'] {

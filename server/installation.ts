@@ -25,7 +25,7 @@ export interface Installation {
    * Identifies the rows of this host. It stays the same after a restart, so that the server finds its sessions again.
    */
   readonly host: HostId;
-  /** Signs connect keys and cursors. Anyone who knows it can control every session. */
+  /** Signs connect keys and cursors. Anyone who has this secret can control every session. */
   readonly secret: Secret;
 }
 
@@ -39,7 +39,7 @@ export function readInstallation(
   return { host: hostOf(dataDir, clock), secret: secret ?? secretOf(sharedDir) };
 }
 
-/** @throws Fault `data_folder_unusable` when the folder cannot be made or written to. */
+/** @throws Fault `data_folder_unusable` if the folder cannot be created or written to. */
 function makeDataFolder(folder: string): void {
   try {
     makeEachFolder(folder);
@@ -89,8 +89,8 @@ function secretOf(dataDir: string): Secret {
  * the same content.
  */
 function readOrCreate(file: string, generate: () => string): string {
-  const existing = read(file);
-  if (existing !== undefined) return existing;
+  const existingText = read(file);
+  if (existingText !== undefined) return existingText;
   const temporaryFile = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`;
   writeFileSync(temporaryFile, `${generate()}\n`, { mode: 0o600, flag: 'wx' });
   giveToFolderOwner(temporaryFile, dirname(file));

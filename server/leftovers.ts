@@ -84,12 +84,12 @@ async function endLeftoversOf(
   const ownConfig = { ...config, dataDir: processFolder(config.sharedDir, number) };
   const { runtime } = commandRuntime(ownConfig, clock, log);
   const rows = await store.sessions.ofHost(runtime.host);
-  const swept = await sweepAll(runtime, ownConfig, rows);
+  const sweptIds = await sweepAll(runtime, ownConfig, rows);
   await endSessions(store, rows, ownConfig, clock, end);
-  return { sweptSessionIds: swept, endedSessionIds: rows.map(row => row.id) };
+  return { sweptSessionIds: sweptIds, endedSessionIds: rows.map(row => row.id) };
 }
 
-/** Ends what was left by processes that are no longer started because the number of processes was lowered. */
+/** Ends the leftovers of processes that are no longer started because the number of processes was lowered. */
 export async function endFormerProcesses(
   { clock, log }: Pick<Runtime, 'clock' | 'log'>,
   config: Config,
@@ -98,14 +98,15 @@ export async function endFormerProcesses(
   if ((config.process?.number ?? 1) > 1) return;
   const count = config.process?.of ?? 1;
   for (const number of numbersWithFolder(config.sharedDir).filter(number => number > count)) {
-    const { sweptSessionIds: swept, endedSessionIds: ended } = await endLeftoversOf(number, {
+    const { sweptSessionIds: sweptIds, endedSessionIds: endedIds } = await endLeftoversOf(number, {
       config,
       store,
       clock,
       log,
       end: FORMER_PROCESS_END,
     });
-    if (swept.length + ended.length > 0) log.warn('processes.former_ended', { number, sessions: ended.length });
+    if (sweptIds.length + endedIds.length > 0)
+      log.warn('processes.former_ended', { number, sessions: endedIds.length });
   }
 }
 
@@ -113,27 +114,27 @@ function assertNoServer(dataDir: string): void {
   const server = runningServer(dataDir);
   if (server)
     throw new Fault('data_folder_in_use', `A server that uses ${dataDir} is running (process ${server.pid}).`, {
-      advice: 'Stop it first.',
+      advice: 'Stop the server first, and run the command again.',
     });
 }
 
 async function sweepAll(runtime: Runtime, config: Config, rows: readonly SessionRow[]): Promise<readonly string[]> {
   const salvage = await openSalvage(config);
-  const sessionOf = new Map(rows.map(row => [boxOf(row), row.id]));
-  const swept = new Set<string>();
+  const sessionByBox = new Map(rows.map(row => [boxOf(row), row.id]));
+  const removedSessionIds = new Set<string>();
   for (const form of formsOf(config.isolation)) {
     const host = createBoxHost(slotOptions(config, runtime), form);
     try {
       const moveFiles = async (box: string, { folder }: Remains): Promise<void> => {
-        const session = sessionOf.get(box);
+        const session = sessionByBox.get(box);
         if (session) await salvageDownloads(salvage, session, folder);
       };
-      for (const session of await sweep(host, new Set(), moveFiles)) swept.add(session);
+      for (const session of await sweep(host, new Set(), moveFiles)) removedSessionIds.add(session);
     } finally {
       await host.close();
     }
   }
-  return [...swept];
+  return [...removedSessionIds];
 }
 
 /** With `auto`, the server may have used either form of isolation. */

@@ -63,7 +63,7 @@ export interface Local extends Closeable {
   createKey(application: ApplicationId, options: CredentialOptions): Promise<{ row: KeyRow; key: Secret }>;
   listKeys(application: ApplicationId): Promise<KeyRow[]>;
   revokeKey(application: ApplicationId, id: string): Promise<void>;
-  /** The data that is due for removal now. */
+  /** Returns the data that is due for removal now. */
   sweepPlan(): ReturnType<typeof sweepPlan>;
   sweep(): ReturnType<typeof sweep>;
   createToken(options: TokenOptions): Promise<{ row: TokenRow; token: Secret }>;
@@ -127,36 +127,36 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
   const keys = new AgentKeys({ store, clock, cursors, applications, audit, onCredentialChanged });
   const tallies = localTallies(clock);
   const tokens = new Tokens({ store, clock, cursors, applications, audit, onCredentialChanged, tallies });
-  const account = () => operatorAccount(store, clock);
+  const getAccount = () => operatorAccount(store, clock);
   const { rates } = config.credit;
   const credits = new Credits({ rows: store.credits, hours: store.usageHours, applications, cursors, rates, clock });
   return {
     config,
     store,
-    application: idOrName => findApplication(store, applications, account, idOrName),
+    application: idOrName => findApplication(store, applications, getAccount, idOrName),
     createKey: (application, options) =>
       keys.issue(application, { ...commonOptions(options), ...keyScopes(options.scopes) }),
     listKeys: application => listAll(query => store.keys.list(application, clock.now(), query)),
     revokeKey: (application, id) => keys.end(application, id),
     createToken: async options =>
-      tokens.issue((await account()).id, {
+      tokens.issue((await getAccount()).id, {
         ...{ ...commonOptions(options), scopes: tokenScopes(options.scopes) },
         ...(options.applicationIds ? { applicationIds: [...options.applicationIds] } : {}),
         ...(options.cidrAllow ? { cidrAllow: [...options.cidrAllow] } : {}),
       }),
     listTokens: async () => {
-      const { id } = await account();
+      const { id } = await getAccount();
       return listAll(query => store.tokens.list(id, clock.now(), query));
     },
-    revokeToken: async id => tokens.end((await account()).id, id),
-    createConsoleToken: async () => (await tokens.issue((await account()).id, consoleTokenRequest(clock))).token,
+    revokeToken: async id => tokens.end((await getAccount()).id, id),
+    createConsoleToken: async () => (await tokens.issue((await getAccount()).id, consoleTokenRequest(clock))).token,
     setUpLink: async email => {
-      const { id } = email === undefined ? await account() : await accountOf(store, email);
+      const { id } = email === undefined ? await getAccount() : await accountOf(store, email);
       return setUpAddress(config.publicUrl, await newSetUpSecret(store, clock, id));
     },
     credits: application => credits.viewOf(application),
     grantCredit: async (idOrEmail, amount, reason) =>
-      grantCredit({ store, audit, clock }, (await findAccount(store, account, idOrEmail)).id, amount, reason),
+      grantCredit({ store, audit, clock }, (await findAccount(store, getAccount, idOrEmail)).id, amount, reason),
     confirmCheckout: (id, reason) => confirmCheckout({ store, audit, clock }, id, reason),
     ...hostMethods(store),
     listMails: () => store.mails.list(PAGE_SIZE),
@@ -190,7 +190,7 @@ async function sweepNow(runtime: Runtime, config: Config, store: Store): ReturnT
 
 async function rotateVault(config: Config, store: Store, clock: Clock, audit: Audit): Promise<{ rewrapped: number }> {
   await openVault(config, store, clock);
-  const { rewrapped } = await rotateMasterKey(vaultParts(config, store, clock));
+  const { rewrappedCount: rewrapped } = await rotateMasterKey(vaultParts(config, store, clock));
   await audit.record({ ...BY_OPERATOR, action: 'vault.rotated', outcome: 'success', details: { rewrapped } });
   return { rewrapped };
 }
@@ -232,18 +232,18 @@ function keyScopes(requested: readonly string[] | undefined): { scopes?: AgentKe
 const tokenScopes = (requested: readonly string[] | undefined): TokenScope[] =>
   choose(TOKEN_SCOPES, requested ?? TOKEN_SCOPES);
 
-function choose<Scope extends string>(known: readonly Scope[], requested: readonly string[]): Scope[] {
-  const unknown = requested.filter(scope => !known.some(one => one === scope));
-  if (unknown.length === 0) return known.filter(scope => requested.includes(scope));
-  throw new Fault('invalid_request', `There is no scope ${unknown.join(', ')}.`, {
-    advice: `Choose from ${known.join(', ')}.`,
+function choose<Scope extends string>(knownScopes: readonly Scope[], requested: readonly string[]): Scope[] {
+  const unknownScopes = requested.filter(scope => !knownScopes.some(one => one === scope));
+  if (unknownScopes.length === 0) return knownScopes.filter(scope => requested.includes(scope));
+  throw new Fault('invalid_request', `There is no scope ${unknownScopes.join(', ')}.`, {
+    advice: `Choose from ${knownScopes.join(', ')}.`,
   });
 }
 
 /** Returns the account of the first start, and creates it if this command is the first start. */
 async function operatorAccount(store: Store, clock: Clock): Promise<AccountRow> {
-  const existing = await store.accounts.first();
-  if (existing) return existing;
+  const existingAccount = await store.accounts.first();
+  if (existingAccount) return existingAccount;
   const now = clock.now();
   const account: AccountRow = { id: newId<AccountId>(now), name: 'Operator', createdAt: now };
   await store.accounts.insert(account);
@@ -251,17 +251,27 @@ async function operatorAccount(store: Store, clock: Clock): Promise<AccountRow> 
 }
 
 async function accountOf(store: Store, email: string): Promise<AccountRow> {
-  const found = await store.accounts.byEmail(cleanEmail(email));
-  if (!found) throw new Fault('not_found', `No account has the e-mail address ${email}.`);
-  return found;
+  const accountWithEmail = await store.accounts.byEmail(cleanEmail(email));
+  if (!accountWithEmail)
+    throw new Fault('not_found', `No account has the e-mail address ${email}.`, {
+      advice: 'Check the spelling of the address.',
+    });
+  return accountWithEmail;
 }
 
-async function findAccount(store: Store, first: () => Promise<AccountRow>, idOrEmail: string): Promise<AccountRow> {
-  if (idOrEmail === '-') return first();
+async function findAccount(
+  store: Store,
+  getFirstAccount: () => Promise<AccountRow>,
+  idOrEmail: string,
+): Promise<AccountRow> {
+  if (idOrEmail === '-') return getFirstAccount();
   if (!isUuid(idOrEmail)) return accountOf(store, idOrEmail);
-  const found = await store.accounts.get(idOrEmail as AccountId); // Checked by isUuid.
-  if (!found) throw new Fault('not_found', `No account has the id ${idOrEmail}.`);
-  return found;
+  const accountWithId = await store.accounts.get(idOrEmail as AccountId); // Checked by isUuid.
+  if (!accountWithId)
+    throw new Fault('not_found', `No account has the id ${idOrEmail}.`, {
+      advice: 'Check the id, or pass the e-mail address of the account.',
+    });
+  return accountWithId;
 }
 
 async function findApplication(
@@ -283,7 +293,10 @@ async function findApplication(
 function requireSingle(matches: readonly ApplicationRow[], idOrName: string): ApplicationRow {
   const [first, second] = matches;
   if (first && !second) return first;
-  if (!first) throw new Fault('not_found', `No application has the id, slug or name ${idOrName}.`);
+  if (!first)
+    throw new Fault('not_found', `No application has the id, slug or name ${idOrName}.`, {
+      advice: 'Check the spelling; the console and `berth apps list` show all applications.',
+    });
   throw new Fault('invalid_request', `Several applications have the name ${idOrName}.`, {
     advice: `Select one by its id: ${matches.map(row => row.id).join(', ')}.`,
   });

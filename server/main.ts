@@ -20,7 +20,7 @@ const EXIT = { ok: 0, failed: 1, badConfig: 2 } as const;
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Runs the service until it is told to stop; returns the exit code. */
+/** Runs the service until a signal stops it. Returns the exit code. */
 export async function serve(env: Environment, clock: Clock = systemClock): Promise<number> {
   let config: Config;
   try {
@@ -60,8 +60,8 @@ export async function serve(env: Environment, clock: Clock = systemClock): Promi
 }
 
 /**
- * Resolves to what the first signal requests. Later signals are ignored, because a terminal and npm both forward
- * Ctrl-C.
+ * Resolves to the way of stopping that the first signal requests. Later signals are ignored, because a terminal and npm
+ * both forward Ctrl-C.
  */
 function stopSignal(): Promise<'leave' | 'drain'> {
   return new Promise(resolve => {
@@ -80,7 +80,7 @@ function logUnhandledRejections(log: Log): void {
 
 function greeting(
   config: Config,
-  { firstStartResult: first, isolation, missingFeatures: missing, url, operatorUrl }: Service,
+  { firstStartResult: startResult, isolation, missingFeatures: missing, url, operatorUrl }: Service,
 ): string {
   const base = config.publicUrl;
   const cliPrefix = commandPrefix();
@@ -89,17 +89,17 @@ function greeting(
     `Berth listens on ${url}   (isolation: ${isolation})`,
     ...(operatorUrl ? [`  operator  ${operatorUrl}/metrics and /readyz`] : []),
     `  docs      ${base}/docs`,
-    `  console   ${consoleLink(base, cliPrefix, first)}`,
+    `  console   ${consoleLink(base, cliPrefix, startResult)}`,
   ];
-  if (first.setUpSecret)
+  if (startResult.setUpSecret)
     lines.push(
-      `  account   ${setUpAddress(base, first.setUpSecret)}`,
+      `  account   ${setUpAddress(base, startResult.setUpSecret)}`,
       `            open it to choose an e-mail address and a password; for another link: ${cliPrefix} accounts link`,
     );
   for (const missingFeature of missing) lines.push(`  without   ${missingFeature}`);
-  if (!first.key) lines.push(`  keys      create one with: ${cliPrefix} keys create`);
-  if (first.key) {
-    const key = first.key.reveal();
+  if (!startResult.key) lines.push(`  keys      create one with: ${cliPrefix} keys create`);
+  if (startResult.key) {
+    const key = startResult.key.reveal();
     lines.push(
       `  key       ${key}`,
       `            is shown only once; create others with: ${cliPrefix} keys create`,

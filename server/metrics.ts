@@ -1,5 +1,5 @@
-// Prometheus metrics at /metrics, besides those of the HTTP server. Each label has only a few possible values, and none
-// contains an id.
+// Prometheus metrics at /metrics, besides those of the HTTP server. Each label has only a few possible values, and no
+// label contains an id.
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { QueueCounts } from './engines/store/rows/queues.ts';
 import type { SessionRow } from './engines/store/rows/sessions.ts';
@@ -102,7 +102,7 @@ function loopMetrics(registers: Registry[]): Metrics['loop'] {
     labelNames: ['work'],
     registers,
   });
-  const longest = new Gauge({
+  const longestTurn = new Gauge({
     name: 'berth_longest_turn_seconds',
     help: 'CPU time of the longest event loop turn above 100 ms since the start.',
     registers,
@@ -110,10 +110,10 @@ function loopMetrics(registers: Registry[]): Metrics['loop'] {
   let longestMs = 0;
   return {
     onDelay: ms => delays.observe(ms / 1000),
-    onLongTurn: ({ cpuMs, markedWork: ran }) => {
-      longTurns.inc({ work: ran?.what ?? 'other' });
+    onLongTurn: ({ cpuMs, markedWork }) => {
+      longTurns.inc({ work: markedWork?.what ?? 'other' });
       longestMs = Math.max(longestMs, cpuMs);
-      longest.set(longestMs / 1000);
+      longestTurn.set(longestMs / 1000);
     },
   };
 }
@@ -173,8 +173,8 @@ export function measure({ registry }: Pick<Metrics, 'registry'>, sources: Metric
     registers,
     async collect() {
       const { files, webhooks, mails } = await sources.queueCounts();
-      const all = { files, webhooks, mails, jobs: sources.waitingJobs() };
-      for (const [queue, count] of Object.entries(all)) this.set({ queue }, count);
+      const countByQueue = { files, webhooks, mails, jobs: sources.waitingJobs() };
+      for (const [queue, count] of Object.entries(countByQueue)) this.set({ queue }, count);
     },
   });
 }

@@ -98,19 +98,19 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
   });
   const operator = await openOperatorListener(foundation, { sessions, metrics });
   sessions.cdp.serve(http.server);
-  for (const { tasks: own = [] } of [foundation, identity, ...allFamilies, sessions, host])
-    for (const task of own) tasks.start(task);
+  for (const { tasks: ownTasks = [] } of [foundation, identity, ...allFamilies, sessions, host])
+    for (const task of ownTasks) tasks.start(task);
   for (const family of allFamilies) scope.defer(() => family.close?.());
   scope.own(tasks);
   scope.own(sessions); // Closed before the tasks, which wait for warm browsers to start.
   // Must be last. If a later step of the start failed, the token and link that are created here would never be shown.
-  const first = await firstStart({ store, clock, ...identity });
+  const startResult = await firstStart({ store, clock, ...identity });
   return {
     url: http.url,
     ...(operator ? { operatorUrl: operator.url } : {}),
     isolation: slots.form,
     missingFeatures: slots.missing,
-    firstStartResult: first,
+    firstStartResult: startResult,
     stop: mode => stop(mode, { sessions, invocations, admission, foundation, recordings: families.recordings }),
   };
 }

@@ -20,7 +20,7 @@ export interface RestoreResult {
   readonly madeBy: string;
   readonly createdAt: string;
   readonly files: number;
-  /** What the backup does not contain, and how to restore it. */
+  /** The parts of the installation that the backup does not contain, and how to restore these parts. */
   readonly notRestored: readonly string[];
 }
 
@@ -55,13 +55,16 @@ export async function restore(env: Environment, source: string): Promise<Restore
 /** Returns the path of the backup: `source`, or the newest backup in it if it is a folder. */
 async function backupFileIn(source: string): Promise<string> {
   const stats = await stat(source).catch(() => undefined);
-  if (!stats) throw new Fault('not_found', `The backup ${source} does not exist.`);
+  if (!stats) throw new Fault('not_found', `The backup ${source} does not exist.`, { advice: 'Check the path.' });
   if (!stats.isDirectory()) return source;
   const newest = (await readdir(source))
     .filter(name => BACKUP_NAME.test(name))
     .sort()
     .at(-1);
-  if (newest === undefined) throw new Fault('not_found', `The folder ${source} contains no backup (berth-TIME.zip).`);
+  if (newest === undefined)
+    throw new Fault('not_found', `The folder ${source} contains no backup (berth-TIME.zip).`, {
+      advice: 'Pass the path of a backup, or of a folder that contains one.',
+    });
   return join(source, newest);
 }
 
@@ -94,7 +97,7 @@ async function assertCompatible(config: Config, { version, database, files }: Ma
   if (database.kind === 'elsewhere') return;
   if (!Object.hasOwn(migrations, database.migration))
     throw new Fault('backup_newer', `The backup was made by Berth ${version}, which is newer than this program.`, {
-      advice: 'Nothing was restored. Restore it with that version.',
+      advice: 'Nothing was restored. Restore the backup with that version.',
     });
   if (!(await findBinaries({ major: database.major })))
     throw incompatibleBackup(

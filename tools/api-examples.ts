@@ -7,7 +7,7 @@ import { shapeOf } from './api-shape.ts';
 const SESSION = '019ab2c4-7d10-7a0e-9a53-0f1c3a2f7d11';
 const APPLICATION = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d10';
 const EXAMPLE_TIME = '2026-09-24T10:15:30.123Z';
-const LATER = '2026-09-24T11:15:30.123Z';
+const EXPIRY_TIME = '2026-09-24T11:15:30.123Z';
 
 /** Values by the name of the field. They are the same in all examples. */
 const SAMPLES: Readonly<Record<string, unknown>> = {
@@ -35,7 +35,7 @@ const SAMPLES: Readonly<Record<string, unknown>> = {
   browserMinutes: 412.5,
   defaultTimeout: 3600,
   concurrency: 10,
-  expiresAt: LATER,
+  expiresAt: EXPIRY_TIME,
   sessionId: SESSION,
   version: '0.1.0',
   docs: '/docs',
@@ -128,9 +128,9 @@ interface ExampleOptions {
 
 function exampleOf(schema: TSchema, name: string, options: ExampleOptions): unknown {
   if (Object.hasOwn(options.samples, name)) return options.samples[name];
-  const { anyOf, properties, items, enum: words, const: word, type, format } = shapeOf(schema);
-  if (word !== undefined) return word;
-  if (words) return words[0];
+  const { anyOf, properties, items, enum: enumValues, const: constValue, type, format } = shapeOf(schema);
+  if (constValue !== undefined) return constValue;
+  if (enumValues) return enumValues[0];
   if (anyOf?.[0]) return exampleOf(anyOf[0], name, options);
   if (items) return [exampleOf(items, '', options)];
   if (properties)

@@ -68,26 +68,29 @@ export function apiReference(note: string): string {
 }
 
 function operationBlocks(id: OperationId): string[] {
-  const described = operation(id);
-  const responseExample = exampleResponse(id, described);
+  const operationEntry = operation(id);
+  const responseExample = exampleResponse(id, operationEntry);
   return [
-    `### ${described.summary}`,
-    `\`${described.method} ${described.path}\``,
-    described.description,
-    facts(id, described),
-    `\`\`\`sh\n${curlOf(described)}\n\`\`\``,
-    ...titledTable('Path parameters', described.params, { allRequired: true }),
-    ...titledTable('Query parameters', described.query),
-    ...titledTable('Headers', described.headers, { allRequired: isIfMatch(described.headers), nameOf: headerName }),
+    `### ${operationEntry.summary}`,
+    `\`${operationEntry.method} ${operationEntry.path}\``,
+    operationEntry.description,
+    facts(id, operationEntry),
+    `\`\`\`sh\n${curlOf(operationEntry)}\n\`\`\``,
+    ...titledTable('Path parameters', operationEntry.params, { allRequired: true }),
+    ...titledTable('Query parameters', operationEntry.query),
+    ...titledTable('Headers', operationEntry.headers, {
+      allRequired: isIfMatch(operationEntry.headers),
+      nameOf: headerName,
+    }),
     ...titledTable('Optional headers', optionalHeadersOf(id), { nameOf: headerName }),
-    ...(described.body
-      ? [described.oauth ? '**Body**: JSON, or a form (`application/x-www-form-urlencoded`).' : '**Body**']
+    ...(operationEntry.body
+      ? [operationEntry.oauth ? '**Body**: JSON, or a form (`application/x-www-form-urlencoded`).' : '**Body**']
       : []),
-    ...(described.body ? contentOf(described.body) : []),
-    ...(described.upload
-      ? [`**Body**: \`multipart/form-data\` with one part, a file named \`file\`: ${described.upload.description}`]
+    ...(operationEntry.body ? contentOf(operationEntry.body) : []),
+    ...(operationEntry.upload
+      ? [`**Body**: \`multipart/form-data\` with one part, a file named \`file\`: ${operationEntry.upload.description}`]
       : []),
-    ...Object.entries(described.responses).flatMap(([status, { description, schema, headers = {} }]) => [
+    ...Object.entries(operationEntry.responses).flatMap(([status, { description, schema, headers = {} }]) => [
       `**Response ${status}**: ${description}`,
       ...(Object.keys(headers).length > 0
         ? [
@@ -157,8 +160,8 @@ function* rowsOf(schema: TSchema, prefix: string, options: FieldOptions = {}): G
     const name = prefix + nameOf(key);
     const { description = '', default: fallback } = shapeOf(inner);
     const type = `${typeOf(inner)}${allRequired || required.includes(key) ? ', required' : ''}`;
-    const words = [description, ...(fallback === undefined ? [] : [`Default: \`${JSON.stringify(fallback)}\`.`])];
-    yield row(`\`${name}\``, type, words.filter(Boolean).join(' '));
+    const sentences = [description, ...(fallback === undefined ? [] : [`Default: \`${JSON.stringify(fallback)}\`.`])];
+    yield row(`\`${name}\``, type, sentences.filter(Boolean).join(' '));
     if (!isNamed(inner)) yield* rowsOf(shapeOf(inner).items ?? inner, shapeOf(inner).items ? `${name}[].` : `${name}.`);
   }
 }
@@ -176,16 +179,16 @@ function typeOf(schema: TSchema): string {
     format,
     anyOf,
     items,
-    enum: words,
-    const: word,
+    enum: enumValues,
+    const: constValue,
     minimum,
     maximum,
     maxLength,
     maxItems,
   } = shapeOf(schema);
   if (anyOf) return [...new Set(anyOf.map(typeOf))].join(' or ');
-  if (word !== undefined) return `\`${JSON.stringify(word)}\``;
-  if (words) return words.map(one => `\`${JSON.stringify(one)}\``).join(', ');
+  if (constValue !== undefined) return `\`${JSON.stringify(constValue)}\``;
+  if (enumValues) return enumValues.map(one => `\`${JSON.stringify(one)}\``).join(', ');
   if (items) return `list of ${maxItems === undefined ? '' : `at most ${maxItems}: `}${typeOf(items)}`;
   if (type === 'integer' || type === 'number') return `${type}${rangeText(minimum, maximum)}`;
   if (format === 'uuid') return 'UUID';

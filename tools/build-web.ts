@@ -1,7 +1,7 @@
-// Builds the console and the docs site when their sources have changed: `npm start` and the suite call it. A complete
-// build is in a folder of .berth/web that is named after the digest of its sources, with every file compressed;
-// `current` names the build that a server loads. Concurrent builds do no harm: each is made in a separate folder and
-// moved into place.
+// Builds the console and the docs site if their sources have changed. `npm start` and the suite use this file. A
+// complete build is in a folder of .berth/web that is named after the digest of its sources, with every file
+// compressed; `current` names the build that a server loads. Concurrent builds do no harm: each is made in a separate
+// folder and moved into place.
 import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, extname, join } from 'node:path';
@@ -11,24 +11,24 @@ import { removeOldBuilds } from './old-builds.ts';
 import { digestOfSources } from './web-digest.ts';
 
 const ROOT = dirname(import.meta.dirname);
-const WEB = join(ROOT, '.berth', 'web');
-const COMPRESSED = new Set(['.html', '.css', '.js', '.json', '.svg']);
+const WEB_FOLDER = join(ROOT, '.berth', 'web');
+const COMPRESSED_EXTENSIONS = new Set(['.html', '.css', '.js', '.json', '.svg']);
 /** Below this size, compression does not make files smaller. */
 const COMPRESS_BYTES_MIN = 512;
 const BROTLI_QUALITY = 10;
 /** The number of older builds to keep, because a server may be about to load one. */
 const OLD_BUILDS_KEPT = 2;
 
-/** Reports its progress with `say`. Resolves with the folder of the build. */
+/** Reports its progress with `report`. Resolves with the folder of the build. */
 export async function buildWeb(report: (text: string) => void = () => {}): Promise<string> {
   const digest = digestOfSources(ROOT);
-  const folder = join(WEB, digest);
+  const folder = join(WEB_FOLDER, digest);
   if (!existsSync(folder)) {
     report('building the web console and the docs ...');
     await build(folder);
   }
   setCurrentBuild(digest);
-  removeOldBuilds(WEB, digest, OLD_BUILDS_KEPT);
+  removeOldBuilds(WEB_FOLDER, digest, OLD_BUILDS_KEPT);
   return folder;
 }
 
@@ -36,7 +36,7 @@ async function build(folder: string): Promise<void> {
   // Imported only here, because Vite takes a long time to load and most calls need no build.
   const { buildConsole, buildConsumerPages, buildLiveView, buildRunner } = await import('./build-console.ts');
   const { buildDocs } = await import('./docs-site/build-docs.ts');
-  const stagingFolder = join(WEB, `making-${randomUUID()}`);
+  const stagingFolder = join(WEB_FOLDER, `making-${randomUUID()}`);
   mkdirSync(stagingFolder, { recursive: true });
   try {
     await buildConsole(join(stagingFolder, 'console'));
@@ -57,7 +57,8 @@ async function build(folder: string): Promise<void> {
 async function compressAll(folder: string): Promise<void> {
   for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name);
-    if (!entry.isFile() || !COMPRESSED.has(extname(path)) || statSync(path).size < COMPRESS_BYTES_MIN) continue;
+    if (!entry.isFile() || !COMPRESSED_EXTENSIONS.has(extname(path)) || statSync(path).size < COMPRESS_BYTES_MIN)
+      continue;
     const bytes = readFileSync(path);
     writeFileSync(`${path}.gz`, await promisify(gzip)(bytes, { level: 9 }));
     const params = { [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY };
@@ -66,7 +67,7 @@ async function compressAll(folder: string): Promise<void> {
 }
 
 function setCurrentBuild(digest: string): void {
-  const file = join(WEB, 'current');
+  const file = join(WEB_FOLDER, 'current');
   if (existsSync(file) && readFileSync(file, 'utf8') === digest) return;
   const temporaryFile = `${file}-${randomUUID()}`;
   writeFileSync(temporaryFile, digest);

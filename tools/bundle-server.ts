@@ -1,7 +1,7 @@
-// Bundles the server for `npm start` and the suite. 2,400 modules would take most of the time of a start, and 40 MiB.
-// Our own files and three libraries with many modules become a few files; everything else stays in node_modules. The
-// code from each source file still has the path of that file, so it finds the files beside the source, and its worker
-// threads run from the source. A bundle is kept under the digest of its sources.
+// Bundles the server for `npm start` and the suite. Loading 2,400 modules would take most of the start time, and 40 MiB
+// of memory. Our own files and three libraries with many modules become a few files; everything else stays in
+// node_modules. The code from each source file still has the path of that file, so it finds the files beside the
+// source, and its worker threads run from the source. A bundle is kept under the digest of its sources.
 import { createHash } from 'node:crypto';
 import { existsSync, globSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -13,7 +13,7 @@ const ROOT = dirname(import.meta.dirname);
 const BUNDLES_FOLDER = join(ROOT, '.berth/bundles');
 /** Where `cli/berth.ts` keeps compiled code. */
 const COMPILED_FOLDER = join(ROOT, '.berth/compiled');
-/** Every bundle adds files to it. A file that was removed too early only costs a compilation. */
+/** Every bundle adds files to `COMPILED_FOLDER`. A file that was removed too early is compiled again. */
 const COMPILED_KEPT_MS = 7 * 86_400_000;
 const SOURCES = [
   '{server,cli,contract,sdk}/**/*.ts',
@@ -22,8 +22,8 @@ const SOURCES = [
   'package-lock.json',
 ];
 /**
- * What runs from the bundle: the server and commands as programs, modules that are loaded into these, and commands
- * in the test's own process.
+ * The entry points of the bundle: the server and commands as programs, modules that these programs load, and commands
+ * that run in the test's own process.
  */
 const ENTRIES = {
   berth: 'cli/berth.ts',
@@ -35,7 +35,7 @@ const BUNDLED_LIBRARIES = /^(typebox|kysely|jose)(\/|$)/;
 /** The number of other bundles to keep, because another run may be about to use one. */
 const OTHER_BUNDLES_KEPT = 2;
 /** This file reads the query of its own URL, so its `import.meta.url` must not be replaced. */
-const READS_OWN_URL = 'watch-responses.ts';
+const OWN_URL_READER = 'watch-responses.ts';
 
 /** Resolves with the folder of the bundle, which has a `.mjs` file for each entry. */
 export async function bundleServer(): Promise<string> {
@@ -84,7 +84,7 @@ async function bundle(folder: string): Promise<void> {
           chunkFileNames: '[name]-[hash].mjs',
           keepNames: true,
           comments: false,
-          charset: 'ascii', // A single other character would double the memory of the whole text of a file.
+          charset: 'ascii', // One non-ASCII character would double the memory that the text of a file takes.
         },
       },
     },
@@ -100,7 +100,8 @@ async function bundle(folder: string): Promise<void> {
 
 /** Replaces the expressions by which a file finds its own location with the location of its source. */
 function withSourceLocations(code: string, path: string): string | undefined {
-  if (!path.startsWith(`${ROOT}/`) || path.includes('/node_modules/') || path.endsWith(READS_OWN_URL)) return undefined;
+  if (!path.startsWith(`${ROOT}/`) || path.includes('/node_modules/') || path.endsWith(OWN_URL_READER))
+    return undefined;
   return code
     .replaceAll('import.meta.url', JSON.stringify(pathToFileURL(path).href))
     .replaceAll('import.meta.dirname', JSON.stringify(dirname(path)));

@@ -10,7 +10,7 @@ import { isCode, type SourceFile } from './source-files.ts';
 export type Digests = Readonly<Record<string, string>>;
 
 export interface Notes {
-  /** A digest of what affects all files: the program and its settings. */
+  /** A digest of the inputs that affect all files: the program and its settings. */
   readonly of: string;
   readonly files: Digests;
 }
@@ -21,14 +21,14 @@ export const digestsOf = (files: readonly SourceFile[]): Digests =>
   Object.fromEntries(files.map(({ path, text }) => [path, digestOf(text)]));
 
 /** Those of `files` that must be checked again. A removed file counts as changed for the files that import it. */
-export function changedSince(files: readonly SourceFile[], passed: Digests): string[] {
-  const now = digestsOf(files);
-  const paths = new Set([...Object.keys(now), ...Object.keys(passed)]);
-  const changed = new Set([...paths].filter(path => now[path] !== passed[path]));
+export function changedSince(files: readonly SourceFile[], passedDigests: Digests): string[] {
+  const currentDigests = digestsOf(files);
+  const paths = new Set([...Object.keys(currentDigests), ...Object.keys(passedDigests)]);
+  const changedPaths = new Set([...paths].filter(path => currentDigests[path] !== passedDigests[path]));
   const importers = importersOf(files);
   // Iterating over a set includes elements that are added during the iteration.
-  for (const path of changed) for (const importer of importers.get(path) ?? []) changed.add(importer);
-  return [...changed].filter(path => now[path] !== undefined).sort();
+  for (const path of changedPaths) for (const importer of importers.get(path) ?? []) changedPaths.add(importer);
+  return [...changedPaths].filter(path => currentDigests[path] !== undefined).sort();
 }
 
 function importersOf(files: readonly SourceFile[]): ReadonlyMap<string, readonly string[]> {

@@ -52,7 +52,7 @@ const COMPILER_INPUTS = [
 ];
 const isCompiled = (path: string): boolean => isCode(path) || path.endsWith('.json');
 const isConsoleFile = (path: string): boolean => path.startsWith('console/');
-const LINTED = /\.(tsx?|[mc]?js|json|css)$/;
+const LINTED_FILES = /\.(tsx?|[mc]?js|json|css)$/;
 const LINT_REMEDY = '`node_modules/.bin/biome check --write .` corrects the layout and most other findings.';
 const TYPE_REMEDY = 'correct the types; `any`, `!` and `as` only hide the error.';
 
@@ -88,13 +88,13 @@ function sourceFiles(): readonly SourceFile[] {
 function compile(project: string, buildInfo: string): Promise<Outcome> {
   const incrementalArgs = ['--incremental', '--tsBuildInfoFile', buildInfo];
   const args = ['-p', project, '--pretty', 'false', '--checkers', '1', ...incrementalArgs];
-  return program('tsc', args, TYPE_REMEDY, COMPILER_ENV);
+  return runProgram('tsc', args, TYPE_REMEDY, COMPILER_ENV);
 }
 
 function lint(): Promise<Outcome> {
   const inputs = ['biome.json', 'package-lock.json'];
-  const check = (changed: readonly string[]) => program('biome', ['ci', '--colors=off', ...changed], LINT_REMEDY);
-  return ifChanged(NOTES.lint, inputs, path => LINTED.test(path), check);
+  const check = (changed: readonly string[]) => runProgram('biome', ['ci', '--colors=off', ...changed], LINT_REMEDY);
+  return ifChanged(NOTES.lint, inputs, path => LINTED_FILES.test(path), check);
 }
 
 /**
@@ -113,9 +113,9 @@ async function ifChanged(
   const paths = new Set(allFiles.map(({ path }) => path));
   const isRemoved = (path: string): boolean => isConcerned(path) && !paths.has(path);
   const isKnown = earlierNotes?.of === inputsDigest && !Object.keys(earlierNotes.files).some(isRemoved);
-  const changed = isKnown ? changedSince(allFiles, earlierNotes.files).filter(isConcerned) : ['.'];
-  if (changed.length === 0) return { ok: true, text: '' };
-  const outcome = await run(changed);
+  const changedPaths = isKnown ? changedSince(allFiles, earlierNotes.files).filter(isConcerned) : ['.'];
+  if (changedPaths.length === 0) return { ok: true, text: '' };
+  const outcome = await run(changedPaths);
   if (outcome.ok) writeNotes(file, { of: inputsDigest, files: digestsOf(allFiles) });
   return outcome;
 }
@@ -135,21 +135,21 @@ async function checkClientTypes(): Promise<Outcome> {
   )
     return { ok: true, text: '' };
   const { clientTypesFile } = await import('./client-types.ts');
-  const found = checkFresh(ROOT, [await clientTypesFile(document, NOTE)]);
-  if (found.length === 0) writeNotes(NOTES.client, { of: inputsDigest, files: digestsOf(committed) });
-  return outcomeOf(found);
+  const staleFiles = checkFresh(ROOT, [await clientTypesFile(document, NOTE)]);
+  if (staleFiles.length === 0) writeNotes(NOTES.client, { of: inputsDigest, files: digestsOf(committed) });
+  return outcomeOf(staleFiles);
 }
 
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
 
-function outcomeOf(found: readonly Complaint[]): Outcome {
-  const text = found
+function outcomeOf(complaints: readonly Complaint[]): Outcome {
+  const text = complaints
     .map(({ path, line, what, remedy }) => `${path}${line === undefined ? '' : `:${line}`}: ${what}\n    -> ${remedy}`)
     .join('\n');
-  return { ok: found.length === 0, text };
+  return { ok: complaints.length === 0, text };
 }
 
-function program(
+function runProgram(
   name: keyof typeof PROGRAMS,
   args: readonly string[],
   remedy: string,
@@ -177,7 +177,7 @@ function program(
   });
 }
 
-async function timed(name: string, check: Check): Promise<Outcome & { name: string; seconds: string }> {
+async function runTimed(name: string, check: Check): Promise<Outcome & { name: string; seconds: string }> {
   const startedAt = performance.now();
   const outcome = await check().catch((error: unknown) => ({
     ok: false,
@@ -196,7 +196,7 @@ if (process.argv.includes('--cold')) for (const file of Object.values(NOTES)) fo
 const selectedChecks = Object.entries(CHECKS).filter(
   ([name]) => requestedChecks.length === 0 || requestedChecks.includes(name),
 );
-const outcomes = await Promise.all(selectedChecks.map(([name, check]) => timed(name, check)));
+const outcomes = await Promise.all(selectedChecks.map(([name, check]) => runTimed(name, check)));
 for (const outcome of outcomes.filter(one => !one.ok)) console.log(`\n== ${outcome.name}\n${outcome.text}`);
 console.log('');
 for (const outcome of outcomes)

@@ -28,8 +28,8 @@ export async function clientTypesFile(document: unknown, note: string): Promise<
 }
 
 function clientPaths(paths: JsonMap): Record<string, JsonMap> {
-  const kept = Object.entries(paths).map(([path, methods]) => [path, clientMethods(mapOf(methods))] as const);
-  return Object.fromEntries(kept.filter(([, methods]) => Object.keys(methods).length > 0));
+  const pathEntries = Object.entries(paths).map(([path, methods]) => [path, clientMethods(mapOf(methods))] as const);
+  return Object.fromEntries(pathEntries.filter(([, methods]) => Object.keys(methods).length > 0));
 }
 
 const clientMethods = (methods: JsonMap): JsonMap =>

@@ -29,8 +29,8 @@ function sections(command: Command): string[] {
   return leavesOf(command, 'berth').flatMap(({ name, command }) => section(name, command));
 }
 
-function leavesOf(command: Command, before: string): Array<{ name: string; command: Command }> {
-  const name = `${before} ${command.name()}`;
+function leavesOf(command: Command, parentName: string): Array<{ name: string; command: Command }> {
+  const name = `${parentName} ${command.name()}`;
   if (command.commands.length === 0) return [{ name, command }];
   return command.commands.flatMap(child => leavesOf(child, name));
 }

@@ -7,10 +7,10 @@ const REMEDY = 'move what both need into a third file, or pass it as a parameter
 
 export function checkCycles(files: readonly SourceFile[]): Complaint[] {
   const edges = new Map(files.filter(file => isCode(file.path)).map(file => [file.path, targetsOf(file)]));
-  const found = new Map<string, Complaint>();
+  const complaintByCycle = new Map<string, Complaint>();
   const visited = new Set<string>();
-  for (const start of edges.keys()) follow(start, [], edges, visited, found);
-  return [...found.values()];
+  for (const start of edges.keys()) follow(start, [], edges, visited, complaintByCycle);
+  return [...complaintByCycle.values()];
 }
 
 function targetsOf(file: SourceFile): string[] {
@@ -24,12 +24,12 @@ function follow(
   trail: readonly string[],
   edges: ReadonlyMap<string, readonly string[]>,
   visited: Set<string>,
-  found: Map<string, Complaint>,
+  complaintByCycle: Map<string, Complaint>,
 ): void {
   const seenAt = trail.indexOf(path);
   if (seenAt !== -1) {
     const cycle = trail.slice(seenAt);
-    found.set([...cycle].sort().join(), {
+    complaintByCycle.set([...cycle].sort().join(), {
       path,
       what: `circular import: ${[...cycle, path].join(' -> ')}`,
       remedy: REMEDY,
@@ -37,6 +37,6 @@ function follow(
     return;
   }
   if (visited.has(path)) return;
-  for (const target of edges.get(path) ?? []) follow(target, [...trail, path], edges, visited, found);
+  for (const target of edges.get(path) ?? []) follow(target, [...trail, path], edges, visited, complaintByCycle);
   visited.add(path);
 }

@@ -10,27 +10,27 @@ export function checkDecisions(files: readonly SourceFile[]): Complaint[] {
   const indexLines = index.split('\n').filter(line => line.startsWith('- '));
   const lines = files.filter(({ path }) => DECISION.test(path)).map(lineFor);
   const expected = lines.map(({ line }) => line);
-  const missing = lines
+  const missingLines = lines
     .filter(({ line }) => !indexLines.includes(line))
     .map(({ path, line }) => ({
       path,
       what: 'the index of decisions does not list this file under its title',
       remedy: `write into ${INDEX}: ${line}`,
     }));
-  const extra = indexLines
+  const extraLines = indexLines
     .filter((line, at) => !expected.includes(line) || indexLines.indexOf(line) !== at)
     .map(line => complaint(`no decision matches this line, or it is repeated: ${line}`, 'remove or correct the line.'));
   const isInOrder = indexLines.every((line, at) => at === 0 || (indexLines[at - 1] ?? '') <= line);
   return [
-    ...missing,
-    ...extra,
+    ...missingLines,
+    ...extraLines,
     ...(isInOrder ? [] : [complaint('the index is not ordered by number', 'sort its lines.')]),
   ];
 }
 
 const complaint = (what: string, remedy: string): Complaint => ({ path: INDEX, what, remedy });
 
-/** The index line for a document: `- [0001: Title](0001-name.md)`. */
+/** Returns the index line for a document: `- [0001: Title](0001-name.md)`. */
 function lineFor({ path, text }: SourceFile): { path: string; line: string } {
   const title = /^# (.+)$/m.exec(text)?.[1] ?? '';
   return { path, line: `- [${title}](${posix.basename(path)})` };

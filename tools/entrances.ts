@@ -98,18 +98,18 @@ interface Entrance {
   readonly name: string;
 }
 
-/** `known`: entrances without a guard, and why. */
+/** `known`: the entrances that may be without a guard, with the reasons. */
 export function checkEntrances(files: readonly SourceFile[], known = UNGUARDED_BY_DESIGN): Complaint[] {
-  const server = files.filter(({ path }) => path.startsWith('server/') && isCode(path) && !isTest(path));
-  const unguardedEntrances = server.flatMap(unguarded);
+  const serverFiles = files.filter(({ path }) => path.startsWith('server/') && isCode(path) && !isTest(path));
+  const unguardedEntrances = serverFiles.flatMap(unguarded);
   const names = new Set(unguardedEntrances.map(({ path, name }) => `${path} ${name}`));
-  const stale = Object.entries(known).flatMap(([path, reasons]) =>
+  const staleEntries = Object.entries(known).flatMap(([path, reasons]) =>
     Object.keys(reasons).flatMap(name => (names.has(`${path} ${name}`) ? [] : [{ path, name }])),
   );
   return [
     ...unguardedEntrances.filter(({ path, name }) => known[path]?.[name] === undefined).map(complaint),
-    ...server.flatMap(conversions),
-    ...stale.map(({ path, name }) => ({
+    ...serverFiles.flatMap(conversions),
+    ...staleEntries.map(({ path, name }) => ({
       path,
       what: `tools/entrances.ts lists ${name}, but this file does not have it without a guard`,
       remedy: 'remove the line from the table.',
@@ -124,7 +124,7 @@ const complaint = ({ path, line, name }: Entrance): Complaint => ({
   remedy:
     name === 'JSON.parse'
       ? 'use parseJson of server/kit/foreign.ts and check the types of the values; if the bytes are ours, add a reason to tools/entrances.ts.'
-      : 'wrap the listener in guardListener(…) of server/kit/guard.ts, and pass what to end if it throws; if it cannot throw, add the reason to tools/entrances.ts.',
+      : 'wrap the listener in guardListener(…) of server/kit/guard.ts, and pass the function that ends the connection if the listener throws; if the listener cannot throw, add the reason to tools/entrances.ts.',
 });
 
 function unguarded({ path, text }: SourceFile): Entrance[] {

@@ -23,7 +23,7 @@ test('reports a generated file that is missing or out of date, but not one that 
   );
 });
 
-test('every setting that is read is documented, and every documented one is read', () => {
+test('reports a setting that is read but not documented, and a documented setting that is never read', () => {
   const document = '| Setting | Default |\n| --- | --- |\n| `BERTH_LISTEN` | x |\n| `BERTH_OLD` | y |\n';
   assert.deepEqual(
     checkSettings(document, ['BERTH_LISTEN', 'BERTH_NEW']).map(one => one.what),
@@ -39,7 +39,7 @@ test('finds the names of the settings in config.ts', () => {
   for (const name of ['BERTH_LISTEN', 'DATABASE_URL', 'BERTH_TLS_KEY']) assert.ok(names.includes(name), name);
 });
 
-test('the list of errors has a row for each code', () => {
+test('the list of errors has one row for each error code', () => {
   const text = errorReference({
     gone: { status: 410, retry: 'no', summary: 'It was here.', whatToDo: 'Nothing.' },
     capacity: { status: 503, retry: 'yes', retryAfterSeconds: 5, summary: 'Full.', whatToDo: 'Wait.' },

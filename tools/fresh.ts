@@ -24,18 +24,18 @@ export function checkFresh(root: string, generated: readonly GeneratedFile[]): C
 /** Checks that the operator's table has a row for each setting that config.ts reads, and no other rows. */
 export function checkSettings(document: string, names: readonly string[] = settingNames()): Complaint[] {
   const rows = [...document.matchAll(/^\| `([A-Z][A-Z0-9_]+)`/gm)].map(match => match[1] ?? '');
-  const missing = names.filter(name => !rows.includes(name));
-  const extra = rows.filter(name => !names.includes(name));
+  const undocumentedNames = names.filter(name => !rows.includes(name));
+  const unusedRowNames = rows.filter(name => !names.includes(name));
   return [
-    ...missing.map(name => ({
+    ...undocumentedNames.map(name => ({
       path: SETTINGS_DOCUMENT,
       what: `${name} is read by server/config.ts and not explained`,
       remedy: `add a row that begins "| \`${name}\`" to the table of settings.`,
     })),
-    ...extra.map(name => ({
+    ...unusedRowNames.map(name => ({
       path: SETTINGS_DOCUMENT,
       what: `${name} is explained and never read by server/config.ts`,
-      remedy: 'take the row out, or mend its name.',
+      remedy: 'remove the row, or correct the name in it.',
     })),
   ];
 }

@@ -1,5 +1,5 @@
-// Finds the imports of a TypeScript file, and blanks what is not code. A scanner, not a parser: it recognises comments,
-// strings, templates and regular expressions, which is all that can hide or fake an import.
+// Finds the imports of a TypeScript file, and blanks all text that is not code. A scanner, not a parser: it recognises
+// comments, strings, templates and regular expressions, which is all that can hide or fake an import.
 import { lineOf } from './source-files.ts';
 
 export interface Import {
@@ -21,8 +21,8 @@ export const withoutComments = cached(text => mask(text, false));
 function cached<T>(make: (text: string) => T): (text: string) => T {
   const results = new Map<string, T>();
   return text => {
-    const known = results.get(text);
-    if (known !== undefined) return known;
+    const cachedResult = results.get(text);
+    if (cachedResult !== undefined) return cachedResult;
     const value = make(text);
     results.set(text, value);
     return value;
@@ -78,8 +78,8 @@ function mask(text: string, blankStrings: boolean): string {
 }
 
 function endOf(text: string, mark: string, from: number): number {
-  const found = text.indexOf(mark, from);
-  return found === -1 ? text.length : found;
+  const markIndex = text.indexOf(mark, from);
+  return markIndex === -1 ? text.length : markIndex;
 }
 
 function endOfQuoted(text: string, from: number, quote: string): number {
@@ -100,14 +100,14 @@ function endOfTemplatePart(text: string, from: number): number {
 }
 
 function endOfRegex(text: string, from: number): number {
-  let inClass = false;
+  let isInClass = false;
   for (let at = from + 1; at < text.length; at++) {
     const char = text[at];
     if (char === '\\') at++;
     else if (char === '\n') return at;
-    else if (char === '[') inClass = true;
-    else if (char === ']') inClass = false;
-    else if (char === '/' && !inClass) return at;
+    else if (char === '[') isInClass = true;
+    else if (char === ']') isInClass = false;
+    else if (char === '/' && !isInClass) return at;
   }
   return text.length;
 }

@@ -60,16 +60,16 @@ const ALLOWED: ReadonlyArray<readonly [from: string, specifier: string, typeOnly
 ];
 
 for (const [from, specifier, typeOnly = false] of REFUSED)
-  test(`refused: ${typeOnly ? 'type of ' : ''}${specifier} in ${from}`, () => {
+  test(`refuses the import of ${typeOnly ? 'types of ' : ''}${specifier} in ${from}`, () => {
     assert.notEqual(judge(from, specifier, typeOnly), undefined);
   });
 
 for (const [from, specifier, typeOnly = false] of ALLOWED)
-  test(`allowed: ${typeOnly ? 'type of ' : ''}${specifier} in ${from}`, () => {
+  test(`allows the import of ${typeOnly ? 'types of ' : ''}${specifier} in ${from}`, () => {
     assert.equal(judge(from, specifier, typeOnly), undefined);
   });
 
-test('an error names file, line and remedy', () => {
+test('a complaint names the file, the line and the remedy', () => {
   const text = "// Owns it.\nimport { slots } from '../../engines/slots/slots.ts';\n";
   const [complaint, ...others] = checkLayers([{ path: 'server/domain/sessions/create.ts', text }]);
   assert.equal(others.length, 0);

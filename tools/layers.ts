@@ -146,7 +146,7 @@ export function placeOf(path: string): Place {
   return { layer: 'elsewhere' };
 }
 
-/** Why `from` may not import `specifier`. Undefined if it may. */
+/** Returns the reason why `from` may not import `specifier`, or undefined if the import is allowed. */
 export function judge(from: string, specifier: string, typeOnly: boolean): string | undefined {
   const place = placeOf(from);
   const rule = RULES[place.layer];
@@ -177,18 +177,18 @@ function judgeLocalImport(
   target: string,
   typeOnly: boolean,
 ): string | undefined {
-  const other = placeOf(target);
+  const targetPlace = placeOf(target);
   if (target.endsWith('.test.ts')) return `a test file may not be imported (${target})`;
   if (target === 'server/parts.ts' && from !== 'server/main.ts' && !isTestLayer(place.layer))
     return 'only main.ts may import parts.ts';
   if (place.layer === 'cli' && CLI_IMPORTABLE.test(target)) return undefined;
   if (place.layer === 'console' && target === 'sdk/verify-receipt-in-browser.ts') return undefined;
   if (FOR_BROWSERS.test(from) && !FOR_BROWSERS.test(target)) return `${from} runs in browsers, but ${target} does not`;
-  if (other.layer === place.layer && place.folder !== undefined) return judgeNeighbour(place, other);
-  if (rule.values.includes(other.layer)) return undefined;
-  if (rule.types?.includes(other.layer))
+  if (targetPlace.layer === place.layer && place.folder !== undefined) return judgeNeighbour(place, targetPlace);
+  if (rule.values.includes(targetPlace.layer)) return undefined;
+  if (rule.types?.includes(targetPlace.layer))
     return typeOnly ? undefined : `${from} imports a value from ${target}, but may import types only (\`import type\`)`;
-  return `${place.layer} may not import ${other.layer} (${target})`;
+  return `${place.layer} may not import ${targetPlace.layer} (${target})`;
 }
 
 const isTestLayer = (layer: Layer): boolean => layer === 'unit test' || layer === 'tests' || layer === 'bench';

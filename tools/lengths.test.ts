@@ -22,7 +22,7 @@ test('measures arrow functions but not types', () => {
   assert.deepEqual(complaintsOn('server/local.ts', `interface Parts {\n${body}}\n`), []);
 });
 
-test('ignores other files', () => {
+test('ignores files that are not wiring', () => {
   const text = functionOf('long', 90);
   assert.deepEqual(complaintsOn('server/domain/files/files.ts', text), []);
   assert.deepEqual(complaintsOn('server/wiring/files.test.ts', text), []);

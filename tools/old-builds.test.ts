@@ -7,7 +7,7 @@ import { removeOldBuilds, removeOldFiles } from './old-builds.ts';
 
 const HOUR_S = 3_600;
 
-test('removes all but the newest complete builds, and unfinished ones only if they are old', t => {
+test('removes all but the newest complete builds, and removes unfinished builds only if they are old', t => {
   const folder = mkdtempSync(join(tmpdir(), 'berth-builds-'));
   t.after(() => rmSync(folder, { recursive: true }));
   const nowS = Date.now() / 1000;

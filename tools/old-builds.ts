@@ -6,12 +6,12 @@ import { join } from 'node:path';
 const COMPLETE = /^[0-9a-f]{16}$/;
 /** The folder of a build that is being made. */
 const UNFINISHED = /^(making-|[0-9a-f]{16}\.)/;
-/** A build takes a minute. One that is unfinished after this time was killed. */
+/** A build takes a minute. A build that is unfinished after this time was killed. */
 const UNFINISHED_MS_MAX = 86_400_000;
 
 /**
- * Keeps the current build, those in use, and the `kept` newest others, because a process may be about to load one.
- * `isInUse` gets the path of a build.
+ * Keeps the current build, the builds in use, and the `keptCount` newest other builds, because a process may be about
+ * to load one of these. `isInUse` gets the path of a build.
  */
 export function removeOldBuilds(
   folder: string,
@@ -19,20 +19,20 @@ export function removeOldBuilds(
   kept: number,
   isInUse: (path: string) => boolean = () => false,
 ): void {
-  const others = readdirSync(folder)
+  const otherBuilds = readdirSync(folder)
     .filter(name => name !== current)
     .map(name => ({ name, path: join(folder, name), changedMs: changedMs(join(folder, name)) }));
-  const complete = others
+  const completeBuilds = otherBuilds
     .filter(({ name }) => COMPLETE.test(name))
     .toSorted((one, other) => other.changedMs - one.changedMs);
-  const killed = others.filter(
+  const killedBuilds = otherBuilds.filter(
     ({ name, changedMs }) => UNFINISHED.test(name) && changedMs < Date.now() - UNFINISHED_MS_MAX,
   );
-  const unneeded = complete.slice(kept).filter(({ path }) => !isInUse(path));
-  for (const { path } of [...unneeded, ...killed]) rmSync(path, { recursive: true, force: true });
+  const unneededBuilds = completeBuilds.slice(kept).filter(({ path }) => !isInUse(path));
+  for (const { path } of [...unneededBuilds, ...killedBuilds]) rmSync(path, { recursive: true, force: true });
 }
 
-/** Removes the files, at any depth of the folder, that were written longer ago than this. */
+/** Removes the files, at any depth of the folder, that were written more than `keptMs` milliseconds ago. */
 export function removeOldFiles(folder: string, keptMs: number): void {
   if (!existsSync(folder)) return;
   for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
@@ -41,5 +41,5 @@ export function removeOldFiles(folder: string, keptMs: number): void {
   }
 }
 
-/** 0 if another process has removed it in the meantime. */
+/** The time of the last change in milliseconds. 0 if another process has removed the path in the meantime. */
 const changedMs = (path: string): number => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;

@@ -10,8 +10,8 @@ const BLOCK_MS_MAX = 120_000;
 /** The server address in the documents, which is replaced by that of the running server. */
 const DOCUMENTED_URL = 'http://127.0.0.1:8080';
 /**
- * Names of packages in documents -> what to import in this checkout: Stagehand is installed in two versions, and our
- * SDK is imported from its source.
+ * By the name of a package in documents: the name to import in this checkout. Stagehand is installed in two versions,
+ * and our SDK is imported from its source.
  */
 const LOCAL_PACKAGES: Readonly<Record<string, string>> = {
   '@browserbasehq/stagehand': 'stagehand3',
@@ -38,10 +38,10 @@ export interface RunningServer {
 }
 
 /** Resolves with the output of the block. Rejects with the output if the block failed. */
-export function runBlock(block: Block, live: RunningServer): Promise<string> {
+export function runBlock(block: Block, runningServer: RunningServer): Promise<string> {
   const text = Object.entries(LOCAL_PACKAGES).reduce(
     (all, [written, here]) => all.replaceAll(`'${written}'`, `'${here}'`),
-    block.text.replaceAll(DOCUMENTED_URL, live.url),
+    block.text.replaceAll(DOCUMENTED_URL, runningServer.url),
   );
   const [file, ...args] =
     block.language === 'sh'
@@ -49,7 +49,7 @@ export function runBlock(block: Block, live: RunningServer): Promise<string> {
       : [process.execPath, '--input-type=module-typescript', '--eval', text];
   const child = spawn(file, args, {
     cwd: ROOT,
-    env: { ...process.env, BERTH_URL: live.url, BERTH_KEY: live.key },
+    env: { ...process.env, BERTH_URL: runningServer.url, BERTH_KEY: runningServer.key },
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: BLOCK_MS_MAX,
   });

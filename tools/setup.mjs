@@ -8,7 +8,7 @@
 //   node tools/setup.mjs slow       all of these, and what only the slow tests need (npm run test:slow)
 //   node tools/setup.mjs packages   npm packages only (npm run berth, check, test:unit)
 //
-// All its messages go to standard error, because standard output belongs to the command that follows, or to the program.
+// All messages of this script go to standard error, because the next command or the program uses standard output.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -261,7 +261,7 @@ function installOnce(root, mode) {
   if (done.status !== 0) process.exit(done.status ?? 1);
 }
 
-// ---- what is built -------------------------------------------------------------------------------------------------
+// ---- the build -----------------------------------------------------------------------------------------------------
 
 /**
  * Builds the console and the docs. The service also runs without its console, so a failed build does not end the

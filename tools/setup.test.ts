@@ -20,14 +20,14 @@ function checkout(t: TestContext, wanted: Packages, present?: Packages): string 
 const A = 'node_modules/a';
 const B = 'node_modules/@scope/b';
 
-test('reports everything as missing in a fresh clone', t => {
+test('reports every npm package as missing in a fresh clone', t => {
   assert.deepEqual(missingNpmPackages(checkout(t, { [A]: { version: '1.0.0' }, [B]: { version: '2.0.0' } })), [
     'a',
     '@scope/b',
   ]);
 });
 
-test('reports nothing missing if every version matches, even without optional packages', t => {
+test('reports no package as missing if every version matches, even without optional packages', t => {
   const wanted = { [A]: { version: '1.0.0' }, [B]: { version: '2.0.0', optional: true } };
   assert.deepEqual(missingNpmPackages(checkout(t, wanted, { [A]: { version: '1.0.0' } })), []);
 });

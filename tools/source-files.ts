@@ -8,7 +8,7 @@ export interface SourceFile {
   readonly text: string;
 }
 
-/** An error of a check: the file, the line, what is wrong, and the remedy. */
+/** An error that a check reports: the file, the line, the problem, and the remedy. */
 export interface Complaint {
   readonly path: string;
   readonly line?: number;

@@ -1,5 +1,5 @@
 // Loaded before each test file by tools/test.ts: a file that does not end, because a test hangs or leaves a timer, a
-// socket or a process behind, is ended here and fails, with the names of what kept it alive.
+// socket or a process behind, is ended here and fails, with the names of the resources that kept the file alive.
 import { after } from 'node:test';
 
 /** The time limit for stopping the file's servers after its tests. */

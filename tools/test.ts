@@ -1,8 +1,8 @@
 // Runs the suite: unit tests, then the suites that start servers and browsers, several files at a time. Each file has
 // its own servers and folders, and sometimes waits for things other than the processor, so one file more than there are
 // processors runs at a time. `--slow` adds the files named *.slow.test.ts, and runs one file at a time, because these
-// files measure times. `--rerun-failed` runs each file that failed once more, alone, after all others, and lists the
-// tests that then passed as unsteady. `--unit` runs only the unit tests. `--engine headless-shell` uses this engine for
+// files measure times. `--rerun-failed` runs each failed file again, alone, after all others, and lists the tests that
+// pass in the second run as unsteady. `--unit` runs only the unit tests. `--engine headless-shell` uses this engine for
 // all sessions. `--slow` also runs some suites again: those of tools/both-engines.ts with headless-shell, those of
 // tools/behind-fronts.ts behind the fronts of a fleet, and the fault tests of a fleet with the standard lease. `-t
 // NAME` runs the tests whose name matches this regular expression. `--watch` runs a file again when that file, or a
@@ -54,13 +54,13 @@ const { slow, watch, engine, name: namePattern } = values;
 // Slow tests write more temporary files than fit in memory.
 const temporaryFolder = slow ? undefined : (process.env.TMPDIR ?? memoryFolder());
 if (temporaryFolder !== undefined) process.env.TMPDIR = temporaryFolder;
-/** tests/harness/bundle.ts reads it. */
+/** The environment variable that tests/harness/bundle.ts reads. */
 const BUNDLE_VARIABLE = 'BERTH_TEST_BUNDLE';
-/** tests/harness/engine.ts reads it in the test processes. */
+/** The environment variable that tests/harness/engine.ts reads in the test processes. */
 const ENGINE_VARIABLE = 'BERTH_TEST_ENGINE';
-/** tests/harness/behind-fronts.ts reads it. */
+/** The environment variable that tests/harness/behind-fronts.ts reads. */
 const FRONTS_VARIABLE = 'BERTH_TEST_FRONTS';
-/** tests/faults/fleet.test.ts reads it. */
+/** The environment variable that tests/faults/fleet.test.ts reads. */
 const FAULTS_VARIABLE = 'BERTH_TEST_FAULTS';
 if (engine !== undefined) process.env[ENGINE_VARIABLE] = engine;
 
@@ -140,7 +140,7 @@ interface Tally {
   skipped: number;
   readonly failed: Failure[];
   /** Milliseconds per file. */
-  readonly files: Map<string, number>;
+  readonly msByFile: Map<string, number>;
 }
 
 function filesOf(part: Part): string[] {
@@ -196,31 +196,32 @@ async function runFiles(files: readonly string[], concurrency: number, tally: Ta
   stream.on('test:complete', ({ file }) => {
     const fileStartedAt = file === undefined ? undefined : startedAtOf.get(file);
     if (file !== undefined && fileStartedAt !== undefined)
-      tally.files.set(relative(ROOT, file), performance.now() - fileStartedAt);
+      tally.msByFile.set(relative(ROOT, file), performance.now() - fileStartedAt);
   });
   const output = stream.compose(spec);
   output.pipe(process.stdout, { end: false });
   await new Promise<void>((resolve, reject) => output.on('end', resolve).on('error', reject));
 }
 
-const newTally = (): Tally => ({ passed: 0, skipped: 0, failed: [], files: new Map() });
+const newTally = (): Tally => ({ passed: 0, skipped: 0, failed: [], msByFile: new Map() });
 
 /**
- * Runs each failed file once more, alone. The failures of files that now pass are returned; the others stay failures.
+ * Runs each failed file again, alone. Returns the failures of files that pass in the second run, and removes these
+ * failures from the tally.
  */
 async function rerun(tally: Tally): Promise<Failure[]> {
-  const unsteady: Failure[] = [];
+  const unsteadyFailures: Failure[] = [];
   for (const file of new Set(tally.failed.map(failure => failure.file))) {
-    console.log(`\nonce more, alone: ${file}`);
-    const second = newTally();
-    await runFiles([file], 1, second);
-    if (second.failed.length > 0 || second.passed === 0) continue;
-    const first = tally.failed.filter(failure => failure.file === file);
-    unsteady.push(...first);
-    tally.passed += first.length;
+    console.log(`\nrunning again, alone: ${file}`);
+    const secondTally = newTally();
+    await runFiles([file], 1, secondTally);
+    if (secondTally.failed.length > 0 || secondTally.passed === 0) continue;
+    const firstFailures = tally.failed.filter(failure => failure.file === file);
+    unsteadyFailures.push(...firstFailures);
+    tally.passed += firstFailures.length;
     tally.failed.splice(0, Infinity, ...tally.failed.filter(failure => failure.file !== file));
   }
-  return unsteady;
+  return unsteadyFailures;
 }
 
 function printFailures(kind: string, failures: readonly Failure[]): void {
@@ -231,36 +232,37 @@ function printFailures(kind: string, failures: readonly Failure[]): void {
 const startedAt = performance.now();
 const timeBefore = processorTime();
 const tally = newTally();
-let files = 0;
+let fileCount = 0;
 for (const part of PARTS.slice(0, values.unit ? 1 : PARTS.length)) {
-  const chosen = filesOf(part);
-  files += chosen.length;
-  if (!slow && !watch && part.isBundled && chosen.length > 0) process.env[BUNDLE_VARIABLE] = await bundleServer();
-  await runFiles(chosen, part.concurrency, tally);
+  const selectedFiles = filesOf(part);
+  fileCount += selectedFiles.length;
+  if (!slow && !watch && part.isBundled && selectedFiles.length > 0)
+    process.env[BUNDLE_VARIABLE] = await bundleServer();
+  await runFiles(selectedFiles, part.concurrency, tally);
 }
 if (slow && engine === undefined && !values.unit) {
   const runAgain = async (names: readonly string[], variable: string, value: string): Promise<void> => {
     process.env[variable] = value;
-    const chosen = PARTS.flatMap(filesOf).filter(path => names.some(name => path.includes(name)));
-    files += chosen.length;
-    await runFiles(chosen, 1, tally);
+    const selectedFiles = PARTS.flatMap(filesOf).filter(path => names.some(name => path.includes(name)));
+    fileCount += selectedFiles.length;
+    await runFiles(selectedFiles, 1, tally);
     delete process.env[variable];
   };
   await runAgain(ON_BOTH_ENGINES, ENGINE_VARIABLE, 'headless-shell');
   await runAgain(BEHIND_FRONTS, FRONTS_VARIABLE, '2');
   await runAgain(['tests/faults/fleet.test'], FAULTS_VARIABLE, 'standard');
 }
-const unsteady = values['rerun-failed'] ? await rerun(tally) : [];
+const unsteadyFailures = values['rerun-failed'] ? await rerun(tally) : [];
 
 const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
 console.log(
-  `\n${files} files, ${tally.passed} tests passed, ${tally.failed.length} failed, ${tally.skipped} skipped, in ${seconds} s`,
+  `\n${fileCount} files, ${tally.passed} tests passed, ${tally.failed.length} failed, ${tally.skipped} skipped, in ${seconds} s`,
 );
 console.log(`  ${describeUsage(timeBefore, processorTime())}`);
-const longest = [...tally.files].toSorted(([, one], [, other]) => other - one).slice(0, FILES_SHOWN);
-for (const [file, ms] of longest) console.log(`  ${(ms / 1000).toFixed(1).padStart(6)} s  ${file}`);
-printFailures('unsteady, passed when it was run once more', unsteady);
+const longestFiles = [...tally.msByFile].toSorted(([, one], [, other]) => other - one).slice(0, FILES_SHOWN);
+for (const [file, ms] of longestFiles) console.log(`  ${(ms / 1000).toFixed(1).padStart(6)} s  ${file}`);
+printFailures('unsteady: passed in the second run', unsteadyFailures);
 printFailures('failed', tally.failed);
-if (files === 0) console.log('No test file has a path that contains one of the given words.');
+if (fileCount === 0) console.log('No test file has a path that contains one of the given words.');
 else if (tally.passed + tally.failed.length === 0) console.log('No test that ran has a name that matches -t.');
 process.exitCode = tally.passed === 0 || tally.failed.length > 0 ? 1 : 0;

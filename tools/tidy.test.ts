@@ -48,7 +48,7 @@ const BANNED: ReadonlyArray<readonly [path: string, text: string]> = [
 ];
 
 for (const [path, text] of BANNED)
-  test(`banned in ${path}: ${text}`, () => {
+  test(`reports in ${path}: ${text}`, () => {
     assert.equal(complaintsOf(path, opened(text)).length, 1);
   });
 
@@ -69,7 +69,7 @@ const FINE: ReadonlyArray<readonly [path: string, text: string]> = [
 ];
 
 for (const [path, text] of FINE)
-  test(`allowed in ${path}: ${text}`, () => {
+  test(`accepts in ${path}: ${text}`, () => {
     assert.deepEqual(complaintsOf(path, opened(text)), []);
   });
 

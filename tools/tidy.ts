@@ -134,7 +134,7 @@ const BANNED_IN_CODE =
 const PLAIN_TEXTS = /^(?:contract|console)\//;
 const PLAIN_REMEDY = 'use plain English, with the words that ARCHITECTURE.md defines.';
 
-const PLAIN: readonly Ban[] = [
+const HARD_WORD_BANS: readonly Ban[] = [
   { pattern: BANNED_EVERYWHERE, where: (path: string) => inCode(path) || isDocument(path) },
   { pattern: BANNED_IN_TEXTS, where: (path: string) => inCode(path) && PLAIN_TEXTS.test(path) },
   { pattern: BANNED_IN_CODE, where: inCode },
@@ -151,7 +151,7 @@ export function checkTidy(files: readonly SourceFile[]): Complaint[] {
 }
 
 function bannedWords(file: SourceFile): Complaint[] {
-  return [...BANS, ...PLAIN]
+  return [...BANS, ...HARD_WORD_BANS]
     .filter(ban => ban.where(file.path))
     .flatMap(ban => {
       const searchedText =
@@ -169,8 +169,8 @@ const NEEDS_OPENING = /^(?:contract|server|sdk|cli|console|tools|bench|tests)\//
 
 function openingComment(file: SourceFile): Complaint[] {
   if (!isCode(file.path) || file.path.endsWith('.test.ts') || !NEEDS_OPENING.test(file.path)) return [];
-  const first = file.text.replace(/^#!.*\n/, '').trimStart();
-  if (/^(?:\/\/\s*\S|\/\*)/.test(first)) return [];
+  const firstLines = file.text.replace(/^#!.*\n/, '').trimStart();
+  if (/^(?:\/\/\s*\S|\/\*)/.test(firstLines)) return [];
   return [
     {
       path: file.path,

@@ -9,7 +9,7 @@ const TIMER = /(?<![\w.$])set(?:Timeout|Interval)\s*\(|\bAbortSignal\s*\.\s*time
 const IMPORTED = /\bset(?:Timeout|Interval)\b[^;]*\bfrom\s*(['"])(?:node:)?timers(?:\/promises)?\1/g;
 const CLOCK = 'server/kit/clock.ts';
 
-/** Path of a file -> what its timers limit. A listed file without a timer is an error. */
+/** By the path of a file: the purpose of its timers. A listed file without a timer is an error. */
 const REAL_TIMERS: Readonly<Record<string, string>> = {
   'server/kit/wait.ts': 'how long a response from a process, a socket or a browser may take',
   'server/kit/worker-pool.ts': 'how long a job may run, and how long an idle thread is kept',
@@ -36,10 +36,10 @@ const REAL_TIMERS: Readonly<Record<string, string>> = {
   'server/entry/live/viewer.ts': 'how long a viewer is given to close',
 };
 
-/** `known`: the files that may have real timers, and why. */
+/** `known`: the files that may have real timers, with the reasons. */
 export function checkTimers(files: readonly SourceFile[], known = REAL_TIMERS): Complaint[] {
-  const server = files.filter(({ path }) => path.startsWith('server/') && isCode(path) && !isTest(path));
-  const timers = server.filter(({ path }) => path !== CLOCK).flatMap(timersIn);
+  const serverFiles = files.filter(({ path }) => path.startsWith('server/') && isCode(path) && !isTest(path));
+  const timers = serverFiles.filter(({ path }) => path !== CLOCK).flatMap(timersIn);
   const withTimers = new Set(timers.map(({ path }) => path));
   return [
     ...timers.filter(({ path }) => known[path] === undefined),
@@ -54,8 +54,8 @@ export function checkTimers(files: readonly SourceFile[], known = REAL_TIMERS): 
 }
 
 function timersIn({ path, text }: SourceFile): Complaint[] {
-  const found = [...codeOnly(text).matchAll(TIMER), ...withoutComments(text).matchAll(IMPORTED)];
-  return found.map(({ index }) => ({
+  const matches = [...codeOnly(text).matchAll(TIMER), ...withoutComments(text).matchAll(IMPORTED)];
+  return matches.map(({ index }) => ({
     path,
     line: lineOf(text, index),
     what: 'a real timer',

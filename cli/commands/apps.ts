@@ -5,8 +5,10 @@ import { printJson, type Terminal, table } from '../terminal.ts';
 
 export const listApps = (terminal: Terminal, options: HttpOptions): Promise<void> =>
   overHttp(terminal, options, async ({ berth }) => {
-    const found = paginate(cursor => berth.GET('/v1/applications', { params: { query: cursor ? { cursor } : {} } }));
-    const applications = await Array.fromAsync(found);
+    const pagedItems = paginate(cursor =>
+      berth.GET('/v1/applications', { params: { query: cursor ? { cursor } : {} } }),
+    );
+    const applications = await Array.fromAsync(pagedItems);
     if (options.json) return printJson(terminal, applications);
     const rows = applications.map(({ id, name, slug, role, createdAt }) => [id, name, slug, role, createdAt]);
     terminal.print(table([['ID', 'NAME', 'SLUG', 'ROLE', 'CREATED'], ...rows]));

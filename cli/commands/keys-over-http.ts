@@ -21,7 +21,7 @@ export interface CreateAppKeyOptions extends AppOptions, Omit<CreateKeyOptions, 
 export const createAppKey = (terminal: Terminal, options: CreateAppKeyOptions): Promise<void> =>
   overHttp(terminal, options, async connection => {
     const profile = options.save ? loggedInProfile(connection) : undefined;
-    const created = await dataOf(
+    const createdKey = await dataOf(
       connection.berth.POST('/v1/applications/{appId}/agent-keys', {
         params: { path: { appId: options.app } },
         body: {
@@ -31,9 +31,12 @@ export const createAppKey = (terminal: Terminal, options: CreateAppKeyOptions): 
         },
       }),
     );
-    const { id, applicationId, key } = created;
+    const { id, applicationId, key } = createdKey;
     if (key === undefined)
-      throw new CommandFailed(EXIT.failed, `The response to the creation of key ${id} does not contain the key.`);
+      throw new CommandFailed(
+        EXIT.failed,
+        `The response to the creation of key ${id} does not contain the key. Revoke this key with \`berth keys revoke\`, and create another key.`,
+      );
     if (profile) writeProfile(terminal, connection.profileName, { ...profile, key: { id, applicationId, value: key } });
     if (options.json) return printJson(terminal, { id, applicationId, ...(profile ? { saved: true } : { key }) });
     if (profile) return terminal.say(savedText(id, connection));
@@ -65,10 +68,10 @@ function savedText(id: string, { profile, profileName }: Connection): string {
 export const listAppKeys = (terminal: Terminal, options: AppOptions): Promise<void> =>
   overHttp(terminal, options, async ({ berth }) => {
     const path = { appId: options.app };
-    const found = paginate(cursor =>
+    const pagedItems = paginate(cursor =>
       berth.GET('/v1/applications/{appId}/agent-keys', { params: { path, query: cursor ? { cursor } : {} } }),
     );
-    const keys = await Array.fromAsync(found);
+    const keys = await Array.fromAsync(pagedItems);
     if (options.json) return printJson(terminal, keys);
     printTable(terminal, keys);
   });

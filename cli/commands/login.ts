@@ -75,7 +75,7 @@ const invitation = (started: StartedLogin): string =>
 async function readTokenFromInput(terminal: Terminal, server: string): Promise<ProfileToken> {
   const value = (await terminal.input()).trim();
   if (value === '')
-    throw new CommandFailed(EXIT.usage, 'Standard input is empty. Write a personal access token to it.');
+    throw new CommandFailed(EXIT.usage, 'Standard input is empty. Write a personal access token to standard input.');
   const token = await dataOf(berthClient({ url: server, key: '', token: value }).GET('/v1/account/tokens/current'));
   return { id: token.id, value, isOwn: false, ...(token.expiresAt ? { expiresAt: token.expiresAt } : {}) };
 }
@@ -83,7 +83,8 @@ async function readTokenFromInput(terminal: Terminal, server: string): Promise<P
 export async function logout(terminal: Terminal, options: Omit<HttpOptions, 'server'>): Promise<void> {
   const name = options.profile ?? PROFILE_DEFAULT;
   const profile = readProfile(terminal, name);
-  if (!profile) throw new CommandFailed(EXIT.notFound, `There is no profile ${name}.`);
+  if (!profile)
+    throw new CommandFailed(EXIT.notFound, `There is no profile ${name}. Name another profile with --profile.`);
   const revoked = await revokeLoginCredentials(terminal, profile);
   writeProfile(terminal, name, undefined);
   if (options.json) return printJson(terminal, { profile: name, server: profile.server, revoked });
@@ -97,11 +98,11 @@ export async function logout(terminal: Terminal, options: Omit<HttpOptions, 'ser
 async function revokeLoginCredentials(terminal: Terminal, { server, key, token }: Profile): Promise<string[]> {
   if (!token) return [];
   const berth = berthClient({ url: server, key: '', token: token.value });
-  const revoked: string[] = [];
+  const revokedIds: string[] = [];
   const revoke = async (id: string, work: () => Promise<unknown>): Promise<void> => {
     try {
       await work();
-      revoked.push(id);
+      revokedIds.push(id);
     } catch (error) {
       if (!(error instanceof BerthError)) throw error;
       terminal.say(`Could not revoke ${id}: ${error.message}\n`);
@@ -112,7 +113,7 @@ async function revokeLoginCredentials(terminal: Terminal, { server, key, token }
     await revoke(key.id, () => berth.DELETE('/v1/applications/{appId}/agent-keys/{keyId}', { params: { path } }));
   }
   if (token.isOwn) await revoke(token.id, () => revokeToken(server, token));
-  return revoked;
+  return revokedIds;
 }
 
 /**

@@ -29,12 +29,12 @@ export const serveMcp = (terminal: Terminal, options: McpOptions): Promise<void>
         EXIT.usage,
         'The application of the agent key is unknown. Pass its id with --app ID, or run `berth login` and `berth keys create --app ID`.',
       );
-    const ask = createSendRequest(connection, appId);
-    await ask('ping', {}); // A wrong address or key is an error of the command, with its exit code.
+    const sendMessage = createSendRequest(connection, appId);
+    await sendMessage('ping', {}); // A wrong address or key is an error of the command, with its exit code.
     const inputEnded = Promise.withResolvers<void>();
-    const handle = serveStdio(() => serverFor(ask), { transport: createTransport(inputEnded.resolve) });
+    const stdioServer = serveStdio(() => serverFor(sendMessage), { transport: createTransport(inputEnded.resolve) });
     await inputEnded.promise;
-    await handle.close();
+    await stdioServer.close();
   });
 
 type SendRequest = (

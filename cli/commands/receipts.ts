@@ -84,7 +84,7 @@ async function jsonIn(file: string): Promise<unknown> {
   try {
     return JSON.parse(text);
   } catch {
-    throw new CommandFailed(EXIT.usage, `${file} is not JSON.`);
+    throw new CommandFailed(EXIT.usage, `${file} is not valid JSON.`);
   }
 }
 

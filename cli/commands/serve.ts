@@ -1,4 +1,4 @@
-// `berth serve`: runs the service until it is told to stop.
+// `berth serve`: runs the service until a signal stops it.
 import { serve as serveUntilStopped } from '../../server/main.ts';
 import type { Terminal } from '../terminal.ts';
 

@@ -15,11 +15,11 @@ export const listSessions = (terminal: Terminal, options: ListSessionsOptions): 
   overHttp(terminal, options, async ({ berth }) => {
     const { status, limit } = options;
     const query = { limit: Math.min(limit, LIST_PAGE_MAX), ...(status ? { status } : {}) };
-    const found = paginate(before =>
+    const pagedItems = paginate(before =>
       berth.GET('/v1/browsers/sessions', { params: { query: { ...query, ...(before ? { before } : {}) } } }),
     );
     const sessions: Session[] = [];
-    for await (const session of found) if (sessions.push(session) === limit) break;
+    for await (const session of pagedItems) if (sessions.push(session) === limit) break;
     if (options.json) return printJson(terminal, sessions);
     const rows = sessions.map(({ id, status, createdAt, endedAt = '', endReason = '', userMetadata }) => [
       ...[id, status, createdAt, endedAt, endReason],
@@ -83,13 +83,13 @@ export const sessionLogs = (terminal: Terminal, id: string, options: LogsOptions
   overHttp(terminal, options, async ({ berth }) => {
     const { page } = options;
     const filter = { ...filterOf(options), ...(page === undefined ? {} : { pageId: page }) };
-    const found = paginate(after =>
+    const pagedItems = paginate(after =>
       berth.GET('/v1/browsers/sessions/{id}/logs', {
         params: { path: { id }, query: { ...filter, ...(after ? { after } : {}) } },
       }),
     );
-    if (options.json) return printJson(terminal, await Array.fromAsync(found));
-    for await (const { timestamp, pageId, method, request, response } of found) {
+    if (options.json) return printJson(terminal, await Array.fromAsync(pagedItems));
+    for await (const { timestamp, pageId, method, request, response } of pagedItems) {
       const time = timestamp === undefined ? '' : new Date(timestamp).toISOString();
       const outcome = response ? ` -> ${JSON.stringify(response.result)}` : '';
       terminal.print(`${time}  page ${pageId}  ${method}  ${JSON.stringify(request?.params ?? {})}${outcome}\n`);
@@ -99,13 +99,13 @@ export const sessionLogs = (terminal: Terminal, id: string, options: LogsOptions
 export const sessionEvents = (terminal: Terminal, id: string, options: EventsOptions): Promise<void> =>
   overHttp(terminal, options, async ({ berth }) => {
     const filter = filterOf(options);
-    const found = paginate(after =>
+    const pagedItems = paginate(after =>
       berth.GET('/v1/browsers/sessions/{id}/events', {
         params: { path: { id }, query: { ...filter, ...(after ? { after } : {}) } },
       }),
     );
-    if (options.json) return printJson(terminal, await Array.fromAsync(found));
-    for await (const { time, type, actor, detail } of found)
+    if (options.json) return printJson(terminal, await Array.fromAsync(pagedItems));
+    for await (const { time, type, actor, detail } of pagedItems)
       terminal.print(`${time}  ${type}  ${actor.kind}  ${JSON.stringify(detail)}\n`);
   });
 

@@ -1,5 +1,5 @@
 // `berth status`: the current state of the service that uses this data folder, as reported by the service. The exit
-// code says whether the service is ready.
+// code shows whether the service is ready.
 import { readConfig } from '../../server/config.ts';
 import { runningServer } from '../../server/server-record.ts';
 import { CommandFailed } from '../command-failed.ts';
@@ -57,9 +57,9 @@ export async function status(terminal: Terminal, { json }: { json?: true }): Pro
   const report = await readStatus(reachableUrl(server.addresses.url), operatorUrl, server.pid, publicUrl);
   if (json) printJson(terminal, report);
   else terminal.print(formatStatus(report));
-  const failed = report.checks.filter(({ ok }) => !ok);
+  const failedChecks = report.checks.filter(({ ok }) => !ok);
   if (!report.ready)
-    throw new CommandFailed(EXIT.unfit, `the service is not ready: ${failed.map(checkText).join('; ')}.`);
+    throw new CommandFailed(EXIT.unfit, `the service is not ready: ${failedChecks.map(checkText).join('; ')}.`);
 }
 
 function reachableUrl(listenUrl: string): string {

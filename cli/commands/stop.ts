@@ -1,4 +1,5 @@
-// `berth stop`: stops the server of this data folder, waits for it, and ends the browsers that it left running.
+// `berth stop`: stops the server of this data folder, waits until the server has stopped, and ends the browsers that
+// the server left running.
 import { readConfig } from '../../server/config.ts';
 import { endLeftovers } from '../../server/leftovers.ts';
 import { isRunning, runningServer, type ServerRecord } from '../../server/server-record.ts';
@@ -18,7 +19,7 @@ export interface StopOptions {
 export async function stop(terminal: Terminal, options: StopOptions): Promise<void> {
   const { dataDir } = readConfig(terminal.env);
   const server = runningServer(dataDir);
-  if (server) await end(server, options.drain ? 'SIGINT' : 'SIGTERM');
+  if (server) await endServer(server, options.drain ? 'SIGINT' : 'SIGTERM');
   const { sweptSessionIds: swept, endedSessionIds: ended } = await endLeftovers(terminal.env);
   const pid = server?.pid;
   if (options.json)
@@ -28,7 +29,7 @@ export async function stop(terminal: Terminal, options: StopOptions): Promise<vo
     terminal.print(`Ended ${ended.length} sessions that the server left running: ${ended.join(', ')}\n`);
 }
 
-async function end(server: ServerRecord, signal: 'SIGINT' | 'SIGTERM'): Promise<void> {
+async function endServer(server: ServerRecord, signal: 'SIGINT' | 'SIGTERM'): Promise<void> {
   process.kill(server.pid, signal);
   const deadline = Date.now() + STOP_TIMEOUT_MS;
   while (isRunning(server)) {

@@ -1,5 +1,5 @@
 // `berth sweep`: removes the files and the database rows of sessions whose retention periods have ended, or only prints
-// what it would remove.
+// these files and rows.
 import { openLocal } from '../../server/local.ts';
 import type { Terminal } from '../terminal.ts';
 

@@ -46,16 +46,16 @@ export async function overHttp(
  */
 function connectionOf(terminal: Terminal, options: KeyOptions): Connection {
   const profileName = options.profile ?? PROFILE_DEFAULT;
-  const stored = readProfile(terminal, profileName);
-  if (options.profile !== undefined && !stored)
+  const savedProfile = readProfile(terminal, profileName);
+  if (options.profile !== undefined && !savedProfile)
     throw new CommandFailed(
       EXIT.notFound,
       `There is no profile ${profileName}. ${loginAdvice(undefined, profileName)}`,
     );
-  const server = serverOf(terminal, options, stored);
+  const server = serverOf(terminal, options, savedProfile);
   const { BERTH_KEY, BERTH_TOKEN } = options.profile === undefined ? terminal.env : {};
   // The credentials of a profile are sent only to the address of that profile.
-  const profile = stored?.server === server ? stored : undefined;
+  const profile = savedProfile?.server === server ? savedProfile : undefined;
   const key = options.key ?? (BERTH_KEY || profile?.key?.value || '');
   const token = BERTH_TOKEN || profile?.token?.value || '';
   return { berth: berthClient({ url: server, key, token }), server, profileName, profile };

@@ -18,14 +18,17 @@ const SLOWER_BY_SECONDS = 5;
 const SECOND_MS = 1_000;
 const SERVER_ERROR_STATUS_MIN = 500;
 
-/** Resolves with the token once a person has approved. `show` is called with what the person has to see. */
+/**
+ * Resolves with the token after a person has approved the login. `show` is called with the address and the code that
+ * the person needs.
+ */
 export async function deviceLogin(
   berth: Berth,
   { scopes, deviceName }: { scopes: readonly string[]; deviceName: string },
-  show: (started: StartedLogin) => void,
+  show: (startedLogin: StartedLogin) => void,
 ): Promise<GrantedToken> {
   const verifier = randomBytes(VERIFIER_BYTES).toString('base64url');
-  const started = await dataOf(
+  const startedLogin = await dataOf(
     berth.POST('/v1/device/authorizations', {
       body: {
         client_id: CLIENT_ID,
@@ -36,8 +39,8 @@ export async function deviceLogin(
       },
     }),
   );
-  show(started);
-  return poll(berth, started, verifier);
+  show(startedLogin);
+  return poll(berth, startedLogin, verifier);
 }
 
 async function poll(berth: Berth, started: StartedLogin, verifier: string): Promise<GrantedToken> {
@@ -72,6 +75,7 @@ function slowerBySeconds(error: unknown): number {
   // The authorization is still pending after an error from a server that is restarting or busy.
   if (code === 'slow_down' || code === 'rate_limited' || code === 'unreachable') return SLOWER_BY_SECONDS;
   if (status !== undefined && status >= SERVER_ERROR_STATUS_MIN) return SLOWER_BY_SECONDS;
-  if (code === 'access_denied') throw new CommandFailed(EXIT.denied, 'The login was denied.');
+  if (code === 'access_denied')
+    throw new CommandFailed(EXIT.denied, 'The login was denied. To request another approval, run `berth login` again.');
   throw error;
 }

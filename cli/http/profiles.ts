@@ -1,4 +1,4 @@
-// What `berth login` stores: one entry per profile, in a file that only the owner of the file can read.
+// The profiles that `berth login` stores, in a file that only its owner can read.
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, join } from 'node:path';
@@ -53,8 +53,8 @@ export function writeProfile(terminal: Terminal, name: string, profile: Profile 
 function readStoredProfiles(file: string): StoredProfiles {
   const text = textOf(file);
   if (text === undefined) return { version: 1, profiles: {} };
-  const stored = parseJson(text);
-  if (Check(StoredProfiles, stored)) return stored;
+  const storedValue = parseJson(text);
+  if (Check(StoredProfiles, storedValue)) return storedValue;
   throw new CommandFailed(
     EXIT.failed,
     `${file} is not a valid credentials file. Remove it, and run \`berth login\` again.`,

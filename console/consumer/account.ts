@@ -22,7 +22,7 @@ export async function showAccount(session: Session): Promise<void> {
       passkeys.data.map(one => passkeyItem(session, one)),
       'None. With a passkey you can sign in without a code, and sign your approvals.',
     ),
-    ...(hasPasskeys() ? [addPasskey(session, passkeys.data.length === 0)] : []),
+    ...(hasPasskeys() ? [createAddPasskeyButton(session, passkeys.data.length === 0)] : []),
     build('h2', {}, 'Signed-in devices'),
     listOf(
       devices.data.map(one => deviceItem(session, one)),
@@ -31,7 +31,7 @@ export async function showAccount(session: Session): Promise<void> {
     build(
       'div',
       { className: 'stack' },
-      signOut(session, 'session.end', 'Sign out'),
+      createSignOutButton(session, 'session.end', 'Sign out'),
       ...signOutElsewhereButtons(session, devices),
     ),
     build('h2', {}, 'Your stored data'),
@@ -66,7 +66,7 @@ function nameForm(session: Session, profile: ConsumerProfile): HTMLFormElement {
   return form;
 }
 
-const addPasskey = (session: Session, isFirst: boolean): HTMLButtonElement =>
+const createAddPasskeyButton = (session: Session, isFirst: boolean): HTMLButtonElement =>
   button(
     'Add a passkey',
     async () => {
@@ -128,9 +128,13 @@ function deviceItem(
 }
 
 const signOutElsewhereButtons = (session: Session, { data }: ConsumerDevices): readonly HTMLButtonElement[] =>
-  data.length > 1 ? [signOut(session, 'session.endAll', 'Sign out everywhere')] : [];
+  data.length > 1 ? [createSignOutButton(session, 'session.endAll', 'Sign out everywhere')] : [];
 
-const signOut = (session: Session, name: 'session.end' | 'session.endAll', text: string): HTMLButtonElement =>
+const createSignOutButton = (
+  session: Session,
+  name: 'session.end' | 'session.endAll',
+  text: string,
+): HTMLButtonElement =>
   button(text, async () => {
     const { logoutUrl } = await session.send<{ logoutUrl?: string }>(name);
     location.assign(logoutUrl ?? `/consumer/${session.appId}`);

@@ -1,5 +1,5 @@
-// An Action for a consumer to decide. The question is made from the content that is approved; what the agent says is
-// shown separately.
+// An Action for a consumer to decide. The question is made from the content that is approved. The message of the agent
+// is shown separately.
 import type { ActionChallenge, ApplicationAction } from '../../contract/actions.ts';
 import { askPasskey, hasPasskeys } from '../src/api/passkeys.ts';
 import { build, byId, setTitle, timeOf, withDisabled } from './parts.ts';

@@ -4,7 +4,7 @@ import type { ConsumerHandoff } from '../../contract/consumer-handoffs.ts';
 import type { ClaimedHandoff, HandoffOutcome } from '../../contract/handoffs.ts';
 import { isOpen, REASON_WORDS } from './handoff-words.ts';
 import { Lease } from './lease.ts';
-import { build, byId, CommandRefused, setTitle, showProblem, timeOf, withDisabled } from './parts.ts';
+import { build, byId, CommandError, setTitle, showProblem, timeOf, withDisabled } from './parts.ts';
 import type { Session } from './session.ts';
 
 /** Characters that would change the order in which text is displayed. */
@@ -62,7 +62,7 @@ function draw(session: Session, handoff: ConsumerHandoff, message = END_TEXTS[ha
         { className: 'soft' },
         `The browser belongs to ${session.application}. Type a secret only if you trust this application and the page above.`,
       ),
-      build('div', { className: 'stack' }, takeControl(session, handoff)),
+      build('div', { className: 'stack' }, createTakeButton(session, handoff)),
     );
   byId('body').replaceChildren(
     ...(isOpen(handoff) ? [agentMessage] : []),
@@ -71,16 +71,16 @@ function draw(session: Session, handoff: ConsumerHandoff, message = END_TEXTS[ha
   );
 }
 
-function takeControl(session: Session, handoff: ConsumerHandoff): HTMLButtonElement {
+function createTakeButton(session: Session, handoff: ConsumerHandoff): HTMLButtonElement {
   const { id } = handoff;
   const takeButton = build('button', { type: 'button', className: 'main' }, 'Take control');
   takeButton.addEventListener('click', () =>
     withDisabled([takeButton], async () => {
       try {
-        const claimed = await session.send<ClaimedHandoff>('handoffs.claim', { id });
-        showControlView(session, handoff, Lease.create(session.appId, claimed));
+        const claimedHandoff = await session.send<ClaimedHandoff>('handoffs.claim', { id });
+        showControlView(session, handoff, Lease.create(session.appId, claimedHandoff));
       } catch (error) {
-        if (!(error instanceof CommandRefused) || error.status !== 409) throw error;
+        if (!(error instanceof CommandError) || error.status !== 409) throw error;
         draw(session, await session.send<ConsumerHandoff>('handoffs.get', { id }));
       }
     }),

@@ -7,7 +7,7 @@ import { showApproval } from './approval.ts';
 import { showConsent } from './consent.ts';
 import { showHandoff } from './handoff.ts';
 import { showMemory } from './memory.ts';
-import { applyBrandColour, build, byId, CommandRefused, setTitle, showProblem, withDisabled } from './parts.ts';
+import { applyBrandColour, build, byId, CommandError, setTitle, showProblem, withDisabled } from './parts.ts';
 import { showReceipts } from './receipts.ts';
 import { finishSignIn, isSignedOut, type Session, sessionOf, startSignIn } from './session.ts';
 import { showWaiting } from './waiting.ts';
@@ -69,20 +69,21 @@ function showTabs(): void {
 async function open(): Promise<void> {
   const config: ServiceConfig = await (await fetch(`/v1/config?application=${encodeURIComponent(appId)}`)).json();
   const { consumer } = config;
-  if (!consumer) throw new Error('Sign-in is not set up for this application.');
+  if (!consumer) throw new Error('Sign-in is not set up for this application. Ask its owner to set up sign-in.');
   const pageToShow = PAGES[page];
-  if (!pageToShow) throw new Error('This page does not exist.');
+  if (!pageToShow) throw new Error('This page does not exist. Check its address.');
   document.title = `${pageToShow.tab ?? 'To decide'} · ${consumer.name}`;
   byId('brand').textContent = consumer.name;
   applyBrandColour(consumer.colour);
   await finishSignIn(appId);
   try {
     if (resourceId !== '') document.body.className = 'single';
-    if (resourceId === '' && pageToShow.tab === undefined) throw new Error('This page does not exist.');
+    if (resourceId === '' && pageToShow.tab === undefined)
+      throw new Error('This page does not exist. Check its address.');
     await pageToShow.show(sessionOf(appId, consumer.name));
     if (resourceId === '') showTabs();
   } catch (error) {
-    if (!(error instanceof CommandRefused) || !isSignedOut(error, resourceId !== '')) throw error;
+    if (!(error instanceof CommandError) || !isSignedOut(error, resourceId !== '')) throw error;
     showProviders(consumer.providers, pageToShow.signInReason);
   }
 }

@@ -1,7 +1,7 @@
 // The lease of a hand-off: stored for this tab, renewed while the page is running, and ended by the person. A page that
 // is suspended loses the lease.
 import type { ClaimedHandoff, HandoffOutcome } from '../../contract/handoffs.ts';
-import { CommandRefused } from './parts.ts';
+import { CommandError } from './parts.ts';
 
 const RENEWALS_PER_LEASE = 3;
 const RENEW_MS_MIN = 5_000;
@@ -16,7 +16,7 @@ const keyOf = (id: string): string => `handoff-lease ${id}`;
 export class Lease {
   readonly #appId: string;
   readonly #claimedHandoff: ClaimedHandoff;
-  readonly #closing = new AbortController();
+  readonly #closeController = new AbortController();
 
   private constructor(appId: string, claimedHandoff: ClaimedHandoff) {
     this.#appId = appId;
@@ -31,12 +31,12 @@ export class Lease {
   /** Restores the lease after a reload of the page. */
   static restore(appId: string, id: string): Lease | undefined {
     const text = sessionStorage.getItem(keyOf(id));
-    return text === null ? undefined : new Lease(appId, JSON.parse(text) as ClaimedHandoff); // Written above.
+    return text === null ? undefined : new Lease(appId, JSON.parse(text) as ClaimedHandoff); // Written by `create`.
   }
 
   /** Whether the error means that the lease is no longer held. */
   static isOver(error: unknown): boolean {
-    return error instanceof CommandRefused && END_CODES.has(error.code);
+    return error instanceof CommandError && END_CODES.has(error.code);
   }
 
   /**
@@ -58,7 +58,7 @@ export class Lease {
 
   /** Renews until the lease is closed. */
   startRenewing(onRenewed: () => void, onFailed: (error: unknown) => void): void {
-    const { signal } = this.#closing;
+    const { signal } = this.#closeController;
     let retryTimer: ReturnType<typeof setTimeout> | undefined;
     const renew = (): void => {
       clearTimeout(retryTimer);
@@ -66,7 +66,7 @@ export class Lease {
         () => signal.aborted || onRenewed(),
         error => {
           if (signal.aborted) return;
-          onFailed(error instanceof CommandRefused ? error : new Error(NO_RESPONSE));
+          onFailed(error instanceof CommandError ? error : new Error(NO_RESPONSE));
           if (!Lease.isOver(error)) retryTimer = setTimeout(renew, RENEW_RETRY_MS);
         },
       );
@@ -91,7 +91,7 @@ export class Lease {
 
   close(): void {
     sessionStorage.removeItem(keyOf(this.#claimedHandoff.handoffId));
-    this.#closing.abort();
+    this.#closeController.abort();
   }
 
   async #send(action: 'renew' | 'complete' | 'cancel', body: object = {}): Promise<void> {
@@ -103,6 +103,6 @@ export class Lease {
     });
     if (reply.ok) return;
     const { code = 'internal', message = NO_RESPONSE } = Object(await reply.json().catch(() => ({})));
-    throw new CommandRefused(reply.status, String(code), String(message));
+    throw new CommandError(reply.status, String(code), String(message));
   }
 }

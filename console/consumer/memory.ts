@@ -33,11 +33,13 @@ export async function showMemory(session: Session): Promise<void> {
       'No agent may use it.',
     ),
     build('h2', {}, 'What is remembered'),
-    ...(items.data.length === 0 ? [listOf([], 'Nothing is remembered.')] : [itemList, moreArea, deleteAll(session)]),
+    ...(items.data.length === 0
+      ? [listOf([], 'Nothing is remembered.')]
+      : [itemList, moreArea, createDeleteAllButton(session)]),
   );
 }
 
-const deleteAll = (session: Session): HTMLElement =>
+const createDeleteAllButton = (session: Session): HTMLElement =>
   confirmButton('Delete everything that is remembered', 'Delete everything', async () => {
     await session.send('memory.delete', { prefix: '' });
     await showMemory(session);
@@ -105,7 +107,7 @@ function itemElement(
         value.textContent = typeof item.value === 'string' ? item.value : JSON.stringify(item.value, undefined, 2);
       },
       error => {
-        value.textContent = error instanceof Error ? error.message : 'The item could not be read.';
+        value.textContent = error instanceof Error ? error.message : 'The item could not be read. Reload the page.';
       },
     );
   });

@@ -18,7 +18,7 @@ export function build<Tag extends keyof HTMLElementTagNameMap>(
 }
 
 /** A refusal by the service, with a message for people. */
-export class CommandRefused extends Error {
+export class CommandError extends Error {
   readonly code: string;
   readonly status: number;
   readonly details: Readonly<Record<string, unknown>>;
@@ -52,9 +52,9 @@ export async function command<Body>(
     body: JSON.stringify(body),
   });
   if (reply.ok) return read(reply);
-  const refused: RefusalBody = await reply.json().catch(() => ({}));
-  const { code = 'internal', message = 'The service did not respond. Try again.', details } = refused;
-  throw new CommandRefused(reply.status, code, message, details);
+  const refusalBody: RefusalBody = await reply.json().catch(() => ({}));
+  const { code = 'internal', message = 'The service did not respond. Try again.', details } = refusalBody;
+  throw new CommandError(reply.status, code, message, details);
 }
 
 /** The contract describes the response. Returns an empty object for a response without a body. */
@@ -66,7 +66,7 @@ export function showProblem(error: unknown): void {
   problem.hidden = error === undefined;
 }
 
-/** Runs the work of a form or button, and shows any error. The buttons are disabled meanwhile. */
+/** Runs the work of a form or button, and shows any error. The buttons are disabled while the work runs. */
 export async function withDisabled(controls: Iterable<HTMLButtonElement>, work: () => Promise<void>): Promise<void> {
   showProblem(undefined);
   const buttons = [...controls];
@@ -137,7 +137,7 @@ const THIS_YEAR_FORMAT = new Intl.DateTimeFormat(undefined, {
 });
 const FULL_FORMAT = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
 
-/** Without the date if it is today, and without the year if it is this year. */
+/** Omits the date if it is today, and the year if it is this year. */
 export function timeOf(text: string): HTMLTimeElement {
   const time = new Date(text);
   const now = new Date();
@@ -147,6 +147,6 @@ export function timeOf(text: string): HTMLTimeElement {
   return build('time', { dateTime: text }, format.format(time));
 }
 
-/** If there are no entries, the text in `empty` is shown instead. */
+/** If there are no items, `emptyText` is shown instead. */
 export const listOf = (items: readonly HTMLElement[], empty: string): HTMLElement =>
   items.length === 0 ? build('p', { className: 'empty' }, empty) : build('ul', { className: 'plain' }, ...items);

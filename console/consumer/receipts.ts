@@ -65,7 +65,7 @@ function receiptItem(session: Session, receipt: ConsumerReceiptPage['data'][numb
 
 const pair = (label: string, value: string) => [build('dt', {}, label), build('dd', {}, value)];
 
-/** Saves a file that the page holds. */
+/** Saves the data as a file with this name. */
 export function saveFile(file: Blob, name: string): void {
   const href = URL.createObjectURL(file);
   build('a', { href, download: name }).click();

@@ -3,7 +3,7 @@
 import type { ConsumerTokens, StartedConsumerSession } from '../../contract/consumers.ts';
 import type { PasskeyChallenge } from '../../contract/sign-in.ts';
 import { askPasskey, hasPasskeys } from '../src/api/passkeys.ts';
-import { CommandRefused, command } from './parts.ts';
+import { CommandError, command } from './parts.ts';
 
 const VERIFIER_BYTES = 32;
 
@@ -68,7 +68,7 @@ export async function finishSignIn(appId: string): Promise<void> {
 }
 
 /** `isAboutResource`: the page is about one resource, so status 404 may only mean that this resource is missing. */
-export const isSignedOut = ({ status, code }: CommandRefused, isAboutResource: boolean): boolean =>
+export const isSignedOut = ({ status, code }: CommandError, isAboutResource: boolean): boolean =>
   (status === 401 && code !== 'insufficient_user_authentication') || (status === 404 && !isAboutResource);
 
 export function sessionOf(appId: string, application: string): Session {
@@ -77,7 +77,7 @@ export function sessionOf(appId: string, application: string): Session {
     try {
       return await work();
     } catch (error) {
-      if (!(error instanceof CommandRefused) || error.code !== 'insufficient_user_authentication') throw error;
+      if (!(error instanceof CommandError) || error.code !== 'insufficient_user_authentication') throw error;
       await proveAgain(appId, provider, error);
       return work();
     }
@@ -90,7 +90,7 @@ export function sessionOf(appId: string, application: string): Session {
 }
 
 /** Asks for the passkey if the consumer has one. Otherwise leaves this page, so that the consumer signs in again. */
-async function proveAgain(appId: string, provider: string, { details }: CommandRefused): Promise<void> {
+async function proveAgain(appId: string, provider: string, { details }: CommandError): Promise<void> {
   if (details.acrValues !== 'phr' || !hasPasskeys()) {
     await startSignIn(appId, provider, { maxAge: 0 });
     return new Promise(() => {});

@@ -21,17 +21,17 @@ const ACTION_STATUS_WORDS: Readonly<Record<string, string>> = {
 };
 
 interface Item {
-  readonly waits: boolean;
+  readonly needsAction: boolean;
   /**
-   * The sort key. Of the open items, those that expire first come first; of the other items, those that ended last come
-   * first.
+   * The sort key: the expiry of an open item, or the end of another item. Open items are sorted in ascending order, the
+   * others in descending order.
    */
-  readonly at: string;
+  readonly sortTime: string;
   readonly href: string;
   readonly title: string;
-  readonly who: string;
+  readonly requesterName: string;
   /** The outcome, in words. */
-  readonly end: string;
+  readonly outcomeWords: string;
 }
 
 export async function showWaiting(session: Session): Promise<void> {
@@ -46,11 +46,11 @@ export async function showWaiting(session: Session): Promise<void> {
     ...handoffs.data.map(handoff => itemOfHandoff(session, handoff)),
   ];
   const openItems = items
-    .filter(({ waits: isPending }) => isPending)
-    .toSorted((one, other) => (one.at < other.at ? -1 : 1));
+    .filter(({ needsAction: isPending }) => isPending)
+    .toSorted((one, other) => (one.sortTime < other.sortTime ? -1 : 1));
   const endedItems = items
-    .filter(({ waits: isPending }) => !isPending)
-    .toSorted((one, other) => (one.at > other.at ? -1 : 1));
+    .filter(({ needsAction: isPending }) => !isPending)
+    .toSorted((one, other) => (one.sortTime > other.sortTime ? -1 : 1));
   setTitle(openItems.length === 0 ? 'Nothing is waiting for you' : 'Waiting for you');
   byId('body').replaceChildren(
     openItems.length === 0
@@ -74,11 +74,15 @@ function itemOfAction({ appId }: Session, action: ApplicationAction): Item {
   const isWaiting = status === 'awaiting_approval';
   return {
     ...{
-      waits: isWaiting,
-      at: isWaiting ? expiresAt : (endedAt ?? createdAt),
+      needsAction: isWaiting,
+      sortTime: isWaiting ? expiresAt : (endedAt ?? createdAt),
       href: `/consumer/${appId}/approve/${jobId}`,
     },
-    ...{ title: asksFor?.summary ?? operationTitle, who: agent.name, end: ACTION_STATUS_WORDS[status] ?? status },
+    ...{
+      title: asksFor?.summary ?? operationTitle,
+      requesterName: agent.name,
+      outcomeWords: ACTION_STATUS_WORDS[status] ?? status,
+    },
   };
 }
 
@@ -87,15 +91,22 @@ function itemOfHandoff({ appId }: Session, handoff: ConsumerHandoff): Item {
   const isWaiting = isOpen(handoff);
   return {
     ...{
-      waits: isWaiting,
-      at: isWaiting ? expiresAt : (endedAt ?? createdAt),
+      needsAction: isWaiting,
+      sortTime: isWaiting ? expiresAt : (endedAt ?? createdAt),
       href: `/consumer/${appId}/handoffs/${id}`,
     },
-    ...{ title: REASON_WORDS[reason], who: agent.name, end: STATUS_WORDS[status] },
+    ...{ title: REASON_WORDS[reason], requesterName: agent.name, outcomeWords: STATUS_WORDS[status] },
   };
 }
 
-function itemElement({ waits: isPending, at, href, title, who: agentName, end }: Item): HTMLLIElement {
+function itemElement({
+  needsAction: isPending,
+  sortTime: at,
+  href,
+  title,
+  requesterName: agentName,
+  outcomeWords: end,
+}: Item): HTMLLIElement {
   const timeParts = isPending ? ['until ', timeOf(at)] : [`${end}, `, timeOf(at)];
   const about = build('span', { className: 'about' }, `${agentName}, `, ...timeParts);
   return build(

@@ -1,4 +1,4 @@
-// Converts what was typed into the address bar to a complete URL.
+// Converts the text in the address bar to a complete URL.
 
 const HOST_AND_PORT = /^(\[[0-9a-f:.]+\]|[^/?#:@\s]+):\d{1,5}(?=[/?#]|$)/i;
 const SCHEME = /^[a-z][a-z0-9+.-]*:/i;

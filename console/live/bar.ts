@@ -9,7 +9,7 @@ import { type TabActions, TabStrip } from './tab-strip.ts';
 type PageMessage = Extract<ServerMessage, { type: 'page' }>;
 
 export interface BarActions extends TabActions {
-  readonly do: SendInput;
+  readonly forwardInput: SendInput;
 }
 
 export class Bar {
@@ -24,18 +24,18 @@ export class Bar {
     this.#tabStrip = new TabStrip(actions);
     parts.back.append(icon(ICONS.back));
     parts.forward.append(icon(ICONS.forward));
-    parts.back.addEventListener('click', () => actions.do({ type: 'history', action: 'back' }));
-    parts.forward.addEventListener('click', () => actions.do({ type: 'history', action: 'forward' }));
+    parts.back.addEventListener('click', () => actions.forwardInput({ type: 'history', action: 'back' }));
+    parts.forward.addEventListener('click', () => actions.forwardInput({ type: 'history', action: 'forward' }));
     parts.reload.addEventListener('click', () =>
-      actions.do({ type: 'history', action: this.#isLoading ? 'stop' : 'reload' }),
+      actions.forwardInput({ type: 'history', action: this.#isLoading ? 'stop' : 'reload' }),
     );
     // Not a form, because frames that embed this page may not allow forms.
     parts.url.addEventListener('keydown', event => {
       if (event.key !== 'Enter' || event.isComposing) return;
       // The focus moves to the live view, which would otherwise get the Enter key.
       event.preventDefault();
-      actions.do({ type: 'navigate', url: addressOf(parts.url.value.trim()) });
-      parts.keys.focus({ preventScroll: true });
+      actions.forwardInput({ type: 'navigate', url: addressOf(parts.url.value.trim()) });
+      parts.keyField.focus({ preventScroll: true });
     });
     parts.url.addEventListener('focus', () => parts.url.select());
     this.#drawReload();
@@ -86,6 +86,11 @@ export class Bar {
     if (document.activeElement !== parts.url) parts.url.value = tab?.url ?? '';
     parts.behindNotice.hidden = tab?.visible !== false;
     document.title = tab?.title ? `${tab.title} - Live view` : 'Live view';
-    this.#tabStrip.draw({ tabs: this.#tabs, shown: this.#shownPage, hasControl: this.#hasControl, icons: this.#icons });
+    this.#tabStrip.draw({
+      tabs: this.#tabs,
+      watchedPage: this.#shownPage,
+      hasControl: this.#hasControl,
+      icons: this.#icons,
+    });
   }
 }

@@ -6,11 +6,11 @@ const RETRY_MIN_MS = 250;
 const RETRY_MAX_MS = 2_000;
 
 export interface ConnectionListener {
-  message(message: ServerMessage): void;
+  onMessage(message: ServerMessage): void;
   /** Resolves when the frame has been drawn. */
-  frame(head: FrameHead, jpeg: Blob): Promise<void>;
-  /** `lost`: the connection is being restored. `refused`: it was never open. */
-  connection(state: 'open' | 'lost' | 'refused'): void;
+  onFrame(head: FrameHead, jpeg: Blob): Promise<void>;
+  /** `lost`: the connection is being restored. `refused`: no attempt to connect has succeeded yet. */
+  onStateChange(state: 'open' | 'lost' | 'refused'): void;
 }
 
 export class Connection {
@@ -37,7 +37,7 @@ export class Connection {
     socket.addEventListener('open', () => {
       this.#hasOpened = true;
       this.#waitMs = RETRY_MIN_MS;
-      this.#listener.connection('open');
+      this.#listener.onStateChange('open');
     });
     socket.addEventListener('message', ({ data }) => this.#receive(data));
     socket.addEventListener('close', () => this.#onClosed());
@@ -60,7 +60,7 @@ export class Connection {
     const message = JSON.parse(String(data)) as ServerMessage; // Sent by our own server.
     if (message.type === 'welcome') this.#holder = message.holder;
     if (message.type === 'ended') this.#hasEnded = true;
-    this.#listener.message(message);
+    this.#listener.onMessage(message);
   }
 
   #receiveFrame(data: ArrayBuffer): void {
@@ -68,14 +68,14 @@ export class Connection {
     const head = JSON.parse(new TextDecoder().decode(new Uint8Array(data, 2, length))) as FrameHead;
     const jpeg = new Blob([new Uint8Array(data, 2 + length)], { type: 'image/jpeg' });
     void this.#listener
-      .frame(head, jpeg)
+      .onFrame(head, jpeg)
       .catch(() => {})
       .then(() => this.send({ type: 'drawn' }));
   }
 
   #onClosed(): void {
     if (this.#hasEnded) return;
-    this.#listener.connection(this.#hasOpened ? 'lost' : 'refused');
+    this.#listener.onStateChange(this.#hasOpened ? 'lost' : 'refused');
     // Also retries if the connection has never been open: a restarting server refuses connections for a moment.
     setTimeout(() => this.#open(), this.#waitMs);
     this.#waitMs = Math.min(this.#waitMs * 2, RETRY_MAX_MS);

@@ -6,19 +6,19 @@ const NAME_CHARACTERS_MAX = 40;
 export class OpenerNotice {
   readonly #nameOf: (page: string) => string;
   readonly #onBack: (page: string) => void;
-  #opener: { readonly page: string; readonly from: string } | undefined;
+  #opener: { readonly page: string; readonly openerPage: string } | undefined;
   #shownPage = '';
 
   constructor(nameOf: (page: string) => string, onBack: (page: string) => void) {
     this.#nameOf = nameOf;
     this.#onBack = onBack;
     parts.openerBackButton.addEventListener('click', () => {
-      if (this.#opener) this.#onBack(this.#opener.from);
+      if (this.#opener) this.#onBack(this.#opener.openerPage);
     });
   }
 
-  setOpener(page: string, from: string): void {
-    this.#opener = { page, from };
+  setOpener(page: string, openerId: string): void {
+    this.#opener = { page, openerPage: openerId };
     this.draw();
   }
 
@@ -32,7 +32,7 @@ export class OpenerNotice {
     const shownOpener = this.#opener?.page === this.#shownPage ? this.#opener : undefined;
     parts.openerNotice.hidden = shownOpener === undefined;
     if (!shownOpener) return;
-    const name = shorten(this.#nameOf(shownOpener.from));
+    const name = shorten(this.#nameOf(shownOpener.openerPage));
     const text = 'This page was opened in a new tab.';
     if (parts.openerText.textContent !== text) parts.openerText.textContent = text;
     parts.openerBackButton.textContent = `Back to \u201c${name}\u201d`;

@@ -39,11 +39,11 @@ export class Input {
     this.#sendInput = send;
     this.#listenToPointer();
     this.#listenToKeys();
-    parts.keys.value = PLACEHOLDER;
+    parts.keyField.value = PLACEHOLDER;
   }
 
   focus(): void {
-    parts.keys.focus({ preventScroll: true });
+    parts.keyField.focus({ preventScroll: true });
   }
 
   // ---- mouse, touch ----------------------------------------------------------------------------------------------------
@@ -114,16 +114,18 @@ export class Input {
 
   /** Counts clicks, because pointer events do not. */
   #clicksOf(action: 'down' | 'up', { timeStamp, clientX, clientY, button }: PointerEvent): number {
-    const last = this.#lastClick;
-    if (action === 'up') return last.clicks;
+    const previousClick = this.#lastClick;
+    if (action === 'up') return previousClick.clicks;
     const isNear =
-      Math.hypot(clientX - last.x, clientY - last.y) < 5 && timeStamp - last.time < 500 && last.button === button;
+      Math.hypot(clientX - previousClick.x, clientY - previousClick.y) < 5 &&
+      timeStamp - previousClick.time < 500 &&
+      previousClick.button === button;
     this.#lastClick = {
       time: timeStamp,
       x: clientX,
       y: clientY,
       button,
-      clicks: isNear ? Math.min(3, last.clicks + 1) : 1,
+      clicks: isNear ? Math.min(3, previousClick.clicks + 1) : 1,
     };
     return this.#lastClick.clicks;
   }
@@ -144,7 +146,7 @@ export class Input {
   // ---- keys ------------------------------------------------------------------------------------------------------------
 
   #listenToKeys(): void {
-    const { keys } = parts;
+    const { keyField: keys } = parts;
     keys.addEventListener('keydown', event => this.#onKey('down', event));
     keys.addEventListener('keyup', event => this.#onKey('up', event));
     keys.addEventListener('compositionstart', () => {
@@ -196,19 +198,19 @@ export class Input {
     this.#sendKey(action, event, !isShortcut && !event.metaKey && [...event.key].length === 1);
   }
 
-  #sendKey(action: 'down' | 'up', event: KeyboardEvent, hasTyped: boolean): void {
+  #sendKey(action: 'down' | 'up', event: KeyboardEvent, typesCharacter: boolean): void {
     this.#sendInput({
       type: 'key',
       ...{ action, key: event.key, code: event.code, keyCode: event.keyCode, location: event.location },
-      ...{ text: action === 'down' ? textOf(event, hasTyped) : '', repeats: action === 'down' && event.repeat },
-      ...{ modifiers: modifiersOf(event, hasTyped), mac: IS_MAC },
+      ...{ text: action === 'down' ? textOf(event, typesCharacter) : '', repeats: action === 'down' && event.repeat },
+      ...{ modifiers: modifiersOf(event, typesCharacter), mac: IS_MAC },
     });
   }
 
   #releaseAll(): void {
-    const pressed = [...this.#pressedKeys.values()];
+    const pressedKeyEvents = [...this.#pressedKeys.values()];
     this.#pressedKeys.clear();
-    if (this.#hasControl()) for (const event of pressed) this.#sendKey('up', event, false);
+    if (this.#hasControl()) for (const event of pressedKeyEvents) this.#sendKey('up', event, false);
   }
 
   /**
@@ -235,16 +237,16 @@ export class Input {
   }
 
   #refill(): void {
-    parts.keys.value = PLACEHOLDER;
-    parts.keys.setSelectionRange(PLACEHOLDER.length, PLACEHOLDER.length);
+    parts.keyField.value = PLACEHOLDER;
+    parts.keyField.setSelectionRange(PLACEHOLDER.length, PLACEHOLDER.length);
   }
 }
 
 const heldButton = (buttons: number): 'none' | 'left' | 'middle' | 'right' =>
   buttons & 1 ? 'left' : buttons & 2 ? 'right' : buttons & 4 ? 'middle' : 'none';
 
-const textOf = (event: KeyboardEvent, hasTyped: boolean): string =>
-  event.key === 'Enter' ? '\r' : hasTyped ? event.key : '';
+const textOf = (event: KeyboardEvent, typesCharacter: boolean): string =>
+  event.key === 'Enter' ? '\r' : typesCharacter ? event.key : '';
 
 interface ModifierState {
   readonly altKey: boolean;
@@ -255,9 +257,10 @@ interface ModifierState {
 }
 
 /** With AltGr, or Option on a Mac, keys type characters, so these modifiers are not sent. */
-function modifiersOf(event: ModifierState, hasTyped = false): number {
+function modifiersOf(event: ModifierState, typesCharacter = false): number {
   const isThirdLevel =
-    hasTyped && (event.getModifierState?.('AltGraph') || (event.ctrlKey && event.altKey) || (IS_MAC && event.altKey));
+    typesCharacter &&
+    (event.getModifierState?.('AltGraph') || (event.ctrlKey && event.altKey) || (IS_MAC && event.altKey));
   const [alt, control] = isThirdLevel ? [false, false] : [event.altKey, event.ctrlKey];
   return Number(alt) + 2 * Number(control) + 4 * Number(event.metaKey) + 8 * Number(event.shiftKey);
 }

@@ -31,7 +31,7 @@ const sendInput = (message: InputMessage): void => {
   // After a change of tabs, the frame still shows the previous page for a moment. Input at that time was meant for the
   // previous page and is dropped.
   if (POINTER_TYPES.has(message.type) && view.page !== shownPage) return;
-  if (hasControl()) connection.send({ ...message, fence, page: shownPage } as DriveMessage); // InputMessage lacks only these two
+  if (hasControl()) connection.send({ ...message, fence, page: shownPage } as DriveMessage); // has all fields
 };
 
 const view = new FrameView();
@@ -41,8 +41,8 @@ const watchPage = (page: string): void => {
   if (hasControl()) connection.send({ type: 'front', fence, page });
 };
 const bar = new Bar({
-  do: sendInput,
-  look: watchPage,
+  forwardInput: sendInput,
+  selectTab: watchPage,
   close: page => connection.send({ type: 'close', fence, page }),
   newTab: () => connection.send({ type: 'newTab', fence }),
 });
@@ -50,9 +50,9 @@ const openerNotice = new OpenerNotice(page => bar.nameOf(page), watchPage);
 const downloads = new Downloads();
 const input = new Input(view, hasControl, sendInput);
 const connection = new Connection({
-  message: receive,
-  frame: (head, jpeg) => view.draw(head, jpeg),
-  connection: state => {
+  onMessage: receive,
+  onFrame: (head, jpeg) => view.draw(head, jpeg),
+  onStateChange: state => {
     if (state !== 'open') {
       controlledBy = 'unknown';
       showControl();
@@ -157,7 +157,8 @@ async function upload(file: File): Promise<string> {
   address.searchParams.set('token', pageParams.get('token') ?? '');
   const response = await fetch(address, { method: 'POST', body: form });
   const body: { fileName?: string; message?: string } = await response.json();
-  if (!response.ok || !body.fileName) throw new Error(body.message ?? 'The file could not be uploaded.');
+  if (!response.ok || !body.fileName)
+    throw new Error(body.message ?? 'The file could not be uploaded. Choose it again.');
   return body.fileName;
 }
 

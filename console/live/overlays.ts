@@ -1,4 +1,4 @@
-// What the frames of a screencast do not contain: dialogs, lists of select elements, and file choosers.
+// Elements that the frames of a screencast do not contain: dialogs, lists of select elements, and file choosers.
 import type { DialogState, SelectState } from '../../contract/live-messages.ts';
 import type { FrameView } from './frame-view.ts';
 import type { SendInput } from './input.ts';
@@ -19,20 +19,20 @@ export class Overlays {
     this.#upload = upload;
     this.#notify = notify;
     // Not forms, because frames that embed this page may not allow forms.
-    for (const dialog of [parts.dialog, parts.files])
+    for (const dialog of [parts.dialog, parts.filesDialog])
       for (const button of dialog.querySelectorAll('button'))
         button.addEventListener('click', () => dialog.close(button.value));
     parts.dialogAnswer.addEventListener('keydown', event => {
       if (event.key === 'Enter' && !event.isComposing) parts.dialog.close('ok');
     });
     parts.dialog.addEventListener('close', () => this.#onDialogClose());
-    parts.files.addEventListener('close', () => void this.#uploadChosenFiles());
+    parts.filesDialog.addEventListener('close', () => void this.#uploadChosenFiles());
     parts.select.addEventListener('keydown', event => this.#onSelectKey(event));
     parts.select.addEventListener('click', event => this.#onSelectClick(event));
     parts.select.addEventListener('blur', () => this.#choose(undefined));
   }
 
-  /** Called only while the viewer has control, because other viewers cannot respond. */
+  /** Shows the overlays of the page; `null` hides an overlay. Viewers without control get `null`. */
   show(dialog: DialogState | null, select: SelectState | null, files: 'one' | 'many' | null): void {
     this.#showDialog(dialog);
     this.#showSelect(select);
@@ -99,16 +99,16 @@ export class Overlays {
     const options = this.#options();
     if (event.key === 'Escape' || event.key === 'Tab') return this.#choose(undefined);
     if (event.key === 'Enter' || event.key === ' ') return this.#choose(this.#selectedIndex);
-    if (event.key === 'ArrowDown') this.#goTo(nextEnabled(options, this.#selectedIndex, 1));
-    else if (event.key === 'ArrowUp') this.#goTo(nextEnabled(options, this.#selectedIndex, -1));
-    else if (event.key === 'Home') this.#goTo(nextEnabled(options, -1, 1));
-    else if (event.key === 'End') this.#goTo(nextEnabled(options, options.length, -1));
+    if (event.key === 'ArrowDown') this.#goTo(nextEnabledIndex(options, this.#selectedIndex, 1));
+    else if (event.key === 'ArrowUp') this.#goTo(nextEnabledIndex(options, this.#selectedIndex, -1));
+    else if (event.key === 'Home') this.#goTo(nextEnabledIndex(options, -1, 1));
+    else if (event.key === 'End') this.#goTo(nextEnabledIndex(options, options.length, -1));
     else if (event.key.length === 1) {
-      const found = options.findIndex(
+      const matchIndex = options.findIndex(
         (option, index) =>
           index > this.#selectedIndex && option.textContent?.toLowerCase().startsWith(event.key.toLowerCase()),
       );
-      if (found >= 0) this.#goTo(found);
+      if (matchIndex >= 0) this.#goTo(matchIndex);
     }
   }
 
@@ -130,7 +130,7 @@ export class Overlays {
     if (parts.select.hidden) return;
     parts.select.hidden = true;
     this.#send({ type: 'choose', options: index === undefined || index < 0 ? [] : [index] });
-    parts.keys.focus({ preventScroll: true });
+    parts.keyField.focus({ preventScroll: true });
   }
 
   #options(): Element[] {
@@ -140,7 +140,7 @@ export class Overlays {
   // ---- files -----------------------------------------------------------------------------------------------------------
 
   #showFiles(mode: 'one' | 'many' | null): void {
-    const { files } = parts;
+    const { filesDialog: files } = parts;
     if (!mode) {
       if (!files.open) return;
       files.dataset.byPage = '';
@@ -151,20 +151,20 @@ export class Overlays {
     delete files.dataset.byPage;
     parts.filesInput.value = '';
     parts.filesInput.multiple = mode === 'many';
-    parts.files.returnValue = '';
-    parts.files.showModal();
+    parts.filesDialog.returnValue = '';
+    parts.filesDialog.showModal();
   }
 
   async #uploadChosenFiles(): Promise<void> {
-    if (parts.files.dataset.byPage !== undefined) return;
-    const chosenFiles = parts.files.returnValue === 'ok' ? [...(parts.filesInput.files ?? [])] : [];
+    if (parts.filesDialog.dataset.byPage !== undefined) return;
+    const chosenFiles = parts.filesDialog.returnValue === 'ok' ? [...(parts.filesInput.files ?? [])] : [];
     try {
       const names: string[] = [];
       for (const file of chosenFiles) names.push(await this.#upload(file));
       this.#send({ type: 'files', names });
     } catch (error) {
       this.#send({ type: 'files', names: [] });
-      this.#notify(error instanceof Error ? error.message : 'The file could not be uploaded.');
+      this.#notify(error instanceof Error ? error.message : 'The file could not be uploaded. Choose it again.');
     }
   }
 }
@@ -187,7 +187,7 @@ function groupElement(name: string): HTMLElement {
 }
 
 /** Returns the index of the next enabled option in the direction of `step`, or `from` if there is none. */
-function nextEnabled(options: readonly Element[], from: number, step: 1 | -1): number {
+function nextEnabledIndex(options: readonly Element[], from: number, step: 1 | -1): number {
   for (let index = from + step; index >= 0 && index < options.length; index += step)
     if (options[index]?.getAttribute('aria-disabled') !== 'true') return index;
   return from;

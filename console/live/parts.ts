@@ -17,7 +17,7 @@ export const parts = {
   stage: find('stage', HTMLElement),
   screen: find('screen', HTMLElement),
   canvas: find('canvas', HTMLCanvasElement),
-  keys: find('keys', HTMLTextAreaElement),
+  keyField: find('keys', HTMLTextAreaElement),
   behindNotice: find('behind', HTMLElement),
   notice: find('notice', HTMLElement),
   openerNotice: find('followed', HTMLElement),
@@ -33,7 +33,7 @@ export const parts = {
   dialogAnswer: find('dialog-answer', HTMLInputElement),
   dialogCancel: find('dialog-cancel', HTMLButtonElement),
   select: find('select', HTMLElement),
-  files: find('files', HTMLDialogElement),
+  filesDialog: find('files', HTMLDialogElement),
   filesInput: find('files-input', HTMLInputElement),
 } as const;
 

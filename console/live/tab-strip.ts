@@ -4,7 +4,7 @@ import type { TabState } from '../../contract/live-messages.ts';
 import { parts } from './parts.ts';
 
 export interface TabActions {
-  readonly look: (page: string) => void;
+  readonly selectTab: (page: string) => void;
   readonly close: (page: string) => void;
   readonly newTab: () => void;
 }
@@ -12,7 +12,7 @@ export interface TabActions {
 export interface TabStripState {
   readonly tabs: readonly TabState[];
   /** The page whose frames are shown. */
-  readonly shown: string;
+  readonly watchedPage: string;
   readonly hasControl: boolean;
   /** Icons as data URLs, by the address of the icon. */
   readonly icons: ReadonlyMap<string, string>;
@@ -43,10 +43,10 @@ export class TabStrip {
     this.#newTabItem.hidden = !state.hasControl;
   }
 
-  #draw(tab: TabState, index: number, { shown: shownPage, hasControl, icons }: TabStripState): void {
-    const existing = this.#tabs.get(tab.page);
-    const tabElement = existing ?? new TabElement(tab.page, this.#actions);
-    if (!existing) this.#tabs.set(tab.page, tabElement);
+  #draw(tab: TabState, index: number, { watchedPage: shownPage, hasControl, icons }: TabStripState): void {
+    const existingElement = this.#tabs.get(tab.page);
+    const tabElement = existingElement ?? new TabElement(tab.page, this.#actions);
+    if (!existingElement) this.#tabs.set(tab.page, tabElement);
     const elementAtIndex = parts.tabs.children[index] ?? null;
     if (elementAtIndex !== tabElement.element) parts.tabs.insertBefore(tabElement.element, elementAtIndex);
     tabElement.draw(tab, tab.page === shownPage, hasControl, icons.get(tab.faviconUrl));
@@ -62,7 +62,7 @@ class TabElement {
 
   constructor(page: string, actions: TabActions) {
     this.element.className = 'tab';
-    this.#selectButton = createButton('pick', '', () => actions.look(page));
+    this.#selectButton = createButton('pick', '', () => actions.selectTab(page));
     this.#closeButton = createButton('close', '\u00d7', () => actions.close(page));
     this.#iconElement.alt = '';
     this.#iconElement.hidden = true;

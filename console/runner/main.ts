@@ -11,13 +11,13 @@ const LEVELS = ['log', 'info', 'warn', 'error', 'debug'] as const;
 addEventListener('message', (event: MessageEvent<RunRequest>) => {
   const [port] = event.ports;
   if (event.source !== parent || !port) return;
-  const tell = (message: RunnerMessage): void => port.postMessage(message);
+  const send = (message: RunnerMessage): void => port.postMessage(message);
   addEventListener('unhandledrejection', ({ reason }) =>
-    tell({ kind: 'line', level: 'error', text: printable(reason) }),
+    send({ kind: 'line', level: 'error', text: printable(reason) }),
   );
-  run(event.data, tell).then(
-    () => tell({ kind: 'done' }),
-    (error: unknown) => tell({ kind: 'failed', text: printable(error) }),
+  run(event.data, send).then(
+    () => send({ kind: 'done' }),
+    (error: unknown) => send({ kind: 'failed', text: printable(error) }),
   );
 });
 

@@ -34,7 +34,7 @@ createRoot(root).render(
   </StrictMode>,
 );
 
-/** Pages outside of the console, because people open them from links elsewhere. */
+/** Selects the page for a path. Pages that people open from links outside the console do not have its layout. */
 function pageFor(path: string) {
   if (path === '/signin') return <SignInPage />;
   if (path === '/device') return <DevicePage />;

@@ -24,7 +24,7 @@ const CURRENT_ACCOUNT = { description: 'The account.', schema: CurrentAccount } 
 const NEW_COOKIE_HEADER = {
   description: 'A new session cookie, because the strongest proof of identity that the account can give has changed.',
 } as const;
-const NEW_COOKIE = { 'set-cookie': NEW_COOKIE_HEADER.description } as const;
+const NEW_COOKIE_HEADERS = { 'set-cookie': NEW_COOKIE_HEADER.description } as const;
 
 export const ACCOUNT_OPERATIONS = {
   readAccount: {
@@ -92,7 +92,7 @@ export const ACCOUNT_OPERATIONS = {
       'Some operations require a proof of identity that is at most five minutes old and as strong as the account is able to give. This operation accepts such a proof and changes the cookie. At most ten failures in ten minutes.',
     body: StepUp,
     bodyExample: { method: 'totp', code: '123456' },
-    responses: { 200: { ...CURRENT_ACCOUNT, headers: NEW_COOKIE } },
+    responses: { 200: { ...CURRENT_ACCOUNT, headers: NEW_COOKIE_HEADERS } },
     errors: ['sign_in_failed', 'rate_limited', 'feature_unavailable', 'busy'],
   },
   requestStepUpChallenge: {
@@ -136,7 +136,7 @@ export const ACCOUNT_OPERATIONS = {
     stepUp: true,
     body: AddPasskey,
     bodyExample: { ticket: '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11', name: 'Laptop', response: {} },
-    responses: { 201: { ...CURRENT_ACCOUNT, headers: NEW_COOKIE } },
+    responses: { 201: { ...CURRENT_ACCOUNT, headers: NEW_COOKIE_HEADERS } },
     errors: ['sign_in_failed', 'limit_reached', 'feature_unavailable'],
   },
   removePasskey: {
@@ -170,7 +170,7 @@ export const ACCOUNT_OPERATIONS = {
     stepUp: true,
     body: ConfirmCode,
     bodyExample: { code: '123456' },
-    responses: { 200: { description: 'The recovery codes.', schema: RecoveryCodes, headers: NEW_COOKIE } },
+    responses: { 200: { description: 'The recovery codes.', schema: RecoveryCodes, headers: NEW_COOKIE_HEADERS } },
     errors: ['sign_in_failed', 'not_ready', 'rate_limited'],
   },
   removeTotp: {

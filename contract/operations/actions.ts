@@ -19,18 +19,18 @@ import type { Operation } from '../operation.ts';
 import { INVOCATION_OPERATIONS } from './invocations.ts';
 import { READ_APPLICATIONS } from './shared.ts';
 
-const AGENT = '/v1/agent/applications/{appId}';
-const MEMBERS = '/v1/applications/{appId}/actions';
+const AGENT_PATH = '/v1/agent/applications/{appId}';
+const ACTIONS_PATH = '/v1/applications/{appId}/actions';
 const ACTION = { tag: 'Actions', mount: 'native' } as const;
 
 export const ACTION_OPERATIONS = {
   prepareAction: {
     ...ACTION,
     method: 'POST',
-    path: `${AGENT}/operations/{operationId}/prepare`,
+    path: `${AGENT_PATH}/operations/{operationId}/prepare`,
     summary: 'Prepare an Action',
     description:
-      'Fixes a call and asks a person to approve it. The `approval` of the operation determines who decides; if it is `none`, the end user decides if one is named, otherwise a member. Nothing is started and no credit is held. An Action cannot be updated: a different input needs another Action.',
+      'Records a call that can no longer change, and asks a person to approve it. The `approval` of the operation determines who decides; if it is `none`, the end user decides if one is named, otherwise a member. Nothing is started and no credit is held. An Action cannot be updated: a different input needs another Action.',
     credential: 'agentKey',
     scopes: ['actions:prepare'],
     isWrite: true,
@@ -65,7 +65,7 @@ export const ACTION_OPERATIONS = {
   readAction: {
     ...ACTION,
     method: 'GET',
-    path: `${AGENT}/actions/{jobId}`,
+    path: `${AGENT_PATH}/actions/{jobId}`,
     summary: 'Read an Action',
     description:
       'Returns an Action of an operation that the agent key has a grant for. With `wait`, responds as soon as its status differs from `since`.',
@@ -80,7 +80,7 @@ export const ACTION_OPERATIONS = {
   executeAction: {
     ...ACTION,
     method: 'POST',
-    path: `${AGENT}/actions/{jobId}`,
+    path: `${AGENT_PATH}/actions/{jobId}`,
     summary: 'Execute an Action',
     description:
       'Executes an approved Action once. Every further request returns the same invocation. The grant, limits and credit of the key are checked as for a call.',
@@ -113,7 +113,7 @@ export const ACTION_OPERATIONS = {
   cancelAction: {
     ...ACTION,
     method: 'POST',
-    path: `${AGENT}/actions/{jobId}/cancel`,
+    path: `${AGENT_PATH}/actions/{jobId}/cancel`,
     summary: 'Cancel an Action',
     description: 'Cancels an open Action. Only for the agent key that prepared it.',
     credential: 'agentKey',
@@ -126,7 +126,7 @@ export const ACTION_OPERATIONS = {
   listApplicationActions: {
     ...ACTION,
     method: 'GET',
-    path: MEMBERS,
+    path: ACTIONS_PATH,
     summary: 'List Actions of an application',
     description:
       'Returns the Actions of all agent keys, newest first. Their input is shown to the roles developer, admin and owner; a token needs the scope `applications:write` for it.',
@@ -141,7 +141,7 @@ export const ACTION_OPERATIONS = {
   readApplicationAction: {
     ...ACTION,
     method: 'GET',
-    path: `${MEMBERS}/{jobId}`,
+    path: `${ACTIONS_PATH}/{jobId}`,
     summary: 'Read an Action of an application',
     description:
       'Returns one Action. Its input is shown to the roles developer, admin and owner; a token needs the scope `applications:write` for it.',
@@ -168,7 +168,7 @@ export const ACTION_OPERATIONS = {
   challengeAction: {
     ...ACTION,
     method: 'POST',
-    path: `${MEMBERS}/{jobId}/challenge`,
+    path: `${ACTIONS_PATH}/{jobId}/challenge`,
     summary: 'Request the challenge of an Action',
     description:
       'Returns what a passkey of the person signs to approve the Action: the challenge is the digest of the Action. Requires the role admin, or the role owner if an owner must decide.',
@@ -181,7 +181,7 @@ export const ACTION_OPERATIONS = {
   decideAction: {
     ...ACTION,
     method: 'POST',
-    path: `${MEMBERS}/{jobId}/decision`,
+    path: `${ACTIONS_PATH}/{jobId}/decision`,
     summary: 'Decide an Action',
     description:
       'Approves or refuses the Action with this digest. Approving requires a signature of a passkey over the digest, or a recent proof of identity, and is refused if it is known to come from the browser of a session. Requires the role admin, or the role owner if an owner must decide.',

@@ -12,7 +12,7 @@ import {
 import type { Operation } from '../operation.ts';
 import { ETAG, READ_APPLICATIONS } from './shared.ts';
 
-const OPERATIONS = '/v1/applications/{appId}/operations';
+const OPERATIONS_PATH = '/v1/applications/{appId}/operations';
 const WRITE = ['operations:write'] as const;
 const READ = [...READ_APPLICATIONS, ...WRITE] as const;
 
@@ -20,7 +20,7 @@ export const CONFIGURED_OPERATIONS = {
   listConfiguredOperations: {
     tag: 'Operations',
     method: 'GET',
-    path: OPERATIONS,
+    path: OPERATIONS_PATH,
     summary: 'List configured operations',
     description: 'Returns the built-in operations and those of the application, with their newest revisions.',
     credential: 'account',
@@ -35,7 +35,7 @@ export const CONFIGURED_OPERATIONS = {
   readConfiguredOperation: {
     tag: 'Operations',
     method: 'GET',
-    path: `${OPERATIONS}/{id}`,
+    path: `${OPERATIONS_PATH}/{id}`,
     summary: 'Read a configured operation',
     description: 'Returns the newest revision of the operation, or the one in `revision`.',
     credential: 'account',
@@ -50,7 +50,7 @@ export const CONFIGURED_OPERATIONS = {
   configureOperation: {
     tag: 'Operations',
     method: 'PUT',
-    path: `${OPERATIONS}/{id}`,
+    path: `${OPERATIONS_PATH}/{id}`,
     summary: 'Create or change an operation',
     description:
       'Writes the whole operation. A change to the content creates a new revision; agents keep calling the published revision until the next publish. For a built-in operation, only `enabled`, `approval` and `price` can be set; they take effect at once. `If-Match` is required if the operation already exists. Requires the role developer; raising the price or requiring a weaker approval requires the role admin.',
@@ -98,7 +98,7 @@ export const CONFIGURED_OPERATIONS = {
   publishOperation: {
     tag: 'Operations',
     method: 'POST',
-    path: `${OPERATIONS}/{id}/publish`,
+    path: `${OPERATIONS_PATH}/{id}/publish`,
     summary: 'Publish an operation',
     description: 'Lets agents that have a grant call the newest revision. Requires the role developer.',
     credential: 'account',
@@ -112,7 +112,7 @@ export const CONFIGURED_OPERATIONS = {
   withdrawOperation: {
     tag: 'Operations',
     method: 'POST',
-    path: `${OPERATIONS}/{id}/withdraw`,
+    path: `${OPERATIONS_PATH}/{id}/withdraw`,
     summary: 'Withdraw an operation',
     description:
       'Agents can no longer call the operation. Running invocations are not stopped. Requires the role developer.',
@@ -127,7 +127,7 @@ export const CONFIGURED_OPERATIONS = {
   deleteOperation: {
     tag: 'Operations',
     method: 'DELETE',
-    path: `${OPERATIONS}/{id}`,
+    path: `${OPERATIONS_PATH}/{id}`,
     summary: 'Delete an operation',
     description:
       'Deletes an operation that is not published. Its id can be used again; the new operation then has higher revision numbers. Requires the role admin.',

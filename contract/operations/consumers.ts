@@ -49,9 +49,9 @@ const DECISION_ERRORS = [
 const CHALLENGE = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM';
 
 /** Commands that are sent before a session exists. */
-const BEFORE_SIGN_IN = { ...CONSUMER_COMMAND, credential: 'public', isWrite: true } as const;
+const PUBLIC_COMMAND = { ...CONSUMER_COMMAND, credential: 'public', isWrite: true } as const;
 /** Commands that our own sign-in page sends. */
-const HOSTED = {
+const HOSTED_COMMAND = {
   tag: 'Consumers',
   method: 'POST',
   credential: 'public',
@@ -61,7 +61,10 @@ const HOSTED = {
   unknownFields: 'refuse',
   params: ConsumerParams,
 } as const;
-/** Passkeys belong to the host name of this service, so pages of applications cannot use them. */
+/**
+ * Commands that only our own pages send. Passkeys belong to the host name of this service, so pages of applications
+ * cannot use them.
+ */
 const OWN_PAGE_COMMAND = {
   tag: 'Consumers',
   method: 'POST',
@@ -79,15 +82,17 @@ const TOKEN_RESPONSES = {
     headers: { 'set-cookie': 'The session cookie, if the transport is `cookie`.' },
   },
 } as const;
-const REMOVES_COOKIE = { 'set-cookie': 'Removes the session cookie that a page of this service uses.' } as const;
-const NEW_COOKIE = { 'set-cookie': 'The updated session cookie.' } as const;
-const ENDED = {
+const COOKIE_REMOVAL_HEADERS = {
+  'set-cookie': 'Removes the session cookie that a page of this service uses.',
+} as const;
+const NEW_COOKIE_HEADERS = { 'set-cookie': 'The updated session cookie.' } as const;
+const SIGNED_OUT_RESPONSES = {
   200: {
     description: 'Signed out of this service. `logoutUrl` signs out of the provider as well.',
     schema: EndedConsumerSession,
-    headers: REMOVES_COOKIE,
+    headers: COOKIE_REMOVAL_HEADERS,
   },
-  204: { description: 'Signed out. The provider has no address for signing out.', headers: REMOVES_COOKIE },
+  204: { description: 'Signed out. The provider has no address for signing out.', headers: COOKIE_REMOVAL_HEADERS },
 } as const;
 const SIGNED_IN_RESPONSES = { 200: { description: 'The consumer is signed in.', schema: HostedSignInResult } } as const;
 const CODE_SENT_RESPONSES = {
@@ -100,7 +105,7 @@ const CODE_SENT_RESPONSES = {
 export const CONSUMER_OPERATIONS = {
   // ---- sessions
   startConsumerSession: {
-    ...BEFORE_SIGN_IN,
+    ...PUBLIC_COMMAND,
     path: `${COMMANDS_PATH}/session.start`,
     summary: 'Start a sign-in',
     description:
@@ -111,7 +116,7 @@ export const CONSUMER_OPERATIONS = {
     errors: ['not_found', 'feature_unavailable', 'rate_limited', 'upstream_failed'],
   },
   exchangeConsumerCode: {
-    ...BEFORE_SIGN_IN,
+    ...PUBLIC_COMMAND,
     path: `${COMMANDS_PATH}/session.exchange`,
     summary: 'Exchange a sign-in code',
     description:
@@ -126,7 +131,7 @@ export const CONSUMER_OPERATIONS = {
     errors: ['not_found', 'invalid_grant', 'rate_limited'],
   },
   refreshConsumerSession: {
-    ...BEFORE_SIGN_IN,
+    ...PUBLIC_COMMAND,
     path: `${COMMANDS_PATH}/session.refresh`,
     summary: 'Refresh the session of a consumer',
     description:
@@ -152,7 +157,7 @@ export const CONSUMER_OPERATIONS = {
     description:
       'Ends the session at once. If the provider supports sign-out, also returns the address that signs the consumer out there.',
     isWrite: true,
-    responses: ENDED,
+    responses: SIGNED_OUT_RESPONSES,
     errors: ['not_found'],
   },
   endConsumerSessions: {
@@ -161,7 +166,7 @@ export const CONSUMER_OPERATIONS = {
     summary: 'Sign a consumer out everywhere',
     description: 'Ends all sessions of the consumer at once.',
     isWrite: true,
-    responses: ENDED,
+    responses: SIGNED_OUT_RESPONSES,
     errors: ['not_found'],
   },
   stepUpConsumer: {
@@ -173,16 +178,16 @@ export const CONSUMER_OPERATIONS = {
     isWrite: true,
     body: StepUpConsumer,
     bodyExample: { ticket: ID, response: {} },
-    responses: { 200: { description: 'The session.', schema: ConsumerSession, headers: NEW_COOKIE } },
+    responses: { 200: { description: 'The session.', schema: ConsumerSession, headers: NEW_COOKIE_HEADERS } },
     errors: ['not_found', 'sign_in_failed', 'feature_unavailable'],
   },
 
   // ---- the sign-in page
   describeHostedSignIn: {
-    ...HOSTED,
+    ...HOSTED_COMMAND,
     path: `${COMMANDS_PATH}/hosted.describe`,
     summary: 'Read a sign-in',
-    description: 'What the sign-in page shows.',
+    description: 'Returns the content of the sign-in page.',
     isWrite: false,
     body: DescribeHosted,
     bodyExample: { signIn: ID },
@@ -190,7 +195,7 @@ export const CONSUMER_OPERATIONS = {
     errors: ['not_found', 'cross_site_request', 'rate_limited'],
   },
   signInHostedWithPassword: {
-    ...HOSTED,
+    ...HOSTED_COMMAND,
     path: `${COMMANDS_PATH}/hosted.password`,
     summary: 'Sign a consumer in with a password',
     description: 'Signs in with a password. At most ten failures in ten minutes per consumer and IP address.',
@@ -200,7 +205,7 @@ export const CONSUMER_OPERATIONS = {
     errors: ['not_found', 'sign_in_failed', 'cross_site_request', 'feature_unavailable', 'rate_limited', 'busy'],
   },
   sendHostedCode: {
-    ...HOSTED,
+    ...HOSTED_COMMAND,
     path: `${COMMANDS_PATH}/hosted.code`,
     summary: 'Send a consumer a code',
     description:
@@ -211,7 +216,7 @@ export const CONSUMER_OPERATIONS = {
     errors: ['not_found', 'cross_site_request', 'feature_unavailable', 'rate_limited'],
   },
   registerHosted: {
-    ...HOSTED,
+    ...HOSTED_COMMAND,
     path: `${COMMANDS_PATH}/hosted.register`,
     summary: 'Set the password of a consumer',
     description:
@@ -222,7 +227,7 @@ export const CONSUMER_OPERATIONS = {
     errors: ['not_found', 'cross_site_request', 'feature_unavailable', 'rate_limited', 'busy'],
   },
   verifyHostedCode: {
-    ...HOSTED,
+    ...HOSTED_COMMAND,
     path: `${COMMANDS_PATH}/hosted.verify`,
     summary: 'Sign a consumer in with a code',
     description: 'Five wrong codes invalidate the ticket.',
@@ -232,7 +237,7 @@ export const CONSUMER_OPERATIONS = {
     errors: ['not_found', 'sign_in_failed', 'cross_site_request', 'rate_limited'],
   },
   requestHostedPasskey: {
-    ...HOSTED,
+    ...HOSTED_COMMAND,
     path: `${COMMANDS_PATH}/hosted.passkeyOptions`,
     summary: 'Request a challenge for a passkey of a consumer',
     description: 'Returns a challenge for any passkey that the browser has for this service.',
@@ -242,7 +247,7 @@ export const CONSUMER_OPERATIONS = {
     errors: ['not_found', 'cross_site_request', 'rate_limited', 'feature_unavailable'],
   },
   signInHostedWithPasskey: {
-    ...HOSTED,
+    ...HOSTED_COMMAND,
     path: `${COMMANDS_PATH}/hosted.passkey`,
     summary: 'Sign a consumer in with a passkey',
     description: 'User verification is required. Passkeys of other applications are refused.',
@@ -281,7 +286,7 @@ export const CONSUMER_OPERATIONS = {
       'Destroys the profile, the memory and the passkeys, ends all sessions and consents, and cancels open Actions. Receipts remain, without a name. Cannot be undone. Requires a proof of identity from the last five minutes.',
     isWrite: true,
     stepUp: true,
-    responses: { 202: { description: 'The consumer was deleted.', headers: REMOVES_COOKIE } },
+    responses: { 202: { description: 'The consumer was deleted.', headers: COOKIE_REMOVAL_HEADERS } },
     errors: ['not_found', 'insufficient_user_authentication'],
   },
   linkConsumerProfile: {
@@ -309,7 +314,7 @@ export const CONSUMER_OPERATIONS = {
       200: {
         description: 'The archive.',
         contentType: 'application/zip',
-        headers: { 'content-disposition': 'Its name.' },
+        headers: { 'content-disposition': 'The file name of the archive.' },
       },
     },
     errors: ['not_found', 'insufficient_user_authentication'],
@@ -342,7 +347,7 @@ export const CONSUMER_OPERATIONS = {
     stepUp: true,
     body: AddConsumerPasskey,
     bodyExample: { ticket: ID, name: 'Phone', response: {} },
-    responses: { 200: { description: 'The passkeys.', schema: ConsumerPasskeys, headers: NEW_COOKIE } },
+    responses: { 200: { description: 'The passkeys.', schema: ConsumerPasskeys, headers: NEW_COOKIE_HEADERS } },
     errors: ['not_found', 'insufficient_user_authentication', 'sign_in_failed', 'feature_unavailable', 'limit_reached'],
   },
   removeConsumerPasskey: {
@@ -384,7 +389,7 @@ export const CONSUMER_OPERATIONS = {
     path: `${COMMANDS_PATH}/actions.get`,
     summary: 'Read an Action of a consumer',
     description:
-      'Returns who requests the Action, the reason that the agent gave, and a description of the call, made from the content of the Action. `approver` says who decides; members decide some Actions that are for a consumer.',
+      'Returns who requests the Action, the reason that the agent gave, and a description of the call, made from the content of the Action. `approver` is the kind of person who decides: members decide some Actions that are for a consumer.',
     isWrite: false,
     body: ActionRef,
     bodyExample: { jobId: ID },

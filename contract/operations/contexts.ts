@@ -79,7 +79,7 @@ export const CONTEXT_OPERATIONS = {
     isWrite: true,
     mount: 'both',
     params: ContextParams,
-    responses: { 204: { description: 'Deleted.' } },
+    responses: { 204: { description: 'The context was deleted.' } },
     errors: ['not_found'],
   },
   listContextVersions: {

@@ -98,7 +98,7 @@ export const DOWNLOAD_OPERATIONS = {
       200: {
         description: 'The archive.',
         contentType: 'application/zip',
-        headers: { 'content-disposition': 'Its name.' },
+        headers: { 'content-disposition': 'The file name of the archive.' },
       },
     },
     errors: ['not_found'],

@@ -12,7 +12,7 @@ import {
 } from '../handoffs.ts';
 import type { Operation } from '../operation.ts';
 
-const HANDOFFS = '/v1/applications/{appId}/handoffs';
+const HANDOFFS_PATH = '/v1/applications/{appId}/handoffs';
 const COMMON = { tag: 'Hand-offs', mount: 'native' } as const;
 const READ_SCOPES = [
   'handoffs:write',
@@ -31,7 +31,7 @@ export const HANDOFF_OPERATIONS = {
   requestHandoff: {
     ...COMMON,
     method: 'POST',
-    path: HANDOFFS,
+    path: HANDOFFS_PATH,
     summary: 'Request a hand-off',
     description:
       'Requests that a person take control of a running session: a member, whoever has a link, or an end user of the application. While the person has control, input from the agent waits; it continues afterwards on the same connection. A session can have only one open hand-off, and a viewer in control counts as one. Available to agent keys, and to members with the role developer.',
@@ -54,7 +54,7 @@ export const HANDOFF_OPERATIONS = {
   listHandoffs: {
     ...COMMON,
     method: 'GET',
-    path: HANDOFFS,
+    path: HANDOFFS_PATH,
     summary: 'List hand-offs',
     description:
       'Returns hand-offs, newest first. An agent key gets the hand-offs of the sessions that it created; a member gets those of the whole application.',
@@ -69,7 +69,7 @@ export const HANDOFF_OPERATIONS = {
   readHandoff: {
     ...COMMON,
     method: 'GET',
-    path: `${HANDOFFS}/{id}`,
+    path: `${HANDOFFS_PATH}/{id}`,
     summary: 'Read a hand-off',
     description:
       'Returns one hand-off. With `wait`, the response is sent when the status has changed or the waiting time is over. The lease token and the secret of the claim link are also accepted.',
@@ -84,7 +84,7 @@ export const HANDOFF_OPERATIONS = {
   claimHandoff: {
     ...COMMON,
     method: 'POST',
-    path: `${HANDOFFS}/{id}/claim`,
+    path: `${HANDOFFS_PATH}/{id}/claim`,
     summary: 'Claim a hand-off',
     description:
       'Gives the caller control of the session. Available to signed-in people with the role developer, and to anyone who has the secret of the claim link. Only one of several concurrent requests gets control. For a payment, a signed-in person must have proved their identity recently.',
@@ -105,7 +105,7 @@ export const HANDOFF_OPERATIONS = {
   renewHandoff: {
     ...COMMON,
     method: 'POST',
-    path: `${HANDOFFS}/{id}/renew`,
+    path: `${HANDOFFS_PATH}/{id}/renew`,
     summary: 'Renew a lease',
     description: 'Renews the lease for its full length, counted from now.',
     credential: 'handoffLease',
@@ -117,7 +117,7 @@ export const HANDOFF_OPERATIONS = {
   completeHandoff: {
     ...COMMON,
     method: 'POST',
-    path: `${HANDOFFS}/{id}/complete`,
+    path: `${HANDOFFS_PATH}/{id}/complete`,
     summary: 'Complete a hand-off',
     description:
       'Ends the control of the person, and lets the input of the agent continue. Only the person in control can do this, not the agent.',
@@ -133,7 +133,7 @@ export const HANDOFF_OPERATIONS = {
   cancelHandoff: {
     ...COMMON,
     method: 'POST',
-    path: `${HANDOFFS}/{id}/cancel`,
+    path: `${HANDOFFS_PATH}/{id}/cancel`,
     summary: 'Cancel a hand-off',
     description:
       'Cancels a hand-off that has not ended. Available to whoever requested it, and to members with the role admin. With the lease token, control is given back instead, and the hand-off waits for another person.',

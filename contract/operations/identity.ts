@@ -12,7 +12,7 @@ import {
 import type { Operation } from '../operation.ts';
 import { ETAG, READ_APPLICATIONS } from './shared.ts';
 
-const IDENTITY = '/v1/applications/{appId}/identity';
+const IDENTITY_PATH = '/v1/applications/{appId}/identity';
 const WRITE = ['identity:write'] as const;
 const READ = [...READ_APPLICATIONS, ...WRITE] as const;
 
@@ -20,7 +20,7 @@ export const IDENTITY_OPERATIONS = {
   readIdentity: {
     tag: 'Consumers',
     method: 'GET',
-    path: IDENTITY,
+    path: IDENTITY_PATH,
     summary: 'Read how consumers sign in',
     description: 'Returns the sign-in methods, origins and addresses that the application has registered.',
     credential: 'account',
@@ -34,7 +34,7 @@ export const IDENTITY_OPERATIONS = {
   replaceIdentity: {
     tag: 'Consumers',
     method: 'PUT',
-    path: IDENTITY,
+    path: IDENTITY_PATH,
     summary: 'Replace how consumers sign in',
     description:
       'Replaces the whole configuration: an absent field gets its default. Sessions of consumers continue. Requires the role admin.',
@@ -57,7 +57,7 @@ export const IDENTITY_OPERATIONS = {
   listConsumerProviders: {
     tag: 'Consumers',
     method: 'GET',
-    path: `${IDENTITY}/providers`,
+    path: `${IDENTITY_PATH}/providers`,
     summary: 'List OpenID providers of consumers',
     description: 'Returns the providers other than `hosted`, without their secrets.',
     credential: 'account',
@@ -71,7 +71,7 @@ export const IDENTITY_OPERATIONS = {
   readConsumerProvider: {
     tag: 'Consumers',
     method: 'GET',
-    path: `${IDENTITY}/providers/{providerId}`,
+    path: `${IDENTITY_PATH}/providers/{providerId}`,
     summary: 'Read an OpenID provider of consumers',
     description: 'Returns the provider without its secret.',
     credential: 'account',
@@ -85,7 +85,7 @@ export const IDENTITY_OPERATIONS = {
   writeConsumerProvider: {
     tag: 'Consumers',
     method: 'PUT',
-    path: `${IDENTITY}/providers/{providerId}`,
+    path: `${IDENTITY_PATH}/providers/{providerId}`,
     summary: 'Write an OpenID provider of consumers',
     description:
       'Reads the discovery document of the issuer, checks every address in it, and stores its content. `If-Match` is required if the provider already exists. Consumers of a different issuer are different consumers, even with the same subject. Requires the role admin.',
@@ -113,7 +113,7 @@ export const IDENTITY_OPERATIONS = {
   removeConsumerProvider: {
     tag: 'Consumers',
     method: 'DELETE',
-    path: `${IDENTITY}/providers/{providerId}`,
+    path: `${IDENTITY_PATH}/providers/{providerId}`,
     summary: 'Remove an OpenID provider of consumers',
     description:
       'Nobody can sign in with the provider any more. Sessions and consumers remain. Requires the role admin.',

@@ -1,9 +1,9 @@
-// What is waiting for a person, and how the person is notified.
+// The inbox of a person, and the notification settings.
 import { ChangeNotifications, Inbox, InboxQuery, Notifications } from '../inbox.ts';
 import type { Operation } from '../operation.ts';
 
 const ACCOUNT = { tag: 'Account', credential: 'human', mount: 'native' } as const;
-const NOTIFICATIONS = { 200: { description: 'The settings.', schema: Notifications } } as const;
+const NOTIFICATIONS_RESPONSES = { 200: { description: 'The settings.', schema: Notifications } } as const;
 
 export const INBOX_OPERATIONS = {
   readInbox: {
@@ -25,7 +25,7 @@ export const INBOX_OPERATIONS = {
     summary: 'Read the notification settings',
     description: 'Returns whether the person gets e-mails when something is waiting for them.',
     isWrite: false,
-    responses: NOTIFICATIONS,
+    responses: NOTIFICATIONS_RESPONSES,
     errors: [],
   },
   changeNotifications: {
@@ -38,7 +38,7 @@ export const INBOX_OPERATIONS = {
     unknownFields: 'refuse',
     body: ChangeNotifications,
     bodyExample: { mails: true, mutedApplications: [] },
-    responses: NOTIFICATIONS,
+    responses: NOTIFICATIONS_RESPONSES,
     errors: [],
   },
 } as const satisfies Readonly<Record<string, Operation>>;

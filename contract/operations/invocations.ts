@@ -1,7 +1,7 @@
 // Operations that agents call, and their invocations.
 import { ApplicationParams } from '../applications.ts';
 import { CachedHeader } from '../config.ts';
-import { DISCOVERY_CACHED_SECONDS, DiscoveryQuery } from '../discovery.ts';
+import { DISCOVERY_CACHE_SECONDS, DiscoveryQuery } from '../discovery.ts';
 import {
   AgentApplicationParams,
   AgentOperation,
@@ -22,11 +22,11 @@ import {
 import type { Operation } from '../operation.ts';
 import { READ_APPLICATIONS } from './shared.ts';
 
-const AGENT = '/v1/agent/applications/{appId}';
-const MEMBERS = '/v1/applications/{appId}/invocations';
+const AGENT_PATH = '/v1/agent/applications/{appId}';
+const INVOCATIONS_PATH = '/v1/applications/{appId}/invocations';
 const DISCOVERY_HEADERS = {
   ETag: 'Version of this content. Send it as `If-None-Match`.',
-  'cache-control': `\`private, max-age=${DISCOVERY_CACHED_SECONDS}\`.`,
+  'cache-control': `\`private, max-age=${DISCOVERY_CACHE_SECONDS}\`.`,
   vary: '`Authorization`.',
 } as const;
 const NOT_MODIFIED = { description: 'The version that you have is current.', headers: DISCOVERY_HEADERS } as const;
@@ -36,7 +36,7 @@ export const INVOCATION_OPERATIONS = {
   discoverOperations: {
     tag: 'Operations',
     method: 'GET',
-    path: `${AGENT}/operations`,
+    path: `${AGENT_PATH}/operations`,
     summary: 'Discover callable operations',
     description: 'Returns the operations that the agent key has a grant for, and no others.',
     credential: 'agentKey',
@@ -55,7 +55,7 @@ export const INVOCATION_OPERATIONS = {
   readAgentOperation: {
     tag: 'Operations',
     method: 'GET',
-    path: `${AGENT}/operations/{operationId}`,
+    path: `${AGENT_PATH}/operations/{operationId}`,
     summary: 'Read a callable operation',
     description: 'Returns the operation if the agent key has a grant for it.',
     credential: 'agentKey',
@@ -73,7 +73,7 @@ export const INVOCATION_OPERATIONS = {
   invokeOperation: {
     tag: 'Operations',
     method: 'POST',
-    path: `${AGENT}/operations/{operationId}/invoke`,
+    path: `${AGENT_PATH}/operations/{operationId}/invoke`,
     summary: 'Invoke an operation',
     description:
       'Runs the operation and returns the invocation when it has ended, or responds with 202 if it has not ended in time. A failure after the start is an invocation with the status `failed`. An error status means that nothing was started.',
@@ -134,7 +134,7 @@ export const INVOCATION_OPERATIONS = {
   listInvocations: {
     tag: 'Invocations',
     method: 'GET',
-    path: `${AGENT}/invocations`,
+    path: `${AGENT_PATH}/invocations`,
     summary: 'List invocations',
     description: 'Returns the invocations of the agent key, newest first.',
     credential: 'agentKey',
@@ -149,7 +149,7 @@ export const INVOCATION_OPERATIONS = {
   readInvocation: {
     tag: 'Invocations',
     method: 'GET',
-    path: `${AGENT}/invocations/{id}`,
+    path: `${AGENT_PATH}/invocations/{id}`,
     summary: 'Read an invocation',
     description: 'Returns an invocation of the agent key, with its receipt once it has ended.',
     credential: 'agentKey',
@@ -164,7 +164,7 @@ export const INVOCATION_OPERATIONS = {
   cancelInvocation: {
     tag: 'Invocations',
     method: 'POST',
-    path: `${AGENT}/invocations/{id}/cancel`,
+    path: `${AGENT_PATH}/invocations/{id}/cancel`,
     summary: 'Cancel an invocation',
     description:
       'Ends an invocation. It becomes `cancelled` if it had not started. If it is running, an invocation whose effect is `read` becomes `failed` with the code `cancelled`, and any other is refused with `not_ready`.',
@@ -179,7 +179,7 @@ export const INVOCATION_OPERATIONS = {
   listApplicationInvocations: {
     tag: 'Invocations',
     method: 'GET',
-    path: MEMBERS,
+    path: INVOCATIONS_PATH,
     summary: 'List invocations of an application',
     description:
       'Returns the invocations of all agent keys, newest first, without their input, output and receipt. For members of any role.',
@@ -195,7 +195,7 @@ export const INVOCATION_OPERATIONS = {
   readApplicationInvocation: {
     tag: 'Invocations',
     method: 'GET',
-    path: `${MEMBERS}/{id}`,
+    path: `${INVOCATIONS_PATH}/{id}`,
     summary: 'Read an invocation of an application',
     description:
       'Returns one invocation of any agent key, with its receipt once it has ended. `input` and `output` are present while they are kept, for the roles developer, admin and owner; a token also needs the scope `applications:write`.',

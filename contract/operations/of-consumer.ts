@@ -1,4 +1,4 @@
-// What all commands of consumers have in common.
+// Parts that all commands of consumers share.
 import { ConsumerParams } from '../consumers.ts';
 
 export const COMMANDS_PATH = '/v1/consumer/applications/{appId}/providers/{providerId}';

@@ -21,7 +21,7 @@ export const RECORDING_OPERATIONS = {
     path: '/v1/browsers/sessions/{id}/replays',
     summary: 'List the replays of a session',
     description:
-      'Returns every recorded page with its start and end time, even while the session is running. If there is no replay, the status is 404 and `details.reason` says why: `disabled` (the session was created with `recordSession` false), `none` (nothing has been recorded yet) or `expired` (the session ended more than 31 days ago).',
+      'Returns every recorded page with its start and end time, even while the session is running. If there is no replay, the status is 404 and `details.reason` is the reason: `disabled` (the session was created with `recordSession` false), `none` (nothing has been recorded yet) or `expired` (the session ended more than 31 days ago).',
     credential: 'agentKey',
     scopes: ['browsers:files'],
     isWrite: false,

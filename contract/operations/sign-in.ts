@@ -13,7 +13,7 @@ import {
   SignInWithPassword,
 } from '../sign-in.ts';
 
-const SIGNED_IN = {
+const SIGN_IN_RESPONSE = {
   description: 'The person is signed in, or a second factor is required.',
   schema: SignInResult,
   headers: { 'set-cookie': 'The sign-in cookie, once signed in.' },
@@ -38,7 +38,7 @@ export const SIGN_IN_OPERATIONS = {
       'Signs in with the secret of a link that was printed at the first start or by the command `berth accounts link`. The link works once, within 24 hours.',
     body: SetUpAccount,
     bodyExample: { token: 'bsl_…', name: 'Ada', email: 'ada@example.com', password: 'correct horse battery staple' },
-    responses: { 200: SIGNED_IN },
+    responses: { 200: SIGN_IN_RESPONSE },
     errors: ['sign_in_failed', 'cross_site_request', 'email_taken', 'rate_limited', 'busy'],
   },
   register: {
@@ -49,7 +49,7 @@ export const SIGN_IN_OPERATIONS = {
       'Creates an account and signs in. The e-mail address is not verified yet: see `POST /v1/account/email/verification`. By default an invitation is required: see `registration` in `/v1/config`.',
     body: Register,
     bodyExample: { name: 'Ada', email: 'ada@example.com', password: 'correct horse battery staple' },
-    responses: { 200: SIGNED_IN },
+    responses: { 200: SIGN_IN_RESPONSE },
     errors: ['permission_denied', 'cross_site_request', 'email_taken', 'rate_limited', 'busy'],
   },
   signInWithPassword: {
@@ -59,7 +59,7 @@ export const SIGN_IN_OPERATIONS = {
     description: 'At most ten failures in ten minutes per account and IP address.',
     body: SignInWithPassword,
     bodyExample: { email: 'ada@example.com', password: 'correct horse battery staple' },
-    responses: { 200: SIGNED_IN },
+    responses: { 200: SIGN_IN_RESPONSE },
     errors: ['sign_in_failed', 'cross_site_request', 'rate_limited', 'busy'],
   },
   giveSecondFactor: {
@@ -70,7 +70,7 @@ export const SIGN_IN_OPERATIONS = {
       'Completes a sign-in with a code of the authenticator app or a recovery code. Five wrong codes end the sign-in.',
     body: GiveSecondFactor,
     bodyExample: { ticket: '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11', method: 'totp', code: '123456' },
-    responses: { 200: SIGNED_IN },
+    responses: { 200: SIGN_IN_RESPONSE },
     errors: ['sign_in_failed', 'cross_site_request', 'rate_limited'],
   },
   requestEmailCode: {
@@ -97,7 +97,7 @@ export const SIGN_IN_OPERATIONS = {
       'The correct code signs the person in and verifies the e-mail address. Five wrong codes invalidate the ticket.',
     body: SignInWithEmailCode,
     bodyExample: { ticket: '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11', code: '123456' },
-    responses: { 200: SIGNED_IN },
+    responses: { 200: SIGN_IN_RESPONSE },
     errors: ['sign_in_failed', 'cross_site_request', 'rate_limited'],
   },
   requestPasskeyChallenge: {
@@ -115,7 +115,7 @@ export const SIGN_IN_OPERATIONS = {
     description: 'User verification is required. A passkey needs no second factor.',
     body: SignInWithPasskey,
     bodyExample: { ticket: '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11', response: {} },
-    responses: { 200: SIGNED_IN },
+    responses: { 200: SIGN_IN_RESPONSE },
     errors: ['sign_in_failed', 'cross_site_request', 'rate_limited', 'feature_unavailable'],
   },
 } as const satisfies Readonly<Record<string, Operation>>;

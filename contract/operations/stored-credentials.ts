@@ -11,7 +11,7 @@ import {
 } from '../stored-credentials.ts';
 import { ETAG, READ_APPLICATIONS } from './shared.ts';
 
-const CREDENTIALS = '/v1/applications/{appId}/credentials';
+const CREDENTIALS_PATH = '/v1/applications/{appId}/credentials';
 const WRITE = ['credentials:write'] as const;
 const READ = [...READ_APPLICATIONS, ...WRITE] as const;
 
@@ -19,7 +19,7 @@ export const STORED_CREDENTIAL_OPERATIONS = {
   listStoredCredentials: {
     tag: 'Credentials',
     method: 'GET',
-    path: CREDENTIALS,
+    path: CREDENTIALS_PATH,
     summary: 'List credentials',
     description: 'Returns the credentials of the application, without their values.',
     credential: 'account',
@@ -34,7 +34,7 @@ export const STORED_CREDENTIAL_OPERATIONS = {
   readStoredCredential: {
     tag: 'Credentials',
     method: 'GET',
-    path: `${CREDENTIALS}/{id}`,
+    path: `${CREDENTIALS_PATH}/{id}`,
     summary: 'Read a credential',
     description: 'Returns a credential without its value, which is never returned.',
     credential: 'account',
@@ -48,7 +48,7 @@ export const STORED_CREDENTIAL_OPERATIONS = {
   writeStoredCredential: {
     tag: 'Credentials',
     method: 'PUT',
-    path: `${CREDENTIALS}/{id}`,
+    path: `${CREDENTIALS_PATH}/{id}`,
     summary: 'Write or rotate a credential',
     description:
       'Writes the value with its hosts or origins. If the credential already exists, `If-Match` is required and the write is a rotation: new calls use the new value at once, and the earlier one can be restored for 24 hours. The value is sealed, and never returned. Requires the role developer.',
@@ -70,7 +70,7 @@ export const STORED_CREDENTIAL_OPERATIONS = {
   rollBackStoredCredential: {
     tag: 'Credentials',
     method: 'POST',
-    path: `${CREDENTIALS}/{id}/rollback`,
+    path: `${CREDENTIALS_PATH}/{id}/rollback`,
     summary: 'Restore the previous value of a credential',
     description:
       'Restores the previous version with its hosts or origins, as a new version. Possible for 24 hours after a rotation. Requires the role admin.',
@@ -85,7 +85,7 @@ export const STORED_CREDENTIAL_OPERATIONS = {
   deleteStoredCredential: {
     tag: 'Credentials',
     method: 'DELETE',
-    path: `${CREDENTIALS}/{id}`,
+    path: `${CREDENTIALS_PATH}/{id}`,
     summary: 'Delete a credential',
     description:
       'Destroys the value and its earlier versions at once. Refused while a published operation names the credential, unless `force` is set. Requires the role admin.',

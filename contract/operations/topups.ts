@@ -17,7 +17,7 @@ import { ANY_ORIGIN_HEADERS } from './shared.ts';
 
 const CREDIT = { tag: 'Credit', mount: 'native' } as const;
 const READ = { ...CREDIT, method: 'GET', credential: 'account', scopes: ['credits:read'], isWrite: false } as const;
-const CHECKOUTS = '/v1/topups/manual/checkouts';
+const CHECKOUTS_PATH = '/v1/topups/manual/checkouts';
 const EXAMPLE_APP = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d10';
 const CATALOG_HEADERS = {
   ETag: 'Version of this content. Send it as `If-None-Match`.',
@@ -37,10 +37,10 @@ export const TOPUP_OPERATIONS = {
   openCheckout: {
     ...CREDIT,
     method: 'POST',
-    path: CHECKOUTS,
+    path: CHECKOUTS_PATH,
     summary: 'Order credit',
     description:
-      'Opens a checkout. With `manual`, the response says how to pay, and the credit is added when the operator has confirmed the payment. Requires the role owner, a recent proof of identity, and the header `Idempotency-Key`. An expired quote is refused with `not_ready`.',
+      'Opens a checkout. With `manual`, the response contains the payment instructions, and the credit is added when the operator has confirmed the payment. Requires the role owner, a recent proof of identity, and the header `Idempotency-Key`. An expired quote is refused with `not_ready`.',
     credential: 'account',
     stepUp: true,
     isWrite: true,
@@ -52,7 +52,7 @@ export const TOPUP_OPERATIONS = {
   },
   listCheckouts: {
     ...READ,
-    path: CHECKOUTS,
+    path: CHECKOUTS_PATH,
     summary: 'List checkouts',
     description: 'Returns the checkouts of an application, newest first. Requires the role owner.',
     query: CheckoutListQuery,
@@ -61,7 +61,7 @@ export const TOPUP_OPERATIONS = {
   },
   readCheckout: {
     ...READ,
-    path: `${CHECKOUTS}/{id}`,
+    path: `${CHECKOUTS_PATH}/{id}`,
     summary: 'Read a checkout',
     description:
       'Returns a checkout. With `wait`, the response is sent when the status has changed or the waiting time is over. Requires the role owner.',
@@ -73,7 +73,7 @@ export const TOPUP_OPERATIONS = {
   cancelCheckout: {
     ...CREDIT,
     method: 'POST',
-    path: `${CHECKOUTS}/{id}/cancel`,
+    path: `${CHECKOUTS_PATH}/{id}/cancel`,
     summary: 'Cancel a checkout',
     description: 'Cancels a checkout that is open. Requires the role owner.',
     credential: 'human',

@@ -1,7 +1,7 @@
-// What an application used.
+// The usage of an application.
 import { ApplicationParams } from '../applications.ts';
 import type { Operation } from '../operation.ts';
-import { ApplicationUsage, USAGE_KEPT_DAYS, UsageQuery } from '../usage.ts';
+import { ApplicationUsage, USAGE_RETENTION_DAYS, UsageQuery } from '../usage.ts';
 import { READ_APPLICATIONS } from './shared.ts';
 
 export const USAGE_OPERATIONS = {
@@ -10,7 +10,7 @@ export const USAGE_OPERATIONS = {
     method: 'GET',
     path: '/v1/applications/{appId}/usage',
     summary: 'Read the usage over time',
-    description: `Returns the sessions, failures, start times and resources in a period, by time step and by agent key. Hourly values are kept for ${USAGE_KEPT_DAYS} days, which is longer than the sessions themselves are kept.`,
+    description: `Returns the sessions, failures, start times and resources in a period, by time step and by agent key. Hourly values are kept for ${USAGE_RETENTION_DAYS} days, which is longer than the sessions themselves are kept.`,
     credential: 'account',
     scopes: READ_APPLICATIONS,
     isWrite: false,

@@ -16,7 +16,7 @@ import {
 } from '../webhooks.ts';
 import { ETAG, READ_APPLICATIONS } from './shared.ts';
 
-const WEBHOOKS = '/v1/applications/{appId}/webhooks';
+const WEBHOOKS_PATH = '/v1/applications/{appId}/webhooks';
 const READ = {
   tag: 'Webhooks',
   credential: 'account',
@@ -36,7 +36,7 @@ export const WEBHOOK_OPERATIONS = {
   listWebhooks: {
     ...READ,
     method: 'GET',
-    path: WEBHOOKS,
+    path: WEBHOOKS_PATH,
     summary: 'List webhooks',
     description: 'Returns the webhooks of the application, newest first.',
     params: ApplicationParams,
@@ -47,7 +47,7 @@ export const WEBHOOK_OPERATIONS = {
   createWebhook: {
     ...WRITE,
     method: 'POST',
-    path: WEBHOOKS,
+    path: WEBHOOKS_PATH,
     summary: 'Create a webhook',
     description:
       'Creates a webhook, which receives events from now on. Each message is signed with a key that is used only for this webhook (Standard Webhooks, `v1a`); `publicKey` in the response verifies it. Requires the role developer. At most 20 webhooks per application.',
@@ -65,7 +65,7 @@ export const WEBHOOK_OPERATIONS = {
   readWebhook: {
     ...READ,
     method: 'GET',
-    path: `${WEBHOOKS}/{webhookId}`,
+    path: `${WEBHOOKS_PATH}/{webhookId}`,
     summary: 'Read a webhook',
     description: 'Returns one webhook, with the public key that verifies its messages.',
     params: WebhookParams,
@@ -75,7 +75,7 @@ export const WEBHOOK_OPERATIONS = {
   changeWebhook: {
     ...WRITE,
     method: 'PATCH',
-    path: `${WEBHOOKS}/{webhookId}`,
+    path: `${WEBHOOKS_PATH}/{webhookId}`,
     summary: 'Change a webhook',
     description:
       'Changes the name, the address or the types of events, or enables or disables the webhook. Waiting messages are sent to the new address. A webhook that is enabled gets only events that occur after the change. Requires the role developer.',
@@ -90,7 +90,7 @@ export const WEBHOOK_OPERATIONS = {
   deleteWebhook: {
     ...WRITE,
     method: 'DELETE',
-    path: `${WEBHOOKS}/{webhookId}`,
+    path: `${WEBHOOKS_PATH}/{webhookId}`,
     summary: 'Delete a webhook',
     description: 'Deletes the webhook, its key and its deliveries. Requires the role developer.',
     params: WebhookParams,
@@ -100,7 +100,7 @@ export const WEBHOOK_OPERATIONS = {
   rotateWebhookKey: {
     ...WRITE,
     method: 'POST',
-    path: `${WEBHOOKS}/{webhookId}/rotate-key`,
+    path: `${WEBHOOKS_PATH}/{webhookId}/rotate-key`,
     summary: 'Rotate the key of a webhook',
     description:
       'Creates a new key. For 24 hours, messages are signed with both keys, so that the endpoint can switch to the new one. Requires the role developer.',
@@ -111,7 +111,7 @@ export const WEBHOOK_OPERATIONS = {
   testWebhook: {
     ...WRITE,
     method: 'POST',
-    path: `${WEBHOOKS}/{webhookId}/test`,
+    path: `${WEBHOOKS_PATH}/{webhookId}/test`,
     summary: 'Test a webhook',
     description:
       'Sends a message of the type `webhook.test`. Read the delivery for the result. Requires the role developer.',
@@ -122,7 +122,7 @@ export const WEBHOOK_OPERATIONS = {
   listWebhookDeliveries: {
     ...READ,
     method: 'GET',
-    path: `${WEBHOOKS}/{webhookId}/deliveries`,
+    path: `${WEBHOOKS_PATH}/{webhookId}/deliveries`,
     summary: 'List deliveries',
     description: 'Returns the deliveries of the last 30 days, newest first.',
     params: WebhookParams,
@@ -133,7 +133,7 @@ export const WEBHOOK_OPERATIONS = {
   readWebhookDelivery: {
     ...READ,
     method: 'GET',
-    path: `${WEBHOOKS}/{webhookId}/deliveries/{deliveryId}`,
+    path: `${WEBHOOKS_PATH}/{webhookId}/deliveries/{deliveryId}`,
     summary: 'Read a delivery',
     description: 'Returns one delivery with its message.',
     params: WebhookDeliveryParams,
@@ -143,7 +143,7 @@ export const WEBHOOK_OPERATIONS = {
   redeliverWebhookDelivery: {
     ...WRITE,
     method: 'POST',
-    path: `${WEBHOOKS}/{webhookId}/deliveries/{deliveryId}/redeliver`,
+    path: `${WEBHOOKS_PATH}/{webhookId}/deliveries/{deliveryId}/redeliver`,
     summary: 'Send a delivery again',
     description:
       'Sends the message again at once, with the same `webhook-id`, regardless of the current state of the delivery. If the attempt fails, the retries start again from the beginning. Requires the role developer.',

@@ -153,7 +153,7 @@ export interface paths {
         };
         /**
          * List the replays of a session
-         * @description Returns every recorded page with its start and end time, even while the session is running. If there is no replay, the status is 404 and `details.reason` says why: `disabled` (the session was created with `recordSession` false), `none` (nothing has been recorded yet) or `expired` (the session ended more than 31 days ago).
+         * @description Returns every recorded page with its start and end time, even while the session is running. If there is no replay, the status is 404 and `details.reason` is the reason: `disabled` (the session was created with `recordSession` false), `none` (nothing has been recorded yet) or `expired` (the session ended more than 31 days ago).
          *
          *     Scope: browsers:files.
          */
@@ -993,7 +993,7 @@ export interface paths {
         put?: never;
         /**
          * Prepare an Action
-         * @description Fixes a call and asks a person to approve it. The `approval` of the operation determines who decides; if it is `none`, the end user decides if one is named, otherwise a member. Nothing is started and no credit is held. An Action cannot be updated: a different input needs another Action.
+         * @description Records a call that can no longer change, and asks a person to approve it. The `approval` of the operation determines who decides; if it is `none`, the end user decides if one is named, otherwise a member. Nothing is started and no credit is held. An Action cannot be updated: a different input needs another Action.
          *
          *     Scope: actions:prepare.
          */
@@ -1547,7 +1547,7 @@ export interface paths {
         put?: never;
         /**
          * Order credit
-         * @description Opens a checkout. With `manual`, the response says how to pay, and the credit is added when the operator has confirmed the payment. Requires the role owner, a recent proof of identity, and the header `Idempotency-Key`. An expired quote is refused with `not_ready`.
+         * @description Opens a checkout. With `manual`, the response contains the payment instructions, and the credit is added when the operator has confirmed the payment. Requires the role owner, a recent proof of identity, and the header `Idempotency-Key`. An expired quote is refused with `not_ready`.
          */
         post: operations["openCheckout"];
         delete?: never;
@@ -2161,7 +2161,7 @@ export interface paths {
         put?: never;
         /**
          * Read a sign-in
-         * @description What the sign-in page shows.
+         * @description Returns the content of the sign-in page.
          */
         post: operations["describeHostedSignIn"];
         delete?: never;
@@ -2521,7 +2521,7 @@ export interface paths {
         put?: never;
         /**
          * Read an Action of a consumer
-         * @description Returns who requests the Action, the reason that the agent gave, and a description of the call, made from the content of the Action. `approver` says who decides; members decide some Actions that are for a consumer.
+         * @description Returns who requests the Action, the reason that the agent gave, and a description of the call, made from the content of the Action. `approver` is the kind of person who decides: members decide some Actions that are for a consumer.
          */
         post: operations["readConsumerAction"];
         delete?: never;
@@ -4335,7 +4335,7 @@ export interface components {
              */
             sessionId?: string;
             /**
-             * @description `session.created`: the session was accepted and has a slot. `session.launched`: a browser was started for the session. `session.claimed`: a warm browser was claimed for the session. `session.started`: the session is running. `client.connected`: a CDP client connected. `client.disconnected`: a CDP client disconnected. `client.refused`: a CDP client was refused because the limit is reached. `session.updated`: the metadata or the time limit was changed. `recording.limited`: parts of the session are not recorded; sent once for each `reason`. `file.uploaded`: a file was uploaded into the session. `download.completed`: the browser finished a download, and the file is listed. `download.failed`: a download was cancelled, interrupted or refused, and will not be listed. `recording.ready`: the MP4 file of a page can be downloaded; `pageId` names the page. `recording.failed`: the MP4 file of a page could not be made; `pageId` names the page. `session.adopted`: the service restarted and continues the running session. `session.release_requested`: a caller asked to end the session. `session.end_decided`: the end of the session was decided; includes the reason and who decided it. `session.ended`: the session has ended; only results of work after the end follow, such as a saved context. `session.events_limited`: the limit of events is reached; only the end of the session will be added. `session.credit_low`: the hold of the session could not be extended; the session ends in a minute with `credit_exhausted`, unless credit is added. `credit.low`: the available credit of the account is below the threshold that the operator has set. `credit.exhausted`: the credit of the account was used up, and the session ends. `context.restored`: the browser starts from this version of the context. `context.version_skipped`: a damaged version of the context was skipped. `context.saved`: the cookies and storage of the session were saved as the newest version of the context; follows the end of the session. `context.saved_partially`: the session failed, and only the cookies that were copied while it was running were saved. `context.save_failed`: nothing was saved; the earlier version is still the newest. `context.overtaken`: another session, which did not start from the version that this session saved, has saved a newer version. `network.refused`: a request to a host that the session may not reach was refused; sent at most once a second for each host, with a count. `navigation.refused`: a navigation outside `allowedDomains` was refused; sent at most once a second for each host, with a count. `proxy.failed`: an upstream proxy failed; sent at most once a second for each proxy, with a count. `control.taken`: a person took control. `control.given_back`: the person gave control back. `control.expired`: control ended because the person left without giving it back. `control.refused`: a person asked for control and was refused. `handoff.requested`: a person was asked to take control. `handoff.claimed`: a person took the hand-off and has control. `handoff.returned`: the person left or gave control back, and the hand-off is waiting for another person. `handoff.completed`: the person ended the hand-off; `outcome` is the result. `handoff.cancelled`: the hand-off was cancelled. `handoff.expired`: nobody claimed the hand-off in time. `devtools.opened`: a person opened DevTools on a page. `devtools.closed`: DevTools was closed. `live.links_revoked`: live view addresses were revoked. `operation.published`: agents call this revision of the operation from now on. `operation.withdrawn`: agents can no longer call the operation. `invocation.succeeded`: the call of an operation has ended with an output. `invocation.failed`: the call of an operation has failed; `code` is the reason. `invocation.ambiguous`: the call of an operation has ended, and it is unknown whether the effect happened. `invocation.cancelled`: the call of an operation was cancelled before anything was sent. `agent_key.revoked`: an agent key was revoked. `action.prepared`: an agent asks a person to approve a call; `approver` is the kind of person who decides. `action.approved`: a person has approved the Action. `action.refused`: a person has refused the Action. `action.expired`: the Action was not executed in time. `action.executed`: the Action is being executed; the end of the invocation is a separate event. `action.cancelled`: the Action was cancelled; `why` is the reason. `consumer.session.started`: a consumer has signed in. `consumer.session.ended`: a consumer has signed out of one session, or of all. `consumer.session.replayed`: a code or refresh token was sent a second time, so its session was ended. `consumer.deleted`: a consumer has deleted their profile. `consumer.linked`: two consumers were linked; `linkedId` is the consumer that was merged into the other. `memory.written`: a consumer or an agent has written to the memory of a consumer. `memory.deleted`: a consumer has deleted items of the memory. `memory.consented`: a consumer has allowed agents to use the memory. `memory.consent_revoked`: a consumer has withdrawn a consent.
+             * @description `session.created`: the session was accepted and has a slot. `session.launched`: a browser was started for the session. `session.claimed`: a warm browser was claimed for the session. `session.started`: the session is running. `client.connected`: a CDP client connected. `client.disconnected`: a CDP client disconnected. `client.refused`: a CDP client was refused because the limit is reached. `session.updated`: the metadata or the time limit was changed. `recording.limited`: parts of the session are not recorded; sent once for each `reason`. `file.uploaded`: a file was uploaded into the session. `download.completed`: the browser finished a download, and the file is listed. `download.failed`: a download was cancelled, interrupted or refused, and will not be listed. `recording.ready`: the MP4 file of a page can be downloaded; `pageId` names the page. `recording.failed`: the MP4 file of a page could not be made; `pageId` names the page. `session.adopted`: the service restarted and continues the running session. `session.release_requested`: a caller asked to end the session. `session.end_decided`: the end of the session was decided; includes the reason and who decided it. `session.ended`: the session has ended; only results of work after the end follow, such as a saved context. `session.events_limited`: the limit of events is reached; only the end of the session will be added. `session.credit_low`: the hold of the session could not be extended; the session ends in a minute with `credit_exhausted`, unless credit is added. `credit.low`: the available credit of the account is below the threshold that the operator has set. `credit.exhausted`: the credit of the account was used up, and the session ends. `context.restored`: the browser starts from this version of the context. `context.version_skipped`: a damaged version of the context was skipped. `context.saved`: the cookies and storage of the session were saved as the newest version of the context; follows the end of the session. `context.saved_partially`: the session failed, and only the cookies that were copied while it was running were saved. `context.save_failed`: nothing was saved; the earlier version is still the newest. `context.overtaken`: another session, which did not start from the version that this session saved, has saved a newer version. `network.refused`: a request to a host that the session may not reach was refused; sent at most once a second for each host, with a count. `navigation.refused`: a navigation outside `allowedDomains` was refused; sent at most once a second for each host, with a count. `proxy.failed`: an upstream proxy failed; sent at most once a second for each proxy, with a count. `control.taken`: a person took control. `control.given_back`: the person gave control back. `control.expired`: control ended because the person left without giving it back. `control.refused`: a person asked for control and was refused. `handoff.requested`: a person was asked to take control. `handoff.claimed`: a person claimed the hand-off and has control. `handoff.returned`: the person left or gave control back, and the hand-off is waiting for another person. `handoff.completed`: the person ended the hand-off; `outcome` is the result. `handoff.cancelled`: the hand-off was cancelled. `handoff.expired`: nobody claimed the hand-off in time. `devtools.opened`: a person opened DevTools on a page. `devtools.closed`: DevTools was closed. `live.links_revoked`: live view addresses were revoked. `operation.published`: agents call this revision of the operation from now on. `operation.withdrawn`: agents can no longer call the operation. `invocation.succeeded`: the call of an operation has ended with an output. `invocation.failed`: the call of an operation has failed; `code` is the reason. `invocation.ambiguous`: the call of an operation has ended, and it is unknown whether the effect happened. `invocation.cancelled`: the call of an operation was cancelled before anything was sent. `agent_key.revoked`: an agent key was revoked. `action.prepared`: an agent asks a person to approve a call; `approver` is the kind of person who decides. `action.approved`: a person has approved the Action. `action.refused`: a person has refused the Action. `action.expired`: the Action was not executed in time. `action.executed`: the Action is being executed; the end of the invocation is a separate event. `action.cancelled`: the Action was cancelled; `why` is the reason. `consumer.session.started`: a consumer has signed in. `consumer.session.ended`: a consumer has signed out of one session, or of all. `consumer.session.replayed`: a code or refresh token was sent a second time, so its session was ended. `consumer.deleted`: a consumer has deleted their profile. `consumer.linked`: two consumers were linked; `linkedId` is the consumer that was merged into the other. `memory.written`: a consumer or an agent has written to the memory of a consumer. `memory.deleted`: a consumer has deleted items of the memory. `memory.consented`: a consumer has allowed agents to use the memory. `memory.consent_revoked`: a consumer has withdrawn a consent.
              * @enum {unknown}
              */
             type: "session.created" | "session.launched" | "session.claimed" | "session.started" | "client.connected" | "client.disconnected" | "client.refused" | "session.updated" | "recording.limited" | "file.uploaded" | "download.completed" | "download.failed" | "recording.ready" | "recording.failed" | "session.adopted" | "session.release_requested" | "session.end_decided" | "session.ended" | "session.events_limited" | "session.credit_low" | "credit.low" | "credit.exhausted" | "context.restored" | "context.version_skipped" | "context.saved" | "context.saved_partially" | "context.save_failed" | "context.overtaken" | "network.refused" | "navigation.refused" | "proxy.failed" | "control.taken" | "control.given_back" | "control.expired" | "control.refused" | "handoff.requested" | "handoff.claimed" | "handoff.returned" | "handoff.completed" | "handoff.cancelled" | "handoff.expired" | "devtools.opened" | "devtools.closed" | "live.links_revoked" | "operation.published" | "operation.withdrawn" | "invocation.succeeded" | "invocation.failed" | "invocation.ambiguous" | "invocation.cancelled" | "agent_key.revoked" | "action.prepared" | "action.approved" | "action.refused" | "action.expired" | "action.executed" | "action.cancelled" | "consumer.session.started" | "consumer.session.ended" | "consumer.session.replayed" | "consumer.deleted" | "consumer.linked" | "memory.written" | "memory.deleted" | "memory.consented" | "memory.consent_revoked";
@@ -6762,7 +6762,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Deleted. */
+            /** @description The context was deleted. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -7412,9 +7412,9 @@ export interface operations {
                              * @description When the hand-off ended. ISO 8601, UTC, with milliseconds.
                              */
                             endedAt?: string;
-                            /** @description What the person wrote. Untrusted text. */
+                            /** @description The message of the person. Untrusted text. */
                             note?: string;
-                            /** @description What the person, or the page of the hand-off, added. Untrusted. */
+                            /** @description Facts that the person or the page of the hand-off added. Untrusted. */
                             evidence?: Record<string, unknown>;
                             /** @description Address of the page when the hand-off ended, without its query and fragment. */
                             url?: string;
@@ -7628,9 +7628,9 @@ export interface operations {
                          * @description When the hand-off ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
-                        /** @description What the person wrote. Untrusted text. */
+                        /** @description The message of the person. Untrusted text. */
                         note?: string;
-                        /** @description What the person, or the page of the hand-off, added. Untrusted. */
+                        /** @description Facts that the person or the page of the hand-off added. Untrusted. */
                         evidence?: Record<string, unknown>;
                         /** @description Address of the page when the hand-off ended, without its query and fragment. */
                         url?: string;
@@ -7776,9 +7776,9 @@ export interface operations {
                          * @description When the hand-off ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
-                        /** @description What the person wrote. Untrusted text. */
+                        /** @description The message of the person. Untrusted text. */
                         note?: string;
-                        /** @description What the person, or the page of the hand-off, added. Untrusted. */
+                        /** @description Facts that the person or the page of the hand-off added. Untrusted. */
                         evidence?: Record<string, unknown>;
                         /** @description Address of the page when the hand-off ended, without its query and fragment. */
                         url?: string;
@@ -7976,9 +7976,9 @@ export interface operations {
                          * @description When the hand-off ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
-                        /** @description What the person wrote. Untrusted text. */
+                        /** @description The message of the person. Untrusted text. */
                         note?: string;
-                        /** @description What the person, or the page of the hand-off, added. Untrusted. */
+                        /** @description Facts that the person or the page of the hand-off added. Untrusted. */
                         evidence?: Record<string, unknown>;
                         /** @description Address of the page when the hand-off ended, without its query and fragment. */
                         url?: string;
@@ -8141,9 +8141,9 @@ export interface operations {
                          * @description When the hand-off ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
-                        /** @description What the person wrote. Untrusted text. */
+                        /** @description The message of the person. Untrusted text. */
                         note?: string;
-                        /** @description What the person, or the page of the hand-off, added. Untrusted. */
+                        /** @description Facts that the person or the page of the hand-off added. Untrusted. */
                         evidence?: Record<string, unknown>;
                         /** @description Address of the page when the hand-off ended, without its query and fragment. */
                         url?: string;
@@ -8286,9 +8286,9 @@ export interface operations {
                          * @description When the hand-off ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
-                        /** @description What the person wrote. Untrusted text. */
+                        /** @description The message of the person. Untrusted text. */
                         note?: string;
-                        /** @description What the person, or the page of the hand-off, added. Untrusted. */
+                        /** @description Facts that the person or the page of the hand-off added. Untrusted. */
                         evidence?: Record<string, unknown>;
                         /** @description Address of the page when the hand-off ended, without its query and fragment. */
                         url?: string;
@@ -8679,7 +8679,7 @@ export interface operations {
                         outputDigest?: string;
                         /** @description The input, while it is kept. Returned only when one invocation is read, after it has ended. */
                         input?: Record<string, unknown>;
-                        /** @description The output, while it is kept: for 31 days, or as the operation's `retention` says. */
+                        /** @description The output, while it is kept: for 31 days, or for the period in the `retention` of the operation. */
                         output?: Record<string, unknown>;
                         /**
                          * @description Present if the effect has happened but the output does not match the `outputSchema`.
@@ -8797,7 +8797,7 @@ export interface operations {
                         outputDigest?: string;
                         /** @description The input, while it is kept. Returned only when one invocation is read, after it has ended. */
                         input?: Record<string, unknown>;
-                        /** @description The output, while it is kept: for 31 days, or as the operation's `retention` says. */
+                        /** @description The output, while it is kept: for 31 days, or for the period in the `retention` of the operation. */
                         output?: Record<string, unknown>;
                         /**
                          * @description Present if the effect has happened but the output does not match the `outputSchema`.
@@ -8952,7 +8952,7 @@ export interface operations {
                             outputDigest?: string;
                             /** @description The input, while it is kept. Returned only when one invocation is read, after it has ended. */
                             input?: Record<string, unknown>;
-                            /** @description The output, while it is kept: for 31 days, or as the operation's `retention` says. */
+                            /** @description The output, while it is kept: for 31 days, or for the period in the `retention` of the operation. */
                             output?: Record<string, unknown>;
                             /**
                              * @description Present if the effect has happened but the output does not match the `outputSchema`.
@@ -9059,7 +9059,7 @@ export interface operations {
             query?: {
                 /** @description Seconds to wait for the invocation to end. */
                 wait?: number;
-                /** @description The last status that you know. With any status other than the current one, the response is immediate. */
+                /** @description The status that you last read. With any status other than the current one, the response is immediate. */
                 since?: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
             };
             header?: never;
@@ -9103,7 +9103,7 @@ export interface operations {
                         outputDigest?: string;
                         /** @description The input, while it is kept. Returned only when one invocation is read, after it has ended. */
                         input?: Record<string, unknown>;
-                        /** @description The output, while it is kept: for 31 days, or as the operation's `retention` says. */
+                        /** @description The output, while it is kept: for 31 days, or for the period in the `retention` of the operation. */
                         output?: Record<string, unknown>;
                         /**
                          * @description Present if the effect has happened but the output does not match the `outputSchema`.
@@ -9249,7 +9249,7 @@ export interface operations {
                         outputDigest?: string;
                         /** @description The input, while it is kept. Returned only when one invocation is read, after it has ended. */
                         input?: Record<string, unknown>;
-                        /** @description The output, while it is kept: for 31 days, or as the operation's `retention` says. */
+                        /** @description The output, while it is kept: for 31 days, or for the period in the `retention` of the operation. */
                         output?: Record<string, unknown>;
                         /**
                          * @description Present if the effect has happened but the output does not match the `outputSchema`.
@@ -9408,7 +9408,7 @@ export interface operations {
                             outputDigest?: string;
                             /** @description The input, while it is kept. Returned only when one invocation is read, after it has ended. */
                             input?: Record<string, unknown>;
-                            /** @description The output, while it is kept: for 31 days, or as the operation's `retention` says. */
+                            /** @description The output, while it is kept: for 31 days, or for the period in the `retention` of the operation. */
                             output?: Record<string, unknown>;
                             /**
                              * @description Present if the effect has happened but the output does not match the `outputSchema`.
@@ -9554,7 +9554,7 @@ export interface operations {
                         outputDigest?: string;
                         /** @description The input, while it is kept. Returned only when one invocation is read, after it has ended. */
                         input?: Record<string, unknown>;
-                        /** @description The output, while it is kept: for 31 days, or as the operation's `retention` says. */
+                        /** @description The output, while it is kept: for 31 days, or for the period in the `retention` of the operation. */
                         output?: Record<string, unknown>;
                         /**
                          * @description Present if the effect has happened but the output does not match the `outputSchema`.
@@ -9922,7 +9922,7 @@ export interface operations {
             query?: {
                 /** @description Seconds to wait for the status to change. */
                 wait?: number;
-                /** @description The last status that you know. Defaults to the current status. */
+                /** @description The status that you last read. Defaults to the current status. */
                 since?: "awaiting_approval" | "approved" | "executing" | "succeeded" | "failed" | "ambiguous" | "refused" | "expired" | "cancelled";
             };
             header?: never;
@@ -10155,7 +10155,7 @@ export interface operations {
                         outputDigest?: string;
                         /** @description The input, while it is kept. Returned only when one invocation is read, after it has ended. */
                         input?: Record<string, unknown>;
-                        /** @description The output, while it is kept: for 31 days, or as the operation's `retention` says. */
+                        /** @description The output, while it is kept: for 31 days, or for the period in the `retention` of the operation. */
                         output?: Record<string, unknown>;
                         /**
                          * @description Present if the effect has happened but the output does not match the `outputSchema`.
@@ -10273,7 +10273,7 @@ export interface operations {
                         outputDigest?: string;
                         /** @description The input, while it is kept. Returned only when one invocation is read, after it has ended. */
                         input?: Record<string, unknown>;
-                        /** @description The output, while it is kept: for 31 days, or as the operation's `retention` says. */
+                        /** @description The output, while it is kept: for 31 days, or for the period in the `retention` of the operation. */
                         output?: Record<string, unknown>;
                         /**
                          * @description Present if the effect has happened but the output does not match the `outputSchema`.
@@ -14537,7 +14537,7 @@ export interface operations {
                             rotatedAt: string;
                             /**
                              * Format: date-time
-                             * @description When an operation last used it. ISO 8601, UTC, with milliseconds.
+                             * @description When an operation last used the credential. ISO 8601, UTC, with milliseconds.
                              */
                             lastUsedAt?: string;
                             /**
@@ -14621,7 +14621,7 @@ export interface operations {
                         rotatedAt: string;
                         /**
                          * Format: date-time
-                         * @description When an operation last used it. ISO 8601, UTC, with milliseconds.
+                         * @description When an operation last used the credential. ISO 8601, UTC, with milliseconds.
                          */
                         lastUsedAt?: string;
                         /**
@@ -14758,7 +14758,7 @@ export interface operations {
                         rotatedAt: string;
                         /**
                          * Format: date-time
-                         * @description When an operation last used it. ISO 8601, UTC, with milliseconds.
+                         * @description When an operation last used the credential. ISO 8601, UTC, with milliseconds.
                          */
                         lastUsedAt?: string;
                         /**
@@ -14814,7 +14814,7 @@ export interface operations {
                         rotatedAt: string;
                         /**
                          * Format: date-time
-                         * @description When an operation last used it. ISO 8601, UTC, with milliseconds.
+                         * @description When an operation last used the credential. ISO 8601, UTC, with milliseconds.
                          */
                         lastUsedAt?: string;
                         /**
@@ -14936,7 +14936,7 @@ export interface operations {
                         rotatedAt: string;
                         /**
                          * Format: date-time
-                         * @description When an operation last used it. ISO 8601, UTC, with milliseconds.
+                         * @description When an operation last used the credential. ISO 8601, UTC, with milliseconds.
                          */
                         lastUsedAt?: string;
                         /**
@@ -15261,25 +15261,25 @@ export interface operations {
                         unit: "microcredit";
                         /** @description Available and reserved credit of the account, which all of its applications share. In micro-credits. */
                         balance: number;
-                        /** @description What is held for all applications of the account. In micro-credits. */
+                        /** @description Credit that is held for all applications of the account. In micro-credits. */
                         reserved: number;
                         /** @description Credit that is available for new sessions and calls. In micro-credits. */
                         available: number;
                         /** @description Credit that is held for this application, and credit that it has used. */
                         thisApplication: {
-                            /** @description What is held for this application. In micro-credits. */
+                            /** @description Credit that is held for this application. In micro-credits. */
                             reserved: number;
-                            /** @description What this application has used since the month began (UTC). In micro-credits. */
+                            /** @description Credit that this application has used since the month began (UTC). In micro-credits. */
                             capturedThisMonth: number;
                         };
-                        /** @description What is held for this application now, newest first, at most 100. */
+                        /** @description Reservations that are held for this application now, newest first, at most 100. */
                         reservations: {
                             /**
                              * Format: uuid
                              * @description Id of the reservation.
                              */
                             id: string;
-                            /** @description What the credit is held for. */
+                            /** @description The session or invocation that the credit is held for. */
                             purpose: {
                                 /** @enum {unknown} */
                                 kind: "session" | "invocation";
@@ -15380,9 +15380,9 @@ export interface operations {
                                 funding: number;
                                 /** @description Credit that is available for new sessions and calls. In micro-credits. */
                                 available: number;
-                                /** @description What is held. In micro-credits. */
+                                /** @description Credit that is held. In micro-credits. */
                                 reserved: number;
-                                /** @description What was used. In micro-credits. */
+                                /** @description Credit that was used. In micro-credits. */
                                 revenue: number;
                                 /** @description Where granted credit comes from. In micro-credits. */
                                 promo: number;
@@ -15428,7 +15428,7 @@ export interface operations {
                 from?: string;
                 /** @description End of the period; its UTC day is the last. Defaults to now. ISO 8601, UTC, with milliseconds. */
                 to?: string;
-                /** @description What each row stands for. */
+                /** @description The grouping of the rows. */
                 by?: "day" | "operation" | "key";
             };
             header?: never;
@@ -15471,7 +15471,7 @@ export interface operations {
                             egressBytes: number;
                             /** @description Number of invocations. */
                             calls: number;
-                            /** @description What was captured. In micro-credits. */
+                            /** @description Credit that was captured. In micro-credits. */
                             cost: number;
                         }[];
                     };
@@ -15762,7 +15762,7 @@ export interface operations {
             query?: {
                 /** @description Seconds to wait for a status other than `since`. */
                 wait?: number;
-                /** @description The last status that you know. */
+                /** @description The status that you last read. */
                 since?: "open" | "credited" | "cancelled" | "expired";
             };
             header?: never;
@@ -16092,7 +16092,7 @@ export interface operations {
                             applicationId: string;
                             /** @description Name of the webhook. */
                             name: string;
-                            /** @description Where messages are sent. */
+                            /** @description Address to which messages are sent. */
                             url: string;
                             /** @description Types of events that are sent. If the list is empty, events of all types are sent. */
                             eventTypes: string[];
@@ -16204,7 +16204,7 @@ export interface operations {
                         applicationId: string;
                         /** @description Name of the webhook. */
                         name: string;
-                        /** @description Where messages are sent. */
+                        /** @description Address to which messages are sent. */
                         url: string;
                         /** @description Types of events that are sent. If the list is empty, events of all types are sent. */
                         eventTypes: string[];
@@ -16291,7 +16291,7 @@ export interface operations {
                         applicationId: string;
                         /** @description Name of the webhook. */
                         name: string;
-                        /** @description Where messages are sent. */
+                        /** @description Address to which messages are sent. */
                         url: string;
                         /** @description Types of events that are sent. If the list is empty, events of all types are sent. */
                         eventTypes: string[];
@@ -16434,7 +16434,7 @@ export interface operations {
                         applicationId: string;
                         /** @description Name of the webhook. */
                         name: string;
-                        /** @description Where messages are sent. */
+                        /** @description Address to which messages are sent. */
                         url: string;
                         /** @description Types of events that are sent. If the list is empty, events of all types are sent. */
                         eventTypes: string[];
@@ -16524,7 +16524,7 @@ export interface operations {
                         applicationId: string;
                         /** @description Name of the webhook. */
                         name: string;
-                        /** @description Where messages are sent. */
+                        /** @description Address to which messages are sent. */
                         url: string;
                         /** @description Types of events that are sent. If the list is empty, events of all types are sent. */
                         eventTypes: string[];
@@ -18483,7 +18483,7 @@ export interface operations {
                     "application/json": {
                         /**
                          * Format: uuid
-                         * @description Send it with the code.
+                         * @description Ticket to send with the code.
                          */
                         ticket: string;
                     };
@@ -18546,7 +18546,7 @@ export interface operations {
                     "application/json": {
                         /**
                          * Format: uuid
-                         * @description Send it with the code.
+                         * @description Ticket to send with the code.
                          */
                         ticket: string;
                     };
@@ -18662,7 +18662,7 @@ export interface operations {
                     "application/json": {
                         /**
                          * Format: uuid
-                         * @description Send it with the response of the authenticator. Valid for five minutes.
+                         * @description Ticket to send with the response of the authenticator. Valid for five minutes.
                          */
                         ticket: string;
                         /** @description Options for `navigator.credentials`, in the form that `PublicKeyCredential.parse…OptionsFromJSON` takes. */
@@ -18785,7 +18785,7 @@ export interface operations {
                         locale?: string;
                         /** @description Time zone, for example `Europe/Vienna`. */
                         timezone?: string;
-                        /** @description Anything the application keeps about the consumer. At most 4 KiB of JSON. */
+                        /** @description Any data that the application stores about the consumer. At most 4 KiB of JSON. */
                         metadata?: Record<string, unknown>;
                         /** @description Other identities with which the consumer can sign in, and by which agents may name the consumer. */
                         linked?: {
@@ -18835,7 +18835,7 @@ export interface operations {
                     locale?: string;
                     /** @description Time zone, for example `Europe/Vienna`. */
                     timezone?: string;
-                    /** @description Anything the application keeps about the consumer. At most 4 KiB of JSON. */
+                    /** @description Any data that the application stores about the consumer. At most 4 KiB of JSON. */
                     metadata?: Record<string, unknown>;
                 };
             };
@@ -18870,7 +18870,7 @@ export interface operations {
                         locale?: string;
                         /** @description Time zone, for example `Europe/Vienna`. */
                         timezone?: string;
-                        /** @description Anything the application keeps about the consumer. At most 4 KiB of JSON. */
+                        /** @description Any data that the application stores about the consumer. At most 4 KiB of JSON. */
                         metadata?: Record<string, unknown>;
                         /** @description Other identities with which the consumer can sign in, and by which agents may name the consumer. */
                         linked?: {
@@ -18980,7 +18980,7 @@ export interface operations {
                         locale?: string;
                         /** @description Time zone, for example `Europe/Vienna`. */
                         timezone?: string;
-                        /** @description Anything the application keeps about the consumer. At most 4 KiB of JSON. */
+                        /** @description Any data that the application stores about the consumer. At most 4 KiB of JSON. */
                         metadata?: Record<string, unknown>;
                         /** @description Other identities with which the consumer can sign in, and by which agents may name the consumer. */
                         linked?: {
@@ -19113,7 +19113,7 @@ export interface operations {
                     "application/json": {
                         /**
                          * Format: uuid
-                         * @description Send it with the response of the authenticator. Valid for five minutes.
+                         * @description Ticket to send with the response of the authenticator. Valid for five minutes.
                          */
                         ticket: string;
                         /** @description Options for `navigator.credentials`, in the form that `PublicKeyCredential.parse…OptionsFromJSON` takes. */
@@ -19297,7 +19297,7 @@ export interface operations {
                     "application/json": {
                         /**
                          * Format: uuid
-                         * @description Send it with the response of the authenticator. Valid for five minutes.
+                         * @description Ticket to send with the response of the authenticator. Valid for five minutes.
                          */
                         ticket: string;
                         /** @description Options for `navigator.credentials`, in the form that `PublicKeyCredential.parse…OptionsFromJSON` takes. */
@@ -21887,7 +21887,7 @@ export interface operations {
                         accountId?: string;
                         /**
                          * Format: uuid
-                         * @description For the second factor. Valid for ten minutes.
+                         * @description Ticket for the second factor. Valid for ten minutes.
                          */
                         ticket?: string;
                         /** @description Second factors that the account has. */
@@ -21954,7 +21954,7 @@ export interface operations {
                         accountId?: string;
                         /**
                          * Format: uuid
-                         * @description For the second factor. Valid for ten minutes.
+                         * @description Ticket for the second factor. Valid for ten minutes.
                          */
                         ticket?: string;
                         /** @description Second factors that the account has. */
@@ -22016,7 +22016,7 @@ export interface operations {
                         accountId?: string;
                         /**
                          * Format: uuid
-                         * @description For the second factor. Valid for ten minutes.
+                         * @description Ticket for the second factor. Valid for ten minutes.
                          */
                         ticket?: string;
                         /** @description Second factors that the account has. */
@@ -22087,7 +22087,7 @@ export interface operations {
                         accountId?: string;
                         /**
                          * Format: uuid
-                         * @description For the second factor. Valid for ten minutes.
+                         * @description Ticket for the second factor. Valid for ten minutes.
                          */
                         ticket?: string;
                         /** @description Second factors that the account has. */
@@ -22136,7 +22136,7 @@ export interface operations {
                     "application/json": {
                         /**
                          * Format: uuid
-                         * @description Send it with the code.
+                         * @description Ticket to send with the code.
                          */
                         ticket: string;
                     };
@@ -22199,7 +22199,7 @@ export interface operations {
                         accountId?: string;
                         /**
                          * Format: uuid
-                         * @description For the second factor. Valid for ten minutes.
+                         * @description Ticket for the second factor. Valid for ten minutes.
                          */
                         ticket?: string;
                         /** @description Second factors that the account has. */
@@ -22236,7 +22236,7 @@ export interface operations {
                     "application/json": {
                         /**
                          * Format: uuid
-                         * @description Send it with the response of the authenticator. Valid for five minutes.
+                         * @description Ticket to send with the response of the authenticator. Valid for five minutes.
                          */
                         ticket: string;
                         /** @description Options for `navigator.credentials`, in the form that `PublicKeyCredential.parse…OptionsFromJSON` takes. */
@@ -22301,7 +22301,7 @@ export interface operations {
                         accountId?: string;
                         /**
                          * Format: uuid
-                         * @description For the second factor. Valid for ten minutes.
+                         * @description Ticket for the second factor. Valid for ten minutes.
                          */
                         ticket?: string;
                         /** @description Second factors that the account has. */
@@ -22807,7 +22807,7 @@ export interface operations {
                     "application/json": {
                         /**
                          * Format: uuid
-                         * @description Send it with the response of the authenticator. Valid for five minutes.
+                         * @description Ticket to send with the response of the authenticator. Valid for five minutes.
                          */
                         ticket: string;
                         /** @description Options for `navigator.credentials`, in the form that `PublicKeyCredential.parse…OptionsFromJSON` takes. */
@@ -22951,7 +22951,7 @@ export interface operations {
                     "application/json": {
                         /**
                          * Format: uuid
-                         * @description Send it with the response of the authenticator. Valid for five minutes.
+                         * @description Ticket to send with the response of the authenticator. Valid for five minutes.
                          */
                         ticket: string;
                         /** @description Options for `navigator.credentials`, in the form that `PublicKeyCredential.parse…OptionsFromJSON` takes. */
@@ -23271,7 +23271,7 @@ export interface operations {
                     "application/json": {
                         /**
                          * Format: uuid
-                         * @description Send it with the code.
+                         * @description Ticket to send with the code.
                          */
                         ticket: string;
                     };
@@ -23406,7 +23406,7 @@ export interface operations {
             query?: {
                 /** @description Seconds to wait for `state` to change. */
                 wait?: number;
-                /** @description With `wait`, the last `state` that you know. Defaults to the current one. */
+                /** @description With `wait`, the `state` that you last read. Defaults to the current one. */
                 since?: string;
             };
             header?: never;
@@ -23885,7 +23885,7 @@ export interface operations {
                             id: string;
                             /**
                              * Format: date-time
-                             * @description When it happened. ISO 8601, UTC, with milliseconds.
+                             * @description When the action was performed. ISO 8601, UTC, with milliseconds.
                              */
                             at: string;
                             /**
@@ -23893,7 +23893,7 @@ export interface operations {
                              * @description Id of the application.
                              */
                             applicationId?: string;
-                            /** @description Who did it. */
+                            /** @description Who performed the action. */
                             actor: {
                                 /**
                                  * @description `operator`: a command on the machine of the service. `anonymous`: a caller who has no valid credential, or only a link. `service`: Berth itself, because a time limit was reached.
@@ -23915,7 +23915,7 @@ export interface operations {
                              * @enum {unknown}
                              */
                             action: "token.created" | "token.revoked" | "token.used_first" | "application.created" | "application.renamed" | "invitation.created" | "invitation.revoked" | "invitation.accepted" | "invitation.refused" | "member.role_changed" | "member.removed" | "member.left" | "agent_key.created" | "agent_key.changed" | "agent_key.rotated" | "agent_key.revoked" | "agent_key.refused_address" | "limits.changed" | "webhook.created" | "webhook.changed" | "webhook.deleted" | "webhook.key_rotated" | "webhook.tested" | "webhook.redelivered" | "operation.changed" | "operation.published" | "operation.withdrawn" | "operation.deleted" | "credential.written" | "credential.rotated" | "credential.rolled_back" | "credential.deleted" | "credential.used" | "action.prepared" | "action.approved" | "action.refused" | "action.expired" | "action.executed" | "action.cancelled" | "identity.changed" | "identity.provider_written" | "identity.provider_removed" | "consumer.session.started" | "consumer.session.failed" | "consumer.session.refused" | "consumer.session.ended" | "consumer.session.replayed" | "consumer.stepped_up" | "consumer.password_changed" | "consumer.passkey_added" | "consumer.passkey_removed" | "consumer.profile_changed" | "consumer.exported" | "consumer.linked" | "consumer.deleted" | "memory.written" | "memory.deleted" | "memory.consented" | "memory.consent_revoked" | "device.started" | "device.claimed" | "device.approved" | "device.denied" | "device.redeemed" | "device.replayed" | "account.created" | "account.signed_in" | "account.sign_in_failed" | "account.signed_out" | "account.session_ended" | "account.password_changed" | "account.passkey_added" | "account.passkey_removed" | "account.totp_enabled" | "account.totp_disabled" | "account.recovery_code_used" | "account.recovery_codes_renewed" | "account.email_verified" | "account.stepped_up" | "outbox.read" | "credit.granted" | "credit.expired" | "topup.opened" | "topup.cancelled" | "topup.credited" | "handoff.requested" | "handoff.claimed" | "handoff.renewed" | "handoff.returned" | "handoff.completed" | "handoff.cancelled" | "handoff.expired" | "host.drained" | "host.undrained" | "vault.rotated" | "signing_key.rotated";
-                            /** @description What it was done to. */
+                            /** @description The object that the action changed or used. */
                             target?: {
                                 kind: string;
                                 id: string;
@@ -24160,7 +24160,7 @@ export interface operations {
             query?: {
                 /** @description Seconds to wait for a change of the status. */
                 wait?: number;
-                /** @description With `wait`, the last status that you know. A different status is returned at once. Defaults to the current status. */
+                /** @description With `wait`, the status that you last read. A different status is returned at once. Defaults to the current status. */
                 since?: "pending" | "claimed" | "approved" | "redeemed" | "denied" | "expired";
             };
             header?: never;

@@ -1,5 +1,5 @@
-// The faults that several parts of the domain throw, typed by the error catalogue. A fault that only one noun needs is
-// defined with that noun.
+// The faults that several parts of the domain throw, typed by the error catalogue. A fault that only one part throws is
+// defined in that part.
 import type { Issue } from '../../contract/common.ts';
 import type { ErrorCode } from '../../contract/errors.ts';
 import type { DiskRoom } from '../engines/slots/slots.ts';
@@ -69,9 +69,9 @@ export function diskFull({
   if (freeBytes < leastBytes)
     return fault(
       'capacity',
-      `The disk of this installation is nearly full (${megabytes(freeBytes)} free). No session was created.`,
+      `The disk of this installation is nearly full (${mebibyteText(freeBytes)} free). No session was created.`,
       {
-        advice: `Ask the operator to free disk space: a create needs at least ${megabytes(leastBytes)}.`,
+        advice: `Ask the operator to free disk space: a create needs at least ${mebibyteText(leastBytes)}.`,
         details: { disk: { freeBytes, leastBytes } },
       },
     );
@@ -87,7 +87,7 @@ export function diskFull({
   return undefined;
 }
 
-const megabytes = (bytes: number): string => `${Math.floor(bytes / 1024 ** 2)} MiB`;
+const mebibyteText = (bytes: number): string => `${Math.floor(bytes / 1024 ** 2)} MiB`;
 
 export const limitReached = (objectName: string, limit: number): Fault<ErrorCode> =>
   fault('limit_reached', `There are already ${limit} ${objectName}, which is the limit.`, {
@@ -102,6 +102,6 @@ export const preconditionRequired = (): Fault<ErrorCode> =>
 
 export const preconditionFailed = (revision?: number): Fault<ErrorCode> =>
   fault('precondition_failed', 'The resource has changed since you read it.', {
-    advice: 'Read it again, and send the change with the new ETag in If-Match.',
+    advice: 'Read the resource again, and send the change with the new ETag in If-Match.',
     ...(revision === undefined ? {} : { details: { revision } }),
   });

@@ -1,12 +1,12 @@
-// Requests that wait until a value has changed. They are woken by a notification of the database. They also poll,
-// because a notification may be lost, and because there is no notification when something expires.
+// Requests that wait until a value has changed. A notification of the database wakes them. They poll as well, because a
+// notification may be lost, and because there is no notification when something expires.
 import type { Channel, Store } from '../engines/store/store.ts';
 import type { Clock } from '../kit/clock.ts';
 import { Notices } from '../kit/notices.ts';
 import type { Closeable } from '../kit/scope.ts';
 
 /** Maximum number of requests that can wait at the same time. Further requests get a response at once. */
-const WAITING_MAX = 1_000;
+const WAITING_REQUESTS_MAX = 1_000;
 /** Maximum number of waiting requests per caller, so that no caller can take all places. */
 const WAITING_PER_CALLER_MAX = 50;
 const POLL_MS = 5_000;
@@ -16,7 +16,7 @@ export interface FollowingParts {
   readonly clock: Clock;
 }
 
-/** What a request waits for. */
+/** The value whose change a request waits for. */
 export interface FollowedValue<T> {
   /** Whether a notification with this text concerns the value. */
   readonly concerns: (notification: string) => boolean;
@@ -40,7 +40,7 @@ export class ChangeFollower implements Closeable {
   readonly #clock: Clock;
   readonly #waiters = new Set<WaitingRequest>();
   readonly #closing = new AbortController();
-  #listening: Closeable | undefined;
+  #subscription: Closeable | undefined;
 
   private constructor(clock: Clock) {
     this.#clock = clock;
@@ -48,7 +48,7 @@ export class ChangeFollower implements Closeable {
 
   static async open(channel: Channel, { store, clock }: FollowingParts): Promise<ChangeFollower> {
     const follower = new ChangeFollower(clock);
-    follower.#listening = await store.listen(
+    follower.#subscription = await store.listen(
       channel,
       notification => follower.#wake(notification),
       () => follower.#wake(undefined),
@@ -59,14 +59,14 @@ export class ChangeFollower implements Closeable {
   async close(): Promise<void> {
     this.#closing.abort();
     this.#wake(undefined);
-    await this.#listening?.close();
+    await this.#subscription?.close();
   }
 
   /**
-   * Returns the value once it has changed, or the current value when the time is over or the caller has disconnected.
+   * Returns the value after it has changed, or the current value when the time is over or the caller has disconnected.
    */
   async awaitChange<T>(firstValue: T, options: FollowedValue<T>, waitSeconds: number, signal: AbortSignal): Promise<T> {
-    const { concerns, caller, read, isChanged, changesAt, pollMs: lookMs = POLL_MS } = options;
+    const { concerns, caller, read, isChanged, changesAt, pollMs: pollIntervalMs = POLL_MS } = options;
     if (waitSeconds === 0 || isChanged(firstValue) || this.#isFullFor(caller)) return firstValue;
     const clock = this.#clock;
     const deadlineMs = clock.monotonicMs() + waitSeconds * 1000;
@@ -81,7 +81,7 @@ export class ChangeFollower implements Closeable {
         const isOver = leftMs <= 0 || signal.aborted || this.#closing.signal.aborted;
         if (isOver || isChanged(value)) return value;
         const untilMs = changesAt ? changesAt(value).getTime() - clock.now().getTime() : 0;
-        await wakeNotices.next(Math.min(leftMs, lookMs, untilMs > 0 ? untilMs : lookMs));
+        await wakeNotices.next(Math.min(leftMs, pollIntervalMs, untilMs > 0 ? untilMs : pollIntervalMs));
       }
     } finally {
       this.#waiters.delete(waitingRequest);
@@ -89,9 +89,9 @@ export class ChangeFollower implements Closeable {
     }
   }
 
-  /** Whether the maximum number of requests are waiting. Every other request then gets a response at once. */
+  /** Whether the maximum number of requests is waiting. Every other request then gets a response at once. */
   get isFull(): boolean {
-    return this.#waiters.size >= WAITING_MAX;
+    return this.#waiters.size >= WAITING_REQUESTS_MAX;
   }
 
   #isFullFor(caller: string | undefined): boolean {

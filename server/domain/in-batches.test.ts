@@ -14,7 +14,7 @@ function rowsDue(count: number) {
   return { seen, handle };
 }
 
-test('repeats full batches until no row is left', async () => {
+test('repeats full batches until all rows are handled', async () => {
   const { seen, handle } = rowsDue(25);
   assert.equal(await inBatches({ batch: 10, batchesMax: 50 }, handle), 25);
   assert.deepEqual(seen, { left: 0, statements: 3 });

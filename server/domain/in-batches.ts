@@ -1,4 +1,4 @@
-// Repeats a statement that handles at most one batch of rows until no row is left.
+// Repeats a statement that handles at most one batch of rows until all rows are handled.
 
 export interface BatchLimits {
   /** Maximum number of rows per statement. */
@@ -7,16 +7,19 @@ export interface BatchLimits {
   readonly batchesMax: number;
 }
 
-/** Returns the number of rows. `handle` returns how many it handled; fewer than `batch` means that none is left. */
+/**
+ * Returns the number of handled rows. `handle` handles one batch, and returns the number of its rows. If that number is
+ * less than `batch`, no further row is due.
+ */
 export async function inBatches(
   { batch, batchesMax }: BatchLimits,
   handle: (batch: number) => Promise<number>,
 ): Promise<number> {
-  let handled = 0;
+  let handledCount = 0;
   for (let run = 0; run < batchesMax; run++) {
     const count = await handle(batch);
-    handled += count;
+    handledCount += count;
     if (count < batch) break;
   }
-  return handled;
+  return handledCount;
 }

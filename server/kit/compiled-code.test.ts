@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { test } from 'node:test';
 
-test('a cache for threads only is not used by the process itself', () => {
+test('the process itself does not use a cache that is only for threads', () => {
   const program = `
     const { cacheCompiledCode, compiledCodeEnv } = await import(process.argv[1]);
     cacheCompiledCode('/tmp/compiled', { isForThreadsOnly: true });

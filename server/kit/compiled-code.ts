@@ -1,5 +1,6 @@
 // The cache of compiled code. A process uses it after `enableCompileCache`; a thread with an environment of its own
-// needs a variable for it. Without the cache, each thread would load Node's type stripper: 17 MiB and 35 ms.
+// needs a variable that names the cache. Without the cache, each thread would load Node's type stripper: 17 MiB and 35
+// ms.
 import { enableCompileCache, getCompileCacheDir } from 'node:module';
 import { dirname } from 'node:path';
 
@@ -14,7 +15,7 @@ export function cacheCompiledCode(folder: string, { isForThreadsOnly = false } =
   if (!isForThreadsOnly) enableCompileCache(folder);
 }
 
-/** Returns the variables with which a thread uses the cache; none if there is no cache. */
+/** Returns the variables with which a thread uses the cache; empty if there is no cache. */
 export function compiledCodeEnv(): Readonly<Record<string, string>> {
   // Node keeps the files in a folder for its version below the folder that was set.
   const folderOfVersion = getCompileCacheDir();

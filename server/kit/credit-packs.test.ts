@@ -24,7 +24,7 @@ for (const [what, ...packs] of [
   ['an unknown field', { ...PACK, discount: 5 }],
   ['a missing field', { id: 'p50', credits: 50 }],
 ] as const)
-  test(`packs with ${what} are refused`, () => assert.equal(read(...packs), undefined));
+  test(`refuses packs with ${what}`, () => assert.equal(read(...packs), undefined));
 
 for (const text of ['', '{', '{}', 'null', '[null]', '[[]]', '"p50"'])
-  test(`${text || 'an empty text'} is not a list of packs`, () => assert.equal(creditPacks(text), undefined));
+  test(`refuses ${text || 'an empty text'} as a list of packs`, () => assert.equal(creditPacks(text), undefined));

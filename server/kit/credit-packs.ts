@@ -8,9 +8,9 @@ export interface Pack {
   readonly credits: number;
   /** Additional free credits. */
   readonly bonus: number;
-  /** In the smallest unit of the currency. */
+  /** The price in the smallest unit of the currency. */
   readonly price: number;
-  /** ISO 4217; the same for all packs. */
+  /** An ISO 4217 code, which is the same for all packs. */
   readonly currency: string;
 }
 
@@ -18,13 +18,13 @@ const PACKS_MAX = 20;
 const CREDITS_MAX = 1_000_000_000;
 const FIELDS: ReadonlySet<string> = new Set(['id', 'credits', 'bonus', 'price', 'currency']);
 
-/** Undefined if the text is invalid in any way. */
+/** Returns undefined if any part of the text is invalid. */
 export function creditPacks(text: string): readonly Pack[] | undefined {
-  const parsed = parseJson(text);
-  if (!Array.isArray(parsed) || parsed.length > PACKS_MAX) return undefined;
-  const packs = parsed.flatMap(value => packOf(value) ?? []);
+  const parsedValue = parseJson(text);
+  if (!Array.isArray(parsedValue) || parsedValue.length > PACKS_MAX) return undefined;
+  const packs = parsedValue.flatMap(value => packOf(value) ?? []);
   const [ids, currencies] = [new Set(packs.map(({ id }) => id)), new Set(packs.map(({ currency }) => currency))];
-  const isValid = packs.length === parsed.length && ids.size === packs.length && currencies.size <= 1;
+  const isValid = packs.length === parsedValue.length && ids.size === packs.length && currencies.size <= 1;
   return isValid ? packs : undefined;
 }
 

@@ -23,7 +23,8 @@ export async function syncFolder(folder: string): Promise<void> {
 export async function makeFolder(folder: string): Promise<void> {
   const firstCreated = await mkdir(folder, { recursive: true });
   if (firstCreated === undefined) return;
-  for (let made = folder; made.length >= firstCreated.length; made = dirname(made)) await syncFolder(dirname(made));
+  for (let createdFolder = folder; createdFolder.length >= firstCreated.length; createdFolder = dirname(createdFolder))
+    await syncFolder(dirname(createdFolder));
 }
 
 /** Moves a synced file to its final path on the same disk. */

@@ -56,9 +56,9 @@ export class Environment {
 
   oneOf<const Word extends string>(name: string, fallback: Word, words: readonly Word[]): Word {
     const text = this.text(name) ?? fallback;
-    const found = words.find(word => word === text);
-    if (found === undefined) this.refuse(name, text, `one of ${words.join(', ')}`);
-    return found ?? fallback;
+    const matchingWord = words.find(word => word === text);
+    if (matchingWord === undefined) this.refuse(name, text, `one of ${words.join(', ')}`);
+    return matchingWord ?? fallback;
   }
 
   isOn(name: string, fallback: 'on' | 'off'): boolean {

@@ -21,12 +21,12 @@ export async function writeHashed(
   let size = 0;
   let gatheredChunks: Uint8Array[] = [];
   let gatheredBytes = 0;
-  let writing: Promise<void> = Promise.resolve();
+  let pendingWrite: Promise<void> = Promise.resolve();
   const flush = async (): Promise<void> => {
-    await writing;
-    writing = writeAll(file, gatheredChunks);
+    await pendingWrite;
+    pendingWrite = writeAll(file, gatheredChunks);
     // If the write fails, the next flush throws the error; until then it must not be an unhandled rejection.
-    writing.catch(() => {});
+    pendingWrite.catch(() => {});
     gatheredChunks = [];
     gatheredBytes = 0;
   };
@@ -40,7 +40,7 @@ export async function writeHashed(
   }
   signal?.throwIfAborted();
   await flush();
-  await writing;
+  await pendingWrite;
   return { size, checksum: hash.digest('hex') };
 }
 

@@ -37,19 +37,21 @@ export async function openHostile(
   }
 }
 
-/** Opens a path component relative to an open folder, through /proc, because Node has no openat(2). */
-async function openComponent(from: FileHandle, part: string, flags: number): Promise<FileHandle> {
+/**
+ * Opens a path component relative to an open folder, through /proc, because Node has no openat(2). Closes that folder.
+ */
+async function openComponent(parent: FileHandle, part: string, flags: number): Promise<FileHandle> {
   try {
-    return await open(`/proc/self/fd/${from.fd}/${part}`, flags);
+    return await open(`/proc/self/fd/${parent.fd}/${part}`, flags);
   } finally {
-    await from.close();
+    await parent.close();
   }
 }
 
 async function assertPlainFile(file: FileHandle, uid: number | undefined): Promise<void> {
   const stats = await file.stat();
   if (!stats.isFile()) throw new NotAPlainFile('it is not a regular file');
-  if (stats.nlink !== 1) throw new NotAPlainFile(`it has ${stats.nlink} names`);
+  if (stats.nlink !== 1) throw new NotAPlainFile(`it has ${stats.nlink} hard links`);
   if (stats.uid !== (uid ?? process.getuid?.())) throw new NotAPlainFile('it belongs to another user');
 }
 

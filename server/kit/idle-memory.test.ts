@@ -18,14 +18,14 @@ function openMemory() {
   return { memory, state };
 }
 
-test('collects the garbage of the start once', () => {
+test('collects the garbage of the start only once', () => {
   const { memory, state } = openMemory();
   assert.deepEqual(memory.release(), { releasedMib: 14 });
   assert.deepEqual(memory.release(), { releasedMib: 0 });
   assert.equal(state.collections, 1);
 });
 
-test('collects again once the heap has grown by 8 MiB', () => {
+test('collects garbage again after the heap has grown by 8 MiB', () => {
   const { memory, state } = openMemory();
   memory.release();
   state.heapMib = 43;
@@ -36,14 +36,14 @@ test('collects again once the heap has grown by 8 MiB', () => {
   assert.equal(state.collections, 2);
 });
 
-test('does not block the event loop while sessions run', () => {
+test('does not collect garbage while sessions run, because a collection blocks the event loop', () => {
   const { memory, state } = openMemory();
   state.sessions = 1;
   assert.deepEqual(memory.release(), { releasedMib: 0 });
   assert.equal(state.collections, 0);
 });
 
-test('does not block an event loop that has worked since the previous call', () => {
+test('does not collect garbage if the event loop was busy since the previous call', () => {
   const { memory, state } = openMemory();
   state.loopShare = 0.03;
   assert.deepEqual(memory.release(), { releasedMib: 0 });

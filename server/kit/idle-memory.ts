@@ -14,7 +14,7 @@ export interface IdleMemoryOptions {
   /** The share of the time (0 to 1) for which the event loop has worked since the previous call. */
   readonly loopShare?: () => number;
   readonly heapBytes?: () => number;
-  /** Absent without `--expose-gc`; `release` then does nothing. */
+  /** Absent without `--expose-gc`, in which case `release` does nothing. */
   readonly collect?: (() => void) | undefined;
 }
 

@@ -9,15 +9,15 @@ export interface LateFunction<Params extends readonly unknown[], Result> {
 
 /** `name` appears in the error for a call before `bind`, which is a bug. */
 export function lateFunction<Params extends readonly unknown[], Result>(name: string): LateFunction<Params, Result> {
-  let bound: ((...params: Params) => Result) | undefined;
+  let boundFunction: ((...params: Params) => Result) | undefined;
   return {
     call: (...params) => {
-      if (!bound) throw new Error(`${name} was called before it was bound`);
-      return bound(...params);
+      if (!boundFunction) throw new Error(`${name} was called before it was bound`);
+      return boundFunction(...params);
     },
     bind: target => {
-      if (bound) throw new Error(`${name} is already bound`);
-      bound = target;
+      if (boundFunction) throw new Error(`${name} is already bound`);
+      boundFunction = target;
     },
   };
 }

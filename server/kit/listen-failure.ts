@@ -3,12 +3,12 @@ import { hasCode } from './durable.ts';
 import { reason } from './fault.ts';
 
 /**
- * `advice` names the setting. Made where the listening fails, because the error itself does not show which listener it
- * belongs to.
+ * `advice` names the setting. Must be called where listening fails, because the error itself does not name the
+ * listener.
  */
 export function listenFailure(address: string, error: unknown, advice: string): Error {
-  const why = hasCode(error, 'EADDRINUSE')
+  const problem = hasCode(error, 'EADDRINUSE')
     ? 'is in use by another program'
     : `cannot be used as the listening address (${reason(error)})`;
-  return new Error(`${address} ${why}. ${advice}`);
+  return new Error(`${address} ${problem}. ${advice}`);
 }

@@ -3,14 +3,14 @@
 import { systemClock } from './clock.ts';
 import type { Closeable } from './scope.ts';
 
-/** Turns that take longer are reported. */
+/** Turns of the event loop that take longer are reported. */
 export const LONG_TURN_MS = 100;
 /** Interval of the timer that measures the delay of the loop. */
 const TICK_MS = 50;
 /** The interval while the process is unused. Any use of it ends this interval at once. */
 const UNUSED_TICK_MS = 1_000;
 /** The maximum number of pieces of concurrent work that a report names. */
-const UNDER_WAY_MAX = 10;
+const REPORTED_WORK_MAX = 10;
 
 /** Never contains data from a caller or a page. */
 export interface Work {
@@ -25,8 +25,8 @@ export interface LongTurn {
   /** Processor time of the thread. For the rest of `ms`, the thread did not run. */
   readonly cpuMs: number;
   /**
-   * The work that was marked with `enter` and `leave`. Absent if the turn was spent outside of such work. Work in
-   * `underWay` may then have caused it.
+   * The work that was marked with `enter` and `leave`. Absent if the turn was spent outside of such work. In that case,
+   * the work in `workInProgress` may have caused the long turn.
    */
   readonly markedWork: Work | undefined;
   readonly underWay: readonly Work[];
@@ -47,8 +47,8 @@ class LoopWatch {
   /** How much of the delay since the last tick has already been reported. */
   #reportedMs = 0;
   #reportedCpuMs = 0;
-  readonly #underWay = new Set<Work>();
-  #usesUnderWay = 0;
+  readonly #workInProgress = new Set<Work>();
+  #usesInProgress = 0;
   #lastUsedMs = 0;
   #listener: LoopListener | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -57,8 +57,8 @@ class LoopWatch {
   #cpuAtTickMs = 0;
 
   /**
-   * Begins work that ends with `leave` in the same turn. Background work, and requests that only ask for the state of
-   * the process, are not a use of it.
+   * Begins work that ends with `leave` in the same turn. Background work, and requests that only read the state of the
+   * process, do not count as a use of the process.
    */
   enter(work: Work, isUse = true): void {
     this.#runningWork = work;
@@ -74,20 +74,20 @@ class LoopWatch {
 
   /** Begins work over many turns; the returned function ends it. */
   begin(work: Work, isUse = true): () => void {
-    this.#underWay.add(work);
-    if (!isUse) return () => void this.#underWay.delete(work);
-    this.#usesUnderWay++;
+    this.#workInProgress.add(work);
+    if (!isUse) return () => void this.#workInProgress.delete(work);
+    this.#usesInProgress++;
     this.#noteUse(systemClock.monotonicMs());
     return () => {
-      if (!this.#underWay.delete(work)) return;
-      this.#usesUnderWay--;
+      if (!this.#workInProgress.delete(work)) return;
+      this.#usesInProgress--;
       this.#lastUsedMs = systemClock.monotonicMs();
     };
   }
 
   /** For how long the process has been unused, in milliseconds. */
   get unusedMs(): number {
-    return this.#usesUnderWay > 0 ? 0 : systemClock.monotonicMs() - this.#lastUsedMs;
+    return this.#usesInProgress > 0 ? 0 : systemClock.monotonicMs() - this.#lastUsedMs;
   }
 
   listen(listener: LoopListener): Closeable {
@@ -131,7 +131,7 @@ class LoopWatch {
     const cpuMs = cpuOfThreadMs() - this.#cpuAtTickMs - this.#reportedCpuMs;
     this.#reportedMs += ms;
     this.#reportedCpuMs += cpuMs;
-    const underWay = [...this.#underWay].slice(0, UNDER_WAY_MAX);
+    const underWay = [...this.#workInProgress].slice(0, REPORTED_WORK_MAX);
     this.#listener?.onLongTurn({ ms, cpuMs, markedWork: runningWork, underWay });
   }
 }

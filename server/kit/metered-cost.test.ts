@@ -12,7 +12,7 @@ for (const [seconds, bytes, cost] of [
   [0, 333_334, 2],
   [10, 1_000_000, 73],
 ] as const)
-  test(`${seconds} seconds and ${bytes} bytes cost ${cost}`, () =>
+  test(`meteredCost returns ${cost} for ${seconds} seconds and ${bytes} bytes`, () =>
     assert.equal(meteredCost(RATES, { seconds, bytes }), cost));
 
 test('limits a cost to the largest safe integer', () =>
@@ -32,7 +32,7 @@ for (const [from, to, seconds] of [
   test(`counts ${seconds} started seconds from ${from} to ${to} ms`, () =>
     assert.equal(startedSeconds(from === undefined ? undefined : new Date(from), new Date(to)), seconds));
 
-test('credit is enforced if any rate is above 0', () => {
+test('isEnforced returns true if any rate is above 0', () => {
   assert.equal(isEnforced({ browserSecond: 0, egressMegabyte: 0 }), false);
   assert.equal(isEnforced({ browserSecond: 0, egressMegabyte: 1 }), true);
 });

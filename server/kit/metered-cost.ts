@@ -1,5 +1,5 @@
-// What metered use costs, in micro-credits. Integers only; the product of bytes and rate may exceed 2^53, so it is a
-// BigInt.
+// The cost of metered use, in micro-credits. Only integers are used. The product of bytes and rate may exceed 2^53, so
+// it is a BigInt.
 
 /** Micro-credits for each started second of a browser, and for each megabyte (1,000,000 bytes) over the network. */
 export interface CreditRates {

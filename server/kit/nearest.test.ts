@@ -11,6 +11,6 @@ for (const [word, meant] of [
   ['befor', 'before'],
   ['query', 'q'],
 ] as const)
-  test(`the nearest word to ${word} is ${meant}`, () => assert.equal(nearest(word, NAMES), meant));
+  test(`finds ${meant} as the nearest word to ${word}`, () => assert.equal(nearest(word, NAMES), meant));
 
 test('finds no nearest word in an empty list', () => assert.equal(nearest('x', []), undefined));

@@ -10,25 +10,27 @@ export const nearest = (word: string, words: readonly string[]): string | undefi
 
 /** The word that was probably meant: case, `_` and `-` do not matter, and one letter in four may be wrong. */
 export function correctionFor(word: string, words: readonly string[]): string | undefined {
-  const found = closestWord(word.replaceAll(/[_-]/g, ''), words);
-  return found && found.distance <= Math.floor(found.match.length / LETTERS_PER_MISTAKE) ? found.match : undefined;
+  const closest = closestWord(word.replaceAll(/[_-]/g, ''), words);
+  return closest && closest.distance <= Math.floor(closest.match.length / LETTERS_PER_MISTAKE)
+    ? closest.match
+    : undefined;
 }
 
 function closestWord(word: string, words: readonly string[]) {
-  const all = words.map(match => ({ match, distance: distanceOf(word.toLowerCase(), match.toLowerCase()) }));
-  return all.toSorted((a, b) => a.distance - b.distance)[0];
+  const candidates = words.map(match => ({ match, distance: distanceOf(word.toLowerCase(), match.toLowerCase()) }));
+  return candidates.toSorted((a, b) => a.distance - b.distance)[0];
 }
 
 /** The Levenshtein distance, computed row by row. */
 function distanceOf(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index);
   for (const [index, letter] of [...from].entries()) {
-    const next = [index + 1];
+    const nextRow = [index + 1];
     for (let at = 1; at <= to.length; at++) {
-      const [left = 0, above = 0, diagonal = 0] = [next[at - 1], row[at], row[at - 1]];
-      next.push(Math.min(left + 1, above + 1, diagonal + (to[at - 1] === letter ? 0 : 1)));
+      const [left = 0, above = 0, diagonal = 0] = [nextRow[at - 1], row[at], row[at - 1]];
+      nextRow.push(Math.min(left + 1, above + 1, diagonal + (to[at - 1] === letter ? 0 : 1)));
     }
-    row = next;
+    row = nextRow;
   }
   return row.at(-1) ?? 0;
 }

@@ -23,7 +23,7 @@ export class PlacesFull extends Error {
 export class Places {
   readonly #limits: PlacesLimits;
   readonly #totals: Totals;
-  /** In order of arrival. */
+  /** Waiting work in order of arrival: by share, the function that starts the work. */
   readonly #waiters = new Map<Share, () => void>();
 
   constructor(limits: PlacesLimits) {

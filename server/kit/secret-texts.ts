@@ -1,5 +1,5 @@
 // The texts of one session that must not be shown: those that the service itself typed into its pages. They are kept
-// only in memory, and printing the object shows only how many there are.
+// only in memory, and the printed object shows only their number.
 import { inspect } from 'node:util';
 import type { Json } from './json.ts';
 import { formsOfAll, withoutSecrets } from './without-secrets.ts';

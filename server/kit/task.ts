@@ -1,4 +1,4 @@
-// Background work. A task takes no arguments: it compares the state with what it should be, and corrects the
+// Background work. A task takes no arguments: it compares the actual state with the desired state, and corrects the
 // difference. A task may therefore be repeated, or killed at any point.
 
 /**
@@ -13,8 +13,8 @@ export interface Task {
   /** The interval at rest. If absent, the task never rests. A prompt runs a task at once even when it is at rest. */
   readonly restMs?: number;
   /**
-   * The interval while the process is unused and the task finds nothing to do. For tasks that find their work by the
-   * clock, so that nobody prompts them.
+   * The interval while the process is unused and the task finds nothing to do. For tasks whose work becomes due at a
+   * certain time, so that they are not prompted.
    */
   readonly unusedMs?: number;
   /**

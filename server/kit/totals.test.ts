@@ -17,14 +17,14 @@ describe('Totals', () => {
     assert.equal(totals.open({ application: 'b' }).take(6), undefined);
   });
 
-  it('accepts a single amount above a bound, and then refuses all other amounts', () => {
+  it('accepts one amount above a bound if there is no other amount, and refuses all further amounts', () => {
     const totals = new Totals(bounds);
     assert.equal(totals.open({ application: 'a', session: '1' }).take(100), undefined);
     assert.equal(totals.open({ application: 'a', session: '1' }).take(1)?.bound, 'session');
     assert.equal(totals.open({ application: 'b', session: '2' }).take(1)?.bound, 'process');
   });
 
-  it('applies a limit that is lower than the bound', () => {
+  it('applies a stricter bound that is passed with the call', () => {
     const totals = new Totals(bounds);
     assert.equal(totals.open({ application: 'a', session: '1' }).take(3, { session: 5 }), undefined);
     assert.equal(totals.open({ application: 'a', session: '1' }).take(3, { session: 5 })?.bound, 'session');

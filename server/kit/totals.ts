@@ -11,7 +11,7 @@ export interface Owner {
   readonly session?: string;
 }
 
-/** One session, one application, or the process. Its sum is that of all shares in it. */
+/** One session, one application, or the process. Its sum is the sum of all its shares. */
 export class Level {
   readonly bound: Bound;
   readonly max: number;
@@ -91,7 +91,7 @@ export class Share {
   /**
    * Adds to the amount if every level has room for the addition; otherwise returns the first level that has no room. A
    * share may exceed the bound of a level if no other share in this level has an amount, so that nothing is refused
-   * forever. `room` contains lower bounds, which apply only to this call.
+   * forever. `room` contains stricter bounds, which apply only to this call.
    */
   take(addedAmount: number, room: Partial<Bounds> = {}): Level | undefined {
     const fullLevel = this.levels.find(

@@ -1,5 +1,5 @@
-// Spans: how long the parts of a response took, and what they belong to. A source (server/otel-trace.ts) exports them;
-// without one, spans cost next to nothing. The current span follows asynchronous calls.
+// Spans record how long the parts of a response took, and what these parts belong to. A source (server/otel-trace.ts)
+// exports the spans; without a source, they cost almost nothing. The current span follows asynchronous calls.
 import { AsyncLocalStorage } from 'node:async_hooks';
 
 export type Attributes = Readonly<Record<string, string | number | boolean>>;
@@ -88,9 +88,9 @@ export class Tracer {
   /** Begins a span that the caller must end. */
   begin(name: string, { kind = 'internal', traceparent, common = {} }: SpanOptions = {}): Span {
     if (!this.#source) return NO_SPAN;
-    const outer = activeSpan.getStore();
-    const attributes = { ...outer?.common, ...common };
-    return new Span(this.#source.begin(name, kind, traceparent ?? outer?.raw, attributes), attributes);
+    const outerSpan = activeSpan.getStore();
+    const attributes = { ...outerSpan?.common, ...common };
+    return new Span(this.#source.begin(name, kind, traceparent ?? outerSpan?.raw, attributes), attributes);
   }
 
   /** Runs the work in a span inside the current one; without a current span, only runs the work. */
@@ -124,10 +124,10 @@ export interface Traceparent {
 const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 const ZEROS = /^0+$/;
 
-/** Reads a header of W3C Trace Context. Undefined if it is invalid: the trace then begins here. */
+/** Reads a header of W3C Trace Context. Undefined if the header is invalid; a new trace then begins here. */
 export function parseTraceparent(text: string): Traceparent | undefined {
-  const [, version, traceId, spanId, flags, more] = TRACEPARENT.exec(text.trim()) ?? [];
-  if (!version || !traceId || !spanId || !flags || version === 'ff' || (version === '00' && more)) return undefined;
+  const [, version, traceId, spanId, flags, suffix] = TRACEPARENT.exec(text.trim()) ?? [];
+  if (!version || !traceId || !spanId || !flags || version === 'ff' || (version === '00' && suffix)) return undefined;
   if (ZEROS.test(traceId) || ZEROS.test(spanId)) return undefined;
   return { traceId, spanId, flags: Number.parseInt(flags, 16) };
 }

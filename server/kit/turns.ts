@@ -1,4 +1,4 @@
-// Work with the same key runs one after the other, in order of arrival. Other keys do not wait for it.
+// Work with the same key runs one after the other, in order of arrival. Work with another key does not wait.
 
 export class TurnQueue<Key> {
   readonly #lastTurns = new Map<Key, Promise<unknown>>();
@@ -6,12 +6,12 @@ export class TurnQueue<Key> {
   async take<T>(key: Key, work: () => Promise<T>): Promise<T> {
     const previousTurn = this.#lastTurns.get(key) ?? Promise.resolve();
     const ownTurn = previousTurn.then(work, work);
-    const settled = ownTurn.catch(() => {});
-    this.#lastTurns.set(key, settled);
+    const settledTurn = ownTurn.catch(() => {});
+    this.#lastTurns.set(key, settledTurn);
     try {
       return await ownTurn;
     } finally {
-      if (this.#lastTurns.get(key) === settled) this.#lastTurns.delete(key);
+      if (this.#lastTurns.get(key) === settledTurn) this.#lastTurns.delete(key);
     }
   }
 }

@@ -17,17 +17,17 @@ export async function withTimeout<T>(
 ): Promise<T> {
   outerSignal?.throwIfAborted();
   const control = new AbortController();
-  const expired = Promise.withResolvers<never>();
+  const expiry = Promise.withResolvers<never>();
   const fail = (error: unknown): void => {
-    expired.reject(error);
+    expiry.reject(error);
     control.abort(error);
   };
   const handle = setTimeout(() => fail(new WaitExpired(description, ms)), ms);
   const onOuterAbort = (): void => fail(outerSignal?.reason);
   outerSignal?.addEventListener('abort', onOuterAbort, { once: true });
-  expired.promise.catch(() => {});
+  expiry.promise.catch(() => {});
   try {
-    return await Promise.race([work(control.signal), expired.promise]);
+    return await Promise.race([work(control.signal), expiry.promise]);
   } finally {
     clearTimeout(handle);
     outerSignal?.removeEventListener('abort', onOuterAbort);

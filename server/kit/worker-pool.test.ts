@@ -27,7 +27,7 @@ test('returns results, transfers buffers, and starts no thread before the first 
   assert.equal(await pool.run(double, 21, { of }), 42);
   const reversed = jobOf<Uint8Array, { bytes: Uint8Array }>('reverse', 'return { bytes: input.reverse() };');
   const bytes = Uint8Array.of(1, 2, 3);
-  const { bytes: back } = await pool.run(reversed, bytes, { of, moved: [bytes.buffer] });
+  const { bytes: back } = await pool.run(reversed, bytes, { of, movedBuffers: [bytes.buffer] });
   assert.deepEqual([...back], [3, 2, 1]);
   assert.equal(bytes.length, 0);
   await pool.close();
@@ -53,7 +53,7 @@ test('a job that throws fails with the message of its error, and the thread runs
   await pool.close();
 });
 
-test('a job whose input cannot be cloned fails, also one that waited, and the thread runs the next job', async () => {
+test('a job whose input cannot be cloned fails, even after it has waited in the queue, and the thread runs the next job', async () => {
   const pool = new WorkerPool({ threads: 1 });
   const returning = jobOf('returning', 'return input;');
   await assert.rejects(
@@ -83,7 +83,7 @@ test('stops a job that does not end, names it in the error, and runs the queued 
   await pool.close();
 });
 
-test('gives a job that waits without using processor time more time before it is stopped', async () => {
+test('stops a job that uses no processor time later than its time limit', async () => {
   const pool = new WorkerPool({ threads: 1 });
   const waits = jobOf<number, number>('waits', 'await new Promise(done => setTimeout(done, input)); return input;', {
     limitMs: 100,
@@ -141,7 +141,7 @@ test('runs only one solo job of a session at a time, so that another session doe
 });
 
 test('refuses jobs above the limit, and all jobs after close', async () => {
-  const pool = new WorkerPool({ threads: 1, waitingPerOwner: 1 });
+  const pool = new WorkerPool({ threads: 1, waitingPerOwnerMax: 1 });
   const pause = jobOf('pause', 'await new Promise(done => setTimeout(done, 200)); return 0;');
   const running = pool.run(pause, 0, { of });
   const waiting = assert.rejects(pool.run(pause, 0, { of }), why('closed'));

@@ -38,25 +38,26 @@ export interface Job<Input, Output> extends JobFacts {
 
 export interface JobOptions {
   /**
-   * The session or application that the job is for. Sessions and applications take turns, however many jobs each has.
+   * The session or application that the job is for. Sessions and applications take turns, regardless of the number of
+   * their jobs.
    */
   readonly of: string;
   /** Buffers of the input that are moved to the thread and are empty here afterwards. */
-  readonly moved?: readonly ArrayBuffer[];
+  readonly movedBuffers?: readonly ArrayBuffer[];
 }
 
 export interface WorkerPoolLimits {
   readonly threads: number;
-  readonly waiting: number;
-  readonly waitingPerOwner: number;
+  readonly waitingMax: number;
+  readonly waitingPerOwnerMax: number;
   readonly heapMb: number;
   readonly idleMs: number;
 }
 
 export const WORKER_POOL_LIMITS: WorkerPoolLimits = {
   threads: 2,
-  waiting: 256,
-  waitingPerOwner: 64,
+  waitingMax: 256,
+  waitingPerOwnerMax: 64,
   /** The heap for JavaScript objects in each thread. The size of buffers is bounded by the jobs. */
   heapMb: 512,
   /** A thread without work ends after this time, because it holds a few megabytes. */
@@ -73,8 +74,8 @@ export type WorkFailure = 'too_many' | 'too_long' | 'died' | 'failed' | 'closed'
 export class WorkFailed extends Error {
   override readonly name = 'WorkFailed';
   readonly why: WorkFailure;
-  constructor(job: string, why: WorkFailure, explanation: string) {
-    super(`"${job}" ${explanation}`);
+  constructor(jobName: string, why: WorkFailure, explanation: string) {
+    super(`"${jobName}" ${explanation}`);
     this.why = why;
   }
 }
@@ -139,16 +140,16 @@ export class WorkerPool implements Workers, Closeable {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    const all = [...this.#threads];
-    for (const waiting of [...this.#waitingJobs.values()].flat())
-      waiting.response.reject(closedFailure(waiting.job.name));
+    const endingThreads = [...this.#threads];
+    for (const queuedJob of [...this.#waitingJobs.values()].flat())
+      queuedJob.response.reject(closedFailure(queuedJob.job.name));
     this.#waitingJobs.clear();
     this.#waitingCount = 0;
-    await Promise.all(all.map(thread => this.#end(thread, name => closedFailure(name))));
+    await Promise.all(endingThreads.map(thread => this.#end(thread, name => closedFailure(name))));
   }
 
   #refusal(name: string, jobOwner: string): WorkFailed | undefined {
-    const { waiting, waitingPerOwner } = this.#limits;
+    const { waitingMax: waiting, waitingPerOwnerMax: waitingPerOwner } = this.#limits;
     if (this.#isClosed) return closedFailure(name);
     if (this.#waitingCount < waiting && (this.#waitingJobs.get(jobOwner)?.length ?? 0) < waitingPerOwner)
       return undefined;
@@ -163,13 +164,13 @@ export class WorkerPool implements Workers, Closeable {
     for (;;) {
       const freeThread = [...this.#threads].find(thread => !thread.current);
       if (!freeThread && this.#threads.size >= this.#limits.threads) return;
-      const next = this.#next();
-      if (!next) return;
-      this.#begin(freeThread ?? this.#start(), next);
+      const nextJob = this.#takeNextJob();
+      if (!nextJob) return;
+      this.#begin(freeThread ?? this.#start(), nextJob);
     }
   }
 
-  #next(): WaitingJob | undefined {
+  #takeNextJob(): WaitingJob | undefined {
     const longJobs = [...this.#threads].filter(({ current }) => current?.job.isLong).length;
     const mayStartLongJob = longJobs < Math.max(1, this.#limits.threads - 1);
     for (const [queueOwner, jobsOfOwner] of this.#waitingJobs) {
@@ -202,7 +203,7 @@ export class WorkerPool implements Workers, Closeable {
     this.#threads.add(thread);
     worker.on('message', (threadMessage: Outcome | ThreadStarted | JobBegun) => {
       if ('thread' in threadMessage) thread.id = threadMessage.thread;
-      else if ('begun' in threadMessage) this.#limit(thread);
+      else if ('begun' in threadMessage) this.#limitTime(thread);
       else this.#settle(thread, threadMessage);
     });
     worker.on(
@@ -220,16 +221,16 @@ export class WorkerPool implements Workers, Closeable {
     thread.worker.ref();
     clearTimeout(thread.timer);
     thread.timer = setTimeout(() => void this.#end(thread, timeoutFailure(job)), LOADING_MS_MAX);
-    const order: JobRequest = { id: ++this.#nextId, module: job.module, input };
+    const jobRequest: JobRequest = { id: ++this.#nextId, module: job.module, input };
     try {
-      thread.worker.postMessage(order, [...(options.moved ?? [])]);
+      thread.worker.postMessage(jobRequest, [...(options.movedBuffers ?? [])]);
     } catch (error) {
       // The input cannot be cloned, or one of its buffers has already been moved.
-      this.#settle(thread, { id: order.id, errorMessage: reason(error) });
+      this.#settle(thread, { id: jobRequest.id, errorMessage: reason(error) });
     }
   }
 
-  #limit(thread: Thread): void {
+  #limitTime(thread: Thread): void {
     clearTimeout(thread.timer);
     if (thread.current) this.#watch(thread, thread.current.job, usedMs(thread), thread.current.job.limitMs);
   }

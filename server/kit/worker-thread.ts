@@ -34,9 +34,9 @@ if (!port) throw new Error('this file can run only as a worker thread');
  * thread has a priority of its own.
  */
 const NICENESS = 10;
-const started: ThreadStarted = { thread: Number(basename(readlinkSync('/proc/thread-self'))) };
-setPriority(started.thread, NICENESS);
-port.postMessage(started);
+const startMessage: ThreadStarted = { thread: Number(basename(readlinkSync('/proc/thread-self'))) };
+setPriority(startMessage.thread, NICENESS);
+port.postMessage(startMessage);
 
 port.on('message', ({ id, module, input }: JobRequest) => {
   void perform(id, module, input).then(
@@ -55,10 +55,10 @@ port.on('message', ({ id, module, input }: JobRequest) => {
 });
 
 async function perform(id: number, module: string, input: unknown): Promise<unknown> {
-  const loaded: { work(input: unknown): unknown } = await import(module);
+  const jobModule: { work(input: unknown): unknown } = await import(module);
   const begun: JobBegun = { begun: id };
   port?.postMessage(begun);
-  return loaded.work(input);
+  return jobModule.work(input);
 }
 
 /** Returns the buffers at the top level of a result, to be moved instead of copied. */

@@ -8,7 +8,7 @@ import type { EndUsers } from '../domain/actions/approver.ts';
 import { Decisions } from '../domain/actions/decisions.ts';
 import { SealedContent } from '../domain/actions/sealed-content.ts';
 import { actionTasks } from '../domain/actions/tasks.ts';
-import { fromSession } from '../domain/device/from-session.ts';
+import { createIsFromSession } from '../domain/device/from-session.ts';
 import { ChangeFollower } from '../domain/following.ts';
 import type { Applications } from '../domain/identity/applications.ts';
 import { Cursors } from '../domain/identity/cursors.ts';
@@ -38,32 +38,32 @@ export async function openActions(
   { invocations, applications, mail, endUsers }: ActionsDeps,
 ) {
   const { clock } = runtime;
-  const { store, vault, secret, config, prompt, departures: outboundEndpoints, tallies } = foundation;
+  const { store, vault, secret, config, prompt, outboundEndpoints, tallies } = foundation;
   const audit = new ActionAudit(foundation.audit);
   const content = new SealedContent(vault);
   const changeFollower = await ChangeFollower.open('action_changed', { store, clock });
   const proofs = new ApprovalProofs({
     webauthn: { signingChallenge, verifyAuthentication, readAuthentication, passkeyJwk },
   });
-  const common = { store, content, audit, clock, secret, publicUrl: config.publicUrl };
+  const commonParts = { store, content, audit, clock, secret, publicUrl: config.publicUrl };
   const isThisMachine = machineAddresses(clock);
-  const isFromSession = fromSession({
+  const isFromSession = createIsFromSession({
     hasOutgoingConnection: (address, port) => outboundEndpoints.has(address, port),
     isThisMachine,
   });
   const decisions = new Decisions({
-    ...{ ...common, tallies, catalogue: invocations.catalogue },
+    ...{ ...commonParts, tallies, catalogue: invocations.catalogue },
     ...{ proofs, isFromSession, prompt },
   });
   const agent = new AgentActions({
-    ...{ ...common, following: changeFollower, invocations: invocations.service },
+    ...{ ...commonParts, following: changeFollower, invocations: invocations.service },
     ...(endUsers ? { endUsers } : {}),
   });
   const cursors = new Cursors(secret, clock);
-  const ofApplication = new ApplicationActions({ store, applications, decisions, cursors, clock });
+  const applicationActions = new ApplicationActions({ store, applications, decisions, cursors, clock });
   const inbox = await openInbox(runtime, foundation, { mail });
   return {
-    service: { agent, ofApplication },
+    service: { agent, applicationActions },
     decisions,
     inbox: inbox.service,
     tasks: [...actionTasks({ ...runtime, store, keys: store.keys, agent, audit }), ...inbox.tasks],

@@ -36,7 +36,7 @@ export function openCdp({ clock, log, trace }: Runtime, { config, workers }: Fou
     forwarding,
     waiting,
     readLong: (message, jobOwner) =>
-      workers.run(READ_ENVELOPE, message, { of: jobOwner, moved: wholeBufferOf(message) }),
+      workers.run(READ_ENVELOPE, message, { of: jobOwner, movedBuffers: wholeBufferOf(message) }),
     clock,
     log,
     trace,

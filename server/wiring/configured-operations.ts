@@ -30,8 +30,8 @@ export function openConfiguredOperations(
       return path === undefined ? undefined : { path, message };
     } catch (error) {
       if (!(error instanceof WorkFailed)) throw error;
-      if (error.why === 'too_many' || error.why === 'closed') throw busy();
-      return { path: Object.keys(schemas).join(', '), message: TOO_SLOW };
+      if (error.why === 'too_many' || error.why === 'closed') throw busyFault();
+      return { path: Object.keys(schemas).join(', '), message: TOO_SLOW_MESSAGE };
     }
   };
   return {
@@ -50,8 +50,8 @@ export function openConfiguredOperations(
   };
 }
 
-const TOO_SLOW =
+const TOO_SLOW_MESSAGE =
   'takes too long to compile or to apply, for example because a pattern has nested repetitions, such as (a+)+';
 
-const busy = (): Error =>
+const busyFault = (): Error =>
   fault('busy', 'Too many schemas are being compiled.', { advice: 'Send the request again in a few seconds.' });

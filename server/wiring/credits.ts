@@ -9,7 +9,7 @@ import type { Runtime } from '../kit/runtime.ts';
 import { REST_MS } from '../kit/task.ts';
 import type { Foundation } from './foundation.ts';
 
-const LOOK_MS = 5_000;
+const METER_INTERVAL_MS = 5_000;
 const EXPIRE_MS = 600_000;
 const BATCH = 100;
 
@@ -28,7 +28,7 @@ export function openCredits(
   const { rates } = config.credit;
   const cursors = new Cursors(secret, clock);
   const { packs, paymentText } = config.credit;
-  const forget = async () => ({
+  const expireOverdue = async () => ({
     holds: await expireHolds({ store, audit, clock }),
     checkouts: await store.checkouts.expire(clock.now(), BATCH),
   });
@@ -36,8 +36,8 @@ export function openCredits(
     topUps: new TopUps({ store, applications, audit, cursors, secret, packs, paymentText, clock }),
     service: new Credits({ rows: store.credits, hours: store.usageHours, applications, cursors, rates, clock }),
     tasks: [
-      { name: 'settle_meters', everyMs: LOOK_MS, unusedMs: REST_MS, run: () => meterSessions(metering) },
-      { name: 'expire_credit', everyMs: EXPIRE_MS, run: forget },
+      { name: 'settle_meters', everyMs: METER_INTERVAL_MS, unusedMs: REST_MS, run: () => meterSessions(metering) },
+      { name: 'expire_credit', everyMs: EXPIRE_MS, run: expireOverdue },
     ],
   };
 }

@@ -1,19 +1,19 @@
 // The wiring of device authorization: it recognises requests from session browsers, and writes audit entries.
 import { openDevice as open } from '../domain/device/device.ts';
-import { fromSession } from '../domain/device/from-session.ts';
+import { createIsFromSession } from '../domain/device/from-session.ts';
 import type { Identity } from '../domain/identity/identity.ts';
 import { machineAddresses } from '../engines/egress/this-machine.ts';
 import type { Runtime } from '../kit/runtime.ts';
 import type { Foundation } from './foundation.ts';
 
 export function openDevice({ clock }: Runtime, foundation: Foundation, identity: Identity) {
-  const { store, secret, config, departures: outboundEndpoints, audit, tallies } = foundation;
+  const { store, secret, config, outboundEndpoints, audit, tallies } = foundation;
   const isThisMachine = machineAddresses(clock);
   const hasOutgoingConnection = (address: string, port: number): boolean => outboundEndpoints.has(address, port);
   return open({
     ...{ store, clock, secret, audit, tallies, publicUrl: config.publicUrl },
     applications: identity.applications,
     forget: hash => identity.forget(hash),
-    isFromSession: fromSession({ hasOutgoingConnection, isThisMachine }),
+    isFromSession: createIsFromSession({ hasOutgoingConnection, isThisMachine }),
   });
 }

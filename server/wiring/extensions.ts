@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { Extensions } from '../domain/extensions/extensions.ts';
 import { extensionsWatcher } from '../domain/extensions/loading.ts';
-import { UNPACKING } from '../domain/extensions/unpacking.ts';
+import { UNPACKING_LIMITS } from '../domain/extensions/unpacking.ts';
 import { extensionKey } from '../engines/artifacts/keys.ts';
 import { ExtensionPackages } from '../engines/extensions/packages.ts';
 import { Places } from '../kit/places.ts';
@@ -19,7 +19,7 @@ export async function openExtensions({ clock, log }: Runtime, { config, store, a
     artifacts,
     keyOf: extensionKey,
     packages,
-    unpacking: new Places(UNPACKING),
+    unpacking: new Places(UNPACKING_LIMITS),
     clock,
   };
   const service = new Extensions({ ...shared, unusedDays: config.extensionDays });

@@ -49,8 +49,8 @@ export async function openFamilies(runtime: Runtime, foundation: Foundation, dep
   const { config, store } = foundation;
   const { clock, log } = runtime;
   const pages = new PageNumbers({ rows: store.pages, clock, log });
-  const kept = { version: version(), keptMs: config.kept.filesMs };
-  const logs = openLogs(runtime, { store, pages, console: config.logRuntime, ...kept });
+  const logOptions = { version: version(), keptMs: config.kept.filesMs };
+  const logs = openLogs(runtime, { store, pages, isConsoleLogged: config.logRuntime, ...logOptions });
   const recordings = await openRecordings(runtime, foundation, pages);
   const invocationFiles = openInvocationFiles(foundation, admission.limits);
   const downloads = openDownloads(foundation, {
@@ -69,7 +69,7 @@ export async function openFamilies(runtime: Runtime, foundation: Foundation, dep
   return {
     network: await openNetwork(runtime, foundation, {
       endSession,
-      blocked: (id, attempt) => logs.book.navigationBlocked(id, attempt),
+      onNavigationBlocked: (id, attempt) => logs.book.navigationBlocked(id, attempt),
     }),
     dailyEgress: openDailyEgress(runtime, foundation, endSession),
     usage: openUsage(runtime, foundation, applications),
@@ -88,7 +88,7 @@ export async function openFamilies(runtime: Runtime, foundation: Foundation, dep
     logs,
     files: await openFiles(runtime, foundation, {
       ...{ liveSessions, limits: admission.limits, downloads },
-      downloaded: (download, frame) => void live.service.offer(download, frame),
+      onDownloadStored: (download, frame) => void live.service.offer(download, frame),
     }),
     handoffs: await openHandoffs(runtime, foundation, { applications, admission, live: live.service, liveSessions }),
     events: await openEvents(runtime, foundation),

@@ -38,13 +38,13 @@ export interface FilesDeps {
   readonly limits: Pick<Limits, 'effective'>;
   readonly downloads: Downloads;
   /** Called when a download of a running session has been stored. */
-  readonly downloaded: KeeperParts['onKept'];
+  readonly onDownloadStored: KeeperParts['onKept'];
 }
 
 export async function openFiles(runtime: Runtime, foundation: Foundation, deps: FilesDeps) {
   const { host, clock, log } = runtime;
   const { config, store, staging, outbox, prompt } = foundation;
-  const { liveSessions, limits, downloads, downloaded } = deps;
+  const { liveSessions, limits, downloads, onDownloadStored: downloaded } = deps;
   const salvage = await openSalvage(config);
   const { downloadBytes, uploadBytes } = config.sessionFiles;
   const keeper = new Keeper({

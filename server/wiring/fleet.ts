@@ -1,4 +1,4 @@
-// The wiring of the fleet: the lease of this host, and what it publishes about itself.
+// The wiring of the fleet: the lease of this host, and the data that the host publishes about itself.
 import { randomUUID } from 'node:crypto';
 import { type Config, processFolder } from '../config.ts';
 import type { FileStorage } from '../domain/fleet/fits.ts';

@@ -1,4 +1,4 @@
-// The wiring of what hosts do for each other: pass requests on, and end the sessions of lost hosts.
+// The wiring of the cooperation between hosts: they pass requests on to each other, and end the sessions of lost hosts.
 import { type Forwarding, noForwarding } from '../domain/fleet/forwarding.ts';
 import { admitForwarded, HostTokens } from '../domain/fleet/host-tokens.ts';
 import { endSessionsOfLostHosts, HOST_LOST, LOST_CHECK_MS } from '../domain/fleet/lost-hosts.ts';
@@ -17,13 +17,13 @@ export interface ForwardingDeps {
   readonly liveSessions: LiveSessions;
   readonly isStarting: (session: SessionId) => boolean;
   readonly admission: Pick<Admission, 'limits' | 'line'>;
-  readonly refused: Forwarding['countRefusal'];
+  readonly onRefusal: Forwarding['countRefusal'];
 }
 
 export function openForwarding(
   { host, clock, log }: Runtime,
   { config, secret, scope, store, fleet, peerTls }: Foundation,
-  { liveSessions, isStarting, admission, refused }: ForwardingDeps,
+  { liveSessions, isStarting, admission, onRefusal: refused }: ForwardingDeps,
 ): Forwarding {
   if (!fleet.hasLease) return noForwarding(host);
   const tokens = new HostTokens(secret, host, clock);
@@ -66,7 +66,8 @@ export interface FleetTaskDeps {
 }
 
 /**
- * Starts to watch leases. If a host loses its lease, its sessions are ended, whether it is this host or another one.
+ * Starts to watch leases. If a host loses its lease, its sessions are ended. This applies to this host and to other
+ * hosts.
  */
 export function watchLeases(
   { clock, log, host }: Runtime,
@@ -75,11 +76,11 @@ export function watchLeases(
 ): readonly Task[] {
   if (!fleet.hasLease) return [];
   const fence = async (): Promise<void> => {
-    const live = liveSessions.all;
-    const boxEnds = Promise.allSettled(live.map(({ box }) => box.end()));
+    const runningSessions = liveSessions.all;
+    const boxEnds = Promise.allSettled(runningSessions.map(({ box }) => box.end()));
     const ids = [...starting.ids];
     await Promise.allSettled([boxEnds, ...ids.map(id => starting.cancel(id))]);
-    await Promise.allSettled([...live.map(({ id }) => id), ...ids].map(id => endings.end(id, HOST_LOST)));
+    await Promise.allSettled([...runningSessions.map(({ id }) => id), ...ids].map(id => endings.end(id, HOST_LOST)));
   };
   fleet.begin({ warm, fence });
   const parts = { fleet, host, rows: store.hosts, uses: store.contextUses, endings, clock, log };

@@ -32,7 +32,7 @@ export interface Basics {
   readonly config: Config;
   /** The secret of the installation. */
   readonly secret: Secret;
-  /** Closes, at the end, everything that families do not close themselves. */
+  /** Closes everything that families do not close themselves, when the server ends. */
   readonly scope: Scope;
   /** Runs the task with this name after `ms` milliseconds, or at once if `ms` is absent. */
   readonly prompt: (task: string, ms?: number) => void;
@@ -51,7 +51,7 @@ export interface Foundation extends Basics, KeptFiles {
   readonly slots: Slots;
   readonly workers: WorkerPool;
   /** The local ends of the network connections of all sessions. */
-  readonly departures: OutboundEndpoints;
+  readonly outboundEndpoints: OutboundEndpoints;
   /** Requests to user-supplied addresses. */
   readonly outbound: OutboundCalls;
   /** Signed links to files. */
@@ -71,29 +71,29 @@ export async function openFoundation(runtime: Runtime, basics: Basics): Promise<
   const store = scope.own(await openDatabase(runtime, config));
   const vault = await openVault(config, store, clock);
   const slots = scope.own(await openSlots(slotOptions(config, runtime)));
-  const kept = await openKeptFiles(runtime, { ...basics, store });
-  const fleet = await openFleet(runtime, { ...basics, store, artifacts: kept.artifacts });
-  await kept.recover();
+  const keptFiles = await openKeptFiles(runtime, { ...basics, store });
+  const fleet = await openFleet(runtime, { ...basics, store, artifacts: keptFiles.artifacts });
+  await keptFiles.recover();
   const links = new Links(secret, config.publicUrl, clock);
   const workers = scope.own(new WorkerPool());
   const audit = new Audit(store, clock);
   const tallies = new SharedTallies({ clock, log, rows: store.attempts, isAlone: () => fleet.isAlone });
-  const signing = signingKeys(runtime, store, vault);
+  const ownSigningKeys = signingKeys(runtime, store, vault);
   return {
     ...basics,
-    ...kept,
-    tasks: [...kept.tasks, ...peerTls.tasks],
+    ...keptFiles,
+    tasks: [...keptFiles.tasks, ...peerTls.tasks],
     peerTls,
     audit,
     tallies,
     vault,
-    signingKeys: signing,
+    signingKeys: ownSigningKeys,
     store,
     fleet,
     slots,
     workers,
     links,
     outbound,
-    departures: new OutboundEndpoints(),
+    outboundEndpoints: new OutboundEndpoints(),
   };
 }

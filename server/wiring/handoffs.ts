@@ -45,8 +45,8 @@ export async function openHandoffs(
     ...{ store, leaseOf, publicUrl, clock },
     extend: async ({ id, applicationId, createdAt, expiresAt }, until) => {
       const { maxTimeout } = await limits.effective(applicationId);
-      const latest = addMs(createdAt, 1000 * maxTimeout);
-      const newExpiry = until < latest ? until : latest;
+      const latestExpiry = addMs(createdAt, 1000 * maxTimeout);
+      const newExpiry = until < latestExpiry ? until : latestExpiry;
       if (newExpiry <= expiresAt) return expiresAt;
       const changedRow = await store.sessions.change(applicationId, id, { expiresAt: newExpiry }, clock.now());
       return changedRow?.expiresAt ?? expiresAt;

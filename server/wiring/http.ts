@@ -19,7 +19,7 @@ import type { OpenedHost } from './host.ts';
 import type { openInvocations } from './invocations.ts';
 import { peerAddress } from './listeners.ts';
 import { openMcp } from './mcp.ts';
-import { offeredBy } from './offered.ts';
+import { offeredChoicesOf } from './offered.ts';
 import { readiness } from './readiness.ts';
 import { openServiceDocuments } from './service-documents.ts';
 import type { OpenedSessions } from './sessions.ts';
@@ -72,7 +72,7 @@ export async function openWeb(runtime: Runtime, foundation: Foundation, deps: We
     await openHttp({
       ...runtime,
       ...{ listen, publicUrl, compat, trustedProxies, workers, identity, frontEnd },
-      offered: offeredBy(foundation),
+      offered: offeredChoicesOf(foundation),
       ...{ version: version(), incomingDir: join(config.dataDir, 'incoming') },
       limits: admission.limits,
       usage: families.usage.service,
@@ -121,10 +121,11 @@ export async function openWeb(runtime: Runtime, foundation: Foundation, deps: We
 }
 
 async function withPeerListener({ config, scope, peerTls }: Foundation, http: Http): Promise<Http> {
-  const { shown } = peerTls;
   const address = peerAddress(config);
   if (!address) return http;
-  const listener = scope.own(await listenForPeers(http.server, address, 'port' in address ? shown : undefined));
+  const listener = scope.own(
+    await listenForPeers(http.server, address, 'port' in address ? peerTls.certificate : undefined),
+  );
   peerTls.onRenewed(certificate => listener.renew(certificate));
   return http;
 }

@@ -34,14 +34,17 @@ import type { openConfiguredOperations } from './configured-operations.ts';
 import type { Driving } from './driving.ts';
 import type { Foundation } from './foundation.ts';
 import type { openHandoffs } from './handoffs.ts';
-import { offeredBy } from './offered.ts';
+import { offeredChoicesOf } from './offered.ts';
 import type { openStoredCredentials } from './stored-credentials.ts';
 import { validateIn } from './validate.ts';
 
 const RECOVER_MS = 5_000;
 const FORGET_MS = 600_000;
 const FORGET_LIMITS = { batch: 100, batchesMax: 20 };
-/** Lower, because the files of one output after the other are removed, and a service that stops waits for the run. */
+/**
+ * Lower, because the files of each output are removed one after the other, and a stopping service waits for the current
+ * run.
+ */
 const FORGET_OUTPUT_LIMITS = { batch: 100, batchesMax: 3 };
 const DAY_MS = 24 * 3_600_000;
 
@@ -76,7 +79,7 @@ export function openInvocations(runtime: Runtime, foundation: Foundation, deps: 
   const { isDriveFailed } = driving;
   const rows = store.invocations;
   const { rates } = config.credit;
-  const offered = offeredBy(foundation);
+  const offeredChoices = offeredChoicesOf(foundation);
   const managed = new ManagedOperations({
     ...{ ...driving, sessions, typing: openTyping(runtime, foundation, deps) },
     ...{ downloads: store.downloads, clock, following: handoffs.following },
@@ -85,7 +88,7 @@ export function openInvocations(runtime: Runtime, foundation: Foundation, deps: 
       const row = await store.sessions.get(applicationId, id);
       return row !== undefined && isExclusive(row);
     },
-    requestOf: (body: CreateSession) => normaliseCreate(body, { mount: 'native', ...offered }),
+    requestOf: (body: CreateSession) => normaliseCreate(body, { mount: 'native', ...offeredChoices }),
     toMarkdown: (page, jobOwner) => workers.run(TO_MARKDOWN, page, { of: jobOwner }),
   });
   const validate = validateIn(workers);

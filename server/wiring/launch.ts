@@ -110,7 +110,7 @@ function programOf(
     args: [
       ...identity,
       ...(launch.switches ?? []),
-      ...switches({ folder, egressPort, sandbox: ownSandbox, ...launch }),
+      ...switches({ folder, egressPort, hasSandbox: ownSandbox, ...launch }),
     ],
     mounts: [{ from: policies, to: '/etc/chromium' }, ...(locale?.mounts ?? []), ...(preparation.mounts ?? [])],
     env: { ...locale?.env, ...launch.env },

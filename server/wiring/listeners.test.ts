@@ -8,7 +8,7 @@ const SETTINGS = { BERTH_LISTEN: '0.0.0.0:8080', BERTH_OPERATOR_LISTEN: '127.0.0
 const listeners = (settings: Readonly<Record<string, string>>): string[] =>
   listenersOf(readConfig({ ...SETTINGS, ...settings })).map(({ host, port }) => `${host}:${port}`);
 
-test('the listeners of each of several processes include those of the others', () => {
+test('listenersOf returns the listeners of all processes in each of several processes', () => {
   const peers = { BERTH_PEER_URL: 'http://10.0.0.5:8100' };
   const operator = ['127.0.0.1:9464', '127.0.0.1:9465', '127.0.0.1:9466'];
   const forHosts = ['0.0.0.0:8101', '0.0.0.0:8102', '0.0.0.0:8103'];
@@ -19,7 +19,7 @@ test('the listeners of each of several processes include those of the others', (
   }
 });
 
-test('a single process listens for other hosts at a port of its own only with TLS', () => {
+test('a single process has a separate listener for other hosts only if TLS between hosts is configured', () => {
   const peers = { BERTH_PEER_URL: 'https://10.0.0.5:8443' };
   const tls = { BERTH_TLS_PEER_CERT: '/cert.pem', BERTH_TLS_PEER_KEY: '/key.pem' };
   assert.deepEqual(listeners(peers), ['0.0.0.0:8080', '127.0.0.1:9464']);

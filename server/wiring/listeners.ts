@@ -22,11 +22,13 @@ const PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 };
 export function listenersOf(config: Config): ReadonlyArray<Config['listen']> {
   const { listen, operatorListen, process: { number, of } = { number: 1, of: 1 } } = config;
   const peer = peerAddress(config);
-  const own = [operatorListen, peer && 'port' in peer ? peer : undefined]
+  const ownListeners = [operatorListen, peer && 'port' in peer ? peer : undefined]
     .filter(listener => listener !== undefined)
     .filter(({ port }) => port !== 0); // The system chooses this port, so it is not known here.
   return [
     listen,
-    ...own.flatMap(({ host, port }) => Array.from({ length: of }, (_, at) => ({ host, port: port + at + 1 - number }))),
+    ...ownListeners.flatMap(({ host, port }) =>
+      Array.from({ length: of }, (_, at) => ({ host, port: port + at + 1 - number })),
+    ),
   ];
 }

@@ -10,7 +10,7 @@ import { normaliseCreate } from '../entry/http/normalise-create.ts';
 import type { Driving } from './driving.ts';
 import type { Foundation } from './foundation.ts';
 import type { openHandoffs } from './handoffs.ts';
-import { offeredBy } from './offered.ts';
+import { offeredChoicesOf } from './offered.ts';
 
 export interface McpDeps extends Pick<BrowserToolsParts, 'sessions' | 'live' | 'uploads'> {
   readonly driving: Driving;
@@ -23,7 +23,7 @@ export function openMcp(foundation: Foundation, deps: McpDeps) {
   const { sessions, live, uploads, driving, handoffs, invocations, actions } = deps;
   const { publicUrl } = foundation.config;
   const rows = foundation.store.handoffs;
-  const offered = offeredBy(foundation);
+  const offeredChoices = offeredChoicesOf(foundation);
   const { requests, following: handoffFollower, service } = handoffs;
   const tools = new BrowserTools({
     ...{ sessions, live, uploads, ...driving },
@@ -38,7 +38,7 @@ export function openMcp(foundation: Foundation, deps: McpDeps) {
           ...(contextId === undefined ? {} : { context: { id: contextId.toLowerCase(), persist } }),
           ...(width === undefined || height === undefined ? {} : { viewport: { width, height } }),
         },
-        { mount: 'native', ...offered },
+        { mount: 'native', ...offeredChoices },
       ),
   });
   const operations = new OperationTools({ invocations, actions, handoffs: service, rows, publicUrl });

@@ -24,10 +24,14 @@ import { routeSeal } from './vault.ts';
 export interface NetworkDeps {
   readonly endSession: NetworkParts['end'];
   /** Called when a navigation was refused. */
-  readonly blocked: NetworkParts['onBlocked'];
+  readonly onNavigationBlocked: NetworkParts['onBlocked'];
 }
 
-export async function openNetwork(runtime: Runtime, foundation: Foundation, { endSession, blocked }: NetworkDeps) {
+export async function openNetwork(
+  runtime: Runtime,
+  foundation: Foundation,
+  { endSession, onNavigationBlocked: blocked }: NetworkDeps,
+) {
   const { clock, log } = runtime;
   const { store, secret, vault } = foundation;
   const engine = await openNetworkEngine(runtime, foundation);
@@ -38,14 +42,14 @@ export async function openNetwork(runtime: Runtime, foundation: Foundation, { en
 
 async function openNetworkEngine({ clock, log }: Runtime, { config, slots }: Foundation): Promise<NetworkEngine> {
   const addressOptions = operatorAddresses(config, clock);
-  const ads = config.adblockList === undefined ? undefined : await readList(config.adblockList, log);
+  const adMatcher = config.adblockList === undefined ? undefined : await readList(config.adblockList, log);
   const policy = egressPolicy(addressOptions);
   return {
     policy: ({ hosts, blockAds, routes: chosenRoutes }) =>
       egressPolicy({
         ...addressOptions,
         isAllowedHost: hosts && hostMatcher(hosts),
-        isAdHost: blockAds ? ads : undefined,
+        isAdHost: blockAds ? adMatcher : undefined,
         routeTo:
           chosenRoutes.length === 0
             ? undefined
@@ -54,7 +58,7 @@ async function openNetworkEngine({ clock, log }: Runtime, { config, slots }: Fou
     hostMatcher,
     usedUpPolicy: closedPolicy('egress_limit'),
     pools: config.proxyPools === undefined ? [] : readProxyPools(config.proxyPools),
-    canBlockAds: ads !== undefined,
+    canBlockAds: adMatcher !== undefined,
     isJailed: slots.form !== 'process',
     patternErrors,
     probe: (storedProxy, signal) =>

@@ -2,7 +2,7 @@
 import type { OfferedChoices } from '../entry/http/normalise-create.ts';
 import type { Foundation } from './foundation.ts';
 
-export const offeredBy = ({
+export const offeredChoicesOf = ({
   config: { regions, engine },
   slots,
 }: Pick<Foundation, 'config' | 'slots'>): OfferedChoices => ({

@@ -1,4 +1,4 @@
-// The setting that adds certificate authorities for the server's own requests.
+// The server's own requests: the setting that adds certificate authorities, and the addresses that are refused.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -25,14 +25,14 @@ test('reloads replaced files, and keeps the previous certificate while the new f
   writeFileSync(caFile, authority.pem);
   const first = write(authority.issue('127.0.0.1'));
   const tls = new PeerTls(files, silentLog);
-  assert.deepEqual([tls.shown, tls.authorities], [first, authority.pem]);
+  assert.deepEqual([tls.certificate, tls.authorities], [first, authority.pem]);
   const renewed: ShownCertificate[] = [];
   tls.onRenewed(shown => renewed.push(shown));
   const look = () => tls.tasks[0]?.run();
   assert.deepEqual(await look(), { renewed: 0 });
   write({ ...authority.issue('127.0.0.1'), key: first.key });
   assert.deepEqual(await look(), { renewed: 0 });
-  assert.deepEqual(tls.shown, first);
+  assert.deepEqual(tls.certificate, first);
   const second = write(authority.issue('127.0.0.1'));
   assert.deepEqual(await look(), { renewed: 1 });
   assert.deepEqual(renewed, [second]);

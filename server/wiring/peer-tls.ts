@@ -9,7 +9,7 @@ import type { Log } from '../kit/log.ts';
 import type { Task } from '../kit/task.ts';
 import { readOperatorFile } from './operator-file.ts';
 
-const LOOK_MS = 60_000;
+const RELOAD_INTERVAL_MS = 60_000;
 
 export interface ShownCertificate {
   readonly cert: string;
@@ -30,11 +30,13 @@ export class PeerTls {
     this.#log = log;
     this.#read();
     const isUsed = config.certFile !== undefined || config.caFile !== undefined;
-    this.tasks = isUsed ? [{ name: 'renew_peer_certificate', everyMs: LOOK_MS, run: async () => this.#renew() }] : [];
+    this.tasks = isUsed
+      ? [{ name: 'renew_peer_certificate', everyMs: RELOAD_INTERVAL_MS, run: async () => this.#renew() }]
+      : [];
   }
 
   /** Undefined if this host does not accept TLS connections itself. */
-  get shown(): ShownCertificate | undefined {
+  get certificate(): ShownCertificate | undefined {
     return this.#currentCertificate;
   }
 
@@ -91,7 +93,7 @@ const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
 function assertCertificates(pem: string): void {
   const pemCertificates = pem.match(CERTIFICATE);
   if (!pemCertificates) throw new Error('there is no certificate');
-  for (const one of pemCertificates) new X509Certificate(one);
+  for (const pemCertificate of pemCertificates) new X509Certificate(pemCertificate);
 }
 
 function assertUsable(tryUse: () => unknown, name: string, file = '', expected: string): void {

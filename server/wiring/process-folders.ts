@@ -1,6 +1,6 @@
 // The data folders of several processes, inside the folder of their installation. The first process uses the folder of
-// the installation itself. If a server with a single process is restarted with several, the first process therefore
-// continues its sessions.
+// the installation itself. Therefore, if a server with a single process is restarted with several processes, the first
+// process continues its sessions.
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Config, processFolder } from '../config.ts';

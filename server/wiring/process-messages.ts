@@ -2,7 +2,7 @@
 import { guardListener } from '../kit/guard.ts';
 import { parseAddresses, type ServerAddresses } from '../server-record.ts';
 
-/** Tells the supervisor that this process is serving. Does nothing in a server without a supervisor. */
+/** Notifies the supervisor that this process is serving. Does nothing in a server without a supervisor. */
 export const sendReady = (addresses: ServerAddresses): void => void process.send?.({ berthReady: addresses });
 
 export function parseReady(message: unknown): ServerAddresses | undefined {
@@ -10,7 +10,7 @@ export function parseReady(message: unknown): ServerAddresses | undefined {
   return parseAddresses(readyMessage.berthReady);
 }
 
-/** The message that the process with this number has ended and is being restarted. */
+/** Returns the message that reports the end and the restart of the process with this number. */
 export const restartMessage = (number: number, endedAt: Date) => ({
   berthRestarts: number,
   endedAtMs: endedAt.getTime(),

@@ -1,4 +1,4 @@
-// The operator's proxy file: its valid values are read, and each mistake is reported with its place and without secret
+// The operator's proxy file: valid values are read, and each mistake is reported with its position but without secret
 // values.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -20,7 +20,7 @@ function read(content: unknown): readonly ProxyPool[] {
 const PROXY = { server: 'http://10.0.0.7:3128', username: 'hush-user', password: 'hush-word' };
 const POOL = { name: 'us-east', country: 'US', state: 'NY', city: 'New York', timeZone: 'America/New_York' };
 
-test('reads the pools of a file, marks each proxy as trusted, and gives it the name of its pool', () => {
+test('reads the pools of a file, marks each proxy as trusted, and gives each proxy the name of its pool', () => {
   const [pool, other, ...rest] = read({
     pools: [
       { ...POOL, proxies: [PROXY, { server: 'socks5://[fd00::7]' }] },
@@ -78,7 +78,7 @@ const WRONG: ReadonlyArray<readonly [content: unknown, says: RegExp]> = [
   [pools({}, { ...PROXY, extra: 'hush' }), /at \/pools\/0\/proxies\/0/],
 ];
 
-test('reports the position of an error in the file without showing its values', () => {
+test('reports the position of an error in the file without showing values from the file', () => {
   for (const [content, says] of WRONG)
     assert.throws(
       () => read(content),

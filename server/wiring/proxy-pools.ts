@@ -1,5 +1,5 @@
-// The operator's proxy file (BERTH_PROXY_POOLS): a JSON list of pools. An error names the place of the mistake. Error
-// messages contain no values from the file, because some are passwords.
+// The operator's proxy file (BERTH_PROXY_POOLS): a JSON list of pools. An error names the position of the mistake in
+// the file, but no values from the file, because some are passwords.
 import { readFileSync } from 'node:fs';
 import Type from 'typebox';
 import Value from 'typebox/value';
@@ -39,34 +39,34 @@ const Pools = Type.Object(
 export function readProxyPools(file: string): readonly ProxyPool[] {
   const invalidPool = (place: string, expected: string): BadConfig =>
     badValue('BERTH_PROXY_POOLS', file, `${expected} (at ${place === '' ? 'the top' : place})`);
-  let parsed: unknown;
+  let parsedFile: unknown;
   try {
-    parsed = JSON.parse(readFileSync(file, 'utf8'));
+    parsedFile = JSON.parse(readFileSync(file, 'utf8'));
   } catch {
     throw badValue('BERTH_PROXY_POOLS', file, 'a JSON file that can be read');
   }
-  if (!Value.Check(Pools, parsed)) {
-    const [first] = Value.Errors(Pools, parsed);
+  if (!Value.Check(Pools, parsedFile)) {
+    const [firstError] = Value.Errors(Pools, parsedFile);
     throw invalidPool(
-      first?.instancePath ?? '',
-      `{"pools": [{"name", "country", "proxies": [{"server"}]}]}; it ${first?.message}`,
+      firstError?.instancePath ?? '',
+      `{"pools": [{"name", "country", "proxies": [{"server"}]}]}; it ${firstError?.message}`,
     );
   }
-  return parsed.pools.map(({ proxies, ...pool }, index) => {
+  return parsedFile.pools.map(({ proxies, ...pool }, index) => {
     const place = `/pools/${index}`;
     if (pool.timeZone !== undefined && !isTimeZone(pool.timeZone))
       throw invalidPool(`${place}/timeZone`, 'an IANA time zone');
-    const members = proxies.map(({ server, ...user }, number): StoredProxy => {
+    const storedProxies = proxies.map(({ server, ...credentials }, number): StoredProxy => {
       const proxyAddress = parseProxyAddress(server);
       if (typeof proxyAddress === 'string')
         throw invalidPool(`${place}/proxies/${number}/server`, `an address: it ${proxyAddress}`);
-      const problem = userProblem({ ...proxyAddress, ...user });
+      const problem = userProblem({ ...proxyAddress, ...credentials });
       if (problem !== undefined) throw invalidPool(`${place}/proxies/${number}`, `a proxy: it ${problem}`);
-      return { name: pool.name, ...proxyAddress, ...user, trusted: true };
+      return { name: pool.name, ...proxyAddress, ...credentials, trusted: true };
     });
-    const [first, ...others] = members;
-    if (!first) throw invalidPool(place, 'at least one proxy');
-    return { ...pool, proxies: [first, ...others] };
+    const [firstProxy, ...otherProxies] = storedProxies;
+    if (!firstProxy) throw invalidPool(place, 'at least one proxy');
+    return { ...pool, proxies: [firstProxy, ...otherProxies] };
   });
 }
 

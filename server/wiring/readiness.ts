@@ -3,23 +3,23 @@
 import type { WarmPool } from '../domain/sessions/warm-pool.ts';
 import { describeCapacity, thisMachine } from '../engines/slots/capacity.ts';
 import type { DiskRoom } from '../engines/slots/slots.ts';
-import type { Ready } from '../entry/http/operator.ts';
+import type { ReadinessResult } from '../entry/http/operator.ts';
 import type { Foundation } from './foundation.ts';
 
 const MIB = 1024 ** 2;
 
-export async function readiness({ store, slots }: Foundation, pool: WarmPool): Promise<Ready> {
+export async function readiness({ store, slots }: Foundation, pool: WarmPool): Promise<ReadinessResult> {
   const database = await store.ping().then(
     () => ({ name: 'database', ok: true, detail: 'answers' }),
     () => ({ name: 'database', ok: false, detail: 'does not answer' }),
   );
-  const room = { name: 'slots', ok: true, detail: `isolation: ${slots.form}` };
+  const slotsCheck = { name: 'slots', ok: true, detail: `isolation: ${slots.form}` };
   const browsers = { name: 'browsers', ...pool.health };
   const disk = diskCheck(await slots.diskRoom());
   const machine = thisMachine();
   const detail = [...slots.engines.keys()].map(engine => describeCapacity(engine, machine)).join('; ');
   const capacity = { name: 'capacity', ok: true, detail };
-  const checks = [database, room, browsers, disk, capacity];
+  const checks = [database, slotsCheck, browsers, disk, capacity];
   return { ok: checks.every(({ ok }) => ok), checks };
 }
 

@@ -34,7 +34,7 @@ const ASSEMBLE = 'assemble';
 const ASSEMBLE_MS = 2_000;
 /**
  * On a machine with one processor, encoders run while at most this share of the processor is busy. On a machine with
- * several, they run while at least one processor is free.
+ * several processors, encoders run while at least one processor is free.
  */
 const QUIET_SHARE_MIN = 0.25;
 /**
@@ -59,7 +59,7 @@ export async function openRecordings(runtime: Runtime, foundation: Foundation, p
       ...{ rows, sessions, artifacts, pictureKey, addresses, host, clock, tallies },
       markWatched: session => recorder.markWatched(session),
       whenSettled: session => recorder.whenSettled(session),
-      newestPicture: session => liveFrames.newestOf(session),
+      newestPicture: session => liveFrames.newestJpegOf(session),
       prompt: () => foundation.prompt(ASSEMBLE),
       segmentMs: SEGMENT_MS,
       keptMs: config.kept.filesMs,

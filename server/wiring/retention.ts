@@ -14,8 +14,8 @@ export interface RetentionDeps extends Pick<KeptFiles, 'artifacts' | 'outbox'> {
 /** A family that stores rows about a session's files adds a function to `rowCleanups` that deletes these rows. */
 export function retentionOf({ clock, log }: Runtime, { store, artifacts, outbox }: RetentionDeps): RetentionParts {
   const rowCleanups: readonly RowCleanup[] = [forgetRecording(store)];
-  const { retention: rows, outbox: waiting } = store;
-  return { rows, outboxRows: waiting, prefixOf: sessionPrefix, artifacts, outbox, rowCleanups, clock, log };
+  const { retention: rows, outbox: outboxRows } = store;
+  return { rows, outboxRows, prefixOf: sessionPrefix, artifacts, outbox, rowCleanups, clock, log };
 }
 
 /** Returns the times at which the files and the row of a session that ends now are due for removal. */

@@ -1,4 +1,4 @@
-// The network of a warm browser, which has no session yet.
+// The egress proxy of a warm browser, which has no session yet, and the errors for unreadable certificate files.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, request } from 'node:http';
@@ -61,7 +61,7 @@ test('a warm browser cannot reach any address, even an address that the operator
   assert.equal(hits, 1);
 });
 
-test('the error for a certificate or key that cannot be read names its setting', () => {
+test('the error for a certificate file or key file that cannot be read names the setting', () => {
   const readable = import.meta.filename;
   for (const [setting, files] of [
     ['BERTH_TLS_CERT', { BERTH_TLS_CERT: '/no/such/cert.pem', BERTH_TLS_KEY: readable }],

@@ -95,7 +95,7 @@ export function openSessions(runtime: Runtime, foundation: Foundation, deps: Ses
     liveSessions,
     isStarting,
     admission,
-    refused: metrics.recordRefusal,
+    onRefusal: metrics.recordRefusal,
   });
   const cdp = openCdp(runtime, foundation, { connect, endings, identity, waiting, ...families, forwarding });
   const browserHost = openBrowserHost(runtime, foundation, cdp);
@@ -211,7 +211,7 @@ async function adopt(
   parts: Omit<AdoptParts, 'notes' | 'graceMs'>,
 ): Promise<void> {
   const notes = new AdoptionNotes(join(config.dataDir, 'adoptions'), parts.clock);
-  const processEnds = (error: unknown): void => notes.processEnds(error);
+  const processEnds = (error: unknown): void => notes.recordProcessEnd(error);
   process.on('uncaughtExceptionMonitor', processEnds);
   scope.defer(() => void process.off('uncaughtExceptionMonitor', processEnds));
   scope.own(notes);

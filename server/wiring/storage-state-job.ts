@@ -30,9 +30,11 @@ export function work({ cookies, localStorage, descriptor }: StateInput): StateOu
 }
 
 function writeState(file: TextFile, cookies: string, files: ReadonlyMap<string, Buffer>): void {
-  const parsed: unknown = JSON.parse(cookies);
+  const parsedCookies: unknown = JSON.parse(cookies);
   const origins = readLocalStorage(files);
-  file.put(`{"cookies":${JSON.stringify(exportedCookies(Array.isArray(parsed) ? parsed : []))},"origins":[`);
+  file.put(
+    `{"cookies":${JSON.stringify(exportedCookies(Array.isArray(parsedCookies) ? parsedCookies : []))},"origins":[`,
+  );
   for (const [index, { origin, items }] of origins.entries()) {
     file.put(`${index === 0 ? '' : ','}{"origin":${JSON.stringify(origin)},"localStorage":[`);
     let separator = '';
@@ -75,9 +77,9 @@ class TextFile {
     this.#waitingTexts = [];
     this.#chars = 0;
     while (remainingBytes.length > 0) {
-      const written = writeSync(this.#descriptor, remainingBytes, 0, remainingBytes.length, this.#bytes);
-      this.#bytes += written;
-      remainingBytes = remainingBytes.subarray(written);
+      const writtenBytes = writeSync(this.#descriptor, remainingBytes, 0, remainingBytes.length, this.#bytes);
+      this.#bytes += writtenBytes;
+      remainingBytes = remainingBytes.subarray(writtenBytes);
     }
   }
 }

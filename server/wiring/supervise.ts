@@ -23,7 +23,7 @@ export interface SuperviseParts {
   readonly stopRequested: Promise<StopSignal>;
 }
 
-/** Runs until it is told to stop, or until a process fails to start. Returns the exit code. */
+/** Runs until `stopRequested` resolves, or until a process fails to start. Returns the exit code. */
 export async function runProcesses({ config, clock, log, stopRequested }: SuperviseParts): Promise<number> {
   // Each process accepts connections from the common socket itself. A connection that the supervisor handed over in a
   // message would be lost if the process were killed before it read the message.
@@ -37,27 +37,27 @@ export async function runProcesses({ config, clock, log, stopRequested }: Superv
     };
     const numbers = Array.from({ length: processCount }, (_, at) => at + 1);
     const supervisedProcesses: readonly SupervisedProcess[] = numbers.map(
-      number => new SupervisedProcess({ numbered: { number, of: processCount }, env, clock, log, onEnded: onRestart }),
+      number => new SupervisedProcess({ position: { number, of: processCount }, env, clock, log, onEnded: onRestart }),
     );
     const stop = (signal: StopSignal): void => {
       for (const one of supervisedProcesses) one.stop(signal);
     };
     void stopRequested.then(stop);
-    const [first, ...others] = supervisedProcesses;
+    const [firstProcess, ...otherProcesses] = supervisedProcesses;
     // The first process creates the tables and the first account.
-    const addresses = await first?.start();
-    const allAddresses = addresses ? await Promise.all(others.map(one => one.start())) : [addresses];
+    const addresses = await firstProcess?.start();
+    const allAddresses = addresses ? await Promise.all(otherProcesses.map(one => one.start())) : [addresses];
     if (addresses && !allAddresses.includes(undefined)) writeServerRecord(config.dataDir, addresses);
     else stop('SIGTERM');
-    const codes = await Promise.all(supervisedProcesses.map(one => one.whenEnded));
+    const exitCodes = await Promise.all(supervisedProcesses.map(one => one.whenEnded));
     removeServerRecord(config.dataDir);
-    return Math.max(...codes);
+    return Math.max(...exitCodes);
   } finally {
     await scope.close();
   }
 }
 
-/** Opens what the processes share. Returns the environment variables to set for them. */
+/** Opens the resources that the processes share. Returns the environment variables to set for them. */
 async function openSharedResources(
   config: Config,
   clock: Clock,

@@ -1,4 +1,4 @@
-// One of several processes, as their supervisor sees it.
+// One of several server processes, which the supervisor starts, restarts and stops.
 import cluster, { type Worker } from 'node:cluster';
 import { PROCESS_VARIABLE, type ProcessPosition } from '../config.ts';
 import type { Clock } from '../kit/clock.ts';
@@ -12,12 +12,12 @@ const BACKOFF_FIRST_MS = 250;
 const BACKOFF_MAX_MS = 30_000;
 /** A process that ran for longer than this is restarted without delay. */
 const STABLE_MS = 30_000;
-const FAILED = 1;
+const EXIT_FAILED = 1;
 
 export type StopSignal = 'SIGTERM' | 'SIGINT';
 
 export interface SupervisedParts {
-  readonly numbered: ProcessPosition;
+  readonly position: ProcessPosition;
   /** Variables that are added to the environment of the supervisor. */
   readonly env: Readonly<Record<string, string>>;
   readonly clock: Clock;
@@ -34,7 +34,7 @@ export class SupervisedProcess {
   #worker: Worker | undefined;
   #signal: StopSignal | undefined;
   #hasServed = false;
-  #deaths = 0;
+  #earlyExits = 0;
 
   constructor(parts: SupervisedParts) {
     this.#parts = parts;
@@ -63,7 +63,7 @@ export class SupervisedProcess {
   }
 
   #fork(): void {
-    const { numbered, env, clock, log } = this.#parts;
+    const { position: numbered, env, clock, log } = this.#parts;
     const sinceMs = clock.monotonicMs();
     const worker = cluster.fork({ ...env, [PROCESS_VARIABLE]: `${numbered.number}/${numbered.of}` });
     this.#worker = worker;
@@ -78,7 +78,7 @@ export class SupervisedProcess {
     );
     worker.once('exit', (code, signal) => {
       this.#worker = undefined;
-      void this.#restart({ code: code ?? FAILED, signal, ranMs: clock.monotonicMs() - sinceMs });
+      void this.#restart({ code: code ?? EXIT_FAILED, signal, ranMs: clock.monotonicMs() - sinceMs });
     });
   }
 
@@ -89,23 +89,23 @@ export class SupervisedProcess {
     this.#ready.resolve(addresses);
   }
 
-  /** Tells this process that another one has ended and is being restarted. */
+  /** Notifies this process that another process has ended and is being restarted. */
   sendRestart(number: number, endedAt: Date): void {
     this.#worker?.send(restartMessage(number, endedAt), undefined, () => {}); // Fails if the process is ending.
   }
 
   /**
-   * Restarts the process after it has ended. A process that never served is not restarted: its settings or its machine
-   * do not allow it to run.
+   * Restarts the process after it has ended. A process that never served is not restarted: the settings or the machine
+   * prevent it from running.
    */
   async #restart({ code, signal, ranMs }: { code: number; signal: string | null; ranMs: number }): Promise<void> {
-    const { numbered, clock, log } = this.#parts;
+    const { position: numbered, clock, log } = this.#parts;
     if (this.#signal) return this.#end(code);
-    if (!this.#hasServed) return this.#end(code || FAILED);
+    if (!this.#hasServed) return this.#end(code || EXIT_FAILED);
     log.error('processes.ended', { ...numbered, code, signal });
     this.#parts.onEnded(numbered.number);
-    this.#deaths = ranMs > STABLE_MS ? 0 : this.#deaths + 1;
-    const waitMs = this.#deaths <= 1 ? 0 : Math.min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS * 2 ** (this.#deaths - 2));
+    this.#earlyExits = ranMs > STABLE_MS ? 0 : this.#earlyExits + 1;
+    const waitMs = this.#earlyExits <= 1 ? 0 : Math.min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS * 2 ** (this.#earlyExits - 2));
     await clock.sleep(waitMs, this.#stopping.signal).catch(() => {});
     if (!this.#stopping.signal.aborted) this.#fork();
   }

@@ -1,4 +1,4 @@
-// The wiring of usage: what each session uses, what applications used per hour, and the tasks that save and add up
+// The wiring of usage: the usage of each session, the usage of applications per hour, and the tasks that save and sum
 // usage.
 import type { Applications } from '../domain/identity/applications.ts';
 import { SessionUsage, USAGE_SAVE_MS } from '../domain/usage/session-usage.ts';

@@ -32,7 +32,7 @@ const vault = await Vault.open({
   clock: systemClock,
 });
 
-test('context keys: opens the former and the current format, and writes the current format', async () => {
+test('opens context keys in the former and the current format, and writes the current format', async () => {
   const keys = contextKeys(vault, SECRET);
   const context = { id: 'one', applicationId: APPLICATION };
   const former = await keys.unwrap(context, Buffer.from(FORMER_WRAPPED, 'hex'));
@@ -49,7 +49,7 @@ test('context keys: opens the former and the current format, and writes the curr
   );
 });
 
-test('proxy routes: opens the former and the current format, and writes the current format', async () => {
+test('opens proxy routes in the former and the current format, and writes the current format', async () => {
   const seal = routeSeal(vault, SECRET);
   const session = { id: 'session 1' as SessionId, applicationId: APPLICATION };
   assert.equal(await seal.open(FORMER_ROUTES, session), '[{"by":"pässword"}]');

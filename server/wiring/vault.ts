@@ -1,5 +1,5 @@
-// The wiring of the vault: the source of the master key, and the sealed values: context keys, proxy routes, signing
-// keys.
+// The wiring of the vault: the source of the master key, and the values that are sealed (context keys, proxy routes,
+// signing keys).
 import type { Config } from '../config.ts';
 import type { RouteSeal } from '../domain/network/network.ts';
 import type { SeedSeal } from '../domain/people/second-factors.ts';

@@ -1,5 +1,5 @@
-// The wiring of webhooks: their keys in the vault, the task that writes deliveries, and the one that sends them.
-import { DELIVERIES_KEPT_DAYS } from '../../contract/webhooks.ts';
+// The wiring of webhooks: their keys in the vault, the task that writes deliveries, and the task that sends them.
+import { DELIVERY_RETENTION_DAYS } from '../../contract/webhooks.ts';
 import type { Applications } from '../domain/identity/applications.ts';
 import { Cursors } from '../domain/identity/cursors.ts';
 import { inBatches } from '../domain/in-batches.ts';
@@ -47,7 +47,7 @@ export async function openWebhooks(
   };
   const subscription = await store.listen('session_event', promptWriting, promptWriting);
   const forget = async () => {
-    const before = addMs(clock.now(), -DELIVERIES_KEPT_DAYS * DAY_MS);
+    const before = addMs(clock.now(), -DELIVERY_RETENTION_DAYS * DAY_MS);
     return { removed: await inBatches(FORGET_LIMITS, batch => store.webhooks.forget(before, batch)) };
   };
   return {

@@ -8,9 +8,9 @@ import type { InvocationPage } from '../../contract/invocations.ts';
 import { canonicalJson } from '../../sdk/canonical-json.ts';
 import { type KeySet, verifyReceipt } from '../../sdk/verify-receipt.ts';
 import { ACTION_SCOPES, ActionAgent, actionsPath, addPasskey, decide, signAction } from '../harness/actions.ts';
-import { cancelOrder, Owner } from '../harness/configured.ts';
+import { cancelOrderOperation, Owner } from '../harness/configured.ts';
 import { liftLimits } from '../harness/limits.ts';
-import { join, stepUp, verifyEmail } from '../harness/members.ts';
+import { joinApplication, stepUp, verifyEmail } from '../harness/members.ts';
 import { agentPath, invoke, keyWith } from '../harness/operations.ts';
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
@@ -22,11 +22,11 @@ const server = await startServer({ clock: 'test', env: { ...upstream.settings, B
 await liftLimits(server);
 const configure = await Owner.of(server);
 await configure.publish('orders.cancel', {
-  ...cancelOrder(upstream, { effect: 'irreversible', approval: 'member' }),
+  ...cancelOrderOperation(upstream, { effect: 'irreversible', approval: 'member' }),
   display: { summary: 'Cancel order {{input.orderId}}', fields: [{ label: 'Order', value: '/orderId' }] },
 });
-await configure.publish('orders.refund', cancelOrder(upstream, { approval: 'owner' }));
-await configure.publish('orders.hold', cancelOrder(upstream, { approval: 'none' }));
+await configure.publish('orders.refund', cancelOrderOperation(upstream, { approval: 'owner' }));
+await configure.publish('orders.hold', cancelOrderOperation(upstream, { approval: 'none' }));
 const GRANTS = ['orders.cancel', 'orders.refund', 'orders.hold'].map(operationId => ({ operationId }));
 const { key } = await keyWith(server, { scopes: ACTION_SCOPES, grants: GRANTS });
 const agent = new ActionAgent(server, key);
@@ -38,11 +38,11 @@ const hits = (orderId: string): number => upstream.received(`/orders/${orderId}/
 before(async () => {
   owner = await Person.owner(server);
   await verifyEmail(server, owner, 'ada@example.com');
-  admin = (await join(server, owner, 'admin@example.com', 'admin')).person;
-  developer = (await join(server, owner, 'dev@example.com', 'developer')).person;
+  admin = (await joinApplication(server, owner, 'admin@example.com', 'admin')).person;
+  developer = (await joinApplication(server, owner, 'dev@example.com', 'developer')).person;
 });
 
-test('refuses a call that needs approval, and reports where to prepare it', async () => {
+test('a direct call of an operation that needs approval is refused, and the error contains the address for preparing the call', async () => {
   const called = await invoke(
     server,
     key,
@@ -54,7 +54,7 @@ test('refuses a call that needs approval, and reports where to prepare it', asyn
   assert.match(called.text, /operations\/orders\.cancel\/prepare/);
 });
 
-test('refuses input whose digest other programs would not compute', async () => {
+test('an Action is refused if other programs would not compute the same digest of its input', async () => {
   for (const orderId of ['\ud800', 2 ** 53]) {
     const refused = await agent.prepare('orders.cancel', { input: { orderId } });
     assert.equal(refused.status, 400, refused.text);
@@ -133,7 +133,7 @@ test('an Action with executeOnApproval is executed on approval, without another 
   await stepUp(admin);
   assert.equal((await decide(server, admin, action)).status, 200);
   const executing = await agent.read(action.jobId, '?wait=50&since=approved');
-  const { invocationId = assert.fail('there is no invocation') } = executing.body;
+  const { invocationId = assert.fail('the Action has no invocation') } = executing.body;
   const { body } = await agent.invocation(invocationId);
   assert.deepEqual([body.status, hits('A-3')], ['succeeded', 1]);
   assert.equal((await agent.read(action.jobId)).body.status, 'succeeded');
@@ -167,7 +167,7 @@ test('a refused, expired, cancelled or withdrawn Action is not executed', async 
   assert.equal(hits('A-4'), 0);
 });
 
-test('a repeated request returns the same Action, and a second request for an equal Action is refused while the first is open', async () => {
+test('a repeated prepare request returns the same Action, and another request for an equal Action is refused while the first Action is open', async () => {
   const body = { input: { orderId: 'A-5' } };
   const first = await agent.prepare('orders.cancel', body, 'same');
   const again = await agent.prepare('orders.cancel', body, 'same');
@@ -184,10 +184,10 @@ test('a repeated request returns the same Action, and a second request for an eq
   assert.equal((await agent.prepare('orders.cancel', body)).status, 201);
 });
 
-test('an Action uses the revision for which it was prepared, and is not executed before its start time', async () => {
+test('an Action uses the operation revision for which it was prepared, and is not executed before its start time', async () => {
   const notBefore = new Date(server.now().getTime() + 120_000).toISOString();
   const action = await agent.prepareSuccessfully('orders.hold', { input: { orderId: 'A-7' }, notBefore });
-  await configure.publish('orders.hold', cancelOrder(upstream, { approval: 'none', title: 'Hold it' }));
+  await configure.publish('orders.hold', cancelOrderOperation(upstream, { approval: 'none', title: 'Hold it' }));
   await stepUp(admin);
   assert.equal((await decide(server, admin, action)).status, 200);
   const early = await agent.execute(action);
@@ -212,7 +212,7 @@ test('members can list Actions, but only members who may decide an Action can op
   );
 });
 
-test('records decisions and executions as events, in order and with their actors', async () => {
+test('decisions and executions are recorded as events, in order and with their actors', async () => {
   const path = '/v1/browsers/events?limit=1000&type=action.prepared,action.approved,action.refused,action.executed';
   const { body, text } = await server.api<SessionEventPage>('GET', path);
   const first = body.data[0]?.detail.jobId;
@@ -232,7 +232,7 @@ test('records decisions and executions as events, in order and with their actors
   assert.doesNotMatch(text, /A-\d|customer/);
 });
 
-test('the audit log has every step with the digest, but without the input', async () => {
+test('the audit log records every step of an Action with the digest, but without the input', async () => {
   const { body, text } = await configure.send<AuditPage>('GET', 'audit?limit=100');
   const actions = new Set(body.data.map(({ action }) => action));
   for (const step of ['prepared', 'approved', 'refused', 'expired', 'executed', 'cancelled'] as const)

@@ -1,12 +1,12 @@
 // Events of an application that belong to no session: operations that are published and withdrawn, and calls that end.
-// They are in the feed, its stream and webhooks, in one order with the events of sessions.
+// The feed, its stream and webhooks contain these events in one order with the events of sessions.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { SessionEvent, SessionEventPage } from '../../contract/events.ts';
 import { ACTION_SCOPES, ActionAgent } from '../harness/actions.ts';
-import { cancelOrder, Owner } from '../harness/configured.ts';
+import { cancelOrderOperation, Owner } from '../harness/configured.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
-import { foreignKey } from '../harness/foreign-key.ts';
+import { keyOfOtherApplication } from '../harness/foreign-key.ts';
 import { ownerToken } from '../harness/limits.ts';
 import { invoke, keyWith } from '../harness/operations.ts';
 import { startServer } from '../harness/server.ts';
@@ -30,12 +30,12 @@ const feed = async (query = '', by = server.key): Promise<readonly SessionEvent[
 const call = (orderId: string) =>
   invoke(server, key, 'orders.cancel', { orderId }, { headers: { 'idempotency-key': orderId } });
 
-test('records publishing and completed calls as events without a session, in order', async () => {
+test('publishing an operation and completing a call are recorded as events without a session, in order', async () => {
   await createWebhook(server, await ownerToken(server), {
     url: receiver.url('/calls'),
     eventTypes: ['operation.published', 'operation.withdrawn', 'invocation.succeeded', 'invocation.ambiguous'],
   });
-  await owner.publish('orders.cancel', cancelOrder(upstream));
+  await owner.publish('orders.cancel', cancelOrderOperation(upstream));
   upstream.respondTo('/orders/good/', (_, response) => sendJson(response, 200, { state: 'cancelled' }));
   upstream.respondTo('/orders/bad/', (_, response) => sendJson(response, 404, {}));
   upstream.respondTo('/orders/odd/', (_, response) => sendJson(response, 503, {}));
@@ -82,11 +82,11 @@ test('records publishing and completed calls as events without a session, in ord
   assert.deepEqual(got[1]?.message.data, { applicationId: server.applicationId, ...succeeded });
 });
 
-test('records changes of an Action as events, with the digest but without the input or the reason', async () => {
+test('changes of an Action are recorded as events with the digest, but without the input or the reason', async () => {
   await createWebhook(server, await ownerToken(server), {
     ...{ url: receiver.url('/actions'), eventTypes: ['action.prepared', 'action.cancelled', 'action.expired'] },
   });
-  await owner.publish('orders.hold', cancelOrder(upstream, { approval: 'member' }));
+  await owner.publish('orders.hold', cancelOrderOperation(upstream, { approval: 'member' }));
   const asking = await keyWith(server, { scopes: ACTION_SCOPES, grants: [{ operationId: 'orders.hold' }] });
   const agent = new ActionAgent(server, asking.key);
   const [one, other, last] = await Promise.all(
@@ -101,7 +101,7 @@ test('records changes of an Action as events, with the digest but without the in
   const late = await agent.prepareSuccessfully('orders.hold', { input: { orderId: 'secret-4' }, expiresIn: 60 });
   await server.advance(61_000);
   const told = await eventually(
-    'the expiry',
+    'the Action to expire',
     () => feed('&type=action.prepared,action.cancelled,action.expired'),
     events => events.some(({ type }) => type === 'action.expired'),
   );
@@ -133,13 +133,13 @@ test('records changes of an Action as events, with the digest but without the in
   );
 });
 
-test('events are hidden from other applications, and contain neither input nor output', async () => {
-  assert.deepEqual(await feed('', await foreignKey(server)), []);
+test('events of an application are hidden from other applications, and contain neither input nor output', async () => {
+  assert.deepEqual(await feed('', await keyOfOtherApplication(server)), []);
   assert.doesNotMatch(JSON.stringify(await feed()), /"cancelled"|good|127\.0\.0\.1/);
 });
 
 test('a stream delivers the event of a completed call immediately', async () => {
-  await owner.publish('orders.cancel', cancelOrder(upstream));
+  await owner.publish('orders.cancel', cancelOrderOperation(upstream));
   const leaving = new AbortController();
   const headers = { authorization: `Bearer ${server.key}`, accept: 'text/event-stream' };
   const stream = await fetch(`${server.url}${FEED}?type=invocation.succeeded`, { headers, signal: leaving.signal });

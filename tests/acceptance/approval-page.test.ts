@@ -1,12 +1,19 @@
-// The page at approvalUrl: what a person sees and does, on a phone and on a desktop, with a virtual authenticator.
+// The page at approvalUrl, on a phone and on a desktop, with a virtual authenticator.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ACTION_SCOPES, ActionAgent } from '../harness/actions.ts';
-import { cancelOrder, Owner } from '../harness/configured.ts';
-import { DESK_DARK, ensureConsoleBuilt, type Look, signInByHand, visit, type WatchedPage } from '../harness/console.ts';
+import { cancelOrderOperation, Owner } from '../harness/configured.ts';
+import {
+  DESK_DARK,
+  type DisplaySettings,
+  ensureConsoleBuilt,
+  signInByHand,
+  visit,
+  type WatchedPage,
+} from '../harness/console.ts';
 import { liftLimits } from '../harness/limits.ts';
 import { keyWith } from '../harness/operations.ts';
-import { PASSWORD, setUpToken } from '../harness/person.ts';
+import { createSetUpToken, PASSWORD } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 import { openUpstream, sendJson } from '../harness/upstream.ts';
 
@@ -17,13 +24,13 @@ const server = await startServer({ env: { ...upstream.settings, BERTH_WARM: '0' 
 await liftLimits(server);
 const configure = await Owner.of(server);
 await configure.publish('orders.cancel', {
-  ...cancelOrder(upstream, { effect: 'irreversible', approval: 'owner' }),
+  ...cancelOrderOperation(upstream, { effect: 'irreversible', approval: 'owner' }),
   display: { summary: 'Cancel order {{input.orderId}}', fields: [{ label: 'Order', value: '/orderId' }] },
 });
 const { key } = await keyWith(server, { scopes: ACTION_SCOPES, grants: [{ operationId: 'orders.cancel' }] });
 const agent = new ActionAgent(server, key);
-/** As wide as a narrow phone. */
-const NARROW: Look = { width: 360, height: 740, colours: 'light' };
+/** A screen that is as narrow as a small phone. */
+const NARROW: DisplaySettings = { width: 360, height: 740, colours: 'light' };
 const ORIGIN = server.url.replace('127.0.0.1', 'localhost');
 const EMAIL = 'ada@example.com';
 
@@ -38,7 +45,7 @@ test('a person reviews an Action on a phone, and approves it with a passkey sign
     reason: 'The customer asked for it on the phone.',
     executeOnApproval: true,
   });
-  await visit(ORIGIN, NARROW, `/signin#setup=${await setUpToken(server)}`, async (page, watched) => {
+  await visit(ORIGIN, NARROW, `/signin#setup=${await createSetUpToken(server)}`, async (page, watched) => {
     await watched.addAuthenticator();
     await page.getByLabel('Your name').fill('Ada');
     await page.getByLabel('E-mail address').fill(EMAIL);
@@ -62,7 +69,7 @@ test('a person reviews an Action on a phone, and approves it with a passkey sign
   assert.equal(upstream.received('/orders/A-1/').length, 1);
 });
 
-test('shows markup, links and reordered text from an agent as plain text, and hidden characters in values as escape sequences', async () => {
+test('the page shows markup, links and reordered text from an agent as plain text, and hidden characters in values as escape sequences', async () => {
   const action = await agent.prepareSuccessfully('orders.cancel', {
     input: { orderId: `A-2\u202e${'x'.repeat(190)}<b>` },
     reason: '<b>Approve</b> at https://evil.example/ \u202enow\u0007 [here](javascript:alert(1))',
@@ -87,7 +94,7 @@ test('shows markup, links and reordered text from an agent as plain text, and hi
   assert.equal((await agent.read(action.jobId)).body.status, 'refused');
 });
 
-test('the page cannot be framed, sends no requests to other origins, and reveals nothing before the sign-in', async () => {
+test('the approval page cannot be shown in a frame, sends no requests to other origins, and reveals nothing before the sign-in', async () => {
   const action = await agent.prepareSuccessfully('orders.cancel', { input: { orderId: 'A-3' } });
   const reply = await fetch(`${ORIGIN}/approve/${action.jobId}`);
   const policy = reply.headers.get('content-security-policy') ?? '';

@@ -1,19 +1,19 @@
-// The guide docs/guides/approved-once.md, run as it is written: the shell of the agent, and at the same time the
-// customer with a phone, who signs in to the shop, adds a passkey and approves with it.
+// Runs the guide docs/guides/approved-once.md as it is written. While the shell of the agent runs, a customer with a
+// phone signs in to the shop, adds a passkey and approves the request with the passkey.
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { verifyReceipt } from '../../sdk/index.ts';
-import { ensureConsoleBuilt, type Look, openWatchedPage, type WatchedPage } from '../harness/console.ts';
-import { mailedCode } from '../harness/consumers.ts';
+import { type DisplaySettings, ensureConsoleBuilt, openWatchedPage, type WatchedPage } from '../harness/console.ts';
+import { readMailedCode } from '../harness/consumers.ts';
 import { freePort } from '../harness/free-port.ts';
 import { Guide } from '../harness/guide.ts';
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
-const PHONE: Look = { width: 360, height: 740, colours: 'light' };
+const PHONE: DisplaySettings = { width: 360, height: 740, colours: 'light' };
 const STEP_MS_MAX = 120_000;
 
 await ensureConsoleBuilt();
@@ -34,10 +34,10 @@ const written = (name: string): Promise<string> =>
     STEP_MS_MAX,
   );
 
-/** What the customer does, on one phone. */
+/** Does the steps of the customer on one phone. */
 async function customer({ page }: WatchedPage): Promise<void> {
   await eventually(
-    'the shop',
+    'the sign-in page of the shop to be available',
     async () => (await page.goto(`http://${shop}/sign-in`).catch(() => undefined))?.status() ?? 0,
     status => status === 200,
     STEP_MS_MAX,
@@ -61,7 +61,7 @@ async function signIn(page: WatchedPage['page']): Promise<void> {
   await page.getByLabel('E-mail address').fill('kim@example.com');
   await page.getByRole('button', { name: 'Send me a code' }).click();
   await page.getByText('a six-digit code is on its way').waitFor();
-  await page.getByLabel('Code').fill(await mailedCode(operator, 'kim@example.com'));
+  await page.getByLabel('Code').fill(await readMailedCode(operator, 'kim@example.com'));
   await page.getByRole('button', { name: 'Sign in' }).click();
 }
 
@@ -77,11 +77,12 @@ test("a customer approves the agent's request with a passkey, the request is exe
   }
 });
 
-test('refuses a receipt with one flipped bit at any position, including the approval', () => {
+test('a receipt with one flipped bit at any position, including in the approval, is refused', () => {
   const receipt = guide.read('receipt.jws').trim();
   const keys: Parameters<typeof verifyReceipt>[1]['keys'] = JSON.parse(guide.read('keys.json'));
   const action = JSON.parse(guide.read('action.json'));
-  const { approval } = verifyReceipt(receipt, { keys, action }).berth.action ?? assert.fail('no Action');
+  const { approval } =
+    verifyReceipt(receipt, { keys, action }).berth.action ?? assert.fail('the receipt names no Action');
   assert.deepEqual([approval.by.kind, approval.method], ['end_user', 'passkey']);
   for (let at = 0; at < receipt.length; at += 1) {
     const bytes = Buffer.from(receipt);

@@ -1,5 +1,5 @@
-// Pages that try to open files, chrome: pages or the source of other pages in a tab, a window or a frame. Each way is
-// first shown to work with a web page.
+// Pages that try to open files, chrome: pages or the source of other pages in a tab, a window or a frame. Each way of
+// opening is tried with a web page first, which must open.
 import assert from 'node:assert/strict';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { test } from 'node:test';
@@ -11,9 +11,8 @@ import { eventually, withTimeLimit } from '../harness/until.ts';
 /** How long to wait for a page to show that it reached a forbidden target. */
 const SHOW_MS = 100;
 /**
- * How long to wait for a page that submits a form. Chromium itself does not respond to some evaluations in a page that
- * submits a form to a refused address: 3 of 258, in a Chromium that was started by hand while the machine had other
- * load.
+ * How long to wait for a page that submits a form. If the form's address is refused, Chromium itself does not respond
+ * to some evaluations in the page: to 3 of 258, in a Chromium started by hand on a busy machine.
  */
 const ACT_MS = 5_000;
 const MARKS = /root:x:0|^passwd:|Index of|Command Line|SOURCE-ONLY|DevTools|"os_crypt"|HOME=/m;
@@ -83,11 +82,11 @@ async function take(how: string, to: string): Promise<void> {
 interface Shown {
   readonly targetId: string;
   readonly text: string;
-  /** The strings of the page and of its frames. */
+  /** All strings in the DOM snapshot of the page and its frames. */
   readonly strings: readonly string[];
 }
 
-/** Returns what all pages and frames of the session show. */
+/** Returns the contents of all pages and frames of the session. */
 async function look(): Promise<Shown[]> {
   const shown = await Promise.all((await targetIds(['page', 'iframe'])).map(lookAt));
   return shown.flat();
@@ -98,7 +97,7 @@ async function targetIds(types: readonly string[]): Promise<string[]> {
   return Object(targetInfos).map(({ targetId }: { targetId: string }) => targetId);
 }
 
-/** Returns what the page or frame shows; empty for a frame that was replaced meanwhile. */
+/** Returns the contents of the page or frame. The list is empty if the frame was replaced meanwhile. */
 async function lookAt(targetId: string): Promise<Shown[]> {
   const attached = await client.ask('Target.attachToTarget', { targetId, flatten: true });
   if (attached.error) return [];
@@ -125,7 +124,7 @@ async function closeOthers(): Promise<void> {
 }
 
 for (const how of ['redirect', ...Object.keys(WAYS)])
-  test(`a page can load only web pages: ${how}`, async () => {
+  test(`a page can load web pages, but no files, chrome: pages or page sources: ${how}`, async () => {
     const before = pages.hits('/next');
     await take(how, '/next');
     await eventually('the next page to be asked for', () => pages.hits('/next') > before);
@@ -142,7 +141,7 @@ for (const how of ['redirect', ...Object.keys(WAYS)])
     }
   });
 
-test('the session leaves nothing behind', async () => {
+test('the ended session leaves no process, file or unfinished database row behind', async () => {
   await client.close();
   await server.release(session.id);
   await server.waitUntilSettled();

@@ -1,4 +1,4 @@
-// The audit log over HTTP: what is recorded, who may read it, and how it is listed.
+// The audit log over HTTP: its entries, access, filters and pages.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AgentKey, IssuedAgentKey } from '../../contract/agent-keys.ts';
@@ -33,7 +33,7 @@ async function entries(application: string, query = '', key = token): Promise<Au
   return body.data;
 }
 
-test('records each change of an application and its keys, with the actor, the credential and the address', async () => {
+test('the audit log records each change of an application and its keys, with the actor, the credential and the address', async () => {
   const { id } = await newApplication();
   const keys = `/v1/applications/${id}/agent-keys`;
   const from = { 'x-forwarded-for': '203.0.113.7', 'user-agent': 'shop/1', 'x-request-id': 'req_of_the_test' };
@@ -63,7 +63,7 @@ test('records each change of an application and its keys, with the actor, the cr
   for (const hidden of [key.key, successor.key, token, 'secret name', 'other name']) assert.ok(!text.includes(hidden));
 });
 
-test('records changes of limits, and commands of the operator', async () => {
+test('the audit log records changes of limits and commands of the operator', async () => {
   await setLimits(server, token, { maxConcurrent: 3 });
   const { stdout } = await server.operate('keys', 'create', '--json', '--application', server.applicationId);
   const made: { id: string } = JSON.parse(stdout);
@@ -76,7 +76,7 @@ test('records changes of limits, and commands of the operator', async () => {
   assert.deepEqual({ fields, before, after }, { fields: ['maxConcurrent'], before: [], after: ['maxConcurrent=3'] });
 });
 
-test('records the refusal of a key by its address ranges once a minute', async () => {
+test('five refusals of a key by its address ranges within a minute are recorded once', async () => {
   const { id } = await newApplication();
   const keys = `/v1/applications/${id}/agent-keys`;
   const { body } = await ask<IssuedAgentKey>('POST', keys, { name: 'home', cidrAllow: ['203.0.113.0/24'] });
@@ -97,7 +97,7 @@ test('records the refusal of a key by its address ranges once a minute', async (
   assert.deepEqual(entry.target, { kind: 'agent_key', id: body.id });
 });
 
-test('filters entries by action, actor and time, and paginates while entries are added', async () => {
+test('audit entries can be filtered by action, actor and time, and listed in pages while entries are added', async () => {
   const { id } = await newApplication();
   const keys = `/v1/applications/${id}/agent-keys`;
   const issue = () => ask<AgentKey>('POST', keys, { name: 'one' });
@@ -115,7 +115,7 @@ test('filters entries by action, actor and time, and paginates while entries are
   const all = await entries(id);
   const [newest] = all;
   assert.ok(newest);
-  const actor = newest.actor.id ?? assert.fail('no actor');
+  const actor = newest.actor.id ?? assert.fail('the newest entry has no actor id');
   assert.equal((await entries(id, `?actor=${actor}`)).length, 6);
   assert.deepEqual(await entries(id, '?actor=01a1fa50-5319-7450-a6b3-c787ada50631'), []);
   assert.equal((await entries(id, '?action=agent_key.created')).length, 5);
@@ -123,7 +123,7 @@ test('filters entries by action, actor and time, and paginates while entries are
   assert.equal((await entries(id, '?after=2020-01-01T00:00:00Z')).length, 6);
 });
 
-test('refuses an unknown action, a foreign cursor, an agent key, and a token without the scope or for another application', async () => {
+test('a request for audit entries is refused with an unknown action, a cursor of another application, an agent key, or a token without the scope or for another application', async () => {
   const { id } = await newApplication();
   const path = `/v1/applications/${id}/audit`;
   assert.equal((await ask('GET', `${path}?action=all`)).status, 400);
@@ -143,7 +143,7 @@ test('refuses an unknown action, a foreign cursor, an agent key, and a token wit
   assert.equal((await ask('GET', `${path}?cursor=${body.nextCursor}`)).status, 400);
 });
 
-test('the operator can read the entries of no application, or those of one application', async () => {
+test('the operator can list the audit entries that belong to no application, or the entries of one application', async () => {
   const list = async (...options: string[]): Promise<AuditEntry[]> => {
     const { code, stdout, stderr } = await server.operate('audit', 'list', '--json', ...options);
     assert.equal(code, 0, stderr);

@@ -1,5 +1,5 @@
-// `berth backup` and `berth restore`, with the commands of docs/guides/upgrade.md: what a restored installation has,
-// and which archives and folders are refused.
+// `berth backup` and `berth restore`, with the commands of docs/guides/upgrade.md: the contents of a restored
+// installation, and the archives and folders that are refused.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
@@ -21,9 +21,9 @@ import { after, test } from 'node:test';
 import type { Context, StorageState } from '../../contract/contexts.ts';
 import type { DownloadPage } from '../../contract/files.ts';
 import { createContext } from '../harness/contexts.ts';
-import { onPage } from '../harness/logged-in.ts';
+import { runOnPage } from '../harness/logged-in.ts';
 import { openPages } from '../harness/pages.ts';
-import { fetchFilm, playlistWhen } from '../harness/recordings.ts';
+import { fetchFilm, waitForPlaylist } from '../harness/recordings.ts';
 import { CHECKOUT, runBerth, startServer, type TestServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 import { type ZipEntry, zip } from '../harness/zip.ts';
@@ -113,7 +113,7 @@ async function churn(done: Promise<unknown>): Promise<void> {
 test('a backup of a running service, restored into an empty folder, contains keys, contexts, downloads and recordings', async () => {
   const context = await contextWith('kept');
   const session = await server.createSession({});
-  await onPage(session.connectUrl, async page => {
+  await runOnPage(session.connectUrl, async page => {
     await page.goto(`${pages.a}/files`);
     await page.click('#report');
     await eventually(
@@ -121,10 +121,10 @@ test('a backup of a running service, restored into an empty folder, contains key
       () => downloadsOf(server, session.id),
       ({ total }) => total === 1,
     );
-    await playlistWhen(server, session.id, '0', playlist => playlist.includes('#EXTINF'));
+    await waitForPlaylist(server, session.id, '0', playlist => playlist.includes('#EXTINF'));
   });
   await server.waitUntilEnded(session.id);
-  const film = await fetchFilm(await playlistWhen(server, session.id, '0', list => list.includes('ENDLIST')));
+  const film = await fetchFilm(await waitForPlaylist(server, session.id, '0', list => list.includes('ENDLIST')));
   const running = await server.createSession({ keepAlive: true });
 
   const taken = backUp(server.env);
@@ -160,7 +160,7 @@ test('a backup of a running service, restored into an empty folder, contains key
   const { downloads } = await downloadsOf(server, session.id);
   const bytes = await fetch(String(downloads[0]?.downloadUrl));
   assert.ok(Buffer.from(await bytes.arrayBuffer()).equals(REPORT), 'the bytes of the download');
-  const again = await playlistWhen(server, session.id, '0', list => list.includes('ENDLIST'));
+  const again = await waitForPlaylist(server, session.id, '0', list => list.includes('ENDLIST'));
   assert.ok((await fetchFilm(again)).equals(film), 'the bytes of the recording');
   const { status, endReason } = await server.read(running.id);
   assert.deepEqual([status, endReason], ['ERROR', 'service_restart']);
@@ -170,7 +170,7 @@ test('a backup of a running service, restored into an empty folder, contains key
   assert.equal((await server.createSession()).status, 'RUNNING');
 });
 
-test('takes and restores a backup without a running server, and refuses a data folder that does not exist', async () => {
+test('a backup can be made and restored without a running server, and a data folder that does not exist is refused', async () => {
   await server.kill('SIGTERM');
   const archive = join(folder, 'stopped.zip');
   const { code, stderr } = await server.berth('backup', archive);
@@ -193,7 +193,7 @@ test('takes and restores a backup without a running server, and refuses a data f
   await server.start();
 });
 
-test('refuses to restore into a data folder that is not empty, and keeps its contents', async () => {
+test('berth restore refuses a data folder that is not empty, and keeps the contents of the folder', async () => {
   const into = join(folder, 'used');
   mkdirSync(into);
   writeFileSync(join(into, 'mine'), 'mine');
@@ -204,7 +204,7 @@ test('refuses to restore into a data folder that is not empty, and keeps its con
   assert.match((await restored(backups, dataDir)).stderr, /is not empty/);
 });
 
-test('refuses a backup with one changed byte at any position, and restores no files', async () => {
+test('berth restore refuses a backup with one changed byte at any position, and restores no files', async () => {
   const [name = ''] = readdirSync(backups);
   const whole = readFileSync(join(backups, name));
   const damaged = join(folder, 'damaged.zip');
@@ -284,7 +284,7 @@ const HOSTILE: Readonly<Record<string, Buffer>> = {
 };
 
 for (const [what, bytes] of Object.entries(HOSTILE))
-  test(`refuses an archive with ${what}, and restores no files`, async () => {
+  test(`berth restore refuses an archive with ${what}, and restores no files`, async () => {
     const room = join(folder, 'room');
     mkdirSync(room);
     const archive = join(room, 'hostile.zip');
@@ -300,7 +300,7 @@ for (const [what, bytes] of Object.entries(HOSTILE))
     rmSync(room, { recursive: true });
   });
 
-test('refuses archives of other programs, of a newer format and of a newer version, and reports the reason', async () => {
+test('berth restore refuses archives of other programs, of a newer format and of a newer version, and reports the reason', async () => {
   const archive = join(folder, 'other.zip');
   const saysOf = async (bytes: Buffer): Promise<string> => {
     writeFileSync(archive, bytes);

@@ -1,4 +1,4 @@
-// The HAProxy example from docs/guides/systemd.md, in front of a server that responds and one that does not.
+// The HAProxy example from docs/guides/systemd.md, in front of one server that responds and one that does not respond.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
@@ -6,10 +6,10 @@ import { chromium } from 'playwright-core';
 import { freePort } from '../harness/free-port.ts';
 import { startHaproxy } from '../harness/haproxy.ts';
 import { openPages } from '../harness/pages.ts';
-import { selfSigned } from '../harness/self-signed.ts';
+import { createSelfSigned } from '../harness/self-signed.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 
-const certificate = selfSigned('127.0.0.1');
+const certificate = createSelfSigned('127.0.0.1');
 setDefaultCACertificates([...getCACertificates('default'), certificate.cert.toString()]);
 const port = await freePort();
 const url = `https://127.0.0.1:${port}`;
@@ -38,7 +38,7 @@ test('a session can be created, driven and released through the proxy while one 
   await post(`/v1/browsers/sessions/${session.id}`, { status: 'REQUEST_RELEASE' });
 });
 
-test('uses the caller address that the proxy sees, not the address that the caller claims', async () => {
+test('the server uses the caller address that the proxy sees, not the address that the caller claims', async () => {
   const made = await server.operate('tokens', 'create', '--cidr', '203.0.113.0/24', '--json');
   assert.equal(made.code, 0, made.stderr);
   const headers = { authorization: `Bearer ${JSON.parse(made.stdout).token}`, 'x-forwarded-for': '203.0.113.7' };

@@ -9,12 +9,12 @@ import { freePort } from '../harness/free-port.ts';
 import { LiveViewer } from '../harness/live-viewer.ts';
 import { startNginx } from '../harness/nginx.ts';
 import { openPages } from '../harness/pages.ts';
-import { selfSigned } from '../harness/self-signed.ts';
+import { createSelfSigned } from '../harness/self-signed.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
 await ensureConsoleBuilt();
-const certificate = selfSigned('127.0.0.1');
+const certificate = createSelfSigned('127.0.0.1');
 setDefaultCACertificates([...getCACertificates('default'), certificate.cert.toString()]);
 const port = await freePort();
 const url = `https://127.0.0.1:${port}`;
@@ -61,7 +61,7 @@ test('a session can be created, driven, watched and released through the proxy',
   assert.ok(debuggerUrl.startsWith(`${url}/`), debuggerUrl);
   assert.equal((await fetch(debuggerUrl)).status, 200);
   const viewer = await LiveViewer.open(debuggerUrl);
-  await eventually('a picture', () => viewer.frameCount > 0);
+  await eventually('a frame of the live view', () => viewer.frameCount > 0);
   await viewer.takeControl();
   await viewer.close();
 
@@ -72,7 +72,7 @@ test('a session can be created, driven, watched and released through the proxy',
   void reading;
 });
 
-test('uses the caller address that the proxy sees, not the address that the caller claims', async () => {
+test('the server uses the caller address that the proxy sees, not the address that the caller claims', async () => {
   const tokenFor = async (cidr: string): Promise<string> => {
     const { code, stdout, stderr } = await server.operate('tokens', 'create', '--cidr', cidr, '--json');
     assert.equal(code, 0, stderr);
@@ -91,7 +91,7 @@ test('metrics and readiness cannot be reached through the proxy', async () => {
   for (const path of ['/metrics', '/readyz']) assert.equal((await fetch(url + path)).status, 404);
 });
 
-test('passes on an upload that is larger than the default limit of nginx', async () => {
+test('the proxy passes on an upload that is larger than the default limit of nginx', async () => {
   const session = await ask<{ id: string }>('POST', '/v1/browsers/sessions', { keepAlive: true });
   const form = new FormData();
   form.set('file', new Blob([Buffer.alloc(3_000_000)]), 'large.bin');

@@ -53,7 +53,7 @@ const bytesOf = async ({ downloadUrl, size, checksum }: StoredFile): Promise<Buf
   return bytes;
 };
 
-/** Gives each call a new idempotency key. */
+/** Calls `browser.steps` with a new idempotency key. */
 const steps = (input: object, all: Steps, options: { key?: string; prefer?: string } = {}) => {
   calls += 1;
   const headers = { 'idempotency-key': `call ${calls}`, ...(options.prefer ? { prefer: options.prefer } : {}) };
@@ -61,7 +61,7 @@ const steps = (input: object, all: Steps, options: { key?: string; prefer?: stri
 };
 const url = `${pages.url}/form`;
 
-test('fills in a form, submits it and reads the response in a session that is then released', async () => {
+test('browser.steps fills in a form, submits the form and reads the response in a session that is then released', async () => {
   const { status, body, text } = await steps({ url, viewport: { width: 800, height: 600 } }, [
     { do: 'hover', selector: '#over' },
     { do: 'content', selector: '#over' },
@@ -96,7 +96,7 @@ test('fills in a form, submits it and reads the response in a session that is th
   await server.waitUntilSettled();
 });
 
-test('takes several screenshots and PDF files, each with its own link', async () => {
+test('browser.steps returns several screenshots and PDF files, each with its own link', async () => {
   const { body, text } = await steps({ url, viewport: { width: 640, height: 480 } }, [
     { do: 'screenshot' },
     { do: 'pdf', paper: 'A5', landscape: true },
@@ -127,7 +127,7 @@ test('takes several screenshots and PDF files, each with its own link', async ()
   );
 });
 
-test('selects files in a file input', async () => {
+test('browser.steps selects files in a file input', async () => {
   const bytes = randomBytes(1000);
   const { body, text } = await steps({ url: `${pages.url}/files` }, [
     {
@@ -148,14 +148,14 @@ test('selects files in a file input', async () => {
   ]);
 });
 
-test('runs steps on the page of a running session, and stops the steps at the time limit', async () => {
+test('browser.steps runs on the page of a running session, and stops at the time limit', async () => {
   const { key: driving } = await keyWith(server, {
     scopes: ['browsers:read', 'browsers:write', 'browsers:connect', 'operations:invoke', 'invocations:read'],
     grants,
   });
   const session = await server.createSession({ keepAlive: true }, driving);
   const browser = await chromium.connectOverCDP(session.connectUrl);
-  const page = browser.contexts()[0]?.pages()[0] ?? assert.fail('no page');
+  const page = browser.contexts()[0]?.pages()[0] ?? assert.fail('the session has no page');
   await page.goto(url);
   const { body, text } = await steps(
     { sessionId: session.id },
@@ -193,7 +193,7 @@ test('runs steps on the page of a running session, and stops the steps at the ti
   await server.release(session.id);
 });
 
-test('stops at the first step that fails, and reports the step', async () => {
+test('browser.steps stops at the first step that fails, and reports which step failed', async () => {
   const cases: ReadonlyArray<
     readonly [name: string, all: Steps, code: string, step: number | undefined, more?: object]
   > = [
@@ -231,7 +231,7 @@ test('stops at the first step that fails, and reports the step', async () => {
   assert.deepEqual([accepted.body.status, Object(accepted.body.output).status], ['succeeded', 404]);
 });
 
-test('refuses steps with a missing field or a field without effect, and loads no page', async () => {
+test('browser.steps refuses steps with a missing field or a field without effect, and loads no page', async () => {
   const before = pages.hits('/form');
   const cases: ReadonlyArray<readonly [all: Steps, path: string, message: RegExp]> = [
     [[], 'input.steps', /./],
@@ -280,7 +280,7 @@ test('a grant for every read operation does not cover browser.steps', async () =
   assert.deepEqual([status, refused.code], [403, 'operation_not_granted']);
 });
 
-test('does not repeat the steps after the server was killed, and reports their effect as unknown', async () => {
+test('browser.steps does not repeat its steps after the server was killed, and reports their effect as unknown', async () => {
   const all = [
     { do: 'click', selector: '#send' },
     { do: 'waitFor', selector: 'text=old' },

@@ -1,5 +1,5 @@
-// Certificate authorities: which files can be uploaded, what a session with an authority trusts, and what it still
-// refuses.
+// Certificate authorities: the files that can be uploaded, and the certificates that a session with an authority
+// accepts and rejects.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Browser, chromium, type Page } from 'playwright-core';
@@ -7,11 +7,11 @@ import type { Certificate } from '../../contract/certificates.ts';
 import type { SessionEventPage } from '../../contract/events.ts';
 import type { Session } from '../../contract/sessions.ts';
 import { makeAuthority } from '../harness/authority.ts';
-import { foreignKey } from '../harness/foreign-key.ts';
+import { keyOfOtherApplication } from '../harness/foreign-key.ts';
 import { openSecurePages, SECURE_TITLE } from '../harness/secure-pages.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
-import { upload } from '../harness/upload.ts';
+import { uploadRequest } from '../harness/upload.ts';
 
 const CERTIFICATES = '/v1/browsers/certificates';
 const SESSIONS = '/v1/browsers/sessions';
@@ -31,7 +31,10 @@ const server = await startServer({
 });
 
 async function uploaded(pem: string, key = server.key): Promise<Certificate> {
-  const response = await server.api<Certificate>('POST', CERTIFICATES, { ...(await upload('ca.pem', pem)), key });
+  const response = await server.api<Certificate>('POST', CERTIFICATES, {
+    ...(await uploadRequest('ca.pem', pem)),
+    key,
+  });
   assert.equal(response.status, 200, response.text);
   return response.body;
 }
@@ -45,14 +48,14 @@ async function connected(session: { connectUrl: string }): Promise<{ browser: Br
   return { browser, page };
 }
 
-/** The network error that the page shows; `none` if it loads. */
+/** Returns the network error that the page shows, or `none` if the page loads. */
 async function failureAt(page: Page, url: string): Promise<string> {
   const shown = page.waitForEvent('framenavigated');
   const failure = await page.goto(url).then(
     () => 'none',
     error => /ERR_\w+/.exec(String(error))?.[0] ?? String(error),
   );
-  // The error page is loaded slightly later, and would interrupt the next navigation.
+  // Chromium loads its error page slightly later, which would interrupt the next navigation.
   await shown;
   return failure;
 }
@@ -61,7 +64,7 @@ const certificate = await uploaded(ours.pem);
 const session = await server.createSession(trusting(certificate.id));
 const { browser, page } = await connected(session);
 
-test('describes uploaded certificates without returning them', async () => {
+test('responses describe an uploaded certificate, but do not contain its bytes', async () => {
   const bundle = await uploaded(ours.pem + another.pem);
   assert.deepEqual(bundle.subjects, ['CN=Ours', 'CN=Another']);
   assert.equal(bundle.fingerprints.length, 2);
@@ -81,15 +84,15 @@ test('describes uploaded certificates without returning them', async () => {
     assert.equal((await server.api(verb, `${CERTIFICATES}/${bundle.id}`)).status, 404);
 });
 
-test('accepts a certificate in DER format as well as in PEM format', async () => {
-  const response = await server.api<Certificate>('POST', CERTIFICATES, await upload('ca.der', another.der));
+test('a certificate can be uploaded in DER format as well as in PEM format', async () => {
+  const response = await server.api<Certificate>('POST', CERTIFICATES, await uploadRequest('ca.der', another.der));
   assert.equal(response.status, 200, response.text);
   const inPem = await uploaded(another.pem);
   assert.deepEqual(response.body.fingerprints, inPem.fingerprints);
   for (const { id } of [response.body, inPem]) await server.api('DELETE', `${CERTIFICATES}/${id}`);
 });
 
-test('accepts an expired certificate and a certificate that is not an authority, with a warning', async () => {
+test('an expired certificate that is not an authority can be uploaded, and the response contains a warning for each defect', async () => {
   const leaf = await uploaded(ours.issue('a.test', { from: -9, to: -2 }).cert);
   assert.deepEqual(
     leaf.warnings?.map(({ code }) => code),
@@ -98,17 +101,18 @@ test('accepts an expired certificate and a certificate that is not an authority,
   await server.api('DELETE', `${CERTIFICATES}/${leaf.id}`);
 });
 
-test('refuses an unusable file, and reports the reason', async () => {
+test('an upload of an unusable file is refused, and the error contains the reason', async () => {
   const { key } = ours.issue('a.test');
-  const cases: ReadonlyArray<readonly [what: string, ask: Awaited<ReturnType<typeof upload>>, number, string, RegExp]> =
-    [
-      ['a private key', await upload('ca.pem', ours.pem + key), 400, 'invalid_file', /private key/],
-      ['half of one in DER form', await upload('ca.der', ours.der.subarray(0, 100)), 400, 'invalid_file', /DER/],
-      ['no certificate', await upload('ca.pem', 'hello'), 400, 'invalid_file', /BEGIN CERTIFICATE/],
-      ['another field', await upload('ca.pem', ours.pem, 'certificate'), 400, 'missing_file', /named `?file/],
-      ['too much', await upload('ca.pem', ours.pem.padEnd(1_000_001)), 413, 'payload_too_large', /1000000/],
-      ['JSON', { body: { file: ours.pem } }, 415, 'unsupported_media_type', /multipart/],
-    ];
+  const cases: ReadonlyArray<
+    readonly [what: string, ask: Awaited<ReturnType<typeof uploadRequest>>, number, string, RegExp]
+  > = [
+    ['a private key', await uploadRequest('ca.pem', ours.pem + key), 400, 'invalid_file', /private key/],
+    ['half of one in DER form', await uploadRequest('ca.der', ours.der.subarray(0, 100)), 400, 'invalid_file', /DER/],
+    ['no certificate', await uploadRequest('ca.pem', 'hello'), 400, 'invalid_file', /BEGIN CERTIFICATE/],
+    ['another field', await uploadRequest('ca.pem', ours.pem, 'certificate'), 400, 'missing_file', /named `?file/],
+    ['too much', await uploadRequest('ca.pem', ours.pem.padEnd(1_000_001)), 413, 'payload_too_large', /1000000/],
+    ['JSON', { body: { file: ours.pem } }, 415, 'unsupported_media_type', /multipart/],
+  ];
   for (const [what, ask, status, code, words] of cases) {
     const refused = await server.api('POST', CERTIFICATES, ask);
     assert.deepEqual([refused.status, refused.body.code], [status, code], what);
@@ -117,7 +121,7 @@ test('refuses an unusable file, and reports the reason', async () => {
 });
 
 test('a repeated upload with the same idempotency key returns the same resource', async () => {
-  const { body, headers } = await upload('ca.pem', another.pem);
+  const { body, headers } = await uploadRequest('ca.pem', another.pem);
   const ask = { body, headers: { ...headers, 'idempotency-key': 'once' } };
   const [first, second] = [
     await server.api<Certificate>('POST', CERTIFICATES, ask),
@@ -125,7 +129,7 @@ test('a repeated upload with the same idempotency key returns the same resource'
   ];
   assert.equal(second.body.id, first.body.id);
   assert.equal(second.headers['idempotency-replayed'], 'true');
-  const changed = await upload('ca.pem', ours.pem);
+  const changed = await uploadRequest('ca.pem', ours.pem);
   const other = await server.api('POST', CERTIFICATES, {
     ...changed,
     headers: { ...changed.headers, 'idempotency-key': 'once' },
@@ -145,13 +149,13 @@ test('a session that trusts the authority can load pages, workers, WebSockets an
   assert.equal(await download.failure(), null);
 });
 
-test('new browser contexts trust the authority too', async () => {
+test('new browser contexts of a session trust the authority of the session', async () => {
   const context = await browser.newContext();
   assert.equal(await failureAt(await context.newPage(), `https://a.test:${good}/`), 'none');
   await context.close();
 });
 
-test('a wrong name, an expired certificate and an unknown issuer are still rejected', async () => {
+test('a session that trusts the authority still rejects a wrong name, an expired certificate and an unknown issuer', async () => {
   assert.equal(await failureAt(page, `https://b.test:${good}/`), 'ERR_CERT_COMMON_NAME_INVALID');
   assert.equal(await failureAt(page, `https://a.test:${expired}/`), 'ERR_CERT_DATE_INVALID');
   assert.equal(await failureAt(page, `https://a.test:${unknown}/`), 'ERR_CERT_AUTHORITY_INVALID');
@@ -187,8 +191,8 @@ test('a later session with the same authorities gets a warm browser', async () =
   await server.release(claimed.id);
 });
 
-test('returns 404 for a certificate of another application', async () => {
-  const key = await foreignKey(server);
+test('a certificate of another application cannot be read, deleted or used in a session', async () => {
+  const key = await keyOfOtherApplication(server);
   const foreign = await uploaded(another.pem, key);
   for (const verb of ['GET', 'DELETE'])
     assert.equal((await server.api(verb, `${CERTIFICATES}/${foreign.id}`)).status, 404);
@@ -206,7 +210,7 @@ test('a session still trusts the authority after a server restart', async () => 
   await again.browser.close();
 });
 
-test('a running session still trusts a deleted authority, but a new create with the authority is refused', async () => {
+test('a running session still trusts a deleted authority, but a create with the deleted authority is refused', async () => {
   assert.equal((await server.api('DELETE', `${CERTIFICATES}/${certificate.id}`)).status, 204);
   const running = await connected(session);
   assert.equal(await failureAt(running.page, `https://a.test:${good}/?later`), 'none');
@@ -221,7 +225,7 @@ test('a running session still trusts a deleted authority, but a new create with 
   await server.release(session.id);
 });
 
-// ---- what runs in the page -------------------------------------------------------------------------------------------
+// ---- scripts that run in the page -----------------------------------------------------------------------------------
 
 const inWorker = `new Promise(resolve => { new Worker('/worker.js').onmessage = ({ data }) => resolve(data); })`;
 const overSocket = `new Promise(resolve => {

@@ -1,4 +1,4 @@
-// Several clients of one browser: channels are isolated, responses are in order, and commands to crashed or closed
+// Several clients of one browser. Channels are isolated, responses arrive in order, and commands to crashed or closed
 // targets get a response.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -9,7 +9,7 @@ import { busiestRenderer } from '../harness/session-processes.ts';
 
 const COMMANDS = 200;
 const NO_SUCH_CHANNEL = { code: -32001, message: 'Session with given id not found.' };
-/** Computes a fixed number of operations instead of for a fixed time, so that the test also works on a busy machine. */
+/** A script with a fixed number of operations rather than a fixed duration, for tests on machines of any speed. */
 const COMPUTE = 'let sum = 0; for (let n = 0; n < 3e8; n++) sum += n; void sum;';
 
 const pages = await openPages();
@@ -39,7 +39,7 @@ test('each client gets its own responses if two clients use the same message ids
     await Promise.all(asked);
   }));
 
-test('refuses a channel of another client with the same error as an unknown channel', () =>
+test('a command on a channel of another client gets the same error as a command on an unknown channel', () =>
   withTwo(async (one, two) => {
     const page = await one.attachToPage();
     for (const channel of [page, '0'.repeat(32), 'x', page.toLowerCase()]) {
@@ -51,7 +51,7 @@ test('refuses a channel of another client with the same error as an unknown chan
     assert.deepEqual((await one.ask('Runtime.evaluate', { expression: '1' }, page)).error, NO_SUCH_CHANNEL);
   }));
 
-test('commands are executed in order, even if some of them are checked asynchronously', () =>
+test('commands are executed in order, even if some commands are checked asynchronously', () =>
   withTwo(async one => {
     const page = await one.attachToPage();
     await one.evaluate('globalThis.seen = []', page);
@@ -110,4 +110,4 @@ test('pending commands get a response when their page is closed', () =>
     assert.ok((await waiting).error);
   }));
 
-test('the sessions leave nothing behind', () => server.waitUntilSettled());
+test('ended sessions leave no process, file or unfinished database row behind', () => server.waitUntilSettled());

@@ -1,20 +1,20 @@
-// The Helm chart in deploy/chart: Helm renders it, each object is validated against the schemas of Kubernetes, KEDA and
-// the Prometheus operator, and each setting and metric must exist. It is not run in a cluster.
+// The Helm chart in deploy/chart. Helm must render it, each object must match the schemas of Kubernetes, KEDA and the
+// Prometheus operator, and each setting and metric must exist in Berth. The chart is not run in a cluster.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parseAllDocuments } from 'yaml';
-import { helm, type KubernetesObject, validate } from '../harness/helm.ts';
+import { type KubernetesObject, runHelm, validateObjects } from '../harness/helm.ts';
 import { CHECKOUT } from '../harness/server.ts';
 
 const CHART = join(CHECKOUT, 'deploy/chart');
 const EVERYTHING = ['--set', 'serviceMonitor.enabled=true', '--set', 'autoscaling.enabled=true'];
 
 async function rendered(...args: readonly string[]): Promise<KubernetesObject[]> {
-  const { status, stdout, stderr } = await helm('template', 'shop', CHART, '--namespace', 'web', ...args);
+  const { status, stdout, stderr } = await runHelm('template', 'shop', CHART, '--namespace', 'web', ...args);
   assert.equal(status, 0, stderr);
-  // A part of the chart that is switched off leaves an empty document.
+  // A disabled part of the chart is rendered as an empty document.
   return parseAllDocuments(stdout)
     .map(document => document.toJS())
     .filter(object => object !== null);
@@ -24,12 +24,12 @@ const everything = await rendered(...EVERYTHING);
 const one = (kind: string): string => JSON.stringify(everything.find(object => object.kind === kind));
 
 test('helm lint finds no problems in the chart', async () => {
-  const { status, stdout } = await helm('lint', '--strict', CHART);
+  const { status, stdout } = await runHelm('lint', '--strict', CHART);
   assert.equal(status, 0, stdout);
 });
 
-test('every object matches its schema', () => {
-  const said = validate(everything);
+test('every object that the chart renders matches its schema', () => {
+  const said = validateObjects(everything);
   assert.deepEqual(
     Object.keys(said)
       .map(name => name.split(' ')[0])
@@ -41,7 +41,9 @@ test('every object matches its schema', () => {
   );
   for (const [name, complaint] of Object.entries(said)) assert.equal(complaint, '', name);
   const [bad] = Object.values(
-    validate([{ apiVersion: 'v1', kind: 'Service', metadata: { name: 'x' }, spec: { ports: 1 } } as KubernetesObject]),
+    validateObjects([
+      { apiVersion: 'v1', kind: 'Service', metadata: { name: 'x' }, spec: { ports: 1 } } as KubernetesObject,
+    ]),
   );
   assert.notEqual(bad, '', 'the schemas find what is wrong');
 });
@@ -82,7 +84,7 @@ test('the settings and metrics in the chart exist in Berth', () => {
   for (const name of one('ScaledObject').match(/\bberth_\w+/g) ?? []) assert.ok(metrics.includes(`'${name}'`), name);
 });
 
-test('refuses invalid values, and names them', async () => {
+test('the chart refuses an invalid value, and the error names the value', async () => {
   const bad = [
     'publicUrl=browsers.example',
     'browsers.slots=0',
@@ -91,7 +93,7 @@ test('refuses invalid values, and names them', async () => {
     'colour=red',
   ];
   for (const value of bad) {
-    const { status, stderr } = await helm('template', 'shop', CHART, '--set', value);
+    const { status, stderr } = await runHelm('template', 'shop', CHART, '--set', value);
     assert.notEqual(status, 0, value);
     const leaf = value.split('=')[0]?.split('.').at(-1) ?? '';
     assert.ok(stderr.includes(leaf), stderr);

@@ -1,4 +1,5 @@
-// The berth commands that speak HTTP, each as a program with a configuration folder of its own, against a real server.
+// The berth commands that send HTTP requests, each as a program with its own configuration folder, against a real
+// server.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
@@ -18,7 +19,7 @@ const EXIT = { done: 0, usage: 2, notFound: 4, denied: 5, unreachable: 6 } as co
 const server = await startServer();
 const { token } = JSON.parse((await server.operate('tokens', 'create', '--json', '--name', 'cli-http')).stdout);
 
-/** A person's machine: without the server's environment, and with its own configuration folder. */
+/** The machine of a person: without the server's environment, and with its own configuration folder. */
 class Machine {
   readonly folder = mkdtempSync(join(tmpdir(), 'berth-cli-http-'));
   readonly file = join(this.folder, 'berth/credentials.json');
@@ -39,7 +40,7 @@ class Machine {
     return JSON.parse(stdout);
   }
 
-  /** Runs `berth login` until it shows the code. `ended` resolves after a person has decided. */
+  /** Runs `berth login` until the program shows the code. `ended` resolves after a person has decided. */
   async deviceLogin(...more: readonly string[]) {
     const args = [join(CHECKOUT, 'cli/berth.ts'), 'login', '--server', server.url, ...more];
     const child = spawn(process.execPath, args, { env: this.env, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -66,7 +67,7 @@ class Machine {
   }
 }
 
-test('logs in with a token, stores the token in a file that only its owner can read, and never prints the token', async () => {
+test('a login with a token stores the token in a file that only its owner can read, and never prints the token', async () => {
   const machine = new Machine();
   const { code, stdout, stderr } = await machine.login('--json');
   assert.equal(code, EXIT.done, stderr);
@@ -81,7 +82,7 @@ test('logs in with a token, stores the token in a file that only its owner can r
   assert.ok(!shown.stdout.includes(token));
 });
 
-test('logs in, creates a session for a client, releases the session and logs out', async () => {
+test('a person can log in, create a session for a client, release the session and log out', async () => {
   const machine = new Machine();
   await machine.login();
   const app = await machine.json<{ id: string; name: string }>('apps', 'create', 'Shop agent');
@@ -131,7 +132,7 @@ test('logs in, creates a session for a client, releases the session and logs out
   assert.equal((await server.api('GET', '/v1/applications', { key: token })).status, 200);
 });
 
-test('logs in after a person approves the request, and revokes the token at logout', async () => {
+test('a login succeeds when a person approves the request, and a logout revokes the token', async () => {
   const ada = await Person.owner(server);
   const machine = new Machine();
   const { userCode, ended } = await machine.deviceLogin('--json');
@@ -184,7 +185,7 @@ test('commands with a key from an option or from the environment require no logi
   assert.match(twice.stderr, /not running/);
 });
 
-test('keeps profiles separate, and sends their credentials only to their own server', async () => {
+test('profiles are kept separate, and the credential of a profile is sent only to its own server', async () => {
   const machine = new Machine();
   await machine.login('--profile', 'work');
   const nameless = await machine.run(['whoami', '--server', server.url]);
@@ -238,4 +239,4 @@ test('error messages state what to do, and each kind of failure has its own exit
   assert.equal((await machine.run(['logout', '--profile', 'nobody'])).code, EXIT.notFound);
 });
 
-test('the sessions leave nothing behind', () => server.waitUntilSettled());
+test('ended sessions leave no process, file or unfinished database row behind', () => server.waitUntilSettled());

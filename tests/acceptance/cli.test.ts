@@ -63,7 +63,7 @@ test('a token created on the command line can be used for account operations', a
   assert.equal((await server.api('GET', '/v1/applications', { key: token })).status, 200);
 });
 
-test('lists tokens without their secrets, and the server refuses a token that was revoked on the command line', async () => {
+test('tokens list shows tokens without their secrets, and the server refuses a token that was revoked on the command line', async () => {
   const { id, token } = JSON.parse((await server.berth('tokens', 'create', '--json', '--name', 'nightly')).stdout);
   const statusOf = async (): Promise<string | undefined> => {
     const { stdout } = await server.berth('tokens', 'list', '--json');
@@ -75,7 +75,7 @@ test('lists tokens without their secrets, and the server refuses a token that wa
   assert.equal((await server.berth('tokens', 'revoke', id)).code, EXIT.done);
   assert.notEqual(await statusOf(), 'active');
   await eventually(
-    'the server to refuse it',
+    'the server to refuse the revoked token',
     async () => (await server.api('GET', '/v1/applications', { key: token })).status,
     status => status === 401,
   );
@@ -145,7 +145,7 @@ test('doctor lists all requirements, and reports no missing requirement on a sui
   );
 });
 
-test('doctor reports a missing requirement and how to install it, and fails', async () => {
+test('doctor fails if a requirement is missing, and reports how to install the requirement', async () => {
   const { code, stdout } = await runBerth(['doctor', '--json'], { ...server.env, BERTH_CHROMIUM: '/no/such/chromium' });
   assert.equal(code, 3);
   const { ok, findings } = JSON.parse(stdout);
@@ -184,14 +184,14 @@ for (const [name, value] of [
   ['BERTH_S3_ACCESS_KEY', 'without-its-secret'],
   ['BERTH_S3_PATH_STYLE', 'maybe'],
 ] as const)
-  test(`reports an invalid setting and does not start: ${name}=${value}`, async () => {
+  test(`the server reports an invalid setting and does not start: ${name}=${value}`, async () => {
     const { code, stderr } = await runBerth(['serve'], { ...server.env, [name]: value });
     assert.equal(code, EXIT.usage, stderr);
     assert.match(stderr, new RegExp(name));
     assert.doesNotMatch(stderr, /pass@|\n\s+at /, 'no password and no stack');
   });
 
-test('refuses a second server on the same data folder, and the first server keeps running', async () => {
+test('a second server on the same data folder is refused, and the first server keeps running', async () => {
   const { code, stderr } = await runBerth(['serve'], { ...server.env, BERTH_LISTEN: `127.0.0.1:${await freePort()}` });
   assert.equal(code, EXIT.failed);
   assert.match(stderr, /data folder|in use/);
@@ -200,7 +200,7 @@ test('refuses a second server on the same data folder, and the first server keep
   assert.equal((await server.operator('/readyz')).status, 200);
 });
 
-test('a server fails with the reason if its port is in use or Chromium is missing, and leaves no process running', async () => {
+test('a server reports the reason and exits if its port is in use or Chromium is missing, and leaves no process running', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'berth-aside-'));
   const env = { ...server.env, BERTH_DATA_DIR: join(folder, 'data') };
   const samePort = await runBerth(['serve'], env);
@@ -223,7 +223,7 @@ test('a server fails with the reason if its port is in use or Chromium is missin
     () => serverLeftovers(env.BERTH_DATA_DIR),
     left => left.length === 0,
   );
-  // No failed start has printed a key: only the first successful start does.
+  // The failed starts printed no key. The first successful start prints the key.
   const first = await startServer({ dataDir: env.BERTH_DATA_DIR });
   assert.match(first.key, /^bak_/);
   await first.close();
@@ -232,7 +232,7 @@ test('a server fails with the reason if its port is in use or Chromium is missin
   rmSync(folder, { recursive: true });
 });
 
-test('with stop --drain, the server ends its sessions itself', async () => {
+test('with stop --drain, the server ends its sessions before it exits', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   const { code, stdout, stderr } = await server.berth('stop', '--drain', '--json');
   assert.equal(code, EXIT.done, stderr);
@@ -243,7 +243,7 @@ test('with stop --drain, the server ends its sessions itself', async () => {
   assert.deepEqual([session.status, session.endReason], ['COMPLETED', 'drained']);
 });
 
-test('stop without --drain also stops the browsers that the server leaves running', async () => {
+test('stop without --drain stops the server and then the browsers that the server left running', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   const { code, stdout, stderr } = await server.berth('stop');
   assert.equal(code, EXIT.done, stderr);

@@ -1,9 +1,9 @@
-// Three kinds of clients open pages in every way, in sessions and in a Chromium started by hand. They must observe the
-// same, except for the differences listed in docs/connecting.md. Some events race in any Chromium, so what is observed
-// in a session must have been observed by hand at least once; otherwise both are repeated.
+// Three kinds of clients open pages in every way, in sessions and in a Chromium started by hand. Their observations
+// must be equal, except for the differences listed in docs/connecting.md. Some events race in any Chromium. Therefore
+// each observation in a session must equal at least one observation by hand; otherwise both are repeated.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { ByHand } from '../harness/by-hand.ts';
+import { PlainChromium } from '../harness/by-hand.ts';
 import { CELL_PAGES, CELLS, type Cell, type Driver, type Tracks, type TracksReader } from '../harness/client-cells.ts';
 import { KnownDifferences } from '../harness/known-differences.ts';
 import { openPages } from '../harness/pages.ts';
@@ -22,7 +22,7 @@ const CLIENTS = {
 
 const pages = await openPages(CELL_PAGES);
 const server = await startServer({ pages });
-const byHand = await ByHand.start();
+const byHand = await PlainChromium.start();
 after(() => byHand.close());
 await byHand.resize({ width: 1280, height: 720 });
 const watched = await server.createSession({ keepAlive: true, browserSettings: { enablePdfViewer: true } });
@@ -35,7 +35,7 @@ interface Side {
   readonly name: string;
   readonly url: string;
   readonly known: KnownDifferences;
-  /** The listed differences, as found in the observations by hand. */
+  /** The same list, which records the differences found in observations by hand. */
   readonly knownByHand: KnownDifferences;
 }
 
@@ -44,7 +44,7 @@ const SIDES: readonly Side[] = [
   side('in a session without them', unwatched.connectUrl, 'those of every session'),
 ];
 
-/** What was observed for one combination, by hand and in a session, in every run. */
+/** The observations for one combination, by hand and in a session, one entry for each run. */
 interface Compared {
   readonly byHand: Tracks[];
   readonly inSession: Tracks[];
@@ -77,7 +77,7 @@ for (const [client, { open }] of Object.entries(CLIENTS))
     assert.equal(found.length, 0, found.slice(0, SHOWN_MAX).join('\n\n'));
   });
 
-test('every listed difference was observed', () => {
+test('every difference listed in docs/connecting.md was observed', () => {
   for (const { known, knownByHand } of SIDES) assert.deepEqual(known.unseenBeside(knownByHand), []);
 });
 
@@ -99,7 +99,7 @@ async function again(cell: Cell, side: Side, compared: Compared, directly: Drive
   }
 }
 
-/** The tracks for which nothing that was observed in the session was also observed by hand. */
+/** Returns the tracks for which no observation in the session equals an observation by hand. */
 function differing({ byHand, inSession }: Compared): readonly string[] {
   const tracks = new Set([...byHand, ...inSession].flatMap(one => [...one.keys()]));
   const once = (track: string): ReadonlySet<string> => new Set(byHand.map(one => textOf(one, track)));

@@ -43,7 +43,7 @@ for (const path of [CONFIG, METADATA])
     assert.equal((await read(path, { 'if-none-match': '"other"' })).status, 200);
   });
 
-test('the configuration lists only implemented features', async () => {
+test('the configuration document lists only implemented features', async () => {
   const { body } = await read<ServiceConfig>(CONFIG);
   for (const unbuilt of ['payments', 'features']) assert.ok(!(unbuilt in body), unbuilt);
 });

@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { cancelOrder, Owner } from '../harness/configured.ts';
-import { DESK, ensureConsoleBuilt, type Look, PHONE_DARK, signInByHand, visit } from '../harness/console.ts';
+import { cancelOrderOperation, Owner } from '../harness/configured.ts';
+import { DESK, type DisplaySettings, ensureConsoleBuilt, PHONE_DARK, signInByHand, visit } from '../harness/console.ts';
 import { liftLimits } from '../harness/limits.ts';
-import { join } from '../harness/members.ts';
+import { joinApplication } from '../harness/members.ts';
 import { invoke, keyWith } from '../harness/operations.ts';
 import { PASSWORD, Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
@@ -22,20 +22,20 @@ await ensureConsoleBuilt();
 const upstream = await openUpstream();
 const server = await startServer({ env: upstream.settings });
 const person = await Person.owner(server, OWNER);
-await join(server, person, VIEWER, 'viewer');
-await join(server, person, DEVELOPER, 'developer');
+await joinApplication(server, person, VIEWER, 'viewer');
+await joinApplication(server, person, DEVELOPER, 'developer');
 await liftLimits(server);
 const owner = await Owner.of(server);
 const credentials = `/console/a/${server.applicationId}/credentials`;
-const visitAs = (email: string, look: Look, work: Parameters<typeof visit>[3]): Promise<void> =>
+const visitAs = (email: string, look: DisplaySettings, work: Parameters<typeof visit>[3]): Promise<void> =>
   visit(server.url, look, credentials, async (page, watched) => {
     await signInByHand(page, email, PASSWORD);
     await work(page, watched);
   });
 
 /**
- * Everything that the page holds: what it shows, its fields, its storage, and every string of its scripts after a
- * garbage collection.
+ * Returns everything that the page keeps: its visible text, its fields, its storage, and every string of its scripts
+ * after a garbage collection.
  */
 async function heldBy(page: Page): Promise<string> {
   const shown = await page.evaluate<string>(
@@ -51,7 +51,7 @@ async function heldBy(page: Page): Promise<string> {
   return shown + chunks.join('');
 }
 
-test('adds a credential after an API error, and does not keep its value in the page', () =>
+test('a credential can be added after an API error, and the page does not keep its value', () =>
   visitAs(OWNER, DESK, async (page, watched) => {
     await page.getByText('No credentials').waitFor();
     await watched.assertAccessible();
@@ -78,7 +78,7 @@ test('a developer rotates a credential that an operation uses, and calls send th
   upstream.respondTo('/orders', (_, response) => void response.writeHead(200).end('{}'));
   await owner.publish(
     'orders.read',
-    cancelOrder(upstream, { effect: 'read', binding: { auth: { credentialId: 'shop-api', as: 'bearer' } } }),
+    cancelOrderOperation(upstream, { effect: 'read', binding: { auth: { credentialId: 'shop-api', as: 'bearer' } } }),
   );
   const { key } = await keyWith(server);
   const sent = async (): Promise<string | undefined> => {
@@ -111,7 +111,7 @@ test('a developer rotates a credential that an operation uses, and calls send th
   assert.equal(await sent(), `Bearer ${SECRET}`);
 });
 
-test('refuses a rotation if the credential has changed since the page was loaded, and shows the reason', () =>
+test('a rotation is refused if the credential has changed since the page was loaded, and the page shows the reason', () =>
   visitAs(OWNER, DESK, async page => {
     await page.getByRole('button', { name: 'Rotate shop-api' }).click();
     const body = { type: 'api_key', value: { key: 'changed elsewhere' }, hosts: [upstream.host] };
@@ -130,7 +130,7 @@ test('a viewer sees the hosts of a credential, but no buttons', () =>
     await watched.assertAccessible();
   }));
 
-test('the form for a website sign-in has origins instead of hosts', () =>
+test('the form for a website sign-in asks for origins instead of hosts', () =>
   visitAs(OWNER, DESK, async (page, watched) => {
     await page.getByRole('button', { name: 'Add a credential' }).click();
     const dialog = page.getByRole('dialog');
@@ -146,7 +146,7 @@ test('the form for a website sign-in has origins instead of hosts', () =>
     await page.getByText('May be typed at').waitFor();
   }));
 
-test('refuses to delete a credential in use, names the operation that uses it, and deletes it by force', () =>
+test('a credential in use can be deleted only by force, and the page names the operation that uses the credential', () =>
   visitAs(OWNER, DESK, async (page, watched) => {
     await page.getByRole('button', { name: 'Delete shop-api' }).click();
     const dialog = page.getByRole('dialog');

@@ -1,11 +1,19 @@
-// Credit in the console, in a real browser: the remaining and the held credit, what has used credit, the ledger, and an
-// order for more credit.
+// Credit in the console, in a real browser: the remaining and the held credit, the usage, the ledger, and an order for
+// more credit.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { cancelOrder, Owner } from '../harness/configured.ts';
-import { DESK, DESK_DARK, ensureConsoleBuilt, type Look, PHONE, signInByHand, visit } from '../harness/console.ts';
+import { cancelOrderOperation, Owner } from '../harness/configured.ts';
+import {
+  DESK,
+  DESK_DARK,
+  type DisplaySettings,
+  ensureConsoleBuilt,
+  PHONE,
+  signInByHand,
+  visit,
+} from '../harness/console.ts';
 import { liftLimits } from '../harness/limits.ts';
-import { join } from '../harness/members.ts';
+import { joinApplication } from '../harness/members.ts';
 import { invoke, keyWith } from '../harness/operations.ts';
 import { PASSWORD, Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
@@ -29,11 +37,11 @@ const server = await startServer({
   },
 });
 const person = await Person.owner(server, OWNER);
-await join(server, person, VIEWER, 'viewer');
+await joinApplication(server, person, VIEWER, 'viewer');
 await liftLimits(server);
 const owner = await Owner.of(server);
 const credit = `/console/a/${server.applicationId}/credit`;
-const visitAs = (email: string, look: Look, work: Parameters<typeof visit>[3], rest = ''): Promise<void> =>
+const visitAs = (email: string, look: DisplaySettings, work: Parameters<typeof visit>[3], rest = ''): Promise<void> =>
   visit(server.url, look, `${credit}${rest}`, async (page, watched) => {
     await signInByHand(page, email, PASSWORD);
     await work(page, watched);
@@ -78,9 +86,9 @@ test('an owner orders a pack, sees how to pay, and sees the credit after the ope
     await page.getByText('Cancelled', { exact: true }).waitFor();
   }));
 
-test('shows the usage by day, by operation and by key, in a chart and in a table', async () => {
+test('the page shows the usage by day, by operation and by key, in a chart and in a table', async () => {
   const price = { microCredits: 250_000 };
-  await owner.publish('orders.read', cancelOrder(upstream, { effect: 'read', price }));
+  await owner.publish('orders.read', cancelOrderOperation(upstream, { effect: 'read', price }));
   const { key } = await keyWith(server, { name: 'nightly shop' });
   for (const orderId of ['A-1', 'A-2']) {
     const { body, text } = await invoke(server, key, 'orders.read', { orderId });

@@ -15,7 +15,7 @@ import {
   type WatchedPage,
 } from '../harness/console.ts';
 import { openPages } from '../harness/pages.ts';
-import { playlistWhen } from '../harness/recordings.ts';
+import { waitForPlaylist } from '../harness/recordings.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
@@ -127,7 +127,7 @@ test('on a phone, a button opens the palette, and the palette opens pages', () =
     await page.getByRole('heading', { name: 'Audit log', exact: true }).waitFor();
   }));
 
-test('selected sessions are released together, and the others keep running', () =>
+test('selected sessions are released together, and other sessions keep running', () =>
   visitSessions(server, link, DESK_DARK, async watched => {
     const { page } = watched;
     const options = { keepAlive: true };
@@ -145,7 +145,7 @@ test('selected sessions are released together, and the others keep running', () 
       const endReason = async () => (await server.read(id)).endReason;
       assert.equal(
         await eventually('the end of a selected session', endReason, reason => reason !== undefined),
-        'released',
+        'the session to end as released',
       );
     }
     assert.equal((await server.read(kept.id)).status, 'RUNNING');
@@ -178,7 +178,7 @@ test('hidden columns stay hidden after a reload', () =>
 
 /** The time to seek to, in seconds within the replay of the second page, which is in front for longer. */
 const MOMENT = 0.6;
-/** How far one press of an arrow key moves on the timeline, in seconds. */
+/** The distance that one press of an arrow key moves on the timeline, in seconds. */
 const STEP = 0.1;
 const PRESSES_MAX = 100;
 
@@ -192,7 +192,8 @@ test('one timeline covers the replays of all pages, and a copied link opens the 
     await openTabs(session, `${pages.a}/checkout`, `${pages.b}/next`);
     await server.release(session.id);
     // The timeline grows until the whole recording is encoded, so the test waits for that first.
-    for (const pageId of ['0', '1']) await playlistWhen(server, session.id, pageId, text => text.includes('ENDLIST'));
+    for (const pageId of ['0', '1'])
+      await waitForPlaylist(server, session.id, pageId, text => text.includes('ENDLIST'));
     await at(watched, session.id, 'tab=replay');
     const slider = page.getByRole('slider', { name: 'Time' });
     await slider.waitFor();
@@ -205,8 +206,8 @@ test('one timeline covers the replays of all pages, and a copied link opens the 
     const value = async (): Promise<number> => Number(await slider.inputValue());
     await eventually('the time when the second page was opened', value, seconds => seconds > 0.2);
     const opened = await value();
-    // A player that is still seeking to the beginning of its page finishes that first, so the seek is repeated, as a
-    // person would do.
+    // A player that is still seeking to the beginning of its page finishes that seek first. The test therefore repeats
+    // its own seek, as a person would do.
     const press = async (): Promise<number> => {
       await page.locator('video').evaluate((video, moment) => {
         const isThere = Reflect.get(video, 'seeking') || Math.abs(Reflect.get(video, 'currentTime') - moment) < 0.05;
@@ -226,7 +227,7 @@ test('one timeline covers the replays of all pages, and a copied link opens the 
     await slider.waitFor();
     assert.equal(await second.getAttribute('aria-pressed'), 'true');
     const shown = (): Promise<number> => page.locator('video').evaluate(video => Reflect.get(video, 'currentTime'));
-    await eventually('the moment of the link', shown, time => Math.abs(time - seconds) < 0.3);
+    await eventually('the timeline to show the time of the link', shown, time => Math.abs(time - seconds) < 0.3);
     await slider.focus();
     await page.keyboard.press('Home');
     await eventually(
@@ -239,7 +240,11 @@ test('one timeline covers the replays of all pages, and a copied link opens the 
     for (let n = 0; n < PRESSES_MAX && !(await isSecond()); n += 1) await page.keyboard.press('ArrowRight');
     const switched = await value();
     for (let n = 0; n < 3; n += 1) await page.keyboard.press('ArrowRight');
-    await eventually('three steps forward', value, seconds => Math.abs(seconds - switched - 3 * STEP) < STEP / 2);
+    await eventually(
+      'the timeline to move by three steps',
+      value,
+      seconds => Math.abs(seconds - switched - 3 * STEP) < STEP / 2,
+    );
     const moment = switched + 3 * STEP - opened;
     await eventually('the player to show the same moment', shown, time => Math.abs(time - moment) < STEP);
     assert.ok(Math.abs((await value()) - switched - 3 * STEP) < STEP / 2);
@@ -253,7 +258,7 @@ test('the logs can be filtered by level, status and page, and saved as files', (
     const session = await server.createSession({ keepAlive: true });
     await visit(session, `${pages.a}/checkout`, `${pages.b}/next`);
     await server.release(session.id);
-    // A list page of two entries: the console reads all pages of the log of an ended session.
+    // Limits a list page to two entries, because the console must read all list pages of the log of an ended session.
     await page.route('**/logs*', route => {
       const url = new URL(route.request().url());
       url.searchParams.set('limit', '2');

@@ -1,5 +1,5 @@
-// The inbox: what is waiting for a person is counted, e-mailed to the people who may decide or claim it, and handled in
-// the console.
+// The inbox: items that wait for a person are counted, reported by e-mail to the people who may decide or claim them,
+// and handled in the console.
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { chromium } from 'playwright-core';
@@ -8,25 +8,25 @@ import { AGENT_KEY_SCOPES } from '../../contract/agent-keys.ts';
 import type { ErrorBody } from '../../contract/common.ts';
 import type { Inbox, Notifications } from '../../contract/inbox.ts';
 import { ActionAgent, decide } from '../harness/actions.ts';
-import { cancelOrder, Owner } from '../harness/configured.ts';
+import { cancelOrderOperation, Owner } from '../harness/configured.ts';
 import {
   DESK,
   DESK_DARK,
+  type DisplaySettings,
   ensureConsoleBuilt,
-  type Look,
   PHONE,
   PHONE_DARK,
   signInByHand,
   visit,
   type WatchedPage,
 } from '../harness/console.ts';
-import { ConsumerLab } from '../harness/consumers.ts';
-import { claimHandoff, handoffsPath, requestHandoff, withLease } from '../harness/handoffs.ts';
+import { ConsumerFixture } from '../harness/consumers.ts';
+import { claimHandoff, handoffsPath, requestHandoff, sendWithLease } from '../harness/handoffs.ts';
 import { walkByKeyboard } from '../harness/keyboard.ts';
 import { liftLimits } from '../harness/limits.ts';
-import { join, stepUp, verifyEmail } from '../harness/members.ts';
+import { joinApplication, stepUp, verifyEmail } from '../harness/members.ts';
 import { keyWith } from '../harness/operations.ts';
-import { otherPerson, rowsOf } from '../harness/other-person.ts';
+import { queryRows, registerOtherPerson } from '../harness/other-person.ts';
 import { openPages } from '../harness/pages.ts';
 import { PASSWORD, Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
@@ -44,10 +44,13 @@ const server = await startServer({
 await liftLimits(server);
 const configure = await Owner.of(server);
 await configure.publish('orders.cancel', {
-  ...cancelOrder(upstream, { effect: 'irreversible', approval: 'member' }),
+  ...cancelOrderOperation(upstream, { effect: 'irreversible', approval: 'member' }),
   display: { summary: 'Cancel order {{input.orderId}}', fields: [{ label: 'Order', value: '/orderId' }] },
 });
-await configure.publish('orders.refund', cancelOrder(upstream, { approval: 'owner', title: 'Refund an order' }));
+await configure.publish(
+  'orders.refund',
+  cancelOrderOperation(upstream, { approval: 'owner', title: 'Refund an order' }),
+);
 const grants = ['orders.cancel', 'orders.refund'].map(operationId => ({ operationId }));
 const { key } = await keyWith(server, { name: 'shop agent', scopes: [...AGENT_KEY_SCOPES], grants });
 const agent = new ActionAgent(server, key);
@@ -60,9 +63,9 @@ let viewer: Person;
 before(async () => {
   owner = await Person.owner(server);
   await verifyEmail(server, owner, 'ada@example.com');
-  admin = (await join(server, owner, 'admin@example.com', 'admin')).person;
-  developer = (await join(server, owner, 'dev@example.com', 'developer')).person;
-  viewer = (await join(server, owner, 'viewer@example.com', 'viewer')).person;
+  admin = (await joinApplication(server, owner, 'admin@example.com', 'admin')).person;
+  developer = (await joinApplication(server, owner, 'dev@example.com', 'developer')).person;
+  viewer = (await joinApplication(server, owner, 'viewer@example.com', 'viewer')).person;
 });
 
 async function inboxOf(person: Person, query = ''): Promise<Inbox> {
@@ -71,7 +74,7 @@ async function inboxOf(person: Person, query = ''): Promise<Inbox> {
   return result.body;
 }
 
-/** Number of approvals and hand-offs in the inbox for the first application. */
+/** Returns the number of approvals and the number of hand-offs in the inbox for the first application. */
 async function countsOf(person: Person): Promise<readonly [number, number]> {
   const own = (await inboxOf(person)).applications.find(({ applicationId }) => applicationId === server.applicationId);
   return [own?.approvals ?? 0, own?.handoffs ?? 0];
@@ -83,14 +86,14 @@ interface Mail {
   readonly text: string;
 }
 
-/** E-mails about approvals and hand-offs that are waiting, oldest first. */
+/** Returns the e-mails about approvals and hand-offs that wait for a person, oldest first. */
 async function mails(): Promise<readonly Mail[]> {
   const { stdout } = await server.operate('outbox', '--json');
   const all: readonly Mail[] = JSON.parse(stdout);
   return all.filter(({ text }) => text.includes('wait')).toReversed();
 }
 
-/** Advances the clock, then twice more so that due tasks run: an advance returns as soon as the clock has moved. */
+/** Advances the clock and then lets due tasks run by two more advances: an advance does not wait for the tasks. */
 async function pass(ms: number): Promise<void> {
   await server.advance(ms);
   await server.advance(6_000);
@@ -110,7 +113,7 @@ const mailsAre = (count: number) =>
 const prepared = (operationId: string, orderId: string, more: object = {}): Promise<Action> =>
   agent.prepareSuccessfully(operationId, { input: { orderId }, reason: `The customer of ${orderId} asked.`, ...more });
 
-test('the inbox counts what each role may decide or claim, and reports changes immediately', async () => {
+test('the inbox counts the items that each role may decide or claim, and reports changes immediately', async () => {
   const session = await server.createSession({ keepAlive: true }, key);
   assert.deepEqual((await inboxOf(owner)).applications, []);
   const [cancel, refund] = [await prepared('orders.cancel', 'A-1'), await prepared('orders.refund', 'A-1')];
@@ -124,7 +127,7 @@ test('the inbox counts what each role may decide or claim, and reports changes i
   ]);
   const [inApplication] = (await inboxOf(owner)).applications;
   assert.equal(inApplication?.applicationName, 'Default');
-  const stranger = await otherPerson(server, 'eve@example.com');
+  const stranger = await registerOtherPerson(server, 'eve@example.com');
   const theirs = await stranger.send<Inbox>('GET', '/v1/account/inbox');
   assert.deepEqual(theirs.body.applications, [], 'another application');
 
@@ -132,7 +135,7 @@ test('the inbox counts what each role may decide or claim, and reports changes i
   const waiting = inboxOf(developer, `?wait=50&since=${state}`);
   const claimed = await claimHandoff(server, admin, handoff.id);
   assert.deepEqual((await waiting).applications, [], 'nothing is waiting while a person has the hand-off');
-  assert.equal((await withLease(server, claimed, 'cancel')).status, 200);
+  assert.equal((await sendWithLease(server, claimed, 'cancel')).status, 200);
   assert.deepEqual(await countsOf(developer), [0, 1], 'the hand-off is waiting again');
   assert.equal((await owner.post(handoffsPath(server, `/${handoff.id}/cancel`), {})).status, 200);
   assert.equal((await decide(server, owner, refund, { decision: 'refuse' })).status, 200);
@@ -141,7 +144,7 @@ test('the inbox counts what each role may decide or claim, and reports changes i
   await server.release(session.id);
 });
 
-test('people who may decide or claim get an e-mail without any text from the agent', async () => {
+test('members who may decide or claim an item get an e-mail without any text from the agent', async () => {
   await pass(10 * MINUTE_MS);
   const before = (await mails()).length;
   const session = await server.createSession({ keepAlive: true, timeout: 3_600 }, key);
@@ -160,7 +163,7 @@ test('people who may decide or claim get an e-mail without any text from the age
   assert.ok(text.includes(`/approve/${refund.jobId}`) && text.includes('Approve: Refund an order'), text);
   assert.ok(text.includes(`/handoffs/${handoff.id}?app=${server.applicationId}`), text);
   assert.doesNotMatch(text, /A-2|PIN|customer|orders\.cancel/);
-  // The hand-off expires, and the e-mails that were only about it are withdrawn.
+  // The hand-off expires, and the e-mails that report only this hand-off are withdrawn.
   await server.advance(10 * MINUTE_MS);
   await mailsAre(before + 1);
   await decide(server, owner, refund, { decision: 'refuse' });
@@ -168,7 +171,7 @@ test('people who may decide or claim get an e-mail without any text from the age
   await server.release(session.id);
 });
 
-test('thirty items are reported in one e-mail, and an item added soon afterwards is reported after a delay', async () => {
+test('one e-mail reports thirty items, and an item that is added soon afterwards is reported after a delay', async () => {
   await pass(10 * MINUTE_MS);
   const before = (await mails()).length;
   const many: Action[] = [];
@@ -194,7 +197,7 @@ test('thirty items are reported in one e-mail, and an item added soon afterwards
   for (const { jobId } of [...many, late]) await agent.cancel(jobId);
 });
 
-test('e-mails can be turned off for all applications or for one application of the person', async () => {
+test('a person can turn off e-mails for all applications or for one application', async () => {
   const path = '/v1/account/notifications';
   const initial = await admin.get<Notifications>(path);
   assert.deepEqual(initial.body, { mails: true, mutedApplications: [], email: 'admin@example.com' });
@@ -227,7 +230,7 @@ test('e-mails can be turned off for all applications or for one application of t
 test('an unsent e-mail is withdrawn when its recipient leaves or mutes the application', async () => {
   await pass(10 * MINUTE_MS);
   await stepUp(owner);
-  const { person, accountId } = await join(server, owner, 'leaver@example.com', 'admin');
+  const { person, accountId } = await joinApplication(server, owner, 'leaver@example.com', 'admin');
   const action = await prepared('orders.cancel', 'L-1', { expiresIn: 86_400 });
   const tells = async (email: string) =>
     (await mails()).filter(({ to, text }) => to === email && text.includes(action.jobId)).length;
@@ -238,12 +241,12 @@ test('an unsent e-mail is withdrawn when its recipient leaves or mutes the appli
   await eventually('one message for each person', told, mailsOfEach => mailsOfEach === '1 and 1');
   const own = await person.post<{ id: string }>('/v1/applications', { name: 'Own' });
   assert.equal(own.status, 201, own.text);
-  await rowsOf(
+  await queryRows(
     server,
     'insert into told_items select account_id, $2::uuid, $2::uuid, mail_id from told_items where account_id = $1',
     [accountId, own.body.id],
   );
-  const ofLeaver = () => rowsOf(server, 'select from told_items where account_id = $1', [accountId]);
+  const ofLeaver = () => queryRows(server, 'select from told_items where account_id = $1', [accountId]);
   assert.equal((await ofLeaver()).length, 2);
   const removed = await owner.send('DELETE', `/v1/applications/${server.applicationId}/members/${accountId}`);
   assert.equal(removed.status, 204, removed.text);
@@ -263,7 +266,7 @@ const path = (rest = ''): string => `/console/a/${server.applicationId}${rest}`;
 
 /** Signs in as the person with this e-mail address and opens a page of the console. */
 function opened(
-  look: Look,
+  look: DisplaySettings,
   email: string,
   at: string,
   work: (page: WatchedPage['page'], watched: WatchedPage) => Promise<void>,
@@ -282,7 +285,7 @@ function opened(
 const nothingWaits = (page: WatchedPage['page']) =>
   page.getByRole('heading', { name: 'Nothing is waiting for you' }).waitFor();
 
-test('the count and a notice are updated, and an approval requires a fresh proof and produces a receipt', () =>
+test('a new item updates the count and shows a notice, and its approval requires a fresh proof and produces a receipt', () =>
   opened(DESK, 'ada@example.com', path(), async page => {
     await page.getByRole('heading', { name: 'Overview', exact: true }).waitFor();
     const entry = page.getByRole('navigation', { name: 'Main' }).getByRole('link').nth(1);
@@ -310,7 +313,7 @@ test('the count and a notice are updated, and an approval requires a fresh proof
     await page.getByText('Verified in this browser').waitFor();
   }));
 
-test('a developer sees items that wait for others, without a button to decide them', () =>
+test('a developer sees items that wait for others, but no button to decide an item', () =>
   opened(DESK, 'dev@example.com', path('/inbox'), async page => {
     await nothingWaits(page);
     const action = await prepared('orders.cancel', 'U-2');
@@ -369,7 +372,7 @@ test('a hand-off is opened from the inbox, completed in the live view, and liste
 });
 
 test('a hand-off for an end user is not counted in the inbox of members, and claiming a hand-off for a payment requires a fresh proof', async () => {
-  const lab = await ConsumerLab.of(server, owner);
+  const lab = await ConsumerFixture.of(server, owner);
   const { consumer, accessToken } = await lab.signIn('kim@example.com');
   const session = await server.createSession({ keepAlive: true, timeout: 3_600 }, key);
   const claimableBy = { endUser: { providerId: consumer.providerId, subject: consumer.subject } };
@@ -396,14 +399,14 @@ test('e-mails can be turned off on the account page', () =>
     const box = page.getByRole('checkbox', { name: 'E-mail me when an agent is waiting for me' });
     await box.click();
     await eventually(
-      'the setting',
+      'the setting to be saved',
       async () => (await admin.get<Notifications>('/v1/account/notifications')).body.mails,
       mails => !mails,
     );
     await watched.assertAccessible();
     await box.click();
     await eventually(
-      'the setting',
+      'the setting to be saved',
       async () => (await admin.get<Notifications>('/v1/account/notifications')).body.mails,
       mails => mails,
     );
@@ -417,7 +420,7 @@ test('the inbox has no accessibility findings or overflow in three widths and bo
     ['orders.refund', 'A-1008'],
   ] as const)
     await prepared(operation, order);
-  const narrow: Look = { ...DESK, width: 1024 };
+  const narrow: DisplaySettings = { ...DESK, width: 1024 };
   for (const look of [DESK, DESK_DARK, narrow, { ...narrow, colours: 'dark' }, PHONE, PHONE_DARK] as const)
     for (const email of ['ada@example.com', 'dev@example.com'])
       await opened(look, email, path('/inbox'), async (page, watched) => {
@@ -429,7 +432,7 @@ test('the inbox has no accessibility findings or overflow in three widths and bo
         );
         await watched.assertAccessible();
         if (look !== DESK) return;
-        // The count is part of the navigation.
+        // The name of the navigation link contains the count.
         await page.getByRole('link', { name: /^Inbox \d+ waiting for you$/ }).waitFor();
         assert.deepEqual(await walkByKeyboard(page), { unreachable: [], unmarked: [] });
       });

@@ -6,12 +6,12 @@ import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import type { Invocation } from '../../contract/invocations.ts';
 import { verifyReceipt } from '../../sdk/index.ts';
-import { cancelOrder, Owner } from '../harness/configured.ts';
+import { cancelOrderOperation, Owner } from '../harness/configured.ts';
 import {
   DESK,
   DESK_DARK,
+  type DisplaySettings,
   ensureConsoleBuilt,
-  type Look,
   PHONE,
   PHONE_DARK,
   signInByHand,
@@ -20,7 +20,7 @@ import {
 import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { walkByKeyboard } from '../harness/keyboard.ts';
 import { liftLimits } from '../harness/limits.ts';
-import { join } from '../harness/members.ts';
+import { joinApplication } from '../harness/members.ts';
 import { invoke, keyWith } from '../harness/operations.ts';
 import { openPages } from '../harness/pages.ts';
 import { PASSWORD, Person } from '../harness/person.ts';
@@ -36,11 +36,16 @@ const upstream = await openUpstream();
 const allowed = [new URL(pages.url).host, upstream.host].map(host => `127.0.0.1/32:${host.split(':')[1]}`);
 const server = await startServer({ pages, env: { BERTH_ENGINE: LIGHT_ENGINE, BERTH_EGRESS_ALLOW: allowed.join(',') } });
 const person = await Person.owner(server, OWNER);
-await join(server, person, VIEWER, 'viewer');
+await joinApplication(server, person, VIEWER, 'viewer');
 await liftLimits(server);
 const owner = await Owner.of(server);
 const list = `/console/a/${server.applicationId}/invocations`;
-const visitAs = (email: string, look: Look, path: string, work: Parameters<typeof visit>[3]): Promise<void> =>
+const visitAs = (
+  email: string,
+  look: DisplaySettings,
+  path: string,
+  work: Parameters<typeof visit>[3],
+): Promise<void> =>
   visit(server.url, look, path, async (page, watched) => {
     await signInByHand(page, email, PASSWORD);
     await work(page, watched);
@@ -57,7 +62,7 @@ const KEPT = { input: 'full', output: 'full', days: 3 };
 const made: Record<string, Invocation> = {};
 
 test('a member finds an invocation by its filters', async () => {
-  await owner.publish('orders.read', cancelOrder(upstream, { effect: 'read', retention: KEPT }));
+  await owner.publish('orders.read', cancelOrderOperation(upstream, { effect: 'read', retention: KEPT }));
   for (const [name, operationId, input] of [
     ['order', 'orders.read', { orderId: 'A-1007', reason: 'a mistake' }],
     ['screenshot', 'browser.screenshot', { url: `${pages.url}/` }],
@@ -96,7 +101,7 @@ const of = (name: string): Invocation => made[name] ?? assert.fail(name);
 const pathOf = (name: string): string => `${list}/${of(name).id}`;
 
 for (const look of [DESK, DESK_DARK, { ...DESK, width: 1024 }, PHONE, PHONE_DARK])
-  test(`verifies the receipt in the page at ${look.width} pixels, ${look.colours}`, () =>
+  test(`the page verifies the receipt at ${look.width} pixels, ${look.colours}`, () =>
     visitAs(OWNER, look, pathOf('order'), async (page, watched) => {
       await page.getByText('Verified in this browser').waitFor();
       await page.getByText('The input on this page matches the digest in the receipt.').waitFor();
@@ -112,7 +117,7 @@ for (const look of [DESK, DESK_DARK, { ...DESK, width: 1024 }, PHONE, PHONE_DARK
       await watched.assertAccessible();
     }));
 
-test('downloads the receipt as a file that can be verified elsewhere', () =>
+test('the receipt can be downloaded as a file and verified elsewhere', () =>
   visitAs(VIEWER, DESK, pathOf('order'), async page => {
     const downloading = page.waitForEvent('download');
     await page.getByRole('button', { name: 'Download' }).click();
@@ -142,20 +147,20 @@ function flipped(receipt: string, part: number): string {
 }
 
 for (const [part, name] of ['header', 'payload', 'signature'].entries())
-  test(`reports a receipt with one changed byte in its ${name} as not valid, and shows none of its contents`, () =>
+  test(`the page reports a receipt with one changed byte in its ${name} as not valid, and shows none of its contents`, () =>
     visit(server.url, DESK, pathOf('order'), async (page, watched) => {
       await changed(page, `**/v1/applications/*/invocations/${of('order').id}`, ({ receipt, ...rest }) => ({
         ...{ ...rest, receipt: flipped(String(receipt), part) },
       }));
       await signInByHand(page, OWNER, PASSWORD);
       await page.getByText('This receipt is not valid').waitFor();
-      if (part > 0) await page.getByText(/Its signature is not valid\./).waitFor();
+      if (part > 0) await page.getByText(/The receipt signature is not valid\./).waitFor();
       assert.equal(await page.getByText('Verified in this browser').count(), 0);
       assert.equal(await page.getByText('Issued by').count(), 0);
       await watched.assertAccessible();
     }));
 
-test('shows the difference if the data on the page does not match the receipt', () =>
+test('the page shows the difference if its data does not match the receipt', () =>
   visit(server.url, PHONE, pathOf('order'), async page => {
     await changed(page, `**/v1/applications/*/invocations/${of('order').id}`, body => ({
       ...{ ...body, output: { state: 'other' } },
@@ -165,10 +170,10 @@ test('shows the difference if the data on the page does not match the receipt', 
     await page.unrouteAll({ behavior: 'wait' });
     await changed(page, `**/v1/applications/*/invocations/${of('order').id}`, body => ({ ...body, status: 'failed' }));
     await page.reload();
-    await page.getByText('Its state is succeeded, but this page shows failed.').waitFor();
+    await page.getByText('The state in the receipt is succeeded, but this page shows failed.').waitFor();
   }));
 
-test('reports a missing key and a failed request for the keys', () =>
+test('the page reports a missing key and a failed request for the keys', () =>
   visit(server.url, DESK, pathOf('order'), async (page, watched) => {
     await changed(page, '**/.well-known/jwks.json', () => ({ keys: [] }));
     await signInByHand(page, OWNER, PASSWORD);
@@ -185,7 +190,7 @@ test('reports a missing key and a failed request for the keys', () =>
     await page.getByText('Verified in this browser').waitFor();
   }));
 
-test('shows a receipt as not verified if the browser has no Web Crypto API', () =>
+test('the page shows a receipt as not verified if the browser has no Web Crypto API', () =>
   visit(server.url, PHONE_DARK, pathOf('order'), async (page, watched) => {
     await page.addInitScript("Object.defineProperty(crypto, 'subtle', { value: undefined })");
     await page.reload();
@@ -195,7 +200,7 @@ test('shows a receipt as not verified if the browser has no Web Crypto API', () 
     await watched.assertAccessible();
   }));
 
-test('links to the session, its replay and the file of a screenshot', () =>
+test('the page of an invocation links to the session, its replay and the file of a screenshot', () =>
   visitAs(OWNER, DESK, pathOf('screenshot'), async (page, watched) => {
     await page.getByText('Verified in this browser').waitFor();
     await watched.assertAccessible();
@@ -208,7 +213,7 @@ test('links to the session, its replay and the file of a screenshot', () =>
     assert.match(page.url(), new RegExp(`/sessions/${of('screenshot').sessionId}\\?tab=replay$`));
   }));
 
-test('shows why an invocation failed, and verifies its receipt', () =>
+test('the page shows why an invocation failed, and verifies its receipt', () =>
   visitAs(OWNER, PHONE, pathOf('failure'), async (page, watched) => {
     await page.getByText('Verified in this browser').waitFor();
     await page.getByText('failed, page_failed').waitFor();
@@ -226,7 +231,7 @@ test('a viewer can verify the receipt, but sees neither input nor output', () =>
     await watched.assertAccessible();
   }));
 
-test('reports an unknown id, and every element can be reached by keyboard', async () => {
+test('the page reports an unknown id, and all of its elements can be reached by keyboard', async () => {
   await visitAs(OWNER, DESK, `${list}/${server.applicationId}`, async (page, watched) => {
     await page
       .getByRole('alert')

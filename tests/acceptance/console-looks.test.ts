@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { cancelOrder, Owner } from '../harness/configured.ts';
+import { cancelOrderOperation, Owner } from '../harness/configured.ts';
 import {
   consoleLink,
   DESK,
   DESK_DARK,
+  type DisplaySettings,
   ensureConsoleBuilt,
-  type Look,
   PHONE,
   PHONE_DARK,
   visitSessions,
@@ -31,7 +31,7 @@ assert.equal(invocation.status, 'failed');
 const owner = await Owner.of(server);
 const CREDENTIAL = { type: 'api_key', value: { key: 'key-of-the-shop' }, hosts: ['api.shop.example'] };
 assert.equal((await owner.writeCredential('shop-api', CREDENTIAL)).status, 201);
-const order = cancelOrder(
+const order = cancelOrderOperation(
   { url: 'https://api.shop.example' },
   { binding: { auth: { credentialId: 'shop-api', as: 'bearer' } } },
 );
@@ -86,10 +86,10 @@ const OTHERS: readonly Place[] = [
   ['/console/host', 'This host'],
 ];
 
-const NARROW: Look = { ...DESK, width: 1024 };
-const NARROW_DARK: Look = { ...NARROW, colours: 'dark' };
-/** Each page is loaded once per device. In each window size it is checked with one theme and then with the other. */
-const DEVICES: ReadonlyArray<readonly [string, ReadonlyArray<readonly [Look, Look]>]> = [
+const NARROW: DisplaySettings = { ...DESK, width: 1024 };
+const NARROW_DARK: DisplaySettings = { ...NARROW, colours: 'dark' };
+/** Each page is loaded once per device. In each window size the page is checked with one theme, then with the other. */
+const DEVICES: ReadonlyArray<readonly [string, ReadonlyArray<readonly [DisplaySettings, DisplaySettings]>]> = [
   [
     'at a desk',
     [
@@ -101,7 +101,7 @@ const DEVICES: ReadonlyArray<readonly [string, ReadonlyArray<readonly [Look, Loo
 ];
 
 for (const [name, windows] of DEVICES)
-  test(`no page has accessibility findings or overflow, in both themes: ${name}`, () =>
+  test(`pages have no accessibility findings and no overflow in either theme: ${name}`, () =>
     visitSessions(server, link, windows[0]?.[0] ?? DESK, async watched => {
       const { page } = watched;
       for (const [address, title] of [...MAIN, ...OTHERS]) {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { consoleLink, DESK, ensureConsoleBuilt, visitSessions } from '../harness/console.ts';
-import { inventSessions } from '../harness/past.ts';
+import { insertSessions } from '../harness/past.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
@@ -14,7 +14,7 @@ const STEPS_MAX = 2_000;
 
 await ensureConsoleBuilt();
 const server = await startServer();
-await inventSessions(server, SESSIONS);
+await insertSessions(server, SESSIONS);
 const link = consoleLink(server);
 
 interface Drawn {
@@ -54,7 +54,7 @@ test('the list scrolls from the newest to the oldest session without gaps', () =
     for (let step = 0; reached < SESSIONS; step += 1) {
       assert.ok(step < STEPS_MAX, `only ${reached} sessions after ${step} steps`);
       const seen = await eventually(
-        `rows after the ${reached}th`,
+        `rows after row ${reached} to be drawn`,
         () => drawn(page),
         one => one.isWhole && one.last > reached,
       );

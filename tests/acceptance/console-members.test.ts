@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { DESK, DESK_DARK, ensureConsoleBuilt, PHONE, signInByHand, visit } from '../harness/console.ts';
-import { mailedCode, PASSWORD, Person } from '../harness/person.ts';
+import { PASSWORD, Person, readMailedCode } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 
 await ensureConsoleBuilt();
@@ -41,7 +41,7 @@ test('a person is invited, accepts, gets another role and is removed', async () 
     await page.getByRole('button', { name: 'Create the account' }).click();
     await page.getByRole('button', { name: 'Verify the e-mail address' }).click();
     await page.getByRole('button', { name: 'Send a code' }).click();
-    await page.getByLabel('Code').fill(await mailedCode(server, INVITED));
+    await page.getByLabel('Code').fill(await readMailedCode(server, INVITED));
     await page.getByRole('button', { name: 'Verify', exact: true }).click();
     await page.getByRole('button', { name: 'Accept the invitation' }).click();
     await page.getByRole('heading', { name: 'Overview', exact: true }).waitFor();
@@ -98,7 +98,7 @@ test('the operator can read unsent e-mails in the outbox, and copy the link from
   });
 });
 
-test('past invitations show why and when they ended, and older invitations are shown on request', async () => {
+test('past invitations show when and why each invitation ended, and older invitations are shown on request', async () => {
   const members = `/console/a/${server.applicationId}/members`;
   await visit(server.url, DESK, members, async (page, watched) => {
     await page.route('**/invitations?*', async route => {

@@ -1,13 +1,21 @@
-// Operations in the console, in a real browser: written from an example, corrected where the error is, tried,
+// Operations in the console, in a real browser: created from an example, corrected at the reported position, tried,
 // published, changed, withdrawn and deleted.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AgentKey } from '../../contract/agent-keys.ts';
 import type { ConfiguredOperation } from '../../contract/configured-operations.ts';
 import { Owner } from '../harness/configured.ts';
-import { DESK, DESK_DARK, ensureConsoleBuilt, type Look, PHONE, signInByHand, visit } from '../harness/console.ts';
+import {
+  DESK,
+  DESK_DARK,
+  type DisplaySettings,
+  ensureConsoleBuilt,
+  PHONE,
+  signInByHand,
+  visit,
+} from '../harness/console.ts';
 import { liftLimits } from '../harness/limits.ts';
-import { join } from '../harness/members.ts';
+import { joinApplication } from '../harness/members.ts';
 import { invoke, keyWith } from '../harness/operations.ts';
 import { PASSWORD, Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
@@ -22,12 +30,17 @@ const upstream = await openUpstream();
 upstream.respondTo('/orders', (_, response) => sendJson(response, 200, { state: 'shipped' }));
 const server = await startServer({ env: upstream.settings });
 const person = await Person.owner(server, OWNER);
-await join(server, person, VIEWER, 'viewer');
-await join(server, person, DEVELOPER, 'developer');
+await joinApplication(server, person, VIEWER, 'viewer');
+await joinApplication(server, person, DEVELOPER, 'developer');
 await liftLimits(server);
 const owner = await Owner.of(server);
 const operations = `/console/a/${server.applicationId}/operations`;
-const visitAs = (email: string, look: Look, path: string, work: Parameters<typeof visit>[3]): Promise<void> =>
+const visitAs = (
+  email: string,
+  look: DisplaySettings,
+  path: string,
+  work: Parameters<typeof visit>[3],
+): Promise<void> =>
   visit(server.url, look, `${operations}${path}`, async (page, watched) => {
     await signInByHand(page, email, PASSWORD);
     await work(page, watched);
@@ -136,7 +149,7 @@ test('a change is saved as a draft next to the published revision, and the diffe
   assert.equal(upstream.received('/orders').at(-1)?.url, '/orders/v2/A-2');
 });
 
-test('refuses to save an operation that has changed since the form was loaded, shows the reason, and keeps the typed text', () =>
+test('the form refuses to save an operation that has changed since the form was loaded, shows the reason, and keeps the typed text', () =>
   visitAs(OWNER, DESK, '/orders.read', async page => {
     await page.getByLabel('Title', { exact: true }).fill('Read the state of an order');
     const { id: _, kind, title, description, effect, inputSchema, binding } = await standing('orders.read');
@@ -187,7 +200,7 @@ test('a developer can switch off a built-in operation, but cannot set its price'
     assert.equal((await standing('browser.pdf')).enabled, false);
   }));
 
-test('an operation is withdrawn, then deleted', () =>
+test('an operation can be withdrawn and then deleted', () =>
   visitAs(OWNER, DESK, '/tickets.open', async page => {
     await page.getByRole('button', { name: 'Withdraw' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Withdraw' }).click();

@@ -6,15 +6,15 @@ import {
   consoleLink,
   DESK,
   DESK_DARK,
+  type DisplaySettings,
   ensureConsoleBuilt,
-  type Look,
   PHONE,
   PHONE_DARK,
   visitSessions,
 } from '../harness/console.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { openPages } from '../harness/pages.ts';
-import { inventPast } from '../harness/past.ts';
+import { insertUsageHistory } from '../harness/past.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
@@ -24,7 +24,7 @@ const server = await startServer({ pages, env: { BERTH_ENGINE: LIGHT_ENGINE } })
 const link = consoleLink(server);
 const overview = `${server.url}/console/a/${server.applicationId}`;
 
-const NARROW: Look = { ...DESK, width: 1024 };
+const NARROW: DisplaySettings = { ...DESK, width: 1024 };
 const LOOKS = [DESK, DESK_DARK, NARROW, { ...NARROW, colours: 'dark' }, PHONE, PHONE_DARK] as const;
 
 test('the overview states that there are no sessions in the period', () =>
@@ -35,8 +35,8 @@ test('the overview states that there are no sessions in the period', () =>
     await watched.assertAccessible();
   }));
 
-test('shows the usage of the application this week, from the first page and by keyboard alone', async () => {
-  await inventPast(server);
+test('the first page shows the usage of the application this week, and other periods can be chosen by keyboard alone', async () => {
+  await insertUsageHistory(server);
   await visitSessions(server, link, DESK, async ({ page }) => {
     await page.goto(`${server.url}/console/`);
     await page.getByText(/^\d+ sessions created, \d+ of \d+ ended sessions failed\. Failures/).waitFor();
@@ -72,7 +72,7 @@ test('a failed session is counted under its end reason, which links to the sessi
   }));
 
 for (const look of LOOKS)
-  test(`has no serious accessibility findings and no overflow at ${look.width} pixels, ${look.colours}`, () =>
+  test(`the overview has no serious accessibility findings and no overflow at ${look.width} pixels, ${look.colours}`, () =>
     visitSessions(server, link, look, async watched => {
       const { page } = watched;
       for (const period of ['day', 'week', 'month']) {

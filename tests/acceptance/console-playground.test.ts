@@ -1,4 +1,4 @@
-// The playground in a browser: a snippet there drives a session and can reach nothing else.
+// The playground in a browser: a snippet controls a session, and can reach nothing else.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Session } from '../../contract/sessions.ts';
@@ -6,8 +6,8 @@ import {
   consoleLink,
   DESK,
   DESK_DARK,
+  type DisplaySettings,
   ensureConsoleBuilt,
-  type Look,
   PHONE,
   PHONE_DARK,
   visitSessions,
@@ -22,7 +22,7 @@ const pages = await openPages();
 const server = await startServer({ pages, env: { BERTH_ENGINE: LIGHT_ENGINE } });
 const link = consoleLink(server);
 
-const playground = (look: Look, work: (watched: WatchedPage) => Promise<void>): Promise<void> =>
+const playground = (look: DisplaySettings, work: (watched: WatchedPage) => Promise<void>): Promise<void> =>
   visitSessions(server, link, look, async watched => {
     await watched.page.goto(`${server.url}/console/a/${server.applicationId}/playground`);
     await watched.page.getByRole('heading', { name: 'Playground', exact: true }).waitFor();
@@ -54,7 +54,7 @@ test('the first snippet runs successfully, by keyboard alone, next to the live v
     assert.equal((await running()).length, 0);
   }));
 
-test('creates a session from JSON, and stores snippets in the browser', () =>
+test('a session can be created from JSON, and snippets are stored in the browser', () =>
   playground(DESK, async ({ page }) => {
     await page.getByRole('tab', { name: 'As JSON' }).click();
     const body = page.getByLabel('Request body, as JSON');
@@ -129,7 +129,7 @@ const tries = {
 for (const [name, attempt] of Object.entries(tries))
   console.log(name + ': ' + (await Promise.resolve().then(attempt).catch(() => 'refused')));`;
 
-test('a snippet can access neither the console around it nor any other address', () =>
+test('a snippet can access neither the surrounding console nor any other address', () =>
   playground(DESK, async watched => {
     const { page } = watched;
     await page.getByLabel('Code of the snippet').fill(REACHES);

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { Secret as Seed, TOTP } from 'otpauth';
 import type { Page } from 'playwright-core';
 import { DESK, DESK_DARK, ensureConsoleBuilt, PHONE, PHONE_DARK, signInByHand, visit } from '../harness/console.ts';
-import { mailedCode, PASSWORD, Person, setUpToken } from '../harness/person.ts';
+import { createSetUpToken, PASSWORD, Person, readMailedCode } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 
 await ensureConsoleBuilt();
@@ -18,7 +18,7 @@ const TABLET = { width: 1024, height: 800, colours: 'light' } as const;
 const signIn = (page: Page, password = PASSWORD): Promise<void> => signInByHand(page, EMAIL, password);
 
 test('a person creates an account with the link from the first start, adds a passkey, and signs in with the passkey alone', async () => {
-  await visit(base, DESK, `/signin#setup=${await setUpToken(server)}`, async (page, watched) => {
+  await visit(base, DESK, `/signin#setup=${await createSetUpToken(server)}`, async (page, watched) => {
     await watched.addAuthenticator();
     await page.getByRole('heading', { name: 'Set up your account' }).waitFor();
     assert.ok(!page.url().includes('setup='), 'the secret stays in the address');
@@ -41,7 +41,7 @@ test('a person creates an account with the link from the first start, adds a pas
     await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
     await page.getByRole('heading', { name: 'Account' }).waitFor();
 
-    // Sensitive actions ask for the passkey again if the last proof is too old. Here it is recent.
+    // A sensitive action asks for the passkey again if the last proof is too old. The proof is recent at this point.
     await page.getByRole('button', { name: 'Remove First passkey' }).click();
     await page.getByRole('button', { name: 'Remove', exact: true }).click();
     await page.getByText('No passkey yet').waitFor();
@@ -66,7 +66,7 @@ test('an e-mailed code signs the person in and verifies the address', async () =
     await page.getByRole('button', { name: 'Send me a code by e-mail' }).click();
     await page.getByText('a code was sent there').waitFor();
     await watched.assertAccessible();
-    await page.getByLabel('Code').fill(await mailedCode(server, EMAIL));
+    await page.getByLabel('Code').fill(await readMailedCode(server, EMAIL));
     await page.getByRole('button', { name: 'Continue' }).click();
     await page.getByText('Verified', { exact: true }).waitFor();
   });

@@ -8,14 +8,14 @@ import { AGENT_KEY_SCOPES } from '../../contract/agent-keys.ts';
 import type { Session } from '../../contract/sessions.ts';
 import { boxOf, kill } from '../faults/victims.ts';
 import { ACTION_SCOPES, ActionAgent } from '../harness/actions.ts';
-import { cancelOrder, Owner } from '../harness/configured.ts';
+import { cancelOrderOperation, Owner } from '../harness/configured.ts';
 import { consoleLink, DESK, ensureConsoleBuilt, openWatchedPage, signInByHand } from '../harness/console.ts';
 import { readHandoff, requestHandoff } from '../harness/handoffs.ts';
 import { ownerToken } from '../harness/limits.ts';
 import { invoke, keyWith } from '../harness/operations.ts';
-import { rowsOf } from '../harness/other-person.ts';
+import { queryRows } from '../harness/other-person.ts';
 import { FILE_NAME, FILE_TEXT, openPages } from '../harness/pages.ts';
-import { inventPast, inventSessions } from '../harness/past.ts';
+import { insertSessions, insertUsageHistory } from '../harness/past.ts';
 import { PASSWORD, Person } from '../harness/person.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
@@ -34,8 +34,8 @@ upstream.respondTo('/orders', (_, response) => sendJson(response, 200, { state: 
 // Sessions and operations must still be able to reach the pages and the upstream server.
 const allowed = [new URL(pages.url).host, upstream.host].map(host => `127.0.0.1/32:${host.split(':')[1]}`);
 const server = await startServer({ pages, env: { BERTH_SLOTS: '8', BERTH_EGRESS_ALLOW: allowed.join(',') } });
-await inventSessions(server, 2_000);
-await inventPast(server);
+await insertSessions(server, 2_000);
+await insertUsageHistory(server);
 const link = consoleLink(server);
 await Person.owner(server);
 
@@ -64,7 +64,7 @@ class User {
     await into.press('Enter');
   }
 
-  /** Opens the palette, types, waits for the result and presses Enter. */
+  /** Opens the palette, types the words, waits for the result and presses Enter. */
   async goTo(words: string, found: string): Promise<void> {
     this.steps += 2;
     await this.page.keyboard.press('Control+k');
@@ -89,7 +89,7 @@ interface SignIn {
 
 const WITH_TOKEN: SignIn = { origin: server.url, by: page => page.goto(link) };
 
-/** Approvals and hand-offs are for people, not for tokens. The pages for them redirect to this loopback host name. */
+/** Signs in a person. Tokens cannot be used for approvals and hand-offs, whose pages redirect to this loopback name. */
 const AS_PERSON: SignIn = {
   origin: server.url.replace('127.0.0.1', 'localhost'),
   by: async page => {
@@ -99,7 +99,7 @@ const AS_PERSON: SignIn = {
 };
 
 function task(name: string, stepsMax: number, work: (user: User) => Promise<void>, signIn = WITH_TOKEN): void {
-  test(`${name}, in at most ${stepsMax} steps`, async t => {
+  test(`a user can ${name}, in at most ${stepsMax} steps`, async t => {
     const watched = await openWatchedPage(DESK, signIn.origin);
     try {
       await signIn.by(watched.page);
@@ -142,13 +142,13 @@ async function failedYesterday(): Promise<string> {
   kill(boxOf(server, session.id).browser);
   await eventually('the session to end', async () => (await server.read(session.id)).status === 'ERROR');
   const back = `interval '1 day'`;
-  await rowsOf(server, 'alter table sessions disable trigger sessions_guard');
-  await rowsOf(
+  await queryRows(server, 'alter table sessions disable trigger sessions_guard');
+  await queryRows(
     server,
     `update sessions set created_at = created_at - ${back}, ended_at = ended_at - ${back} where id = $1`,
     [session.id],
   );
-  await rowsOf(server, 'alter table sessions enable trigger sessions_guard');
+  await queryRows(server, 'alter table sessions enable trigger sessions_guard');
   return session.id;
 }
 
@@ -231,7 +231,10 @@ task(
   async user => {
     const { page } = user;
     const owner = await Owner.of(server);
-    await owner.publish('orders.cancel', cancelOrder(upstream, { approval: 'owner', title: 'Cancel an order' }));
+    await owner.publish(
+      'orders.cancel',
+      cancelOrderOperation(upstream, { approval: 'owner', title: 'Cancel an order' }),
+    );
     const grants = [{ operationId: 'orders.cancel' }];
     const agent = new ActionAgent(server, (await keyWith(server, { scopes: ACTION_SCOPES, grants })).key);
     const { jobId } = await agent.prepareSuccessfully('orders.cancel', { input: { orderId: 'A-7' } });
@@ -260,7 +263,7 @@ task(
     await user.click(page.getByRole('button', { name: 'Take control' }));
     const view = page.frameLocator('iframe[title="The browser"]');
     await view.locator('#canvas').waitFor();
-    await eventually('the picture', () =>
+    await eventually('the live view to show a frame', () =>
       view.locator('#canvas').evaluate(canvas => Number(canvas.getAttribute('width')) > 0),
     );
     await user.clickInside(view, 100, 40);

@@ -1,8 +1,8 @@
-// Webhooks in the console, in a real browser: created, tested, changed, disabled, and a delivery sent again.
+// Webhooks in the console, in a real browser: created, tested, changed and disabled. A delivery is sent again.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DESK, ensureConsoleBuilt, PHONE_DARK, signInByHand, visit } from '../harness/console.ts';
-import { join } from '../harness/members.ts';
+import { joinApplication } from '../harness/members.ts';
 import { PASSWORD, Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 import { Receiver } from '../harness/webhooks.ts';
@@ -14,10 +14,10 @@ await ensureConsoleBuilt();
 const receiver = await Receiver.open();
 const server = await startServer({ env: receiver.settings });
 const owner = await Person.owner(server, OWNER);
-await join(server, owner, VIEWER, 'viewer');
+await joinApplication(server, owner, VIEWER, 'viewer');
 const webhooks = `/console/a/${server.applicationId}/webhooks`;
 
-test('creates a webhook, sends a test event, shows its delivery, and sends it again', async () => {
+test('a webhook can be created and tested, and the delivery of the test event is shown and can be sent again', async () => {
   await visit(server.url, DESK, webhooks, async (page, watched) => {
     await signInByHand(page, OWNER, PASSWORD);
     await page.getByText('No webhooks').waitFor();
@@ -63,7 +63,7 @@ test('the page shows why a delivery failed, and that a webhook is disabled', asy
   });
 });
 
-test('a viewer sees webhooks and deliveries, but no buttons to change them', async () => {
+test('a viewer sees webhooks and deliveries, but no buttons for changes', async () => {
   await visit(server.url, DESK, webhooks, async (page, watched) => {
     await signInByHand(page, VIEWER, PASSWORD);
     await page.getByRole('button', { name: 'Deliveries of billing' }).click();
@@ -74,7 +74,7 @@ test('a viewer sees webhooks and deliveries, but no buttons to change them', asy
   });
 });
 
-test('a webhook is changed and deleted', async () => {
+test('a webhook can be changed and deleted', async () => {
   await visit(server.url, DESK, webhooks, async page => {
     await signInByHand(page, OWNER, PASSWORD);
     await page.getByRole('button', { name: 'Change billing' }).click();

@@ -21,7 +21,7 @@ const BUNDLE_BYTES_MAX = 350 * 1024;
 
 // ---- static files --------------------------------------------------------------------------------------------------
 
-test('files with a digest in their name are cached forever, the page is not, and files are compressed', async () => {
+test('files with a digest in their name are cached forever but the page is not cached, and files are compressed', async () => {
   const page = await fetch(`${server.url}/console`);
   const text = await page.text();
   assert.equal(page.headers.get('cache-control'), 'no-cache');
@@ -61,7 +61,7 @@ test('no path gives access to files outside the console folder', async () => {
   assert.equal((await fetch(`${server.url}/console/assets/none.js`)).status, 404);
 });
 
-test('a first visit downloads less than the size limit', async () => {
+test('the first visit to the console downloads less than the size limit', async () => {
   const text = await (await fetch(`${server.url}/console`)).text();
   const files = [...text.matchAll(/(?:src|href)="(\/console\/assets\/[^"]+)"/g)].map(match => match[1]);
   let bytes = 0;
@@ -87,14 +87,14 @@ test('the printed link signs in, its token is removed from the address, and the 
     assert.doesNotMatch(await page.evaluate(() => JSON.stringify(sessionStorage)), /bpt_|bak_/);
   }));
 
-/** The agent keys of consoles that are active now. */
+/** Returns the agent keys that consoles have issued and that are active now. */
 async function activeConsoleKeys(): Promise<readonly AgentKey[]> {
   const path = `/v1/applications/${server.applicationId}/agent-keys?limit=100`;
   const { body } = await server.api<{ data: AgentKey[] }>('GET', path, { key: token });
   return body.data.filter(({ name, status }) => name === 'Console' && status === 'active');
 }
 
-test('requests that begin together have one agent key issued, which is revoked when the user signs out', () =>
+test('concurrent first requests of the console issue a single agent key, which is revoked when the person signs out', () =>
   visitSessions(server, link, DESK, async ({ page }) => {
     const session = await server.createSession({ keepAlive: true });
     const before = await activeConsoleKeys();
@@ -108,7 +108,7 @@ test('requests that begin together have one agent key issued, which is revoked w
     await server.release(session.id);
   }));
 
-test('asks for confirmation before a link with another token replaces the current sign-in', () =>
+test('the console asks for confirmation before a link with another token replaces the current sign-in', () =>
   visitSessions(server, link, DESK, async ({ page }) => {
     const other = JSON.parse((await server.operate('tokens', 'create', '--name', 'Other', '--json')).stdout).token;
     const stored = () => page.evaluate<string>("sessionStorage.getItem('berth.token')");
@@ -125,7 +125,7 @@ test('asks for confirmation before a link with another token replaces the curren
     await page.getByRole('heading', { name: 'Sessions', exact: true }).waitFor();
   }));
 
-test('refuses an invalid token, and shows the message of the API', async () => {
+test('the console refuses an invalid token, and shows the message of the API', async () => {
   const watched = await openWatchedPage(DESK, server.url);
   const { page } = watched;
   await page.goto(`${server.url}/console`);
@@ -144,7 +144,7 @@ test('refuses an invalid token, and shows the message of the API', async () => {
 
 // ---- main workflows ------------------------------------------------------------------------------------------------
 
-test('creates a session with the form, shows it live, and releases it', () =>
+test('a session can be created with the form, watched live, and released', () =>
   visitSessions(server, link, DESK, async ({ page }) => {
     await page.getByRole('link', { name: 'New session' }).first().click();
     await page.getByLabel('Ends after, minutes').fill('5');
@@ -188,7 +188,7 @@ test('the list of sessions updates live and can be searched by metadata', () =>
     await page.getByText('Released by a caller').waitFor();
   }));
 
-test('finds sessions by words and filters with the keyboard alone, and restores the search from the address after a reload', () =>
+test('sessions can be found by words and filters with the keyboard alone, and a reload restores the search from the address', () =>
   visitSessions(server, link, DESK, async ({ page }) => {
     const wanted = await server.createSession({ userMetadata: { customer: 'Ärmel 42', step: 'pay' } });
     const other = await server.createSession({ userMetadata: { customer: 'Ärmel 43' } });
@@ -308,7 +308,7 @@ test('a crashed session shows its end reason, settings, key and last frame', () 
     await browser.contexts()[0]?.pages()[0]?.goto(pages.url);
     const picture = `/v1/browsers/sessions/${session.id}/picture`;
     await eventually(
-      'a picture',
+      'the last frame to be shown',
       () => server.api('GET', picture),
       ({ status }) => status === 200,
     );
@@ -328,7 +328,7 @@ test('a crashed session shows its end reason, settings, key and last frame', () 
     assert.match(page.url(), /key=/);
   }));
 
-test('creates a context, uses it in a session, and deletes it', () =>
+test('a context can be created, used in a session, and deleted', () =>
   visitSessions(server, link, DESK, async ({ page }) => {
     await page.getByRole('link', { name: 'Contexts' }).click();
     await page.getByRole('button', { name: 'New context' }).click();
@@ -345,7 +345,7 @@ test('creates a context, uses it in a session, and deletes it', () =>
     await page.getByText('No contexts yet').waitFor();
   }));
 
-test('issues an agent key, shows it once, and revokes it', () =>
+test('an agent key can be issued, is shown once, and can be revoked', () =>
   visitSessions(server, link, DESK, async ({ page }) => {
     await page.getByRole('link', { name: 'Agent keys' }).click();
     await page.getByRole('button', { name: 'Issue a key' }).click();
@@ -366,7 +366,7 @@ test('issues an agent key, shows it once, and revokes it', () =>
     assert.equal((await server.api('GET', '/v1/browsers/sessions', { key })).status, 401);
   }));
 
-test('changes the address ranges and grants of an agent key, and shows why a grant is refused', () =>
+test('the address ranges and grants of an agent key can be changed, and the page shows why a grant is refused', () =>
   visitSessions(server, link, DESK, async ({ page }) => {
     const made = JSON.parse((await server.operate('keys', 'create', '--name', 'narrow', '--json')).stdout);
     await page.getByRole('link', { name: 'Agent keys' }).click();
@@ -390,7 +390,7 @@ test('changes the address ranges and grants of an agent key, and shows why a gra
     assert.deepEqual(body.grants, [grant]);
   }));
 
-test('issues a key with a grant that lists credentials, and keeps the credentials when the key is changed', () =>
+test('a key can be issued with a grant that lists credentials, which are kept when the key is changed', () =>
   visitSessions(server, link, DESK, async ({ page }) => {
     await page.getByRole('link', { name: 'Agent keys' }).click();
     await page.getByRole('button', { name: 'Issue a key' }).click();
@@ -418,7 +418,7 @@ test('issues a key with a grant that lists credentials, and keeps the credential
     assert.deepEqual(grants, [{ operationId: 'browser.steps', credentials: ['bank', 'shop'], maxCallsPerDay: 5 }]);
   }));
 
-test('does not issue another key on reload', () =>
+test('the console issues no other agent key after a reload', () =>
   visitSessions(server, link, DESK, async ({ page }) => {
     const consoleKeys = async (): Promise<number> => {
       const { stdout } = await server.operate('keys', 'list', '--json');
@@ -433,7 +433,7 @@ test('does not issue another key on reload', () =>
     assert.equal(await consoleKeys(), before);
   }));
 
-test('lists an active key even if there are many inactive keys', () =>
+test('the page lists an active key even if there are many inactive keys', () =>
   visitSessions(server, link, DESK, async ({ page }) => {
     const token = new URL(link).hash.replace('#token=', '');
     const path = `/v1/applications/${server.applicationId}/agent-keys`;
@@ -451,7 +451,7 @@ test('lists an active key even if there are many inactive keys', () =>
     await page.getByRole('button', { name: 'Revoke nightly' }).waitFor({ state: 'detached' });
   }));
 
-test('the list stays live after a restart of the service, and shows why the service refused a request', () =>
+test('the list of sessions stays live after a restart of the service, and shows why the service refused a request', () =>
   visitSessions(server, link, DESK, async ({ page }) => {
     // A service that is shutting down also responds with 204 to a request for a new stream.
     let requestCount = 0;
@@ -469,7 +469,7 @@ test('the list stays live after a restart of the service, and shows why the serv
     assert.doesNotMatch(await refusal.innerText(), /does not respond/);
   }));
 
-test('copies the complete connect address while its key is hidden', () =>
+test('the complete connect address can be copied while its key is hidden', () =>
   visitSessions(server, link, DESK, async ({ page }) => {
     const { id, connectUrl } = await server.createSession({ keepAlive: true });
     await page.goto(`${server.url}/console/a/${server.applicationId}/sessions/${id}?tab=connect`);
@@ -499,7 +499,7 @@ test('an unknown filter in the address shows all sessions, and a session without
     await page.getByText('Recording was off for this session.').waitFor();
   }));
 
-test('changed limits take effect', () =>
+test('limits that are changed in the console take effect', () =>
   visitSessions(server, link, DESK, async ({ page }) => {
     await page.getByRole('link', { name: 'Limits and usage' }).click();
     const field = page.getByLabel('Creates per minute', { exact: true });

@@ -4,16 +4,16 @@ import { test } from 'node:test';
 import type { ApplicationAction, ApplicationActionPage } from '../../contract/actions.ts';
 import type { ErrorBody } from '../../contract/common.ts';
 import { ACTION_SCOPES, ActionAgent } from '../harness/actions.ts';
-import { cancelOrder, Owner } from '../harness/configured.ts';
-import { ensureConsoleBuilt, type Look, visit } from '../harness/console.ts';
-import { ConsumerLab } from '../harness/consumers.ts';
+import { cancelOrderOperation, Owner } from '../harness/configured.ts';
+import { type DisplaySettings, ensureConsoleBuilt, visit } from '../harness/console.ts';
+import { ConsumerFixture } from '../harness/consumers.ts';
 import { liftLimits } from '../harness/limits.ts';
 import { keyWith } from '../harness/operations.ts';
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 import { openUpstream, sendJson } from '../harness/upstream.ts';
 
-const SMALL: Look = { width: 360, height: 740, colours: 'light' };
+const SMALL: DisplaySettings = { width: 360, height: 740, colours: 'light' };
 
 await ensureConsoleBuilt();
 const upstream = await openUpstream();
@@ -23,14 +23,14 @@ await liftLimits(server);
 const configure = await Owner.of(server);
 const display = { summary: 'Cancel order {{input.orderId}}', fields: [{ label: 'Order', value: '/orderId' }] };
 await configure.publish('orders.cancel', {
-  ...cancelOrder(upstream, { effect: 'irreversible', approval: 'end_user' }),
+  ...cancelOrderOperation(upstream, { effect: 'irreversible', approval: 'end_user' }),
   display,
 });
-await configure.publish('orders.refund', { ...cancelOrder(upstream, { approval: 'member' }), display });
+await configure.publish('orders.refund', { ...cancelOrderOperation(upstream, { approval: 'member' }), display });
 const grants = [{ operationId: 'orders.cancel' }, { operationId: 'orders.refund' }];
 const { key } = await keyWith(server, { scopes: ACTION_SCOPES, grants });
 const agent = new ActionAgent(server, key);
-const lab = await ConsumerLab.of(server, await Person.owner(server));
+const lab = await ConsumerFixture.of(server, await Person.owner(server));
 const base = server.url.replace('127.0.0.1', 'localhost');
 const kim = await lab.signIn('kim@example.com');
 const lee = await lab.signIn('lee@example.com');
@@ -77,7 +77,7 @@ test('a consumer approves the digest with a passkey on a phone, and the agent ex
 
 test('a consumer sees only their own Actions, and can refuse an Action with a message to the agent', async () => {
   const { body: other } = await lab.owner.post<{ id: string }>('/v1/applications', { name: 'Other' });
-  const elsewhere = await ConsumerLab.of(server, lab.owner, other.id);
+  const elsewhere = await ConsumerFixture.of(server, lab.owner, other.id);
   const stranger = await elsewhere.signIn('lee@example.com');
   const action = await prepare('A-2', lee.consumer.subject);
   const listed = await lab.send<ApplicationActionPage>('actions.list', { limit: 10 }, lee.accessToken);
@@ -114,7 +114,7 @@ test('a consumer sees only their own Actions, and can refuse an Action with a me
   assert.equal((await agent.execute(action)).status, 410);
 });
 
-test('a consumer sees an Action that is for them but that a member decides, and cannot decide it', async () => {
+test('a consumer can see, but not decide, an Action that a member must decide', async () => {
   const endUser = { providerId: 'hosted', subject: kim.consumer.subject };
   const { jobId, digest } = await agent.prepareSuccessfully('orders.refund', { input: { orderId: 'A-7' }, endUser });
   const listed = await lab.send<ApplicationActionPage>('actions.list', { limit: 1 }, kim.accessToken);

@@ -1,5 +1,5 @@
-// What agents may remember about a consumer: versioned items that are stored sealed, consents that give access to them
-// and can be withdrawn, the export of everything, linking, and deletion.
+// What agents may remember about a consumer: versioned items that are stored sealed, and consents that give access to
+// the items and can be withdrawn. Also the export of all data, linking, and deletion.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import yauzl from 'yauzl';
@@ -8,15 +8,15 @@ import type { ConsumerDevices, ConsumerReceipt, ConsumerReceiptPage } from '../.
 import type { Consent, Consents, MemoryItem, MemoryPage } from '../../contract/consumer-memory.ts';
 import type { ConsumerProfile, ConsumerTokens } from '../../contract/consumers.ts';
 import type { Invocation } from '../../contract/invocations.ts';
-import { ConsumerLab } from '../harness/consumers.ts';
+import { ConsumerFixture } from '../harness/consumers.ts';
 import { agentPath, invoke, keyWith } from '../harness/operations.ts';
-import { rowsOf } from '../harness/other-person.ts';
+import { queryRows } from '../harness/other-person.ts';
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 
 const server = await startServer({ clock: 'test', env: { BERTH_WARM: '0' } });
 const owner = await Person.owner(server);
-const lab = await ConsumerLab.of(server, owner);
+const lab = await ConsumerFixture.of(server, owner);
 const grants = [{ operationId: 'memory.get' }, { operationId: 'memory.put' }];
 const agent = await keyWith(server, { name: 'Shop agent', grants });
 const stranger = await keyWith(server, { name: 'Other agent', grants });
@@ -49,12 +49,12 @@ const agentPuts = (kim: Kim, key: string, value: unknown, more: object = {}, by 
   );
 const refusal = ({ status, body }: { status: number; body: ErrorBody }) => [status, body.code];
 
-const sql = (text: string, values: readonly unknown[] = []) => rowsOf(server, text, values);
+const sql = (text: string, values: readonly unknown[] = []) => queryRows(server, text, values);
 
 const kim = await lab.signIn('kim@example.com');
 const lee = await lab.signIn('lee@example.com');
 
-test('an item can be written, read, listed by prefix in pages, and deleted', async () => {
+test('a memory item can be written, read, listed by prefix in pages, and deleted', async () => {
   const written = await put(kim, 'address.home', { city: 'Vienna' });
   assert.equal(written.status, 200, written.text);
   await put(kim, 'address.work', 'Linz');
@@ -111,7 +111,7 @@ for (const [what, given] of [
   ['a missing value', { key: 'none' }],
   ['an unknown field', { key: 'plan', value: 1, ifversion: 1 }],
 ] as const)
-  test(`${what} is refused`, async () => {
+  test(`memory.put refuses ${what}`, async () => {
     const { status, body, text } = await lab.send<ErrorBody>('memory.put', given, kim.accessToken);
     assert.equal(status, 400, text);
     assert.match(body.code, /^(invalid_request|unknown_field)$/);
@@ -134,7 +134,7 @@ test('the memory of a consumer is limited to 4 MiB and 1,000 items', async () =>
   assert.deepEqual(refusal(await put(full, 'one.more', 1)), [409, 'limit_reached']);
 });
 
-test('an agent can read and write only what the consumer allowed, and a refusal contains the consent URL', async () => {
+test('an agent can read and write only items that the consumer allowed, and a refusal contains the consent URL', async () => {
   await put(kim, 'address.home', 'Ring 1');
   const denied = await agentGets(kim, 'address.home');
   assert.deepEqual(refusal(denied as never), [403, 'consent_required'], denied.text);
@@ -158,7 +158,7 @@ test('an agent can read and write only what the consumer allowed, and a refusal 
   assert.deepEqual([none.body.status, none.body.output], ['succeeded', {}], none.text);
 });
 
-test('an item records the agent that wrote it, and an agent can also require a version', async () => {
+test('a memory item records the agent that wrote the item, and a write by an agent can require a version', async () => {
   await consent(kim, ['notes'], { access: 'write' });
   const wrote = await agentPuts(kim, 'notes', ['likes tea'], { ifVersion: 0 });
   assert.equal(wrote.body.status, 'succeeded', wrote.text);
@@ -167,7 +167,7 @@ test('an item records the agent that wrote it, and an agent can also require a v
   const late = await agentPuts(kim, 'notes', [], { ifVersion: 0 });
   assert.deepEqual([late.body.status, late.body.error?.code], ['failed', 'revision_conflict'], late.text);
   assert.deepEqual(Object(late.body.error?.details), { version: body.version });
-  assert.equal((await agentGets(kim, 'notes')).body.status, 'succeeded'); // What may be written may be read.
+  assert.equal((await agentGets(kim, 'notes')).body.status, 'succeeded'); // Consent for writing includes reading.
   const big = await agentPuts(kim, 'notes', 'x'.repeat(65_535));
   assert.deepEqual(refusal(big as never), [400, 'invalid_request'], big.text);
 });
@@ -253,7 +253,7 @@ test('a receipt that names a consumer is listed only for that consumer', async (
   assert.equal((await send<ConsumerReceiptPage>(lee, 'receipts.list')).body.data.length, 0);
 });
 
-test('lists sessions with the current session marked, and can end another session immediately', async () => {
+test('the session list of a consumer marks the current session, and the consumer can end another session immediately', async () => {
   const other = await lab.signIn('kim@example.com');
   const listed = await send<ConsumerDevices>(kim, 'session.list');
   assert.deepEqual(
@@ -282,7 +282,7 @@ async function exported(who: Kim): Promise<Map<string, string>> {
   return files;
 }
 
-test('the export contains all data of the consumer and no data of others, and requires a recent proof', async () => {
+test('the export contains all data of the consumer and no data of other consumers, and requires a recent proof', async () => {
   const max = await lab.signIn('max@example.com');
   for (let n = 0; n < 120; n += 1)
     await sql(
@@ -313,7 +313,7 @@ test('the export contains all data of the consumer and no data of others, and re
   assert.deepEqual(refusal(await send(max, 'profile.export')), [401, 'insufficient_user_authentication']);
 });
 
-test('links two consumers of one person by two fresh sessions, including their memory, receipts and names', async () => {
+test('two consumers of one person can be linked with two fresh sessions, including their memory, receipts and names', async () => {
   const [main, second] = [await lab.signIn('main@example.com'), await lab.signIn('second@example.com')];
   await put(main, 'both', 'main');
   await put(second, 'both', 'second');
@@ -337,7 +337,7 @@ test('links two consumers of one person by two fresh sessions, including their m
     (await send<ConsumerReceiptPage>(main, 'receipts.list')).body.data.map(({ id }) => id),
     [read.body.id],
   );
-  // The consent was given for the memory of `second` before the link. Once `main` gives consent too, agents may use the
+  // The consent was given for the memory of `second` before the link. After `main` gives consent, agents may use the
   // name of either consumer.
   assert.equal((await agentGets(second, 'only.second')).status, 403);
   await consent(main, ['*']);
@@ -456,7 +456,7 @@ test('events refer to memory, consents and consumers only by id', async () => {
 
 test('a consumer cannot access memory, receipts, sessions, Actions or consents through another application', async () => {
   const { body } = await owner.post<{ id: string }>('/v1/applications', { name: 'Other' });
-  const elsewhere = await ConsumerLab.of(server, owner, body.id);
+  const elsewhere = await ConsumerFixture.of(server, owner, body.id);
   const there = await elsewhere.signIn('kim@example.com');
   const listed = await elsewhere.send<MemoryPage>('memory.list', {}, there.accessToken);
   assert.deepEqual([listed.status, listed.body.data], [200, []]);

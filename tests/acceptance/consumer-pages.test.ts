@@ -2,18 +2,18 @@
 // signs in with the passkey alone.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ensureConsoleBuilt, type Look, PHONE_DARK, visit } from '../harness/console.ts';
-import { ConsumerLab } from '../harness/consumers.ts';
+import { type DisplaySettings, ensureConsoleBuilt, PHONE_DARK, visit } from '../harness/console.ts';
+import { ConsumerFixture } from '../harness/consumers.ts';
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 
-/** The width of the narrowest phones. */
-const SMALL: Look = { width: 360, height: 740, colours: 'light' };
+/** A screen with the width of the narrowest phones. */
+const SMALL: DisplaySettings = { width: 360, height: 740, colours: 'light' };
 
 await ensureConsoleBuilt();
 const server = await startServer();
 const base = server.url.replace('127.0.0.1', 'localhost');
-const lab = await ConsumerLab.of(server, await Person.owner(server));
+const lab = await ConsumerFixture.of(server, await Person.owner(server));
 const home = `/consumer/${lab.appId}/account`;
 
 test('a consumer signs in with a code, adds a passkey, and then signs in with the passkey alone', async () => {

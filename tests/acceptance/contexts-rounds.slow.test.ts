@@ -1,14 +1,22 @@
-// Twenty logins on two sites, each in its own session. Then ten sessions whose browser is killed at a random moment: no
-// data may be lost except as docs/contexts.md says.
+// Twenty logins on two sites, each in its own session. Then ten sessions whose browser is killed at a random time. Only
+// data that docs/contexts.md excepts may be lost.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createContext, persistentBody, waitForContextEvent, waitForVersion } from '../harness/contexts.ts';
 import { killBox } from '../harness/kill-box.ts';
-import { allMarks, findMarks, LOGIN_PAGES, leaveMarks, onPage, sitesOf, withoutWorker } from '../harness/logged-in.ts';
+import {
+  allMarks,
+  findMarks,
+  LOGIN_PAGES,
+  leaveMarks,
+  marksWithoutWorker,
+  runOnPage,
+  sitesOf,
+} from '../harness/logged-in.ts';
 import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 
-/** Cookies are copied every five seconds. On a busy machine a copy may take up to two more intervals. */
+/** The longest time until cookies are copied: the interval of five seconds, and two more on a busy machine. */
 const COPIED_MS = 15_000;
 const KILLED_WITHIN_MS = 18_000;
 
@@ -16,14 +24,14 @@ const pages = await openPages(LOGIN_PAGES);
 const server = await startServer({ pages, env: { BERTH_DISCONNECT_GRACE: '0' } });
 const { secure, plain } = sitesOf(pages);
 
-test('twenty consecutive sessions keep all data of both sites', async () => {
+test('twenty consecutive sessions with one context keep all data of both sites', async () => {
   const { id } = await createContext(server);
   for (let round = 1; round <= 20; round++) {
     const session = await server.createSession(persistentBody(id));
-    await onPage(session.connectUrl, async page => {
+    await runOnPage(session.connectUrl, async page => {
       if (round > 1) {
         assert.deepEqual(await findMarks(page, secure), allMarks(`r${round - 1}`), `round ${round}`);
-        assert.deepEqual(await findMarks(page, plain), withoutWorker(`r${round - 1}`), `round ${round}`);
+        assert.deepEqual(await findMarks(page, plain), marksWithoutWorker(`r${round - 1}`), `round ${round}`);
       }
       await leaveMarks(page, secure, `r${round}`);
       await leaveMarks(page, plain, `r${round}`);
@@ -35,12 +43,12 @@ test('twenty consecutive sessions keep all data of both sites', async () => {
 test('a SIGKILL at a random time loses at most the latest cookies and the storage of the killed session', async () => {
   const { id } = await createContext(server);
   const first = await server.createSession(persistentBody(id));
-  await onPage(first.connectUrl, page => leaveMarks(page, secure, 'whole'));
+  await runOnPage(first.connectUrl, page => leaveMarks(page, secure, 'whole'));
   await waitForVersion(server, id, 1);
   let lastCookie = 'whole';
   for (let round = 1; round <= 10; round++) {
     const session = await server.createSession({ keepAlive: true, ...persistentBody(id) });
-    await onPage(session.connectUrl, async page => {
+    await runOnPage(session.connectUrl, async page => {
       const { persistentCookie, sessionCookie, ...stored } = await findMarks(page, secure);
       const { persistentCookie: _, sessionCookie: __, ...whole } = allMarks('whole');
       assert.deepEqual(stored, whole, `round ${round}: storage is that of the last whole save`);

@@ -1,10 +1,10 @@
-// Contexts over the API: what persists, concurrent saves, exclusive use, versions, and deletion.
+// Contexts over the API: stored data, concurrent saves, exclusive use, versions, and deletion.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import Browserbase from '@browserbasehq/sdk';
 import type { Context, StorageState } from '../../contract/contexts.ts';
 import {
-  contextEvents,
+  contextEventsOf,
   createContext,
   otherApplicationKey,
   persistentBody,
@@ -13,16 +13,24 @@ import {
   waitForContextEvent,
   waitForVersion,
 } from '../harness/contexts.ts';
-import { allMarks, findMarks, LOGIN_PAGES, leaveMarks, onPage, sitesOf, withoutWorker } from '../harness/logged-in.ts';
+import {
+  allMarks,
+  findMarks,
+  LOGIN_PAGES,
+  leaveMarks,
+  marksWithoutWorker,
+  runOnPage,
+  sitesOf,
+} from '../harness/logged-in.ts';
 import { openPages } from '../harness/pages.ts';
-import { chosenStore } from '../harness/s3.ts';
+import { openChosenStore } from '../harness/s3.ts';
 import { startServer } from '../harness/server.ts';
 
 const CONTEXTS = '/v1/browsers/contexts';
 const UNKNOWN_ID = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d10';
 
 const pages = await openPages(LOGIN_PAGES);
-const store = await chosenStore();
+const store = await openChosenStore();
 // More slots than are used at the same time, because boxes of ended sessions are removed with a delay.
 const server = await startServer({ pages, env: { BERTH_SLOTS: '12', ...store?.env } });
 const { secure, plain } = sitesOf(pages);
@@ -30,7 +38,7 @@ const { secure, plain } = sitesOf(pages);
 /** Runs a session that stores the mark on both sites and ends when its client disconnects. Returns the session's id. */
 async function leave(id: string, mark: string): Promise<string> {
   const session = await server.createSession(persistentBody(id));
-  await onPage(session.connectUrl, async page => {
+  await runOnPage(session.connectUrl, async page => {
     await leaveMarks(page, secure, mark);
     await leaveMarks(page, plain, mark);
   });
@@ -40,9 +48,9 @@ async function leave(id: string, mark: string): Promise<string> {
 
 async function finds(id: string, mark: string): Promise<void> {
   const session = await server.createSession({ contextId: id, keepAlive: true });
-  await onPage(session.connectUrl, async page => {
+  await runOnPage(session.connectUrl, async page => {
     assert.deepEqual(await findMarks(page, secure), allMarks(mark));
-    assert.deepEqual(await findMarks(page, plain), withoutWorker(mark));
+    assert.deepEqual(await findMarks(page, plain), marksWithoutWorker(mark));
   });
   await server.release(session.id);
 }
@@ -53,9 +61,9 @@ test('a session restores all kinds of storage that the previous session saved', 
   const first = await leave(id, 'one');
   const session = await server.createSession(persistentBody(id));
   assert.equal(session.contextId, id, 'the create waited for the save');
-  await onPage(session.connectUrl, async page => {
+  await runOnPage(session.connectUrl, async page => {
     assert.deepEqual(await findMarks(page, secure), allMarks('one'));
-    assert.deepEqual(await findMarks(page, plain), withoutWorker('one'));
+    assert.deepEqual(await findMarks(page, plain), marksWithoutWorker('one'));
     await leaveMarks(page, secure, 'two');
     await leaveMarks(page, plain, 'two');
   });
@@ -66,30 +74,30 @@ test('a session restores all kinds of storage that the previous session saved', 
   assert.equal(context.lastSessionId, session.id);
   assert.ok(context.sizeBytes > 10_000);
   await waitForContextEvent(server, session.id, 'context.saved');
-  const told = (await contextEvents(server, session.id)).map(({ type, detail }) => [type, detail.version]);
+  const told = (await contextEventsOf(server, session.id)).map(({ type, detail }) => [type, detail.version]);
   assert.deepEqual(told, [
     ['context.restored', 1],
     ['context.saved', 2],
   ]);
   assert.deepEqual(
-    (await contextEvents(server, first)).map(({ type }) => type),
+    (await contextEventsOf(server, first)).map(({ type }) => type),
     ['context.saved'],
   );
 });
 
-test('does not save the context without `persist`', async () => {
+test('a session without `persist` does not save its context', async () => {
   const { id } = await createContext(server);
   const session = await server.createSession({ browserSettings: { context: { id } } });
-  await onPage(session.connectUrl, page => leaveMarks(page, plain, 'gone'));
+  await runOnPage(session.connectUrl, page => leaveMarks(page, plain, 'gone'));
   await server.waitUntilEnded(session.id);
   assert.equal((await readContext(server, id)).version, 0);
-  assert.deepEqual(await contextEvents(server, session.id), []);
+  assert.deepEqual(await contextEventsOf(server, session.id), []);
 });
 
 test('a release request returns before the context is saved', async () => {
   const { id } = await createContext(server);
   const session = await server.createSession({ keepAlive: true, ...persistentBody(id) });
-  await onPage(session.connectUrl, page => leaveMarks(page, plain, 'kept'));
+  await runOnPage(session.connectUrl, page => leaveMarks(page, plain, 'kept'));
   const released = await server.release(session.id);
   assert.equal(released.status, 'COMPLETED');
   const saved = await waitForContextEvent(server, session.id, 'context.saved');
@@ -102,9 +110,9 @@ test('if two concurrent sessions save a context, the last save becomes current, 
     server.createSession(persistentBody(id)),
     server.createSession(persistentBody(id)),
   ]);
-  await onPage(a.connectUrl, page => leaveMarks(page, plain, 'a'));
+  await runOnPage(a.connectUrl, page => leaveMarks(page, plain, 'a'));
   await waitForVersion(server, id, 1);
-  await onPage(b.connectUrl, page => leaveMarks(page, plain, 'b'));
+  await runOnPage(b.connectUrl, page => leaveMarks(page, plain, 'b'));
   await waitForVersion(server, id, 2);
   const versions = await versionsOf(server, id);
   assert.deepEqual(
@@ -120,7 +128,7 @@ test('if two concurrent sessions save a context, the last save becomes current, 
   assert.equal((await waitForContextEvent(server, b.id, 'context.saved')).detail.overtook, 1);
 });
 
-test('allows only one exclusive session of a context at a time, but still allows other sessions that persist', async () => {
+test('a context can have only one exclusive session at a time, but other sessions that persist are still allowed', async () => {
   const { id } = await createContext(server);
   const exclusive = { browserSettings: { context: { id, persist: true, exclusive: true } } };
   const holder = await server.createSession({ keepAlive: true, ...exclusive });
@@ -136,7 +144,7 @@ test('allows only one exclusive session of a context at a time, but still allows
   await server.release(next.id);
 });
 
-test('restores an earlier version of a context, and keeps a fork independent of the original', async () => {
+test('an earlier version of a context can be restored, and a fork is independent of the original', async () => {
   const { id } = await createContext(server);
   await leave(id, 'first');
   await waitForVersion(server, id, 1);
@@ -158,7 +166,7 @@ test('restores an earlier version of a context, and keeps a fork independent of 
   );
 });
 
-test("imports and exports Playwright's storage state", async () => {
+test("a context can import and export Playwright's storage state", async () => {
   const { id } = await createContext(server);
   const host = new URL(plain).hostname;
   const cookie = { path: '/', httpOnly: false, secure: false, sameSite: 'Lax' } as const;
@@ -180,7 +188,7 @@ test("imports and exports Playwright's storage state", async () => {
   const imported = await server.api<Context>('POST', `${CONTEXTS}/${id}/storage-state`, { body: state });
   assert.equal(imported.status, 200, imported.text);
   const session = await server.createSession(persistentBody(id));
-  await onPage(session.connectUrl, async page => {
+  await runOnPage(session.connectUrl, async page => {
     const found = await findMarks(page, plain);
     assert.equal(found.persistentCookie, 'imported');
     assert.equal(found.sessionCookie, 'imported');
@@ -231,7 +239,7 @@ test('context names are unique regardless of case, and can be reused after the c
     assert.equal((await server.api('POST', CONTEXTS, { body: { name } })).status, 400, JSON.stringify(name));
 });
 
-test('lists contexts in pages', async () => {
+test('contexts are listed in pages', async () => {
   const made = [await createContext(server), await createContext(server)];
   const first = await server.api<Context[]>('GET', `${CONTEXTS}?limit=1`);
   assert.deepEqual(
@@ -256,7 +264,7 @@ test('the official client creates, reads and deletes contexts', async () => {
   await assert.rejects(async () => sdk.contexts.retrieve(created.id), /404/);
 });
 
-test('refuses requests without a key, and returns 404 for a key of another application', async () => {
+test('a request for a context without a key is refused, and a key of another application gets 404', async () => {
   const { id } = await createContext(server);
   const other = await otherApplicationKey(server);
   for (const [method, path, body] of [
@@ -283,6 +291,6 @@ test('refuses requests without a key, and returns 404 for a key of another appli
   assert.deepEqual(sessions.body, [], 'a refused create leaves no session');
 });
 
-test('a session leaves nothing behind after its context is saved', async () => {
+test('a session leaves no process, file or unfinished database row behind after its context is saved', async () => {
   await server.waitUntilSettled();
 });

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AuditPage } from '../../contract/audit.ts';
 import type { StoredCredential, StoredCredentialPage } from '../../contract/stored-credentials.ts';
-import { cancelOrder, Owner } from '../harness/configured.ts';
+import { cancelOrderOperation, Owner } from '../harness/configured.ts';
 import { liftLimits, ownerToken } from '../harness/limits.ts';
 import { invoke, keyWith } from '../harness/operations.ts';
-import { rowsOf } from '../harness/other-person.ts';
+import { queryRows } from '../harness/other-person.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 import { openUpstream, sendJson } from '../harness/upstream.ts';
@@ -19,7 +19,7 @@ const owner = await Owner.of(server);
 const { key } = await keyWith(server, { grants: [{ operationId: 'orders.cancel' }] });
 const hosts = [upstream.host];
 const apiKey = (text: string, more: object = {}) => ({ type: 'api_key', value: { key: text }, hosts, ...more });
-const bound = (auth: object, more: object = {}) => cancelOrder(upstream, { binding: { auth, ...more } });
+const bound = (auth: object, more: object = {}) => cancelOrderOperation(upstream, { binding: { auth, ...more } });
 let calls = 0;
 const call = (orderId: string) => {
   calls += 1;
@@ -27,7 +27,7 @@ const call = (orderId: string) => {
 };
 const sentWith = (orderId: string) => upstream.received(`/orders/${orderId}/`).at(-1)?.headers;
 
-test('writes a credential, and returns it without its value', async () => {
+test('a credential can be written, and is returned without its value', async () => {
   const made = await owner.writeCredential('shop-api', apiKey('first-key-of-the-shop', { label: 'Shop' }));
   assert.equal(made.status, 201, made.text);
   assert.deepEqual([made.body.version, made.body.revision, made.headers.etag], [1, 1, '"1"']);
@@ -43,7 +43,7 @@ test('writes a credential, and returns it without its value', async () => {
   assert.equal((await owner.send('GET', 'credentials/nothing')).status, 404);
 });
 
-test('refuses a value that does not match its type, and does not include the value in the error', async () => {
+test('a value that does not match the credential type is refused, and the error does not contain the value', async () => {
   const value = 'a-secret-that-is-misplaced';
   const cases: ReadonlyArray<readonly [body: object, path: string, code?: string]> = [
     [{ type: 'api_key', value: {}, hosts }, 'value.key'],
@@ -72,7 +72,7 @@ test('refuses a value that does not match its type, and does not include the val
   assert.equal((await owner.send('GET', 'credentials/wrong')).status, 404);
 });
 
-test('stores each type of credential, and gives equal values equal fingerprints only within an application', async () => {
+test('each type of credential can be stored, and equal values have equal fingerprints only within an application', async () => {
   const pem = `-----BEGIN PRIVATE KEY-----\n${'MC4CAQAwBQYDK2VwBCIEIA'.repeat(3)}\n-----END PRIVATE KEY-----\n`;
   const all = {
     one: { type: 'basic', value: { username: 'me', password: 'p4ssw0rd' }, hosts },
@@ -125,7 +125,7 @@ test('operations send a credential in the configured form, and cannot use a form
     const refused = await owner.configure('orders.cancel', bound(auth), '*');
     assert.deepEqual([refused.status, refused.body.code], [400, 'invalid_request'], refused.text);
   }
-  // Use is counted while the call is still running.
+  // The use of the credential is counted while the call is still running.
   const used = await eventually(
     'the use to be counted',
     () => owner.send<StoredCredential>('GET', 'credentials/three'),
@@ -163,7 +163,10 @@ test('the previous value of a credential can be restored for a day, and is then 
   assert.equal(sentWith('back')?.authorization, 'Bearer first-key-of-the-shop');
   await server.advance(25 * HOUR_MS);
   const versions = () =>
-    rowsOf(server, `select version from stored_credential_versions where credential_id = 'shop-api' order by version`);
+    queryRows(
+      server,
+      `select version from stored_credential_versions where credential_id = 'shop-api' order by version`,
+    );
   await eventually('the earlier versions to be destroyed', versions, rows => rows.length === 1);
   assert.deepEqual(await versions(), [{ version: 3 }]);
   const none = await owner.send('POST', 'credentials/shop-api/rollback');
@@ -193,7 +196,7 @@ test('a credential of a published operation can be deleted only by force, and ca
   assert.deepEqual([refused.status, refused.body.code], [424, 'credential_missing'], refused.text);
   assert.equal(upstream.received().length, before);
   assert.deepEqual(
-    await rowsOf(server, `select version from stored_credential_versions where credential_id = 'shop-api'`),
+    await queryRows(server, `select version from stored_credential_versions where credential_id = 'shop-api'`),
     [],
   );
   const again = await owner.writeCredential('shop-api', apiKey('third-key-of-the-shop'));

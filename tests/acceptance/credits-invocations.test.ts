@@ -1,4 +1,4 @@
-// Credit for invocations: what a call holds, what is captured when it ends, its receipt, the limit on its cost, and
+// Credit for invocations: the hold of a call, the capture when the call ends, its receipt, the limit on its cost, and
 // refusals.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -13,7 +13,7 @@ import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
 const RATE = 1000;
-/** What a call holds: the cost of its time limit of 30 seconds, and of 60 seconds for the start of the browser. */
+/** The hold of a call: the cost of its time limit of 30 seconds, and of 60 seconds for the start of the browser. */
 const HOLD = 90 * RATE;
 const SLOW_MS = 30_000;
 
@@ -56,7 +56,7 @@ test('a call without credit is refused with 402 and not started, and its idempot
   assert.deepEqual([status, body.status], [200, 'succeeded'], text);
 });
 
-test('admits only three of six concurrent calls if the credit covers three', async () => {
+test('only three of six concurrent calls are admitted if the credit covers three calls', async () => {
   await grant(3 * HOLD - (await credits()).available);
   const headers = { prefer: 'respond-async' };
   const responses = await Promise.all(
@@ -67,7 +67,7 @@ test('admits only three of six concurrent calls if the credit covers three', asy
   for (const { status, body } of responses)
     if (status === 202)
       await server.api<Invocation>('POST', agentPath(server, `invocations/${body.id}/cancel`), { key });
-  const { available } = await eventually('no credit to be held', credits, ({ reserved }) => reserved === 0);
+  const { available } = await eventually('all holds to be released', credits, ({ reserved }) => reserved === 0);
   assert.ok(available > 0 && available < 3 * HOLD);
   await server.waitUntilSettled();
   await grant(1_000_000);
@@ -110,7 +110,7 @@ test('maxCost limits the hold, and a call that reaches maxCost fails with cost_l
   assert.equal(body.status, 'failed', text);
   assert.equal(body.error?.code, 'cost_limit');
   assert.deepEqual([body.cost.reserved, body.cost.captured], [2 * RATE, 2 * RATE]);
-  await eventually('nothing to be held', credits, ({ reserved }) => reserved === 0);
+  await eventually('all holds to be released', credits, ({ reserved }) => reserved === 0);
 });
 
 test('a write that reaches maxCost fails with cost_limit as well, and is charged for its use', async () => {
@@ -121,7 +121,7 @@ test('a write that reaches maxCost fails with cost_limit as well, and is charged
   );
   assert.deepEqual([body.status, body.error?.code], ['failed', 'cost_limit'], text);
   assert.deepEqual([body.cost.reserved, body.cost.captured], [2 * RATE, 2 * RATE]);
-  await eventually('nothing to be held', credits, ({ reserved }) => reserved === 0);
+  await eventually('all holds to be released', credits, ({ reserved }) => reserved === 0);
 });
 
 for (const [maxCost, status] of [
@@ -168,7 +168,7 @@ test('a call that was running when the server was killed is restarted with its o
   await eventually('the invocation to run again', read, ({ attempts }) => attempts === 2);
   await server.api('POST', `${path}/cancel`, { key });
   const ended = await eventually('the invocation to end', read, ({ endedAt }) => endedAt !== undefined);
-  const after = await eventually('nothing to be held', credits, ({ reserved }) => reserved === 0);
+  const after = await eventually('all holds to be released', credits, ({ reserved }) => reserved === 0);
   assert.equal(before.available - after.available, ended.cost.captured);
 });
 

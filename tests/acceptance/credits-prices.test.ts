@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CreditEntryPage, Credits, CreditUsage } from '../../contract/credits.ts';
 import type { AgentOperationList } from '../../contract/invocations.ts';
-import { cancelOrder, Owner } from '../harness/configured.ts';
+import { cancelOrderOperation, Owner } from '../harness/configured.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { liftLimits, ownerToken } from '../harness/limits.ts';
 import { agentPath, invoke, keyWith } from '../harness/operations.ts';
@@ -15,7 +15,7 @@ import { openUpstream, sendJson } from '../harness/upstream.ts';
 
 const RATE = 1000;
 const PRICE = 700;
-/** What a call holds: the cost of its time limit of 30 seconds, and of 60 seconds for the start of the browser. */
+/** The hold of a call: the cost of its time limit of 30 seconds, and of 60 seconds for the start of the browser. */
 const HOLD = 90 * RATE;
 
 const SLOW_MS = 30_000;
@@ -59,16 +59,16 @@ const order = (id: string, orderId: string, more: object = {}) => {
   return invoke(server, key, id, { orderId }, { headers: { 'idempotency-key': `call ${calls}` }, more });
 };
 const priced = { price: { microCredits: PRICE } };
-await owner.publish('orders.cancel', cancelOrder(upstream, priced));
+await owner.publish('orders.cancel', cancelOrderOperation(upstream, priced));
 await owner.publish('orders.read', {
-  ...cancelOrder(upstream, { effect: 'read', ...priced }),
+  ...cancelOrderOperation(upstream, { effect: 'read', ...priced }),
   binding: { method: 'GET', url: `${upstream.url}/orders/{orderId}` },
 });
-await owner.publish('orders.gone', cancelOrder(closed, priced));
+await owner.publish('orders.gone', cancelOrderOperation(closed, priced));
 for (const path of ['/orders/refused', '/orders/broken'])
   upstream.respondTo(path, (_, response) => sendJson(response, path.endsWith('refused') ? 409 : 500, {}));
 
-const released = () => eventually('nothing to be held', credits, ({ reserved }) => reserved === 0);
+const released = () => eventually('all holds to be released', credits, ({ reserved }) => reserved === 0);
 
 test('a successful call of a built-in operation captures its price and its metered use', async () => {
   const before = await credits();
@@ -96,7 +96,7 @@ test('a call in an existing session holds and captures only its price', async ()
   await released();
 });
 
-test('maxCost limits the sum of price and metered use, and is refused if it is less than the price and one second', async () => {
+test('maxCost limits the sum of price and metered use, and a maxCost that does not cover the price and one second is refused', async () => {
   const slow = { url: `${pages.url}/slow` };
   const { body, text } = await invoke(server, key, 'browser.content', slow, { more: { maxCost: 2 * RATE + PRICE } });
   assert.equal(body.error?.code, 'cost_limit', text);
@@ -151,13 +151,13 @@ test('a call is charged the price at the time of its admission', async () => {
 });
 
 for (const [what, id, orderId, status, captured] of [
-  ['a success captures', 'orders.cancel', 'A-1', 'succeeded', PRICE],
+  ['a successful write costs the price', 'orders.cancel', 'A-1', 'succeeded', PRICE],
   ['a read that the service refuses costs nothing', 'orders.read', 'refused', 'failed', 0],
-  ['a read that the service fails costs nothing', 'orders.read', 'broken', 'failed', 0],
+  ['a read to which the service returns an error costs nothing', 'orders.read', 'broken', 'failed', 0],
   ['a write that the service refuses costs nothing', 'orders.cancel', 'refused', 'failed', 0],
   ['a write that was not sent costs nothing', 'orders.gone', 'A-1', 'failed', 0],
 ] as const)
-  test(`HTTP operation: ${what}`, async () => {
+  test(`the price of a call of an HTTP operation: ${what}`, async () => {
     const before = await credits();
     const { body, text } = await order(id, orderId);
     assert.equal(body.status, status, text);

@@ -1,6 +1,6 @@
-// Credit for sessions with rates above 0: holds when a session is created, metering while it is running, the end of a
-// session when the credit is used up, what a killed server leaves behind, and what callers can read. Uses the test
-// clock.
+// Credit for sessions with rates above 0: the hold when a session is created, metering while the session is running,
+// the end of a session when the credit is used up, metering after a crash of the server, and the reports for callers.
+// Uses the test clock.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chromium } from 'playwright-core';
@@ -10,7 +10,7 @@ import type { Session } from '../../contract/sessions.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { killBox } from '../harness/kill-box.ts';
 import { ownerToken } from '../harness/limits.ts';
-import { otherPerson } from '../harness/other-person.ts';
+import { registerOtherPerson } from '../harness/other-person.ts';
 import { BIG_BYTES, openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { eventsOf } from '../harness/session-events.ts';
@@ -18,7 +18,7 @@ import { eventually } from '../harness/until.ts';
 
 const RATE = 1000;
 const RATE_MEGABYTE = 100;
-/** What a create holds: the cost of 300 seconds and 10 megabytes. */
+/** The hold of a create: the cost of 300 seconds and 10 megabytes. */
 const HOLD = 300 * RATE + 10 * RATE_MEGABYTE;
 const MINUTE_MS = 60_000;
 const RATES = { BERTH_RATE_BROWSER_SECOND: String(RATE), BERTH_RATE_EGRESS_MEGABYTE: String(RATE_MEGABYTE) };
@@ -89,7 +89,7 @@ test('a session with a time limit below five minutes holds credit only for its t
   await server.release(id);
 });
 
-test('use is captured and the hold is extended each minute, and network traffic is charged too', async () => {
+test('each minute the use, including network traffic, is captured and the hold is extended', async () => {
   const before = (await credits()).balance;
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const browser = await chromium.connectOverCDP(connectUrl);
@@ -216,7 +216,7 @@ test('credit entries, usage and the command line show the same amounts', async (
   assert.deepEqual(granted.details, { amount: 5_000_000, reason: 'for the test' });
 });
 
-test('only members of the application can read its credit, and agent keys cannot', async () => {
+test('members of an application can read its credit, but other people and agent keys cannot', async () => {
   for (const [path, key, status] of [
     [CREDITS, null, 401],
     [CREDITS, server.key, 401],
@@ -226,10 +226,10 @@ test('only members of the application can read its credit, and agent keys cannot
     const response = await server.api('GET', path, { key });
     assert.equal(response.status, status, `${path} ${response.text}`);
   }
-  const stranger = await otherPerson(server, 'eve@example.com');
+  const stranger = await registerOtherPerson(server, 'eve@example.com');
   for (const path of [CREDITS, `${CREDITS}/entries`, `${CREDITS}/usage`])
     assert.equal((await stranger.get(path)).status, 404, path);
-  const viewer = await otherPerson(server, 'viewer@example.com', 'viewer');
+  const viewer = await registerOtherPerson(server, 'viewer@example.com', 'viewer');
   assert.equal((await viewer.get(CREDITS)).status, 200);
 });
 

@@ -1,4 +1,4 @@
-// Device authorization with an ordinary OAuth client, unmodified, and by hand.
+// Device authorization with an unmodified OAuth client, and with raw requests.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as client from 'openid-client';
@@ -7,13 +7,13 @@ import type { AuditPage } from '../../contract/audit.ts';
 import type { ErrorBody } from '../../contract/common.ts';
 import { type CollectedToken, DEVICE_GRANT, type DeviceState, type StartedDevice } from '../../contract/device.ts';
 import type { Token } from '../../contract/tokens.ts';
-import { DEVICE_TOKENS, Devices, START } from '../harness/device.ts';
+import { DEVICE_TOKENS, DeviceFixture, START } from '../harness/device.ts';
 import { ownerToken } from '../harness/limits.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
 const server = await startServer({ clock: 'test' });
-const devices = await Devices.of(server);
+const devices = await DeviceFixture.of(server);
 
 const REVOKE = '/v1/account/tokens/revoke';
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
@@ -121,7 +121,7 @@ test('the token is a developer token that is valid for eight hours and has only 
   assert.equal(await statusWith(token), 401);
 });
 
-test('token requests return authorization_pending, then slow_down, then the token', async () => {
+test('a token request returns authorization_pending before the approval, slow_down if sent too soon, and the token after the approval', async () => {
   const started = await devices.start();
   const first = await devices.collect(started);
   assert.deepEqual(
@@ -141,7 +141,7 @@ test('token requests return authorization_pending, then slow_down, then the toke
   await devices.collectToken(started);
 });
 
-test('codes expire after ten minutes, even if the request was approved', async () => {
+test('the codes of an authorization expire after ten minutes, even if the request was approved', async () => {
   const [pending, approved] = [await devices.start(), await devices.start()];
   await devices.approve(approved);
   await server.advance(601_000);
@@ -203,7 +203,7 @@ test('a decision cannot be changed, and a denial needs no recent proof', async (
   assert.equal((await devices.collect(started)).body.error, 'access_denied');
 });
 
-test('a request that nobody has read can be denied, but not approved', async () => {
+test('an authorization request that nobody has read can be denied, but not approved', async () => {
   const started = await devices.start();
   const owner = await devices.freshOwner();
   const approved = await devices.decide<ErrorBody>(owner, started.user_code, devices.approval);
@@ -213,7 +213,7 @@ test('a request that nobody has read can be denied, but not approved', async () 
   assert.equal((await devices.collect(started)).body.error, 'access_denied');
 });
 
-// ---- the state, without the token ------------------------------------------------------------------------------------
+// ---- the state of an authorization ----------------------------------------------------------------------------------
 
 const stateOf = (started: StartedDevice, query = '') =>
   server.api<DeviceState>('GET', `${START}/${started.id}${query}`, { key: started.device_code });
@@ -239,7 +239,7 @@ test('a program can wait until the state of its authorization changes', async ()
   assert.equal((await stateOf(started, '?since=claimed&wait=55')).body.status, 'expired');
 });
 
-test('rows are removed a day after their codes expire', async () => {
+test('the row of a device authorization is removed a day after its codes expire', async () => {
   const started = await devices.start();
   await server.advance(24 * HOUR_MS + 660_000);
   const statusOf = async (): Promise<number> => (await stateOf(started)).status;
@@ -249,7 +249,7 @@ test('rows are removed a day after their codes expire', async () => {
 
 // ---- revocation by value, creation of an application, the audit log ---------------------------------------------------
 
-test('revokes a token by its value, sent as JSON or as a form, and also returns 200 for an unknown token', async () => {
+test('a token can be revoked by its value, sent as JSON or as a form, and a revocation of an unknown token returns 200', async () => {
   const owner = await ownerToken(server);
   const issue = { key: owner, body: { name: 'to be revoked', scopes: ['applications:read'] } };
   const { body } = await server.api<{ token: string }>('POST', '/v1/account/tokens', issue);
@@ -280,7 +280,7 @@ test('the audit log records the approval of a device with the account and its hu
   assert.equal(entry.outcome, 'success');
 });
 
-test('a token without applications but with applications:write can create one application, and can then use it', async () => {
+test('a token without applications but with applications:write can create one application, and can use the new application', async () => {
   const started = await devices.start({ scope: 'applications:read applications:write keys:write' });
   await devices.approve(started, { applicationIds: [] });
   const { access_token: key, application_ids: ids } = await devices.collectToken(started);

@@ -1,5 +1,5 @@
 // DevTools on a page of a session. Chromium's own front end runs in a second browser and inspects a jailed page that
-// the agent keeps using. Also tests what the DevTools socket must refuse.
+// the agent keeps using. Also tests the refusals of the DevTools socket.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { type Browser, chromium, type Page } from 'playwright-core';
@@ -7,7 +7,7 @@ import type { DebugUrls } from '../../contract/live.ts';
 import { CdpClient, refusedUpgrade } from '../harness/cdp.ts';
 import { consoleLink, DESK, ensureConsoleBuilt, openWatchedPage, visitSessions } from '../harness/console.ts';
 import { TEST_ENGINE } from '../harness/engine.ts';
-import { ask } from '../harness/http.ts';
+import { sendRequest } from '../harness/http.ts';
 import { LiveViewer } from '../harness/live-viewer.ts';
 import { openPages } from '../harness/pages.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
@@ -50,7 +50,7 @@ async function linksOf(id: string, query = ''): Promise<DebugUrls> {
   return body;
 }
 
-/** The WebSocket address that the front end uses. */
+/** Returns the WebSocket address that the front end uses. */
 function socketOf(link: string): string {
   const url = new URL(link.replace(/^http/, 'ws'));
   url.pathname += '/socket';
@@ -99,7 +99,7 @@ test('the live view links to DevTools for viewers who may take control', async (
   await watched.page.goto(debuggerUrl);
   const link = watched.page.getByRole('link', { name: 'DevTools' });
   const href = await link.getAttribute('href');
-  assert.equal((await ask(String(href), {})).status, 302);
+  assert.equal((await sendRequest(String(href), {})).status, 302);
   assert.equal(await link.getAttribute('rel'), 'noopener noreferrer');
   await watched.page.goto(`${debuggerUrl}&readOnly=true`);
   await watched.page.getByRole('button', { name: 'Known' }).waitFor();
@@ -124,10 +124,10 @@ test('the live tab of the console opens DevTools with one click', () =>
 
 test('the DevTools files can be cached forever, and their content security policy allows only these files and the socket', async () => {
   const { link, end } = await openDesk();
-  const first = await ask(link, {});
+  const first = await sendRequest(link, {});
   assert.equal(first.status, 302);
   const location = String(first.headers.location);
-  const front = await ask(server.url + location, {});
+  const front = await sendRequest(server.url + location, {});
   assert.equal(front.status, 200);
   assert.match(String(front.headers['cache-control']), /immutable/);
   const policy = String(front.headers['content-security-policy']);
@@ -144,11 +144,11 @@ test('the DevTools files can be cached forever, and their content security polic
   ]);
   const folder = location.slice(0, location.lastIndexOf('/'));
   for (const path of [`${folder}/..%2f..%2fhost-id`, `${folder}/nothing.js`, '/devtools/..%2f/secret', '/devtools//'])
-    assert.equal((await ask(server.url + path, {})).status, 404, path);
+    assert.equal((await sendRequest(server.url + path, {})).status, 404, path);
   await end();
 });
 
-test('refuses to open DevTools with a view-only, altered or revoked address', async () => {
+test('DevTools cannot be opened with a view-only, altered or revoked address', async () => {
   const { session, link, end } = await openDesk();
   const watching = await linksOf(session.id, '?readOnly=true');
   const view = watching.pages[0];
@@ -160,13 +160,13 @@ test('refuses to open DevTools with a view-only, altered or revoked address', as
   const elsewhere = new URL(link);
   elsewhere.searchParams.set('page', 'F'.repeat(32));
   for (const url of [sneaked.href, altered.href, elsewhere.href]) {
-    assert.equal((await ask(url, {})).status, 403, url);
+    assert.equal((await sendRequest(url, {})).status, 403, url);
     assert.equal((await refusedUpgrade(socketOf(url))).status, 403);
   }
   const client = await CdpClient.connect(socketOf(link));
   await server.api('DELETE', `/v1/browsers/sessions/${session.id}/debug`);
   assert.deepEqual(await client.closed(), { code: 1000, reason: 'the address was revoked' });
-  assert.equal((await ask(link, {})).status, 403);
+  assert.equal((await sendRequest(link, {})).status, 403);
   const token = new URL(link).searchParams.get('token') ?? '';
   assert.ok(!server.log().some(line => line.includes(token)), 'a token is never logged');
   await end();
@@ -220,7 +220,7 @@ test('the DevTools socket gives access only to its page and the frames of the pa
   await end();
 });
 
-test('the overrides of the agent are restored when DevTools clears its own, and a paused page continues when DevTools is closed', async () => {
+test('the overrides of the agent are restored when DevTools clears its own overrides, and a paused page continues when DevTools is closed', async () => {
   const { page, link, end } = await openDesk();
   await page.setViewportSize({ width: 640, height: 480 });
   await page.emulateMedia({ media: 'print', colorScheme: 'dark' });

@@ -1,5 +1,5 @@
-// What agents find: the operations for which a key has a grant, with search, filters, list pages, ETag, the estimate
-// and the requirements. MCP offers the same operations as tools, tested with the official clients of both revisions.
+// Discovery: an agent finds the operations for which its key has a grant, with search, filters, list pages, ETag, the
+// estimate and the requirements. MCP offers the same operations as tools to the official clients of both revisions.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
@@ -9,7 +9,7 @@ import { RESULT_TOOL } from '../../contract/browser-tools.ts';
 import type { ErrorBody } from '../../contract/common.ts';
 import type { AgentOperation, AgentOperationList } from '../../contract/invocations.ts';
 import { MANAGED_OPERATIONS } from '../../contract/managed-operations.ts';
-import { cancelOrder, Owner } from '../harness/configured.ts';
+import { cancelOrderOperation, Owner } from '../harness/configured.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { ownerToken } from '../harness/limits.ts';
 import { agentPath, invoke, keyWith } from '../harness/operations.ts';
@@ -19,8 +19,8 @@ import { openUpstream } from '../harness/upstream.ts';
 const upstream = await openUpstream();
 const server = await startServer({ env: { ...upstream.settings, BERTH_ENGINE: LIGHT_ENGINE } });
 const owner = await Owner.of(server);
-await owner.publish('orders.cancel', cancelOrder(upstream));
-await owner.publish('orders.look', { ...cancelOrder(upstream), title: 'Look at an order', effect: 'read' });
+await owner.publish('orders.cancel', cancelOrderOperation(upstream));
+await owner.publish('orders.look', { ...cancelOrderOperation(upstream), title: 'Look at an order', effect: 'read' });
 const READS = Object.entries(MANAGED_OPERATIONS).flatMap(([id, { effect }]) => (effect === 'read' ? [id] : []));
 const { key } = await keyWith(server, {
   grants: [
@@ -50,7 +50,7 @@ for (const [query, expected] of [
     assert.deepEqual(idsOf(body), expected);
   });
 
-test('list pages contain each operation once, and a cursor from another search or key is refused', async () => {
+test('the pages of a list contain each operation once, and a cursor from another search or key is refused', async () => {
   const seen: string[] = [];
   let cursor: string | undefined;
   do {
@@ -66,11 +66,11 @@ test('list pages contain each operation once, and a cursor from another search o
 });
 
 for (const query of ['?kind=none', '?effect=none', '?q=', '?limit=0', `?q=${'x'.repeat(201)}`])
-  test(`refuses the invalid query ${query.slice(0, 20)}`, async () => {
+  test(`discovery refuses the invalid query ${query.slice(0, 20)}`, async () => {
     assert.deepEqual((await find(query)).body.code, 'invalid_request');
   });
 
-test('a response can be cached only by its caller, and a conditional request returns 304 until something changes', async () => {
+test('a discovery response can be cached only by its caller, and a conditional request returns 304 until an operation changes', async () => {
   for (const path of ['operations', 'operations/orders.cancel']) {
     const get = (headers = {}) => server.api('GET', agentPath(server, path), { key, headers });
     const { headers } = await get();
@@ -100,7 +100,7 @@ test('an operation shows the estimated browser time of a call, and whether its c
   const credential = { type: 'api_key', value: { key: 'a key of the shop' }, hosts: [upstream.host] };
   assert.equal((await owner.writeCredential('shop', credential)).status, 201);
   const auth = { credentialId: 'shop', as: 'bearer' };
-  await owner.publish('orders.look', { ...cancelOrder(upstream, { binding: { auth } }), effect: 'read' });
+  await owner.publish('orders.look', { ...cancelOrderOperation(upstream, { binding: { auth } }), effect: 'read' });
   assert.deepEqual((await one('orders.look')).requires, { connection: 'ready' });
   const deleted = await server.api('DELETE', `/v1/applications/${server.applicationId}/credentials/shop?force=true`, {
     ...{ key: await ownerToken(server), headers: { 'if-match': '*' } },
@@ -161,7 +161,7 @@ test('text from a developer in an operation adds neither a tool nor a grant', as
     const trap = { inputSchema, display: { summary: 'Display {{input.orderId}}' }, effect: 'read' };
     const { status, body, text } = await owner.configure(
       'orders.trap',
-      { ...cancelOrder(upstream), ...trap, description },
+      { ...cancelOrderOperation(upstream), ...trap, description },
       (await owner.send('GET', 'operations/orders.trap')).status === 200 ? '*' : undefined,
     );
     assert.ok(status === 200 || status === 201, `${text} ${body.code}`);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { OPERATION_IDS, operation } from '../../contract/operations.ts';
 import { DESK_DARK, ensureConsoleBuilt, openWatchedPage, PHONE } from '../harness/console.ts';
-import { examples } from '../harness/examples.ts';
+import { loadExamples } from '../harness/examples.ts';
 import { startServer } from '../harness/server.ts';
 
 await ensureConsoleBuilt();
@@ -10,7 +10,7 @@ const server = await startServer();
 
 // ---- examples ------------------------------------------------------------------------------------------------------
 
-for (const [document, blocks] of examples())
+for (const [document, blocks] of loadExamples())
   test(`the examples of ${document} run as written`, async () => {
     for (const { line, run } of blocks) assert.notEqual(await run(server), '', `line ${line} prints something`);
     const open = await server.api<Array<{ id: string }>>('GET', '/v1/browsers/sessions?status=PENDING,RUNNING');
@@ -75,7 +75,7 @@ test('a missing page returns 404, with the error body for programs and a page wi
   assert.match(page.text, /<a href="\/docs">start of the docs<\/a>/);
 });
 
-test('escapes markup in a document', async () => {
+test('the site escapes markup in a document', async () => {
   const page = await text('/docs/operating');
   assert.doesNotMatch(page, /<script(?! type="module" src="\/docs\/assets\/)/);
 });

@@ -1,5 +1,5 @@
-// Downloads as callers see them, wherever they come from: the first tab, popups, browser contexts of clients, downloads
-// by header, and blob: and data: URLs.
+// Downloads as callers see them, from all sources: the first tab, popups, browser contexts of clients, downloads by
+// header, and blob: and data: URLs.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
@@ -12,20 +12,20 @@ import type { Context } from '../../contract/contexts.ts';
 import type { Download, DownloadPage } from '../../contract/files.ts';
 import { createContext } from '../harness/contexts.ts';
 import { filesUnder } from '../harness/files-under.ts';
-import { foreignKey } from '../harness/foreign-key.ts';
+import { keyOfOtherApplication } from '../harness/foreign-key.ts';
 import { ownerToken, readLimits, setLimits } from '../harness/limits.ts';
 import { openPages } from '../harness/pages.ts';
-import { chosenStore } from '../harness/s3.ts';
+import { openChosenStore } from '../harness/s3.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { eventsOf, waitForSessionEvent } from '../harness/session-events.ts';
 import { browserOf } from '../harness/session-processes.ts';
 import { eventually } from '../harness/until.ts';
-import { upload } from '../harness/upload.ts';
+import { uploadRequest } from '../harness/upload.ts';
 
 const REPORT = randomBytes(200_000);
 /**
- * The number of delays that are tried: 0 ms, 1 ms, 2 ms and so on. With one of them the response arrives while the
- * client is disconnecting.
+ * The number of delays that are tried, which are 0 ms, 1 ms, 2 ms and so on. In one round the response should arrive
+ * while the client is disconnecting.
  */
 const LEAVING_DELAYS = 14;
 const sha256 = (bytes: Uint8Array | string): string => createHash('sha256').update(bytes).digest('hex');
@@ -77,7 +77,7 @@ const pages = await openPages({
     finishSlow = () => response.end(randomBytes(900_000));
   },
 });
-const store = await chosenStore();
+const store = await openChosenStore();
 const server = await startServer({ pages, env: { BERTH_SESSION_DOWNLOADS: '5000000', ...store?.env } });
 const PDF = Buffer.concat([Buffer.from('%PDF-1.7\n'), REPORT]);
 
@@ -115,8 +115,8 @@ async function withPage(
   await server.release(session.id).catch(() => {});
 }
 
-describe('downloads', () => {
-  it('lists downloads with name, size, type and checksum while the session is running', () =>
+describe('downloads are recorded and listed', () => {
+  it('downloads are listed with name, size, type and checksum while the session is running', () =>
     withPage({}, async (page, { id }) => {
       await page.click('#report');
       const [download] = await listed(id, 1);
@@ -131,7 +131,7 @@ describe('downloads', () => {
       assert.equal((await server.read(id)).status, 'RUNNING');
     }));
 
-  it('lists downloads in the order in which they became complete', () =>
+  it('downloads are listed in the order of their completion', () =>
     withPage({}, async (page, { id }) => {
       const started = page.waitForEvent('download');
       await page.click('#slow');
@@ -149,7 +149,7 @@ describe('downloads', () => {
       assert.equal(polled.total, 2, 'a caller that polls from the newest one sees the slow one');
     }));
 
-  it('gives a download the type that the site sent, or the type detected from its bytes', () =>
+  it('a download has the type that the site sent, or the type detected from its bytes', () =>
     withPage({}, async (page, { id }) => {
       for (const [path, filename, mimeType] of [
         ['/told', 'told', 'text/calendar'],
@@ -161,7 +161,7 @@ describe('downloads', () => {
       }
     }));
 
-  it('records downloads with equal names and downloads from popups, blob: URLs, data: URLs and new browser contexts', () =>
+  it('downloads with equal names and downloads from popups, blob: URLs, data: URLs and new browser contexts are recorded', () =>
     withPage({}, async (page, { id }, browser) => {
       await page.click('#report');
       await listed(id, 1);
@@ -195,9 +195,9 @@ describe('downloads', () => {
       assert.deepEqual([named('empty')?.size, named('empty')?.checksum], [0, sha256('')]);
     }));
 
-  it('records downloads even if a client sets its own download path, and sends the client correct events', () =>
+  it('downloads are recorded even if a client sets its own download path, and the client gets correct events', () =>
     withPage({}, async (page, { id }, browser) => {
-      // When Playwright connected, it set a download folder on its own machine.
+      // Playwright has set a download folder on its own machine when it connected.
       const begun = page.waitForEvent('download');
       await page.click('#report');
       const download = await begun;
@@ -207,7 +207,7 @@ describe('downloads', () => {
       await assert.rejects(download.saveAs('/tmp/berth-never-written'), /ENOENT|no such file/);
       const client = await browser.newBrowserCDPSession();
       await client.send('Browser.setDownloadBehavior', { behavior: 'allow', downloadPath: 'downloads' });
-      // Each click waits for the download before it, because it would cancel one whose response has not arrived.
+      // Each click waits for the previous download, because a click cancels a download whose response has not arrived.
       await page.click('#named');
       await client.send('Browser.setDownloadBehavior', { behavior: 'allow', downloadPath: '/etc' });
       await listed(id, 2);
@@ -219,7 +219,7 @@ describe('downloads', () => {
       assert.deepEqual(names, ['Grüße ☂.csv', 'data.json', 'from blob.txt', 'report.pdf']);
     }));
 
-  it('keeps a download when the client disconnects immediately after the click', async () => {
+  it('a download is kept when the client disconnects immediately after the click', async () => {
     const session = await server.createSession({ keepAlive: true });
     for (let round = 1; round <= 12; round++) {
       const browser = await chromium.connectOverCDP(session.connectUrl);
@@ -233,7 +233,7 @@ describe('downloads', () => {
     await server.release(session.id);
   });
 
-  it('reports downloads to Puppeteer, and denies them at the request of Puppeteer', async () => {
+  it('Puppeteer gets the events of a download, and can deny downloads', async () => {
     const session = await server.createSession({ keepAlive: true });
     const browser = await puppeteer.connect({ browserWSEndpoint: session.connectUrl, defaultViewport: null });
     const [page] = await browser.pages();
@@ -248,17 +248,17 @@ describe('downloads', () => {
     client.on('Browser.downloadProgress', ({ state }) => state === 'inProgress' || told.push(state));
     await page.click('#report');
     await listed(session.id, 1);
-    await eventually('both events', () => told.length === 2);
+    await eventually('both events of the download', () => told.length === 2);
     assert.deepEqual(told, ['report.pdf', 'completed']);
     await client.send('Browser.setDownloadBehavior', { behavior: 'deny', eventsEnabled: true });
     await page.click('#report');
-    await eventually('the refusal', () => told.includes('canceled'));
+    await eventually('the download to be cancelled', () => told.includes('canceled'));
     assert.equal((await list(session.id)).total, 1);
     await browser.disconnect();
     await server.release(session.id);
   });
 
-  it('keeps a download with a delayed response when its client disconnects immediately', async () => {
+  it('a download with a delayed response is kept when its client disconnects immediately', async () => {
     const { id, connectUrl } = await server.createSession({ keepAlive: true });
     for (let delayMs = 0; delayMs < LEAVING_DELAYS; delayMs++) {
       const browser = await chromium.connectOverCDP(connectUrl);
@@ -273,7 +273,7 @@ describe('downloads', () => {
     await server.release(id);
   });
 
-  it('lists only downloads that were complete when the browser ended', async () => {
+  it('only downloads that were complete when the browser ended are listed', async () => {
     for (const end of ['release', 'kill'] as const) {
       const session = await server.createSession({ keepAlive: true });
       const browser = await chromium.connectOverCDP(session.connectUrl);
@@ -298,7 +298,7 @@ describe('downloads', () => {
     }
   });
 
-  it('cancels a download that exceeds the limit of the session, and records an event', () =>
+  it('a download that exceeds the limit of the session is cancelled, and an event records the limit', () =>
     withPage({}, async (page, { id }) => {
       await page.click('#named');
       await listed(id, 1);
@@ -316,7 +316,7 @@ describe('downloads', () => {
     }));
 });
 
-it('counts downloads, uploads and contexts against the storage limit of the application, and refuses files above the limit', () =>
+it('downloads, uploads and contexts count against the storage limit of the application, and files above the limit are refused', () =>
   withPage({ keepAlive: true }, async (page, { id }) => {
     const token = await ownerToken(server);
     const used = async (): Promise<number> => (await readLimits(server, token)).usage.browsers.maxStoredBytes;
@@ -325,7 +325,7 @@ it('counts downloads, uploads and contexts against the storage limit of the appl
     await listed(id, 1);
     assert.equal(await used(), before + PDF.length);
     const send = async (): Promise<number> => {
-      const made = await upload('a.bin', randomBytes(50_000));
+      const made = await uploadRequest('a.bin', randomBytes(50_000));
       return (await server.api('POST', `/v1/browsers/sessions/${id}/uploads`, made)).status;
     };
     assert.equal(await send(), 200);
@@ -349,7 +349,7 @@ it('counts downloads, uploads and contexts against the storage limit of the appl
     await eventually('the context to be gone', used, bytes => bytes === before + 2 * PDF.length);
   }));
 
-describe('a download', () => {
+describe('a download can be read and deleted', () => {
   let session: CreatedSession;
   let download: Download;
   const path = (): string => `/v1/browsers/downloads/${download.id}`;
@@ -374,7 +374,7 @@ describe('a download', () => {
     await server.release(session.id);
   });
 
-  it('finds a download with each filter after the session has ended', async () => {
+  it('a download can be found with each filter after the session has ended', async () => {
     const names = async (query: string) => (await list(session.id, query)).downloads.map(({ filename }) => filename);
     const csv = 'Grüße ☂.csv';
     assert.deepEqual(await names(''), [csv, 'report.pdf']);
@@ -400,7 +400,7 @@ describe('a download', () => {
     assert.equal((await server.api('GET', `/v1/browsers/downloads?sessionId=${randomUUID()}`)).status, 404);
   });
 
-  it('returns a download as JSON or as bytes', async () => {
+  it('a download can be read as JSON or as bytes', async () => {
     const json = await server.api<Download>('GET', path());
     assert.equal(json.body.checksum, sha256(PDF));
     assert.notEqual(json.body.downloadUrlExpiresAt, download.downloadUrlExpiresAt);
@@ -432,7 +432,7 @@ describe('a download', () => {
     assert.deepEqual([known.status, known.text], [304, '']);
   });
 
-  it('serves a download to anyone with its link, and refuses an altered link', async () => {
+  it('anyone with the link can get a download, and an altered link is refused', async () => {
     const { downloadUrl } = download;
     if (store) return servedByTheStore(downloadUrl);
     const reply = await fetch(downloadUrl, { headers: { origin: 'https://elsewhere.test' } });
@@ -453,7 +453,7 @@ describe('a download', () => {
     assert.ok(!server.log().some(line => line.includes(token)), 'the link is in no log');
   });
 
-  it('includes a download in the archive for official clients', async () => {
+  it('the archive for official clients contains the download', async () => {
     const bytes = await bytesOf(`${server.url}/v1/sessions/${session.id}/downloads`, {
       authorization: `Bearer ${server.key}`,
     });
@@ -464,8 +464,8 @@ describe('a download', () => {
     assert.deepEqual(found, { 'Grüße ☂.csv': sha256('a,b\n1,2\n'), 'report.pdf': sha256(PDF) });
   });
 
-  it('returns 404 for a download of another application', async () => {
-    const foreign = { key: await foreignKey(server) };
+  it('a download of another application is not found', async () => {
+    const foreign = { key: await keyOfOtherApplication(server) };
     assert.equal((await server.api('GET', `/v1/browsers/downloads?sessionId=${session.id}`, foreign)).status, 404);
     for (const [method, options] of [
       ['GET', foreign],
@@ -477,7 +477,7 @@ describe('a download', () => {
     assert.equal((await server.api('GET', path(), { key: null })).status, 401);
   });
 
-  it('deletes a download with its row, bytes and links', async () => {
+  it('a deletion removes the row, the bytes and the links of a download', async () => {
     assert.equal((await server.api('DELETE', path())).status, 204);
     assert.equal((await fetch(download.downloadUrl)).status, 404);
     assert.equal((await server.api('GET', path())).status, 404);

@@ -1,4 +1,5 @@
-// The tables of docs/engines.md match what the probes observe on both engines. `npm run gen:engines` writes them.
+// The tables of docs/engines.md must equal the observations of the probes on both engines. `npm run gen:engines` writes
+// them.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chromium } from 'playwright-core';
@@ -7,15 +8,15 @@ import { CdpClient } from '../harness/cdp.ts';
 import { PROBES } from '../harness/engine-probes.ts';
 import { engineTables, type FeatureResults, tablesInDocument, writeTables } from '../harness/engine-table.ts';
 import { LOGIN_PAGES } from '../harness/logged-in.ts';
-import { lookPages, type Observations } from '../harness/look.ts';
+import { createLookPages, type Observations } from '../harness/look.ts';
 import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually, withTimeLimit } from '../harness/until.ts';
 
 const ID = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d10';
 /**
- * Name of a setting -> a create body that needs this feature of the engine. With Chromium the create fails too, but for
- * another reason: no uploaded file has the id in the body.
+ * Name of a setting -> a create body that needs this feature of the engine. With Chromium the create fails for another
+ * reason: no uploaded file has the id in the body.
  */
 const ASKED: Readonly<Record<string, (engine: Engine) => object>> = {
   'extensions (`extensionIds`)': engine => ({ browserSettings: { engine, extensionIds: [ID] } }),
@@ -28,7 +29,7 @@ const ASKED: Readonly<Record<string, (engine: Engine) => object>> = {
   }),
 };
 
-const looks = lookPages();
+const looks = createLookPages();
 const pages = await openPages({ ...LOGIN_PAGES, ...looks.pages });
 const server = await startServer({ pages, env: { BERTH_ENGINE: undefined } });
 
@@ -73,7 +74,7 @@ async function look(engine: Engine): Promise<Observations> {
   const session = await server.createSession({ keepAlive: true, browserSettings: { engine } });
   const client = await CdpClient.connect(session.connectUrl);
   await client.send('Target.createTarget', { url: `${pages.url}/look?${engine}` });
-  const seen = await eventually('the page to have looked', () => looks.observationsOf(engine));
+  const seen = await eventually('the page to report its observations', () => looks.observationsOf(engine));
   await client.close();
   await server.release(session.id);
   assert.ok(seen);

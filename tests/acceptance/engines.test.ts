@@ -4,10 +4,10 @@ import { test } from 'node:test';
 import type { DownloadPage } from '../../contract/files.ts';
 import { ENGINES, type Engine } from '../../contract/sessions.ts';
 import { createContext, persistentBody, waitForVersion } from '../harness/contexts.ts';
-import { allMarks, findMarks, LOGIN_PAGES, leaveMarks, onPage } from '../harness/logged-in.ts';
+import { allMarks, findMarks, LOGIN_PAGES, leaveMarks, runOnPage } from '../harness/logged-in.ts';
 import { FILE_TEXT, openPages } from '../harness/pages.ts';
 import { decodePng } from '../harness/png.ts';
-import { fetchFilm, playlistWhen } from '../harness/recordings.ts';
+import { fetchFilm, waitForPlaylist } from '../harness/recordings.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
@@ -17,15 +17,15 @@ const server = await startServer({ pages, env: { BERTH_ENGINE: undefined } });
 const on = (engine: Engine, more: object = {}) => ({ browserSettings: { engine, ...more } });
 
 for (const engine of ENGINES) {
-  test(`${engine}: a page can be opened, captured in a screenshot, recorded and used for a download`, async () => {
+  test(`${engine}: a page can be opened, captured in a screenshot and recorded, and can start a download`, async () => {
     const { id, connectUrl } = await server.createSession(on(engine));
-    await onPage(connectUrl, async page => {
+    await runOnPage(connectUrl, async page => {
       await page.goto(`${pages.url}/colours`);
       assert.equal(await page.title(), 'Colours');
       const picture = decodePng(await page.screenshot());
       assert.deepEqual([picture.width, picture.height], [1280, 720]);
       assert.deepEqual([picture.colourAt(50, 50), picture.colourAt(150, 50)], ['#ff0000', '#00ff00']);
-      const playlist = await playlistWhen(server, id, '0', text => text.includes('#EXTINF'));
+      const playlist = await waitForPlaylist(server, id, '0', text => text.includes('#EXTINF'));
       assert.ok((await fetchFilm(playlist)).length > 500, 'the recording has frames');
       await page.goto(`${pages.url}/download-page`);
       await page.click('#get');
@@ -44,10 +44,10 @@ for (const engine of ENGINES) {
     const context = await createContext(server);
     const body = persistentBody(context.id);
     const first = await server.createSession(on(engine, body.browserSettings));
-    await onPage(first.connectUrl, page => leaveMarks(page, pages.url, engine));
+    await runOnPage(first.connectUrl, page => leaveMarks(page, pages.url, engine));
     await waitForVersion(server, context.id, 1);
     const second = await server.createSession(on(engine, body.browserSettings));
-    const found = await onPage(second.connectUrl, page => findMarks(page, pages.url));
+    const found = await runOnPage(second.connectUrl, page => findMarks(page, pages.url));
     assert.deepEqual(found, allMarks(engine));
     await server.waitUntilEnded(second.id);
   });
@@ -66,7 +66,7 @@ const REFUSED: Readonly<Record<string, object>> = {
   'proxySettings.caCertificates': { ...on('headless-shell'), proxySettings: { caCertificates: [ID] } },
 };
 for (const [field, body] of Object.entries(REFUSED))
-  test(`headless-shell: refuses ${field}, and suggests the chromium engine`, async () => {
+  test(`headless-shell: a create with ${field} is refused, and the error suggests the chromium engine`, async () => {
     const { status, body: refused } = await server.api('POST', '/v1/browsers/sessions', { body });
     assert.equal(status, 422);
     assert.equal(refused.code, 'feature_unavailable');

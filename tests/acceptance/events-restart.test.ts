@@ -4,10 +4,10 @@ import { test } from 'node:test';
 import type { SessionEvent, SessionEventPage } from '../../contract/events.ts';
 import { EventStream } from '../harness/event-stream.ts';
 import { killBox } from '../harness/kill-box.ts';
-import { faultyChromium } from '../harness/moody-chromium.ts';
+import { createFaultyChromium } from '../harness/moody-chromium.ts';
 import { startServer } from '../harness/server.ts';
 
-const chromium = await faultyChromium();
+const chromium = await createFaultyChromium();
 const server = await startServer({
   env: { BERTH_SLOTS: '4', BERTH_WARM: '0', BERTH_CHROMIUM: chromium.path },
 });
@@ -44,7 +44,7 @@ test('an event stream can be continued after a server restart, and includes the 
   ]);
 });
 
-test('records the end of a session whose browser ended while the server was down', async () => {
+test('an event records the end of a session whose browser ended while the server was down', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   await server.kill('SIGKILL');
   killBox(server.dataDir, id);
@@ -52,7 +52,7 @@ test('records the end of a session whose browser ended while the server was down
   assert.deepEqual(await decisionOf(id), ['service', 'ERROR', 'service_restart']);
 });
 
-test('records the end of a session that the operator stopped after a SIGKILL of the server', async () => {
+test('an event records the end of a session that the operator stopped after a SIGKILL of the server', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   await server.kill('SIGKILL');
   assert.equal((await server.berth('stop')).code, 0);
@@ -60,13 +60,13 @@ test('records the end of a session that the operator stopped after a SIGKILL of 
   assert.deepEqual(await decisionOf(id), ['operator', 'COMPLETED', 'operator']);
 });
 
-test('records the end of a session that the operator drained', async () => {
+test('an event records the end of a session that a SIGINT to the server ended', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   await server.restart('SIGINT');
   assert.deepEqual(await decisionOf(id), ['operator', 'COMPLETED', 'drained']);
 });
 
-test('records the end of a session whose browser failed to start', async () => {
+test('an event records the end of a session whose browser failed to start', async () => {
   chromium.setBehaviour('fails');
   const { status } = await server.api('POST', '/v1/browsers/sessions', { body: { userMetadata: { run: 'refused' } } });
   assert.equal(status, 500);

@@ -48,7 +48,7 @@ async function endOf(id: string): Promise<SessionEvent> {
   return decided;
 }
 
-test('records the events of a session from create to release, with times, actors and details', async () => {
+test('a session has events from its create to its release, with times, actors and details', async () => {
   const session = await server.createSession({ userMetadata: { run: 'life' } });
   const client = await CdpClient.connect(session.connectUrl);
   const second = await CdpClient.connect(session.connectUrl);
@@ -107,7 +107,7 @@ test('records the events of a session from create to release, with times, actors
   assert.deepEqual(ids, [...ids].sort());
 });
 
-test('lists events in pages, and filters them by type', async () => {
+test('events can be listed in pages and filtered by type', async () => {
   const { id } = await server.createSession();
   await server.release(id);
   const all = await listed(id);
@@ -130,7 +130,7 @@ test('lists events in pages, and filters them by type', async () => {
   );
 });
 
-test('lists and streams the events of a period', async () => {
+test('the events of a period can be listed and streamed', async () => {
   const { id } = await server.createSession();
   await server.release(id);
   const all = await listed(id);
@@ -156,7 +156,7 @@ test('lists and streams the events of a period', async () => {
   past.cut();
 });
 
-test('refuses invalid queries', async () => {
+test('a request for events with an invalid query is refused', async () => {
   const { id } = await server.createSession();
   const refusals = [
     [`/v1/browsers/sessions/${UNKNOWN_ID}/events`, {}, 404, 'not_found'],
@@ -178,7 +178,7 @@ test('refuses invalid queries', async () => {
   await server.release(id);
 });
 
-test('returns 404 for a key of another application', async () => {
+test('a request for the events of a session with a key of another application returns 404', async () => {
   const { id } = await server.createSession();
   const made = await server.operate('tokens', 'create', '--name', 'events', '--json');
   const token: string = JSON.parse(made.stdout).token;
@@ -196,7 +196,7 @@ test('returns 404 for a key of another application', async () => {
   await server.release(id);
 });
 
-test('the stream of a session sends past events, then new events, and closes after the end of the session', async () => {
+test('the stream of a session sends past events and then new events, and closes after the end of the session', async () => {
   const session = await server.createSession({ keepAlive: true });
   const stream = await streamOf(session.id);
   assert.equal(stream.headers['cache-control'], 'no-store');
@@ -214,7 +214,7 @@ test('the stream of a session sends past events, then new events, and closes aft
   for (const { id, event, data } of stream.events) assert.deepEqual([id, event], [data.id, data.type]);
 });
 
-test('a reader that reconnects continues after its last event, and gets 204 after the end', async () => {
+test('a reader that reconnects continues after its last event, and gets 204 after the last event of the session', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   const first = await streamOf(id);
   const { id: last } = await first.event('session.started');
@@ -302,13 +302,13 @@ test('a HEAD request for a stream returns immediately', async () => {
   assert.deepEqual([status, text], [200, '']);
 });
 
-test('records a client that is refused by the client limit, but not a client with an invalid credential', async () => {
+test('an event records a client that is refused by the client limit, but not a client with an invalid credential', async () => {
   const session = await server.createSession({ keepAlive: true });
   const clients = await Promise.all(Array.from({ length: 20 }, () => CdpClient.connect(session.connectUrl)));
   assert.equal((await refusedUpgrade(session.connectUrl)).status, 429);
   assert.equal((await refusedUpgrade(`${session.connectUrl}x`)).status, 401);
   const refusals = await eventually(
-    'the refusal',
+    'the refusal to be recorded',
     async () => (await listed(session.id)).filter(({ type }) => type === 'client.refused'),
     events => events.length > 0,
   );
@@ -319,8 +319,8 @@ test('records a client that is refused by the client limit, but not a client wit
   await server.release(session.id);
 });
 
-test('records each end reason with its actor', async t => {
-  await t.test('records the client as the actor when the last client disconnects', async () => {
+test('each end reason is recorded with its actor', async t => {
+  await t.test('the actor is the client when the last client disconnects', async () => {
     const session = await server.createSession();
     const client = await CdpClient.connect(session.connectUrl);
     await client.close();
@@ -344,7 +344,7 @@ test('records each end reason with its actor', async t => {
     );
   });
 
-  await t.test('records the client as the actor when a client closes the browser', async () => {
+  await t.test('the actor is the client when a client closes the browser', async () => {
     const session = await server.createSession();
     const client = await CdpClient.connect(session.connectUrl);
     await client.send('Browser.close');
@@ -357,7 +357,7 @@ test('records each end reason with its actor', async t => {
     );
   });
 
-  await t.test('records the clock as the actor when the time limit is reached', async () => {
+  await t.test('the actor is the clock when the time limit is reached', async () => {
     const session = await server.createSession({ timeout: 60 });
     const client = await CdpClient.connect(session.connectUrl);
     await eventually(
@@ -366,7 +366,7 @@ test('records each end reason with its actor', async t => {
       types => types.includes('client.connected'),
     );
     await server.advance(31_000);
-    await client.send('Browser.getVersion'); // otherwise the client would be considered gone after 65 seconds
+    await client.send('Browser.getVersion'); // otherwise the client would be disconnected after 65 seconds
     await server.advance(30_000);
     const { code, reason } = await client.closed();
     assert.deepEqual([code, reason], [4001, 'session ended: timed_out']);
@@ -377,7 +377,7 @@ test('records each end reason with its actor', async t => {
     );
   });
 
-  await t.test('records the clock as the actor when no client connects in time', async () => {
+  await t.test('the actor is the clock when no client connects in time', async () => {
     const session = await server.createSession();
     await server.advance(301_000);
     const { actor, detail } = await endOf(session.id);
@@ -387,7 +387,7 @@ test('records each end reason with its actor', async t => {
     );
   });
 
-  await t.test('records the browser as the actor when the browser crashes', async () => {
+  await t.test('the actor is the browser when the browser crashes', async () => {
     const session = await server.createSession(COLD);
     const client = await CdpClient.connect(session.connectUrl);
     killBox(server.dataDir, session.id);
@@ -399,14 +399,14 @@ test('records each end reason with its actor', async t => {
   });
 });
 
-test('deletes events 31 days after the session ended, but keeps the session', async () => {
+test('events are deleted 31 days after the session ended, but the session is kept', async () => {
   const { id } = await server.createSession();
   await server.release(id);
   await server.advance(30 * 24 * 3_600_000);
   assert.ok((await listed(id)).length > 0);
   await server.advance(2 * 24 * 3_600_000);
   await server.eventuallyHourly(
-    'the events to be forgotten',
+    'the events to be deleted',
     () => listed(id),
     events => events.length === 0,
   );

@@ -12,7 +12,7 @@ import { speakingExtension } from '../harness/extensions.ts';
 import { filesUnder } from '../harness/files-under.ts';
 import { type ApiOptions, startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
-import { upload } from '../harness/upload.ts';
+import { uploadRequest } from '../harness/upload.ts';
 
 const EXTENSIONS = '/v1/browsers/extensions';
 const DAY_MS = 86_400_000;
@@ -22,7 +22,7 @@ const AT_ONCE_MAX = 16;
 const server = await startServer({ clock: 'test', env: { BERTH_EXTENSION_DAYS: '30', BERTH_SLOTS: '2' } });
 
 async function uploaded(bytes: Buffer): Promise<Extension> {
-  const result = await server.api<Extension>('POST', EXTENSIONS, await upload('e.zip', bytes));
+  const result = await server.api<Extension>('POST', EXTENSIONS, await uploadRequest('e.zip', bytes));
   assert.equal(result.status, 200, result.text);
   return result.body;
 }
@@ -48,7 +48,7 @@ for (const path of ['', '/v1/browsers'])
     assert.deepEqual(await sdk.certificates.list(), []);
   });
 
-test('stores identical extensions in one file, and deletes the file with the last of the extensions', async () => {
+test('identical extensions are stored in one file, which is deleted with the last of the extensions', async () => {
   const [first, second] = [await uploaded(speakingExtension('twin')), await uploaded(speakingExtension('twin'))];
   assert.equal(storedFiles().filter(path => path.endsWith(first.checksum)).length, 1);
   await server.api('DELETE', `${EXTENSIONS}/${first.id}`);
@@ -63,7 +63,7 @@ test('stores identical extensions in one file, and deletes the file with the las
   );
 });
 
-test('deletes an extension and its file after the configured number of days without use', async () => {
+test('an extension and its file are deleted after the configured number of days without use', async () => {
   const unused = await uploaded(speakingExtension('unused'));
   const used = await uploaded(speakingExtension('used'));
   await server.advance(29 * DAY_MS);
@@ -84,7 +84,7 @@ test('deletes an extension and its file after the configured number of days with
   assert.ok(isStored(used));
 });
 
-test('removes the partial uploads and unpacked files of a killed server at the next start', async () => {
+test('a server that starts removes the partial uploads and unpacked files of its killed predecessor', async () => {
   await server.kill();
   const left = ['incoming', 'unpacking'].map(folder => join(server.dataDir, folder, 'half'));
   for (const path of left) {
@@ -95,8 +95,8 @@ test('removes the partial uploads and unpacked files of a killed server at the n
   for (const path of left) assert.equal(existsSync(path), false, path);
 });
 
-test('refuses uploads above the limit of concurrent uploads, and accepts an upload after others have ended', async () => {
-  const ask = await upload('e.zip', speakingExtension('many'));
+test('an upload above the limit of concurrent uploads is refused, and an upload is accepted after others have ended', async () => {
+  const ask = await uploadRequest('e.zip', speakingExtension('many'));
   const slow = Array.from({ length: AT_ONCE_MAX }, () => slowUpload(ask));
   const incoming = (): number => filesUnder(join(server.dataDir, 'incoming')).length;
   await eventually('all uploads to be accepted', incoming, count => count === AT_ONCE_MAX);

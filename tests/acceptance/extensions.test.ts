@@ -1,4 +1,4 @@
-// Extensions: what can be uploaded, how sessions load them into warm browsers, and what clients may do with them.
+// Extensions: uploads, loading into warm browsers, and the actions that clients may perform with extensions.
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { test } from 'node:test';
@@ -7,12 +7,12 @@ import type { SessionEventPage } from '../../contract/events.ts';
 import type { Extension } from '../../contract/extensions.ts';
 import { CdpClient } from '../harness/cdp.ts';
 import { blockingExtension, speakingExtension } from '../harness/extensions.ts';
-import { foreignKey } from '../harness/foreign-key.ts';
+import { keyOfOtherApplication } from '../harness/foreign-key.ts';
 import { openPages } from '../harness/pages.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
-import { upload } from '../harness/upload.ts';
-import { crx3, type ZipEntry, zip } from '../harness/zip.ts';
+import { uploadRequest } from '../harness/upload.ts';
+import { createCrx3, type ZipEntry, zip } from '../harness/zip.ts';
 
 const EXTENSIONS = '/v1/browsers/extensions';
 const SESSIONS = '/v1/browsers/sessions';
@@ -21,7 +21,7 @@ const pages = await openPages({ '/refused': 'refused', '/open': 'open' });
 const server = await startServer({ pages, env: { BERTH_WARM: '1' } });
 
 async function uploaded(bytes: Buffer, name = 'extension.zip', key = server.key): Promise<Extension> {
-  const response = await server.api<Extension>('POST', EXTENSIONS, { ...(await upload(name, bytes)), key });
+  const response = await server.api<Extension>('POST', EXTENSIONS, { ...(await uploadRequest(name, bytes)), key });
   assert.equal(response.status, 200, response.text);
   return response.body;
 }
@@ -97,7 +97,7 @@ test('a session loads its extensions into a warm browser before the first client
     return (Array.isArray(targetInfos) ? targetInfos : []).map(({ url }) => String(url)).sort();
   };
   // The create waits for the service workers only for a limited time, so they may appear later.
-  await eventually('their workers', workers, seen => String(seen) === String(wanted));
+  await eventually('the workers of the extensions', workers, seen => String(seen) === String(wanted));
 });
 
 test('content scripts run in the first page, and can send messages to their workers', async () => {
@@ -147,10 +147,10 @@ test('identical uploads have the same extension id in another session, and are l
   await server.release(other.id);
 });
 
-test('two versions of a .crx file with the same key have the same extension id, and cannot be loaded together', async () => {
+test('two versions of a .crx file with the same key have the same extension id, and cannot be loaded into one session', async () => {
   const key = generateKeyPairSync('rsa', { modulusLength: 2048 });
-  const signed = await uploaded(crx3(speakingExtension('gamma'), key), 'gamma.crx');
-  const newer = await uploaded(crx3(speakingExtension('gamma', { version: '2' }), key), 'gamma.crx');
+  const signed = await uploaded(createCrx3(speakingExtension('gamma'), key), 'gamma.crx');
+  const newer = await uploaded(createCrx3(speakingExtension('gamma', { version: '2' }), key), 'gamma.crx');
   const both = await server.api('POST', SESSIONS, { body: { extensionIds: [signed.id, newer.id] } });
   assert.equal(both.status, 400);
   assert.match(both.body.message, /versions of the same extension/);
@@ -193,18 +193,18 @@ const BAD: ReadonlyArray<readonly [reason: string, archive: Buffer]> = [
   ['crx_version', Buffer.from('Cr24\x02\x00\x00\x00\x00\x00\x00\x00')],
 ];
 
-test('refuses invalid archives, and reports the reason', async () => {
+test('an invalid archive is refused, and the error contains the reason', async () => {
   const messages = new Set<string>();
   for (const [reason, archive] of BAD) {
-    const refused = await server.api('POST', EXTENSIONS, await upload('bad.zip', archive));
+    const refused = await server.api('POST', EXTENSIONS, await uploadRequest('bad.zip', archive));
     assert.deepEqual([refused.status, refused.body.code, refused.body.details], [400, 'invalid_file', { reason }]);
     messages.add(refused.body.message);
   }
   assert.equal(messages.size, BAD.length);
 });
 
-test('refuses extensions of another application, unknown extensions, and too many extensions', async () => {
-  const key = await foreignKey(server);
+test('a create with an extension of another application, an unknown extension or too many extensions is refused', async () => {
+  const key = await keyOfOtherApplication(server);
   const foreign = await uploaded(speakingExtension('foreign'), 'f.zip', key);
   for (const verb of ['GET', 'DELETE'])
     assert.equal((await server.api(verb, `${EXTENSIONS}/${foreign.id}`)).status, 404);
@@ -219,7 +219,7 @@ test('refuses extensions of another application, unknown extensions, and too man
   assert.deepEqual([tooMany.status, tooMany.body.code], [400, 'invalid_request']);
 });
 
-test('extensions work after a server restart, and a client can load them again', async () => {
+test('extensions work after a server restart, and a client can load an extension again', async () => {
   await server.restart();
   const again = await CdpClient.connect(session.connectUrl);
   assert.deepEqual((await listed(again)).map(({ name }) => name).sort(), ['alpha', 'beta']);
@@ -229,7 +229,7 @@ test('extensions work after a server restart, and a client can load them again',
   await again.close();
 });
 
-test('a running session keeps a deleted extension, but a new create with the extension is refused', async () => {
+test('a running session keeps a deleted extension, but a create with the deleted extension is refused', async () => {
   assert.equal((await server.api('DELETE', `${EXTENSIONS}/${alpha.id}`)).status, 204);
   assert.equal((await server.api('GET', `${EXTENSIONS}/${alpha.id}`)).status, 404);
   const refused = await server.api('POST', SESSIONS, { body: { extensionIds: [alpha.id] } });

@@ -6,12 +6,12 @@ import { after, describe, it } from 'node:test';
 import type { Context } from '../../contract/contexts.ts';
 import type { Download, DownloadPage, UploadResponse } from '../../contract/files.ts';
 import { createContext, persistentBody, waitForVersion } from '../harness/contexts.ts';
-import { allMarks, findMarks, LOGIN_PAGES, leaveMarks, onPage, sitesOf } from '../harness/logged-in.ts';
+import { allMarks, findMarks, LOGIN_PAGES, leaveMarks, runOnPage, sitesOf } from '../harness/logged-in.ts';
 import { openPages } from '../harness/pages.ts';
 import { startS3 } from '../harness/s3.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
-import { upload } from '../harness/upload.ts';
+import { uploadRequest } from '../harness/upload.ts';
 
 const BYTES = randomBytes(300_000);
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
@@ -32,13 +32,13 @@ const server = await startServer({ pages, env: store.env });
 const listed = async (session: string): Promise<readonly Download[]> =>
   (await server.api<DownloadPage>('GET', `/v1/browsers/downloads?sessionId=${session}`)).body.downloads;
 
-describe('files and contexts in a bucket', () => {
+describe('files and contexts can be stored in a bucket', () => {
   it('a page can read an upload, and the store serves a download until the download is deleted', async () => {
     const session = await server.createSession({ keepAlive: true });
     const path = `/v1/browsers/sessions/${session.id}/uploads`;
-    const sent = await server.api<UploadResponse>('POST', path, await upload('cv.pdf', BYTES));
+    const sent = await server.api<UploadResponse>('POST', path, await uploadRequest('cv.pdf', BYTES));
     assert.equal(sent.body.checksum, sha256(BYTES));
-    await onPage(session.connectUrl, async page => {
+    await runOnPage(session.connectUrl, async page => {
       await page.goto(`${pages.a}/files`);
       const client = await page.context().newCDPSession(page);
       const { root } = await client.send('DOM.getDocument');
@@ -67,7 +67,7 @@ describe('files and contexts in a bucket', () => {
       [2, 'two'],
     ] as const) {
       const session = await server.createSession(persistentBody(id));
-      await onPage(session.connectUrl, async page => {
+      await runOnPage(session.connectUrl, async page => {
         if (version === 2) assert.deepEqual(await findMarks(page, secure), allMarks('one'));
         await leaveMarks(page, secure, mark);
       });
@@ -82,7 +82,9 @@ describe('files and contexts in a bucket', () => {
       [forked.body.id, 'two'],
     ] as const) {
       const session = await server.createSession({ contextId: context });
-      await onPage(session.connectUrl, async page => assert.deepEqual(await findMarks(page, secure), allMarks(mark)));
+      await runOnPage(session.connectUrl, async page =>
+        assert.deepEqual(await findMarks(page, secure), allMarks(mark)),
+      );
     }
   });
 });

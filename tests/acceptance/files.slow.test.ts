@@ -80,7 +80,7 @@ async function sendLarge(session: string, count: number): Promise<UploadResponse
   return uploading;
 }
 
-test('uploads and attaches a file of 1 GiB with little memory', async t => {
+test('a file of 1 GiB can be uploaded and attached while the server uses little memory', async t => {
   const session = await server.createSession({ keepAlive: true });
   const growth = await growthOf(async () => {
     const result = await sendLarge(session.id, 1024);
@@ -105,7 +105,7 @@ test('uploads and attaches a file of 1 GiB with little memory', async t => {
   await server.release(session.id);
 });
 
-test('downloads, stores and serves a file of 2 GiB with little memory', async t => {
+test('a file of 2 GiB can be downloaded, stored and served while the server uses little memory', async t => {
   const session = await server.createSession({ keepAlive: true });
   const browser = await chromium.connectOverCDP(session.connectUrl);
   const page = browser.contexts()[0]?.pages()[0];

@@ -1,6 +1,6 @@
-// The guide docs/guides/first-steps.md, from an empty data folder: the printed link in a real browser (password, then a
-// passkey of a virtual authenticator), `berth login` approved in the console, an application, a key, and a session that
-// Playwright drives.
+// Runs the guide docs/guides/first-steps.md from an empty data folder. A person opens the printed link in a real
+// browser, sets a password, adds a passkey of a virtual authenticator, and approves `berth login` in the console. The
+// guide then creates an application and a key, and Playwright drives a session.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -56,7 +56,11 @@ test('a new user can follow the guide from the link printed at the first start t
   });
   const printed = text(script.stdout);
   const ended = new Promise<number | null>(resolve => script.once('exit', resolve));
-  const address = await eventually('the address to approve at', () => /http\S+\/device#\S+/.exec(said)?.[0], Boolean);
+  const address = await eventually(
+    'the address for the approval',
+    () => /http\S+\/device#\S+/.exec(said)?.[0],
+    Boolean,
+  );
   await approve(watched, String(address));
 
   assert.equal(await ended, 0, said);

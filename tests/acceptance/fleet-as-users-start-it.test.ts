@@ -1,5 +1,5 @@
-// `npm run fleet` as a user starts it: what sessions can do through the fleet's address, which passes connections to
-// the three hosts in turn, and whether Ctrl-C leaves anything behind. Needs root.
+// `npm run fleet` as a user starts it. Sessions are used through the fleet's address, which passes connections to the
+// three hosts in turn. Ctrl-C must leave nothing behind. Needs root.
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -16,18 +16,18 @@ import type { Replay } from '../../contract/recordings.ts';
 import type { Session } from '../../contract/sessions.ts';
 import { CdpClient } from '../harness/cdp.ts';
 import { freePort } from '../harness/free-port.ts';
-import { ask, type HttpResult } from '../harness/http.ts';
+import { type HttpResult, sendRequest } from '../harness/http.ts';
 import { LiveViewer } from '../harness/live-viewer.ts';
 import { eventually } from '../harness/until.ts';
-import { upload } from '../harness/upload.ts';
+import { uploadRequest } from '../harness/upload.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const STARTED_MS = 240_000;
 const ENDED_MS = 120_000;
-/** Recording and storing take a long time on a busy machine. */
+/** How long recording and storing may take, which is long on a busy machine. */
 const LONG_MS = 180_000;
 const HOSTS = 3;
-/** After this many requests every host has answered at least one, because connections go to the hosts in turn. */
+/** The number of requests after which every host has received at least one, because connections go to hosts in turn. */
 const ROUND = 2 * HOSTS;
 const SESSIONS = '/v1/browsers/sessions';
 const BYTES = { accept: 'application/octet-stream' };
@@ -37,7 +37,7 @@ interface Fleet {
   readonly program: ChildProcess;
   readonly url: string;
   readonly key: string;
-  /** The token in the link to the console. The pages of the console send it. */
+  /** The token in the link to the console, which the pages of the console send. */
   readonly token: string;
 }
 
@@ -50,7 +50,7 @@ async function startFleet(): Promise<Fleet> {
   for (const stream of [program.stdout, program.stderr]) createInterface(stream).on('line', line => said.push(line));
   const found = (pattern: RegExp): string | undefined => said.flatMap(line => pattern.exec(line)?.[1] ?? [])[0];
   await eventually(
-    'the fleet to be up',
+    'the fleet to be ready',
     () => (program.exitCode === null ? found(/^Ctrl-C (ends) it/) : assert.fail(said.join('\n'))),
     Boolean,
     STARTED_MS,
@@ -62,7 +62,7 @@ async function startFleet(): Promise<Fleet> {
   return { program, url, key, token: /^#token=(\S+)$/.exec(link.hash)?.[1] ?? assert.fail(link.hash) };
 }
 
-/** Like Ctrl-C in a terminal: signals npm and the tool. npm does not wait for the tool. */
+/** Sends the signal of Ctrl-C in a terminal to npm and to the tool, because npm does not wait for the tool. */
 function interrupt({ program: { pid, exitCode, signalCode } }: Fleet): void {
   if (pid !== undefined && exitCode === null && signalCode === null) process.kill(-pid, 'SIGINT');
 }
@@ -82,7 +82,7 @@ interface Options {
 function api<Body>(method: string, path: string, { body, headers }: Options = {}): Promise<HttpResult<Body>> {
   const bytes = Buffer.isBuffer(body) ? body : undefined;
   const isJson = body !== undefined && !bytes;
-  return ask<Body>(fleet.url + path, {
+  return sendRequest<Body>(fleet.url + path, {
     method,
     headers: {
       ...(headers?.authorization ? {} : { 'x-bb-api-key': fleet.key }),
@@ -133,7 +133,7 @@ test('a session can be read, connected to and released through every host', asyn
   await release(session.id);
 });
 
-test('creates with the same idempotency key return one session, regardless of the hosts that receive them', async () => {
+test('creates with the same idempotency key return one session, regardless of which hosts receive the requests', async () => {
   const headers = { 'idempotency-key': `once-${process.pid}` };
   const ask = () => api<CreatedSession>('POST', SESSIONS, { body: { keepAlive: true }, headers });
   const { body } = await ask();
@@ -183,7 +183,7 @@ test('an application limit that the owner sets applies across all hosts', async 
     assert.deepEqual([status, body.code, body.details], [429, 'concurrency_limit', figures], text);
     assert.deepEqual([headers['x-ratelimit-limit'], headers['x-ratelimit-remaining']], ['2', '0']);
   };
-  const [first, second] = [await create(), await create()]; // on two hosts, which have a slot each; the third has one left
+  const [first, second] = [await create(), await create()]; // on two hosts; the third host has a free slot
   // Each kind of request has its own loop, so that every host gets each kind.
   for (let turn = 0; turn < ROUND; turn += 1) await refused();
   for (let turn = 0; turn < ROUND; turn += 1) {
@@ -202,7 +202,7 @@ test('an application limit that the owner sets applies across all hosts', async 
   for (const { id } of [second, next]) await release(id);
 });
 
-test('a context that one host saved can be loaded by another host', async () => {
+test('a host can load a context that another host saved', async () => {
   const { id } = await got<Context>(201, 'POST', '/v1/browsers/contexts', { body: {} });
   const browserSettings = { context: { id, persist: true } };
   const cookie = { url: SITE, name: 'seen', value: 'yes', expires: Date.now() / 1000 + 86_400 };
@@ -222,7 +222,7 @@ test('a context that one host saved can be loaded by another host', async () => 
 
 test('a session accepts uploads through every host, and every host serves its downloads and recordings', async () => {
   const session = await create({ browserSettings: { recordSession: true } });
-  const sent = await upload('order.txt', 'twelve');
+  const sent = await uploadRequest('order.txt', 'twelve');
   for (let turn = 0; turn < HOSTS; turn += 1)
     assert.equal((await api('POST', `${SESSIONS}/${session.id}/uploads`, sent)).status, 200);
   const save = `document.body.innerHTML = '<h1>Saved</h1>';
@@ -257,13 +257,13 @@ test('a live view of the session can be opened through every host', async () => 
   const session = await create();
   const { debuggerFullscreenUrl } = await got<DebugUrls>(200, 'GET', `${SESSIONS}/${session.id}/debug`);
   const viewers = await Promise.all(Array.from({ length: HOSTS }, () => LiveViewer.open(debuggerFullscreenUrl)));
-  for (const viewer of viewers) await eventually('a picture', () => viewer.frameCount > 0);
+  for (const viewer of viewers) await eventually('a frame for the viewer', () => viewer.frameCount > 0);
   await release(session.id);
 });
 
 /**
- * What the fleet has left on the machine: processes with the fleet's URL in their environment, network namespaces, and
- * folders.
+ * Returns the leftovers of the fleet on the machine: processes with the fleet's URL in their environment, network
+ * namespaces, and folders.
  */
 function leftOf({ url }: Fleet): string[] {
   const mark = `BERTH_PUBLIC_URL=${url}\0`;
@@ -271,7 +271,7 @@ function leftOf({ url }: Fleet): string[] {
     try {
       return /^\d+$/.test(name) && readFileSync(`/proc/${name}/environ`, 'utf8').includes(mark);
     } catch {
-      return false; // it has ended
+      return false; // the process has ended
     }
   });
   return [...processes.map(pid => `process ${pid}`), ...namespacesAndFolders().filter(name => !standing.has(name))];
@@ -289,7 +289,7 @@ test('Ctrl-C stops the fleet while a session is running, and leaves nothing behi
   assert.ok(leftOf(fleet).length > HOSTS, 'the check finds a running fleet');
   interrupt(fleet);
   await eventually(
-    'nothing to be left',
+    'all leftovers of the fleet to be removed',
     () => leftOf(fleet),
     left => left.length === 0,
     ENDED_MS,

@@ -1,5 +1,5 @@
-// Two hosts and a front that share one PostgreSQL database and one bucket: the response to a request is the same,
-// whichever host receives it.
+// Two hosts and a front that share one PostgreSQL database and one bucket. Every host must send the same response to a
+// request.
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { describe, it, test } from 'node:test';
@@ -18,28 +18,28 @@ import type { Session } from '../../contract/sessions.ts';
 import { ACTION_SCOPES, ActionAgent, decide } from '../harness/actions.ts';
 import { makeAuthority } from '../harness/authority.ts';
 import { CdpClient, refusedUpgrade } from '../harness/cdp.ts';
-import { cancelOrder, Owner } from '../harness/configured.ts';
-import { ConsumerLab } from '../harness/consumers.ts';
+import { cancelOrderOperation, Owner } from '../harness/configured.ts';
+import { ConsumerFixture } from '../harness/consumers.ts';
 import { createContext, persistentBody, waitForVersion } from '../harness/contexts.ts';
 import { CLIENT, START } from '../harness/device.ts';
 import { addressAt, runStatement, startFleet } from '../harness/fleet.ts';
-import { foreignKey } from '../harness/foreign-key.ts';
-import { handoffsPath, readHandoff, requestHandoff, withLease } from '../harness/handoffs.ts';
-import { ask } from '../harness/http.ts';
+import { keyOfOtherApplication } from '../harness/foreign-key.ts';
+import { handoffsPath, readHandoff, requestHandoff, sendWithLease } from '../harness/handoffs.ts';
+import { sendRequest } from '../harness/http.ts';
 import { ownerToken, readLimits } from '../harness/limits.ts';
 import { LiveViewer } from '../harness/live-viewer.ts';
-import { onPage } from '../harness/logged-in.ts';
+import { runOnPage } from '../harness/logged-in.ts';
 import { stepUp } from '../harness/members.ts';
 import { invoke, keyWith } from '../harness/operations.ts';
 import { openPages } from '../harness/pages.ts';
 import { openPeerPath } from '../harness/peer-way.ts';
 import { Person } from '../harness/person.ts';
-import { playlistWhen, replaysOf } from '../harness/recordings.ts';
+import { replaysOf, waitForPlaylist } from '../harness/recordings.ts';
 import { startS3 } from '../harness/s3.ts';
 import type { CreatedSession, TestServer } from '../harness/server.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
-import { upload } from '../harness/upload.ts';
+import { uploadRequest } from '../harness/upload.ts';
 import { openUpstream, sendJson } from '../harness/upstream.ts';
 
 const SESSIONS = '/v1/browsers/sessions';
@@ -57,7 +57,7 @@ const shop = await openUpstream();
 shop.respondTo('/orders/', (_, response) => sendJson(response, 200, { state: 'cancelled' }));
 /** Addresses that sessions and operations may reach. */
 const allowed = [pages, shop].map(({ settings }) => settings.BERTH_EGRESS_ALLOW).join(',');
-/** The second host uses TLS between the hosts. The first host and the front do not. */
+/** The path to the second host, which uses TLS between the hosts. The first host and the front do not use TLS. */
 const way = await openPeerPath();
 const fleet = await startFleet({
   ...{ pages, slots: [2, 2, 0], env: { BERTH_EGRESS_ALLOW: allowed, ...way.shared } },
@@ -79,7 +79,7 @@ async function sessionOn(host: TestServer, body: object = {}, key = one.key): Pr
       if (runsOn(host, session)) return session;
       created.push(session);
     }
-    throw new Error('no session was placed on this host');
+    throw new Error('none of the created sessions was placed on the expected host');
   } finally {
     for (const { id } of created) await one.release(id);
   }
@@ -87,8 +87,8 @@ async function sessionOn(host: TestServer, body: object = {}, key = one.key): Pr
 
 const sessionOnOne = (body?: object, key?: string): Promise<CreatedSession> => sessionOn(one, body, key);
 
-describe('a session is created through any host', () => {
-  it('places a session on the host with the most free slots, even if a front receives the create', async () => {
+describe('a session can be created through any host', () => {
+  it('a session is placed on the host with the most free slots, even if a front receives the create', async () => {
     const sessions: CreatedSession[] = [];
     for (const host of [front, one, two, front]) sessions.push(await host.createSession({ keepAlive: true }));
     assert.deepEqual(
@@ -115,7 +115,7 @@ describe('a session is created through any host', () => {
     await Promise.all([one.waitUntilSettled(), two.waitUntilSettled()]);
   });
 
-  it('creates one session per idempotency key, even if several hosts receive the request', async () => {
+  it('a create with an idempotency key starts one session, even if several hosts receive the request', async () => {
     const key = randomUUID();
     // A create may have no body. The front must pass such a request on unchanged.
     const create = (host: TestServer) =>
@@ -131,12 +131,12 @@ describe('a session is created through any host', () => {
   });
 });
 
-describe('waiting creates', () => {
+describe('creates can wait for a free slot', () => {
   const wait = (host: TestServer, seconds = 50) =>
     host.api<CreatedSession>('POST', SESSIONS, { body: { keepAlive: true }, headers: { prefer: `wait=${seconds}` } });
   const waiting = async (): Promise<number> => (await readLimits(two, token)).usage.browsers.maxWaiting;
 
-  it('admits creates in the order of arrival, regardless of the hosts that receive them and the host with the free slot', async () => {
+  it('waiting creates are admitted in the order of arrival, regardless of which hosts receive the creates and which host has the free slot', async () => {
     const running: CreatedSession[] = [];
     for (let count = 0; count < 4; count += 1) running.push(await front.createSession({ keepAlive: true }));
     const order: string[] = [];
@@ -194,10 +194,10 @@ describe('waiting creates', () => {
 });
 
 describe('the sessions and data of a host can be reached through the other hosts', () => {
-  it('accepts CDP connections through every host, with the same connectUrl', async () => {
+  it('a CDP client can connect through every host with the same signing key', async () => {
     const session = await sessionOnOne();
     for (const host of [two, front, one])
-      await onPage(addressAt(host, session.connectUrl), async page => {
+      await runOnPage(addressAt(host, session.connectUrl), async page => {
         await page.goto(`${pages.a}/files`);
         assert.equal(await page.title(), 'Files');
       });
@@ -211,12 +211,12 @@ describe('the sessions and data of a host can be reached through the other hosts
     assert.equal(ended.status, 410);
   });
 
-  it('serves uploads, downloads, logs, the live view and the replay of a session on another host', async () => {
+  it('a host serves uploads, downloads, logs, the live view and the replay of a session on another host', async () => {
     const session = await sessionOnOne();
     const path = `${SESSIONS}/${session.id}`;
-    const sent = await two.api<UploadResponse>('POST', `${path}/uploads`, await upload('cv.pdf', BYTES));
+    const sent = await two.api<UploadResponse>('POST', `${path}/uploads`, await uploadRequest('cv.pdf', BYTES));
     assert.equal(sent.status, 200, sent.text);
-    await onPage(addressAt(front, session.connectUrl), async page => {
+    await runOnPage(addressAt(front, session.connectUrl), async page => {
       await page.goto(`${pages.a}/files`);
       await page.click('#report');
     });
@@ -230,7 +230,7 @@ describe('the sessions and data of a host can be reached through the other hosts
     const link = download.downloadUrl.startsWith(one.url)
       ? addressAt(front, download.downloadUrl)
       : download.downloadUrl;
-    const file = await ask(link, {});
+    const file = await sendRequest(link, {});
     assert.equal(file.status, 200);
     const logs = await two.api('GET', `${path}/logs`);
     assert.equal(logs.status, 200, logs.text);
@@ -249,20 +249,20 @@ describe('the sessions and data of a host can be reached through the other hosts
     );
     assert.ok(film);
     for (const host of fleet.hosts)
-      await playlistWhen(host, session.id, film.pageId, text => text.includes('#EXT-X-ENDLIST'));
+      await waitForPlaylist(host, session.id, film.pageId, text => text.includes('#EXT-X-ENDLIST'));
   });
 
-  it('loads a context that another host saved', async () => {
+  it('a host can load a context that another host saved', async () => {
     const context = await createContext(front);
     const saving = await sessionOnOne(persistentBody(context.id));
-    await onPage(addressAt(two, saving.connectUrl), async page => {
+    await runOnPage(addressAt(two, saving.connectUrl), async page => {
       await page.goto(`${pages.a}/files`);
       await page.evaluate("localStorage.setItem('kept', 'yes')");
     });
     await two.release(saving.id);
     await waitForVersion(front, context.id, 1);
     const loading = await sessionOn(two, { browserSettings: { context: { id: context.id } } });
-    await onPage(addressAt(one, loading.connectUrl), async page => {
+    await runOnPage(addressAt(one, loading.connectUrl), async page => {
       await page.goto(`${pages.a}/files`);
       assert.equal(await page.evaluate("localStorage.getItem('kept')"), 'yes');
     });
@@ -280,7 +280,7 @@ describe('the sessions and data of a host can be reached through the other hosts
     const opened = await front.api<Handoff>('GET', handoffsPath(one, `/${id}`), { key: secret });
     assert.equal(opened.status, 200, opened.text);
     const cookie = opened.headers['set-cookie']?.[0]?.split(';', 1)[0] ?? assert.fail();
-    await onPage(addressAt(two, session.connectUrl), async page => {
+    await runOnPage(addressAt(two, session.connectUrl), async page => {
       await page.setContent('<input id="code" style="position:absolute;left:0;top:0;width:300px;height:60px">');
       const waited = readHandoff(front, key, id, '?wait=50');
       const claim = { key: secret, headers: { cookie }, body: {} };
@@ -295,14 +295,14 @@ describe('the sessions and data of a host can be reached through the other hosts
       });
       viewer.click(100, 30);
       viewer.sendInput({ type: 'text', text: 'from afar' });
-      for (const host of fleet.hosts) assert.equal((await withLease(host, claimed.body, 'renew')).status, 200);
+      for (const host of fleet.hosts) assert.equal((await sendWithLease(host, claimed.body, 'renew')).status, 200);
       const { body: listed } = await two.api<{ data: Handoff[] }>('GET', handoffsPath(one, '?status=claimed'), { key });
       assert.deepEqual(
         listed.data.map(handoff => handoff.id),
         [id],
       );
       assert.ok(!isRead, 'a call waits for the person');
-      assert.equal((await withLease(two, claimed.body, 'complete', { outcome: 'completed' })).status, 200);
+      assert.equal((await sendWithLease(two, claimed.body, 'complete', { outcome: 'completed' })).status, 200);
       assert.equal(await page.inputValue('#code'), 'from afar');
       const { body, text } = await read;
       assert.equal(body.status, 'succeeded', text);
@@ -314,9 +314,9 @@ describe('the sessions and data of a host can be reached through the other hosts
     await front.release(session.id);
   });
 
-  it('returns 404 to another application on every host', async () => {
+  it('every host returns 404 to another application', async () => {
     const session = await sessionOnOne();
-    const key = await foreignKey(one);
+    const key = await keyOfOtherApplication(one);
     for (const host of fleet.hosts) {
       const refused = await host.api('GET', `${SESSIONS}/${session.id}/debug`, { key });
       assert.equal(refused.status, 404, refused.text);
@@ -325,7 +325,7 @@ describe('the sessions and data of a host can be reached through the other hosts
     await two.release(session.id);
   });
 
-  it('refuses a forged host token', async () => {
+  it('a host refuses a forged host token', async () => {
     for (const token of ['', 'x', 'e30.e30', `${Buffer.from('[]').toString('base64url')}.${'a'.repeat(43)}`]) {
       const headers = { 'x-berth-host-token': token };
       const refused = await one.api('GET', SESSIONS, { headers });
@@ -337,12 +337,12 @@ describe('the sessions and data of a host can be reached through the other hosts
   });
 });
 
-describe('TLS between hosts', () => {
-  it('encrypts the data that hosts pass on to each other', async () => {
+describe('hosts can use TLS between each other', () => {
+  it('the data that hosts pass on to each other is encrypted', async () => {
     const session = await sessionOn(two);
     const debug = await one.api<DebugUrls>('GET', `${SESSIONS}/${session.id}/debug`);
     assert.equal(debug.status, 200, debug.text);
-    await onPage(addressAt(front, session.connectUrl), page => page.setContent('<title>Secret</title>'));
+    await runOnPage(addressAt(front, session.connectUrl), page => page.setContent('<title>Secret</title>'));
     const passed = way.relayedBytes().toString('latin1');
     assert.ok(passed.length > 10_000, `${passed.length} bytes`);
     for (const secret of [fleet.key, 'x-berth-host-token', session.id, 'Secret'])
@@ -350,7 +350,7 @@ describe('TLS between hosts', () => {
     await two.release(session.id);
   });
 
-  it('sends no data to a machine that impersonates a host with an untrusted, mismatched or expired certificate', async () => {
+  it('a host sends no data to a machine that impersonates another host with an untrusted, mismatched or expired certificate', async () => {
     const session = await sessionOn(two);
     const path = `${SESSIONS}/${session.id}/debug`;
     const impostors = {
@@ -371,10 +371,10 @@ describe('TLS between hosts', () => {
   });
 });
 
-describe('consumers and Actions work across all hosts', async () => {
+describe('consumers and Actions can be used through any host', async () => {
   const owner = await Person.owner(one);
-  const lab = await ConsumerLab.of(one, owner);
-  await (await Owner.of(one)).publish('orders.cancel', cancelOrder(shop, { approval: 'end_user' }));
+  const lab = await ConsumerFixture.of(one, owner);
+  await (await Owner.of(one)).publish('orders.cancel', cancelOrderOperation(shop, { approval: 'end_user' }));
   const grants = [{ operationId: 'orders.cancel' }, { operationId: 'memory.get' }];
   const agent = await keyWith(one, { scopes: ACTION_SCOPES, grants });
   const kim = await lab.signIn('kim@example.com');
@@ -385,7 +385,7 @@ describe('consumers and Actions work across all hosts', async () => {
       body,
     });
 
-  it('an Action is prepared on one host, followed and approved on others, and executed only once even if all hosts execute it concurrently', async () => {
+  it('an Action can be prepared on one host and approved on another, and is executed only once even if all hosts get an execute request concurrently', async () => {
     const action = await new ActionAgent(one, agent.key).prepareSuccessfully('orders.cancel', {
       input: { orderId: 'F-1' },
       endUser,
@@ -436,11 +436,11 @@ describe('consumers and Actions work across all hosts', async () => {
     const claims = await Promise.all(fleet.hosts.map(host => claim(host, other.accessToken)));
     assert.deepEqual(claims.map(({ status }) => status).sort(), [200, 409, 409]);
     const won = claims.find(({ status }) => status === 200)?.body ?? assert.fail();
-    assert.equal((await withLease(front, won, 'renew')).status, 200);
+    assert.equal((await sendWithLease(front, won, 'renew')).status, 200);
     assert.equal((await command(two, 'session.end', {}, other.accessToken)).status, 204);
     const status = async () => (await readHandoff(front, key, asked.id)).status;
     await eventually('the lease to be revoked', async () => (await status()) === 'requested');
-    assert.equal((await withLease(two, won, 'renew')).status, 409);
+    assert.equal((await sendWithLease(two, won, 'renew')).status, 409);
     await front.release(session.id);
   });
 
@@ -506,14 +506,14 @@ describe('consumers and Actions work across all hosts', async () => {
   });
 });
 
-describe('attempts are counted across all hosts', () => {
+describe('attempts are counted across all hosts together', () => {
   const statusesOf = async (count: number, attempt: (host: TestServer) => Promise<{ status: number }>) => {
     const hosts = Array.from({ length: count }, (_, turn) => fleet.hosts[turn % fleet.hosts.length] ?? one);
     const statuses = (await Promise.all(hosts.map(attempt))).map(({ status }) => status);
     return Object.fromEntries([...new Set(statuses)].map(one => [one, statuses.filter(other => other === one).length]));
   };
 
-  it('allows ten failed sign-ins of an account, and does not count successful sign-ins', async () => {
+  it('an account may have ten failed sign-ins on all hosts together, and successful sign-ins are not counted', async () => {
     const person = await Person.owner(one, 'grace@example.com');
     const guess = (email: string) => (host: TestServer) =>
       eventually(
@@ -533,7 +533,7 @@ describe('attempts are counted across all hosts', () => {
     assert.equal((await person.get('/v1/account')).status, 200);
   });
 
-  it('limits the number of requests from an address', async () => {
+  it('the number of requests from an address to all hosts together is limited', async () => {
     const start = (host: TestServer) => host.api('POST', START, { key: null, body: { client_id: CLIENT } });
     assert.deepEqual(await statusesOf(36, start), { 201: 30, 429: 6 });
   });
@@ -551,17 +551,21 @@ test('creates through the front distribute the sessions of an application over t
 test('create, read and release succeed through a proxy that alternates between hosts', async () => {
   const headers = { authorization: `Bearer ${fleet.key}`, 'content-type': 'application/json' };
   for (let round = 0; round < 4; round += 1) {
-    const created = await ask<CreatedSession>(`${fleet.url}${SESSIONS}`, { method: 'POST', headers, body: '{}' });
+    const created = await sendRequest<CreatedSession>(`${fleet.url}${SESSIONS}`, {
+      method: 'POST',
+      headers,
+      body: '{}',
+    });
     assert.equal(created.status, 201, created.text);
     const path = `${fleet.url}${SESSIONS}/${created.body.id}`;
-    assert.equal((await ask<Session>(path, { headers })).body.status, 'RUNNING');
+    assert.equal((await sendRequest<Session>(path, { headers })).body.status, 'RUNNING');
     const body = JSON.stringify({ status: 'REQUEST_RELEASE' });
-    const released = await ask<Session>(path, { method: 'POST', headers, body });
+    const released = await sendRequest<Session>(path, { method: 'POST', headers, body });
     assert.equal(released.body.status, 'COMPLETED', released.text);
   }
 });
 
-describe('MCP through any host', () => {
+describe('MCP can be used through any host', () => {
   const clientAt = async ({ url }: Pick<TestServer, 'url'>): Promise<Client> => {
     const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode: { pin: '2026-07-28' } } });
     const endpoint = new URL(`${url}/v1/agent/applications/${one.applicationId}/mcp`);
@@ -576,12 +580,13 @@ describe('MCP through any host', () => {
     return text;
   };
 
-  it('a session can be used through every host, with the same references and the same hand-off', async () => {
+  it('over MCP, a session can be used through every host, with the same references and the same hand-off', async () => {
     const clients = [await clientAt(front), await clientAt(one), await clientAt(two)] as const;
     const [first, second, third] = clients;
     const opened = await called(first, 'browser_open', { url: `${pages.a}/files` });
     const [, sessionId = ''] = /Opened session (\S+)\./.exec(opened) ?? [];
-    const owner = [one, two].find(host => runsOn(host, { id: sessionId })) ?? assert.fail('it runs on no host');
+    const owner =
+      [one, two].find(host => runsOn(host, { id: sessionId })) ?? assert.fail('the session runs on no host');
     const [, ref = ''] = /link "report".*\[ref=(\w+)\]/.exec(opened) ?? [];
     for (const client of clients) {
       await called(client, 'browser_hover', { ref });
@@ -603,10 +608,10 @@ describe('MCP through any host', () => {
     await Promise.all([one.waitUntilSettled(), two.waitUntilSettled()]);
   });
 
-  it('opens a session on another host if the chosen host has become full, and returns an error if no host has a free slot', async () => {
+  it('browser_open opens a session on another host if the chosen host has become full, and returns an error if no host has a free slot', async () => {
     const taken = await sessionOnOne();
     const clients = await Promise.all([front, one, two].map(clientAt));
-    // All three calls choose the empty host, which has only two slots.
+    // All three calls choose the empty host, which has two slots.
     const opened = await Promise.all(clients.map(client => called(client, 'browser_open')));
     const ids = opened.map(text => /Opened session (\S+)\./.exec(text)?.[1] ?? assert.fail(text));
     assert.deepEqual(
@@ -642,19 +647,19 @@ describe('a host that does not match the fleet is refused at startup, and the er
     });
 
   const cases: Readonly<Record<string, Unfit>> = {
-    'with another secret': {
+    'a host with another secret is refused': {
       env: { BERTH_SECRET: 'x'.repeat(40) },
       expected: /secret of this server differs from that of host.*Set the same BERTH_SECRET for all hosts/,
     },
-    'that keeps files on its disk': {
+    'a host that keeps files on its disk is refused': {
       env: { BERTH_S3_BUCKET: undefined, BERTH_S3_ENDPOINT: undefined },
       expected: /keeps files on its disk.*set BERTH_S3_BUCKET for all of them/,
     },
-    'with the address of another host': {
+    'a host with the address of another host is refused': {
       env: { BERTH_PEER_URL: one.url },
-      expected: /is also that of host.*Set BERTH_PEER_URL of each host/,
+      expected: /is also the address of host.*Set BERTH_PEER_URL of each host/,
     },
-    'with a clock ten seconds ahead': {
+    'a host with a clock that is ten seconds ahead is refused': {
       aheadMs: 10_000,
       expected: /clock of this server differs by 10 s from that of host.*with NTP/,
     },
@@ -664,7 +669,7 @@ describe('a host that does not match the fleet is refused at startup, and the er
       await assert.rejects(start(unfit), expected);
     });
 
-  it('refuses a host with a bucket of the same name in another store', async () => {
+  it('a host with a bucket of the same name in another store is refused', async () => {
     const other = await startS3();
     try {
       const expected =
@@ -675,7 +680,7 @@ describe('a host that does not match the fleet is refused at startup, and the er
     }
   });
 
-  it('refuses a host whose version is older than the schema of the database', async () => {
+  it('a host whose version is older than the schema of the database is refused', async () => {
     const later = "insert into berth_migrations (name, timestamp) values ('9999-later', '2099-01-01')";
     await runStatement(fleet, later);
     try {

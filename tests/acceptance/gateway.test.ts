@@ -1,4 +1,4 @@
-// What the CDP gateway passes on, rewrites and refuses, tested with a raw client and with pages.
+// The messages that the CDP gateway passes on, changes and refuses, tested with a raw client and with pages.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -116,7 +116,7 @@ test('a page opened with a javascript: URL is empty, and the URL is not executed
   await client.send('Target.closeTarget', { targetId });
 });
 
-test('a message with excessive nesting returns an error', async () => {
+test('a message that is nested too deeply returns an error', async () => {
   const deep = `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`;
   const response = client.next('the error', ({ error }) => error !== undefined);
   client.sendRaw(`{"id":9001,"method":"Browser.getVersion","params":${deep}}`);
@@ -172,12 +172,12 @@ for (const [method, params] of [
   ['Extensions.loadUnpacked', { path: '/etc' }],
   ['PWA.launchFilesInApp', { manifestId: 'x', files: ['/etc/passwd'] }],
 ] as const)
-  test(`refuses ${method} on the browser`, async () => {
+  test(`the gateway refuses ${method} on the browser`, async () => {
     await assertRefused(method, params);
     await assertUnharmed();
   });
 
-test('refuses Target.attachToTarget without flatten', async () => {
+test('the gateway refuses Target.attachToTarget without flatten', async () => {
   const { targetInfos } = await client.send('Target.getTargets');
   const targetId: string = Object(targetInfos)[0].targetId;
   await assertRefused('Target.attachToTarget', { targetId });
@@ -202,12 +202,12 @@ const NOT_THE_WEB = [
 ];
 
 for (const url of NOT_THE_WEB)
-  test(`refuses to open ${JSON.stringify(url)}`, async () => {
+  test(`the gateway refuses to open ${JSON.stringify(url)}`, async () => {
     await assertRefused('Page.navigate', { url }, page);
     await assertRefused('Target.createTarget', { url });
   });
 
-test("does not list the browser's own pages as targets", async () => {
+test("the browser's own pages are not listed as targets", async () => {
   const { targetInfos } = await client.send('Target.getTargets');
   const types = new Set(Object(targetInfos).map((info: { type: string }) => info.type));
   assert.deepEqual([...types], ['page']);
@@ -239,7 +239,7 @@ async function clickDownload(): Promise<CdpMessage> {
   return done;
 }
 
-test('denies downloads at the request of the client', async () => {
+test('a client can deny downloads', async () => {
   await client.send('Browser.setDownloadBehavior', { behavior: 'deny', eventsEnabled: true });
   await visit(`${pages.a}/download-page`);
   const canceled = client.next(
@@ -264,7 +264,7 @@ for (const [what, behavior] of [
   ],
   ['requests the default', { behavior: 'default', eventsEnabled: true }],
 ] as const)
-  test(`saves a download in the session's folder for a client that ${what}`, async () => {
+  test(`a download is saved in the session's folder for a client that ${what}`, async () => {
     await client.send('Browser.setDownloadBehavior', behavior);
     const { params } = await clickDownload();
     const path = await assertDownloaded();
@@ -275,7 +275,7 @@ for (const [what, behavior] of [
     rmSync(path);
   });
 
-test('saves a download for a client without settings, after other clients have disconnected', async () => {
+test('a download is saved for a client without settings after other clients have disconnected', async () => {
   const passing = await CdpClient.connect(session.connectUrl);
   await passing.send('Browser.setDownloadBehavior', {
     behavior: 'allow',
@@ -356,7 +356,7 @@ for (const [what, change, status, code] of [
   ['with an invalid session id', (url: string) => url.replace(/sessions\/[^/]+/, 'sessions/me'), 404, 'not_found'],
   ['with an unknown path', (url: string) => url.replace('/connect', '/disconnect'), 404, 'route_not_found'],
 ] as const)
-  test(`refuses an address ${what} before the upgrade, with the error body`, async () => {
+  test(`a connection to an address ${what} is refused before the upgrade, with the error body`, async () => {
     const refused = await refusedUpgrade(change(session.connectUrl));
     assert.equal(refused.status, status);
     assert.equal(refused.body.code, code);
@@ -365,7 +365,7 @@ for (const [what, change, status, code] of [
     assert.ok(refused.body.message.length > 20);
   });
 
-test('leaves nothing behind', async () => {
+test('ended sessions leave no process, file or unfinished database row behind', async () => {
   await client.close();
   await server.release(session.id);
   await server.waitUntilSettled();

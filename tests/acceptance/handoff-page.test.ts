@@ -1,5 +1,5 @@
-// The hand-off page in a real browser. A person with the link reads who asks for what, takes control, works in the live
-// view and reports the outcome, on a phone and at a desk. The server is killed in between, and the person keeps
+// The hand-off page in a real browser, on a phone and at a desk. A person with the link reads the request, takes
+// control, works in the live view and reports the outcome. The server is killed meanwhile, and the person keeps
 // control. The guide docs/guides/handed-over.md is run as written.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -9,18 +9,18 @@ import type { ErrorBody } from '../../contract/common.ts';
 import {
   DESK,
   DESK_DARK,
+  type DisplaySettings,
   ensureConsoleBuilt,
-  type Look,
   openWatchedPage,
   PHONE,
   PHONE_DARK,
   signInByHand,
 } from '../harness/console.ts';
-import { ConsumerLab } from '../harness/consumers.ts';
+import { ConsumerFixture } from '../harness/consumers.ts';
 import { Guide } from '../harness/guide.ts';
 import { handoffsPath, readHandoff, requestHandoff } from '../harness/handoffs.ts';
 import { keyWith } from '../harness/operations.ts';
-import { rowsOf } from '../harness/other-person.ts';
+import { queryRows } from '../harness/other-person.ts';
 import { openPages } from '../harness/pages.ts';
 import { PASSWORD, Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
@@ -36,7 +36,7 @@ const pages = await openPages({
     response.end(`<!doctype html><title>Account</title><h1>${isRight ? 'Welcome' : 'Wrong code'}</h1>`);
   },
 });
-/** A site that shows the hand-off page in a frame. The hand-off page reports the outcome to it. */
+/** A site that shows the hand-off page in a frame. The hand-off page reports the outcome to the site. */
 pages.set('/frames', (request, response) => {
   const framed = new URL(request.url ?? '', 'http://page').searchParams.get('framed') ?? '';
   response.setHeader('content-type', 'text/html');
@@ -54,9 +54,9 @@ const owner = await Person.owner(server);
 const { key } = await keyWith(server, { scopes: [...AGENT_KEY_SCOPES] });
 /** Passkeys are bound to a host name, so the pages for people are at localhost. */
 const base = server.url.replace('127.0.0.1', 'localhost');
-/** A folder for screenshots of all sizes, for a person to look at. */
+/** The folder for screenshots in all sizes, which a person can review. Undefined if no screenshots are wanted. */
 const shots = process.env.BERTH_SHOTS;
-const SIZES: readonly Look[] = shots
+const SIZES: readonly DisplaySettings[] = shots
   ? [PHONE, PHONE_DARK, { width: 1024, height: 768, colours: 'light' }, DESK, DESK_DARK]
   : [PHONE, DESK_DARK];
 /** How soon the page must be back once the service is up again, as required by issue 19. */
@@ -89,7 +89,7 @@ async function typeInto(page: Page, text: string): Promise<void> {
   await page.keyboard.type(text);
 }
 
-test('the guide runs to its end: agents hand over to a member on a phone, and continue when the member has finished', async () => {
+test('in the guide, agents hand over to a member on a phone, and continue when the member has finished', async () => {
   const running = guide.start(server);
   const watched = await openWatchedPage(PHONE, base);
   const { page } = watched;
@@ -222,7 +222,7 @@ test('only a site that the application has registered can show the page in a fra
   assert.match(refused.text, /https:\/\/shop\.example.*without \*/);
   const registered = await register([pages.url]);
   assert.equal(registered.status, 200, registered.text);
-  await rowsOf(server, 'update application_identities set origins = origins || $1', [foreign]); // As an earlier version stored them.
+  await queryRows(server, 'update application_identities set origins = origins || $1', [foreign]); // As an earlier version stored them.
   assert.deepEqual(await policy(address), [pages.url, null]);
   for (const other of [`${base}/signin`, `${base}/handoffs/${handoff}`, `${base}/handoffs/${handoff}?app=${handoff}`])
     assert.deepEqual(await policy(other), ["'none'", 'DENY'], other);
@@ -248,7 +248,7 @@ test('only a site that the application has registered can show the page in a fra
 });
 
 /** Signs in on Berth's own page with a code sent by e-mail. */
-async function signInAsConsumer(page: Page, lab: ConsumerLab, email: string): Promise<void> {
+async function signInAsConsumer(page: Page, lab: ConsumerFixture, email: string): Promise<void> {
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByLabel('E-mail address').fill(email);
   await page.getByRole('button', { name: 'Send me a code' }).click();
@@ -258,7 +258,7 @@ async function signInAsConsumer(page: Page, lab: ConsumerLab, email: string): Pr
 }
 
 test('a consumer finds a waiting hand-off, takes control on a phone, keeps control after a reload, and completes the hand-off', async () => {
-  const lab = await ConsumerLab.of(server, owner);
+  const lab = await ConsumerFixture.of(server, owner);
   const { consumer } = await lab.signIn('kim@example.com');
   const claimableBy = { endUser: { providerId: consumer.providerId, subject: consumer.subject } };
   let isFirst = true;

@@ -8,7 +8,7 @@ import { AGENT_KEY_SCOPES } from '../../contract/agent-keys.ts';
 import type { ErrorBody } from '../../contract/common.ts';
 import type { SessionEvent } from '../../contract/events.ts';
 import type { ClaimedHandoff, Handoff } from '../../contract/handoffs.ts';
-import { claimHandoff, handoffsPath, readHandoff, requestHandoff, withLease } from '../harness/handoffs.ts';
+import { claimHandoff, handoffsPath, readHandoff, requestHandoff, sendWithLease } from '../harness/handoffs.ts';
 import { ownerToken } from '../harness/limits.ts';
 import { LiveViewer } from '../harness/live-viewer.ts';
 import { keyWith } from '../harness/operations.ts';
@@ -95,7 +95,7 @@ test('Playwright requests a hand-off over CDP, waits for a member, and continues
   });
   await typeAs(viewer, 'the person');
   const waited = readHandoff(server, key, handoffId, '?wait=30');
-  const done = await withLease(server, claimed, 'complete', { outcome: 'completed', note: 'Signed in.' });
+  const done = await sendWithLease(server, claimed, 'complete', { outcome: 'completed', note: 'Signed in.' });
   assert.equal(done.status, 200, done.text);
   assert.equal((await waited).status, 'completed');
   await typing;
@@ -117,7 +117,7 @@ test('Playwright requests a hand-off over CDP, waits for a member, and continues
   await server.release(id);
 });
 
-test('Puppeteer requests a hand-off over CDP, and what it types meanwhile is executed afterwards, in order', async () => {
+test('Puppeteer requests a hand-off over CDP, and input that it sends during the hand-off is executed afterwards, in order', async () => {
   const { id, connectUrl } = await server.createSession({}, key);
   const browser = await puppeteer.connect({ browserWSEndpoint: connectUrl, defaultViewport: null });
   const [page = assert.fail()] = await browser.pages();
@@ -134,7 +134,7 @@ test('Puppeteer requests a hand-off over CDP, and what it types meanwhile is exe
     await page.keyboard.type('-b');
   })();
   await typeAs(viewer, 'x');
-  await withLease(server, claimed, 'complete', { outcome: 'declined' });
+  await sendWithLease(server, claimed, 'complete', { outcome: 'declined' });
   await typing;
   assert.equal((await completed).outcome, 'declined');
   assert.equal(await page.evaluate('document.getElementById("code").value'), 'x-a-b');
@@ -142,14 +142,14 @@ test('Puppeteer requests a hand-off over CDP, and what it types meanwhile is exe
   await server.release(id);
 });
 
-test('refuses a text with a NUL or half of a surrogate pair, which cannot be stored', async () => {
+test('a hand-off text with a NUL or half of a surrogate pair is refused, because it cannot be stored', async () => {
   const { id: sessionId } = await server.createSession({ keepAlive: true }, key);
   const body = { sessionId, instructions: 'Sign\0 in' };
   const refused = await server.api<ErrorBody>('POST', handoffsPath(server), { key, body });
   assert.deepEqual([refused.status, refused.body.code], [400, 'invalid_request'], refused.text);
   const claimed = await claimHandoff(server, person, (await requestHandoff(server, key, sessionId)).id);
   const report = { outcome: 'completed', evidence: { code: '\ud800' } };
-  const half = await withLease<ErrorBody>(server, claimed, 'complete', report);
+  const half = await sendWithLease<ErrorBody>(server, claimed, 'complete', report);
   assert.deepEqual([half.status, half.body.code], [400, 'invalid_request'], half.text);
   assert.match(half.body.message, /half of a surrogate pair/);
   await server.release(sessionId);
@@ -163,12 +163,12 @@ test('only one of twenty concurrent claims succeeds, and a returned lease gives 
   );
   assert.deepEqual(claims.map(({ status }) => status).sort(), [200, ...Array.from({ length: 19 }, () => 409)]);
   const first = claims.find(({ status }) => status === 200)?.body ?? assert.fail();
-  assert.equal((await withLease(server, first, 'renew')).status, 200);
+  assert.equal((await sendWithLease(server, first, 'renew')).status, 200);
   const before = await LiveViewer.open(first.liveViewUrl);
   await eventually('control of the person', () => before.last('control')?.who === 'you');
-  assert.equal((await withLease(server, first, 'cancel')).body.status, 'requested');
+  assert.equal((await sendWithLease(server, first, 'cancel')).body.status, 'requested');
   for (const verb of ['renew', 'complete', 'cancel'] as const) {
-    const { status, body } = await withLease<ErrorBody>(
+    const { status, body } = await sendWithLease<ErrorBody>(
       server,
       first,
       verb,
@@ -180,18 +180,18 @@ test('only one of twenty concurrent claims succeeds, and a returned lease gives 
   assert.ok(second.fence > first.fence);
   await assert.rejects(LiveViewer.open(first.liveViewUrl), /refused with 403/);
   before.sendInput({ type: 'text', text: 'stale' });
-  await withLease(server, second, 'complete', { outcome: 'completed' });
+  await sendWithLease(server, second, 'complete', { outcome: 'completed' });
   await browser.close();
   await server.release(id);
 });
 
-test('a lease ends if it is not renewed or its live view is closed, and an unclaimed hand-off expires', async () => {
+test('a lease that is not renewed or whose live view is closed ends, and an unclaimed hand-off expires', async () => {
   const { id, browser, page, cdp } = await onCodePage();
   const { id: handoff } = await requestHandoff(server, key, id, { ttlSeconds: 300, leaseSeconds: 90 });
   const first = await claimHandoff(server, person, handoff);
   await pass(91_000, cdp);
   await eventually('the lease to end', async () => (await readHandoff(server, key, handoff)).status === 'requested');
-  assert.equal((await withLease(server, first, 'renew')).status, 409);
+  assert.equal((await sendWithLease(server, first, 'renew')).status, 409);
   const second = await claimHandoff(server, person, handoff);
   const viewer = await LiveViewer.open(second.liveViewUrl);
   await eventually('control of the person', () => viewer.last('control')?.who === 'you');
@@ -203,7 +203,10 @@ test('a lease ends if it is not renewed or its live view is closed, and an uncla
   );
   await page.keyboard.type('x');
   await pass(300_000, cdp);
-  await eventually('the expiry', async () => (await readHandoff(server, key, handoff)).status === 'expired');
+  await eventually(
+    'the hand-off to expire',
+    async () => (await readHandoff(server, key, handoff)).status === 'expired',
+  );
   await eventually('the events', async () => (await eventsOf(id)).length === 6);
   await browser.close();
   await server.release(id);
@@ -243,10 +246,10 @@ test('a hand-off expires no later than its session, and can extend the session o
   await eventually('the hand-off to end with its session', async () => {
     return (await readHandoff(server, key, longer.id)).status === 'session_ended';
   });
-  assert.equal((await withLease(server, claimed, 'complete', { outcome: 'completed' })).status, 409);
+  assert.equal((await sendWithLease(server, claimed, 'complete', { outcome: 'completed' })).status, 409);
 });
 
-test('taking control in the live view creates a hand-off, and a second hand-off cannot be requested', async () => {
+test('taking control in the live view creates a hand-off, and another hand-off cannot be requested meanwhile', async () => {
   const { id, browser } = await onCodePage();
   const { body: urls } = await server.api<{ debuggerUrl: string }>('GET', `/v1/browsers/sessions/${id}/debug`, { key });
   const viewer = await LiveViewer.open(urls.debuggerUrl);
@@ -266,7 +269,9 @@ test('taking control in the live view creates a hand-off, and a second hand-off 
   await viewer.giveControl();
   const { id: handoff } = await requestHandoff(server, key, id);
   viewer.say({ type: 'take' });
-  await eventually('the refusal', () => viewer.last('refused')?.why.includes('waits for a person'));
+  await eventually('the request for control to be refused', () =>
+    viewer.last('refused')?.why.includes('waits for a person'),
+  );
   const stopped = await server.api<Handoff>('POST', handoffsPath(server, `/${handoff}/cancel`), { key: token });
   assert.equal(stopped.body.status, 'cancelled', 'by the owner of the application');
   await viewer.close();

@@ -1,4 +1,4 @@
-// The host: its current and past state, which only its operator can read, and what `berth doctor` reports.
+// The host: its current and past state, which only its operator can read, and the report of `berth doctor`.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';
@@ -15,7 +15,7 @@ import {
 } from '../harness/console.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { ownerToken } from '../harness/limits.ts';
-import { otherPerson } from '../harness/other-person.ts';
+import { registerOtherPerson } from '../harness/other-person.ts';
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
@@ -41,7 +41,7 @@ test('the operator can read the current and recent load of the machine and the s
     await server.advance(MINUTE_MS);
     return read();
   };
-  const host = await eventually('three readings', later, ({ samples }) => samples.length >= before + 3);
+  const host = await eventually('three new samples', later, ({ samples }) => samples.length >= before + 3);
   assert.equal(host.now.sessions, 1);
   assert.ok(host.now.slotsUsed >= 1 && host.now.diskFreeBytes > 0 && host.now.serverBytes > 0);
   assert.ok(host.now.memoryUsedBytes > 0 && host.now.memoryUsedBytes <= host.memoryBytes);
@@ -88,8 +88,8 @@ test('concurrent examination requests get the same result, and sessions keep run
   assert.equal((await server.release(id)).status, 'COMPLETED');
 });
 
-test('refuses another account and a token that is restricted to an application', async () => {
-  const other = await otherPerson(server, 'eve@example.com', 'owner');
+test('another account, and a token that is restricted to an application, cannot read or examine the host', async () => {
+  const other = await registerOtherPerson(server, 'eve@example.com', 'owner');
   const restricted = await server.api<{ token: string }>('POST', '/v1/account/tokens', {
     key: token,
     body: { name: 'narrow', scopes: ['applications:read'], applicationIds: [server.applicationId] },

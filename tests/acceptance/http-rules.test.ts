@@ -28,7 +28,7 @@ const BODY_BYTES_MAX = 1_000_000;
 
 // ---- errors -------------------------------------------------------------------------------------------------------
 
-test('every error has the documented body, and its request id is also in a header', async () => {
+test('every error has the documented body, and a header repeats the request id of the body', async () => {
   const { status, headers, body } = await server.api('GET', `${SESSIONS}/${UNKNOWN_ID}`);
   assert.equal(status, 404);
   assert.equal(headers['content-type'], 'application/json; charset=utf-8');
@@ -38,7 +38,7 @@ test('every error has the documented body, and its request id is also in a heade
   assert.equal(requestId, headers['x-request-id']);
 });
 
-test('keeps a well-formed request id from the caller', async () => {
+test('a response keeps the request id of the caller if the id is well-formed', async () => {
   const own = await server.api('GET', '/healthz', { headers: { 'x-request-id': 'nightly-2031.7:a' } });
   assert.equal(own.headers['x-request-id'], 'nightly-2031.7:a');
   const odd = await server.api('GET', '/healthz', { headers: { 'x-request-id': 'x'.repeat(300) } });
@@ -46,7 +46,7 @@ test('keeps a well-formed request id from the caller', async () => {
 });
 
 for (const path of ['/nothing', '/v1', '/v1/browsers', '/v1/browsers/nothing', '/v1/fetch', '/v1/webhooks'])
-  test(`returns 404 for an unknown path: ${path}`, async () => {
+  test(`an unknown path returns 404: ${path}`, async () => {
     const { status, body } = await server.api('GET', path);
     assert.equal(status, 404);
     assert.equal(body.code, 'route_not_found');
@@ -63,20 +63,20 @@ for (const [method, path, allow] of [
   ['DELETE', '/v1/browsers/openapi.json', 'GET, HEAD'],
   ['GET', `/v1/applications/${UNKNOWN_ID}/agent-keys/${UNKNOWN_ID}/rotate`, 'POST'],
 ] as const)
-  test(`returns 405 for an unsupported method: ${method} ${path}`, async () => {
+  test(`an unsupported method returns 405: ${method} ${path}`, async () => {
     const { status, headers, body } = await server.api(method, path, { key: null });
     assert.equal(status, 405);
     assert.equal(headers.allow, allow);
     assert.equal(body.code, 'method_not_allowed');
   });
 
-test('ignores an unknown value in the Expect header', async () => {
+test('the server ignores an unknown value in the Expect header', async () => {
   const { status, headers } = await server.api('GET', SESSIONS, { headers: { expect: 'the-best' } });
   assert.equal(status, 200);
   assert.ok(headers['x-request-id']);
 });
 
-test('ignores an offer to upgrade to another protocol than WebSocket', async () => {
+test('the server ignores an offer to upgrade to a protocol other than WebSocket', async () => {
   const headers = {
     connection: 'Upgrade, HTTP2-Settings',
     upgrade: 'h2c',
@@ -92,13 +92,13 @@ test('ignores an offer to upgrade to another protocol than WebSocket', async () 
   }
 });
 
-test('returns 404 for a path with an invalid id', async () => {
+test('a path with an invalid id returns 404', async () => {
   const { status, body } = await server.api('GET', `${SESSIONS}/..%2f..%2fetc`);
   assert.equal(status, 404);
   assert.equal(body.code, 'not_found');
 });
 
-test('returns 404 for an invalid id of any length', async () => {
+test('an invalid id of any length returns 404', async () => {
   for (const part of ['x'.repeat(2048), 'x'.repeat(2049), 'x'.repeat(10_000)])
     for (const path of [`${SESSIONS}/${part}`, `/v1/browsers/contexts/${part}/versions`]) {
       const { status, body } = await server.api('GET', path);
@@ -114,7 +114,7 @@ test('the response to a refused write states whether to retry, and the response 
   assert.equal(read.headers['x-should-retry'], undefined);
 });
 
-test('responds to malformed HTTP with the error body, and continues to run', async () => {
+test('the server responds to malformed HTTP with the error body, and continues to run', async () => {
   const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
   await once(socket, 'connect');
   socket.end('THIS IS NOT HTTP\r\n\r\n');
@@ -125,7 +125,7 @@ test('responds to malformed HTTP with the error body, and continues to run', asy
   assert.equal((await server.api('GET', '/healthz')).status, 200);
 });
 
-test('refuses oversized headers with 431', async () => {
+test('a request with oversized headers is refused with 431', async () => {
   const { status, body } = await server.api('GET', '/healthz', { headers: { 'x-long': 'x'.repeat(100_000) } });
   assert.equal(status, 431);
   assert.equal(body.code, 'headers_too_large');
@@ -139,7 +139,7 @@ for (const [what, body] of [
   ['not JSON', 'timeout=60'],
   ['with a trailing comma', '{"timeout": 60,}'],
 ] as const)
-  test(`refuses an invalid body: ${what}`, async () => {
+  test(`an invalid body is refused: ${what}`, async () => {
     const { status, body: error } = await server.api('POST', SESSIONS, { body, headers: JSON_TYPE });
     assert.equal(status, 400);
     assert.equal(error.code, 'invalid_request');
@@ -147,13 +147,13 @@ for (const [what, body] of [
   });
 
 for (const body of ['[]', '"text"', '7', 'null'])
-  test(`refuses a body that is not a JSON object: ${body}`, async () => {
+  test(`a body that is not a JSON object is refused: ${body}`, async () => {
     const { status, body: error } = await server.api('POST', SESSIONS, { body, headers: JSON_TYPE });
     assert.equal(status, 400);
     assert.equal(error.code, 'invalid_request');
   });
 
-test('refuses a body of 1 MB, and accepts a body that is one byte smaller', async () => {
+test('a body of 1 MB is refused, and a body that is one byte smaller is accepted', async () => {
   const bodyOf = (bytes: number): string => `{"x":"${'x'.repeat(bytes - 8)}"}`;
   const headers = { ...JSON_TYPE, prefer: 'handling=strict' };
   const much = await server.api('POST', SESSIONS, { body: bodyOf(BODY_BYTES_MAX), headers });
@@ -163,13 +163,13 @@ test('refuses a body of 1 MB, and accepts a body that is one byte smaller', asyn
   assert.equal(enough.body.code, 'unknown_field', 'the body was read to its end');
 });
 
-test('the error for an oversized body states the limit and what to do', async () => {
+test('the error for an oversized body states the limit and gives advice', async () => {
   const { body } = await server.api('POST', SESSIONS, { body: 'x'.repeat(BODY_BYTES_MAX), headers: JSON_TYPE });
   assert.match(body.message, /at most 999999 bytes.*Send a smaller body/);
   assert.deepEqual(body.details, { limit: BODY_BYTES_MAX - 1 });
 });
 
-test('unknown fields in a new context or an import cause a warning, or are refused on request', async () => {
+test('unknown fields in a new context or an import cause a warning, or are refused if the caller asks for strict handling', async () => {
   const made = await server.api<Context>('POST', '/v1/browsers/contexts', { body: { nmae: 'shop' } });
   assert.equal(made.status, 201);
   assert.deepEqual(
@@ -195,21 +195,21 @@ test('unknown fields in a new context or an import cause a warning, or are refus
   assert.equal((await server.api('DELETE', path)).status, 204);
 });
 
-test('returns at most a hundred warnings about unknown fields', async () => {
+test('a response contains at most a hundred warnings about unknown fields', async () => {
   const body = Object.fromEntries(Array.from({ length: 10_000 }, (_, index) => [`field${index}`, 1]));
   const made = await server.api<Context>('POST', '/v1/browsers/contexts', { body });
   assert.equal(made.body.warnings?.length, 100);
   assert.equal((await server.api('DELETE', `/v1/browsers/contexts/${made.body.id}`)).status, 204);
 });
 
-test('refuses a body with excessive nesting', async () => {
+test('a body that is nested too deeply is refused', async () => {
   const deep = `${'{"a":'.repeat(50_000)}1${'}'.repeat(50_000)}`;
   const { status, body } = await server.api('POST', SESSIONS, { body: deep, headers: JSON_TYPE });
   assert.equal(status, 400);
   assert.equal(body.code, 'invalid_request');
 });
 
-test('refuses __proto__ as a field name', async () => {
+test('a body with __proto__ as a field name is refused', async () => {
   const { status } = await server.api('POST', SESSIONS, {
     body: '{"userMetadata":{"__proto__":{"admin":true}}}',
     headers: JSON_TYPE,
@@ -217,7 +217,7 @@ test('refuses __proto__ as a field name', async () => {
   assert.equal(status, 400);
 });
 
-test('refuses a body with an unsupported content type', async () => {
+test('a body with an unsupported content type is refused', async () => {
   const { status, body } = await server.api('POST', SESSIONS, {
     body: '<session/>',
     headers: { 'content-type': 'application/xml' },
@@ -226,7 +226,7 @@ test('refuses a body with an unsupported content type', async () => {
   assert.equal(body.code, 'unsupported_media_type');
 });
 
-test('accepts an update with an empty JSON body, and a delete with a JSON content type', async () => {
+test('an update with an empty JSON body and a delete with a JSON content type are accepted', async () => {
   const update = await server.api('POST', `${SESSIONS}/${UNKNOWN_ID}`, { body: '', headers: JSON_TYPE });
   assert.equal(update.body.code, 'not_found');
   const remove = await server.api('DELETE', `/v1/account/tokens/${UNKNOWN_ID}`, { headers: JSON_TYPE, key: token });
@@ -235,7 +235,7 @@ test('accepts an update with an empty JSON body, and a delete with a JSON conten
 
 // ---- queries, ids, versions, repetitions ----------------------------------------------------------------------------
 
-test('refuses an unknown query parameter, and suggests the most similar parameter', async () => {
+test('an unknown query parameter is refused, and the error suggests the most similar parameter', async () => {
   const list = await server.api('GET', `${SESSIONS}?stauts=RUNNING`);
   assert.deepEqual([list.status, list.body.code], [400, 'invalid_query']);
   assert.match(list.body.message, /"stauts".*Did you mean status\?/);
@@ -263,12 +263,12 @@ test('refuses an unknown query parameter, and suggests the most similar paramete
   assert.equal((await server.api('GET', '/v1/applications?cursr=x', { key: token })).body.details?.nearest, 'cursor');
 });
 
-test('accepts unknown query parameters on the compatibility mount and on the health endpoint', async () => {
+test('unknown query parameters are accepted on the compatibility mount and on the health endpoint', async () => {
   for (const path of ['/v1/sessions?stauts=RUNNING', '/v1/browsers/v1/sessions?stauts=RUNNING', '/healthz?from=proxy'])
     assert.equal((await server.api('GET', path)).status, 200, path);
 });
 
-test('accepts upper-case and lower-case ids everywhere', async () => {
+test('ids are accepted in upper case and in lower case everywhere', async () => {
   const projectId = server.applicationId.toUpperCase();
   const made = await server.api<Context>('POST', '/v1/browsers/contexts', { body: { projectId } });
   assert.equal(made.status, 201, made.text);
@@ -327,7 +327,7 @@ test("a live view socket responds with 410 after the end of the session, like th
   assert.equal((await refusedUpgrade(wsUrl.replace(/token=[^&]*/, 'token=lv_x'))).status, 403);
 });
 
-test('refuses to return or revoke the debug addresses of an ended session', async () => {
+test('the debug addresses of an ended session can be neither read nor revoked', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   await server.release(id);
   for (const method of ['GET', 'DELETE']) {
@@ -426,7 +426,7 @@ test('the API description states which operations require a credential', () => {
       '/.well-known/jwks.json',
       '/.well-known/oauth-authorization-server',
       '/healthz',
-      // Anybody who has a token may revoke it.
+      // Anybody who has a token may revoke the token.
       '/v1/account/tokens/revoke',
       // A signed link is its own credential.
       '/v1/browsers/files/{token}',
@@ -444,7 +444,7 @@ test('the API description states which operations require a credential', () => {
 });
 
 for (const { method, path } of OPERATIONS.filter(isGuarded))
-  test(`refuses a request without a credential: ${method} ${path}`, async () => {
+  test(`a request without a credential is refused: ${method} ${path}`, async () => {
     const url = path.replace(/\{\w+\}/g, UNKNOWN_ID);
     const { status, headers, body } = await server.api(method, url, { key: null });
     if (path.endsWith('/connect')) {
@@ -466,7 +466,7 @@ const isForPeople = (one: { operation: Described }): boolean => takes(one, 'sign
 const OF_OTHERS = OPERATIONS.filter(isGuarded).filter(({ path }) => path.includes('{'));
 
 for (const { method, path } of OF_OTHERS.filter(isForPeople))
-  test(`returns 404 to a person for an id that does not exist: ${method} ${path}`, async () => {
+  test(`a person gets 404 for an id that does not exist: ${method} ${path}`, async () => {
     const person = await signedIn();
     const body = path.includes('/members/') && method === 'PATCH' ? { role: 'viewer' } : validBody(method, path);
     const { status, body: refusal, text: said } = await person.send(method, path.replace(/\{\w+\}/g, UNKNOWN_ID), body);
@@ -488,8 +488,8 @@ const isOfOneHandoff = ({ operation }: { operation: Described }): boolean =>
   operation.security.every(one => !('accessToken' in one));
 
 /**
- * Whether the operation takes a consumer session. A consumer session belongs to one application;
- * attacks/consumers.test.ts tries it with another application.
+ * Whether the operation takes a consumer session, which belongs to one application. attacks/consumers.test.ts tries
+ * consumer sessions with another application.
  */
 const isOfConsumer = ({ operation }: { operation: Described }): boolean =>
   operation.security?.some(one => 'consumerSession' in one) === true;
@@ -498,7 +498,7 @@ const OF_KEYS = OF_OTHERS.filter(
 );
 
 for (const { method, path } of OF_KEYS)
-  test(`returns 404 for an id of another application: ${method} ${path}`, async () => {
+  test(`an id of another application returns 404: ${method} ${path}`, async () => {
     const other = await otherApplication();
     const url = path
       .replace('/agent/applications/{appId}', `/agent/applications/${other.applicationId}`)
@@ -594,7 +594,7 @@ function otherApplication(): Promise<Other> {
 
 // ---- service --------------------------------------------------------------------------------------------------------
 
-test('the API description is the same at all three addresses, and matches the contract', async () => {
+test('the OpenAPI document is the same at all three addresses, and matches the contract', async () => {
   const yaml = await server.api<string>('GET', '/openapi.yaml', { key: null });
   const docsYaml = await server.api<string>('GET', '/docs/openapi.yaml', { key: null });
   assert.match(String(yaml.headers['content-type']), /yaml/);
@@ -679,5 +679,5 @@ test('the log has a line at the start and end of each operation, without secrets
     assert.ok(!inLines.includes(secret), 'a secret in the log');
 });
 
-test('leaves only the session of the other application behind', async () =>
+test('the tests leave only the session of the other application behind', async () =>
   server.waitUntilSettled([(await otherApplication()).sessionId]));

@@ -1,4 +1,4 @@
-// Repeated writes: with an idempotency key they are executed once, and without one, retries by official clients are
+// Repeated writes. With an idempotency key, a write is executed once. Without a key, retries by official clients are
 // recognised.
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -10,14 +10,14 @@ import type { ErrorBody } from '../../contract/common.ts';
 import type { Session } from '../../contract/sessions.ts';
 import type { HttpResult } from '../harness/http.ts';
 import { ownerToken, setLimits } from '../harness/limits.ts';
-import { faultyChromium } from '../harness/moody-chromium.ts';
+import { createFaultyChromium } from '../harness/moody-chromium.ts';
 import { type ApiOptions, startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
 const SESSIONS = '/v1/browsers/sessions';
 const DAY_MS = 24 * 60 * 60_000;
 
-const chromium = await faultyChromium();
+const chromium = await createFaultyChromium();
 const server = await startServer({
   clock: 'test',
   env: { BERTH_CHROMIUM: chromium.path, BERTH_WARM: '0', BERTH_SLOTS: '6' },
@@ -55,7 +55,7 @@ function cutOff(headers: Record<string, string>, body = '{"keepAlive":true}'): {
 
 // ---- with a key ----------------------------------------------------------------------------------------------------
 
-test('fifty concurrent creates with the same key return one session in identical responses', async () => {
+test('fifty concurrent creates with the same idempotency key return one session in identical responses', async () => {
   const key = randomUUID();
   const results = await Promise.all(Array.from({ length: 50 }, () => create(key, { viewprot: 1 })));
   assert.equal(new Set(results.map(({ text }) => text)).size, 1, 'all bodies are the same');
@@ -84,7 +84,7 @@ test('a replay returns the current state of the session, and another key creates
   assert.equal(again.body.connectUrl, undefined);
 });
 
-test('the same key with another body, path or operation is a conflict, and the order of fields does not matter', async () => {
+test('the same idempotency key with another body, path or operation is a conflict, and the order of fields does not matter', async () => {
   const key = randomUUID();
   const first = await post(SESSIONS, key, { keepAlive: true, timeout: 900 });
   const same = await post(SESSIONS, key, { timeout: 900, keepAlive: true });
@@ -115,7 +115,7 @@ test('an idempotency key is kept for a day', async () => {
   await releaseAll();
 });
 
-test('refuses a malformed idempotency key', async () => {
+test('a malformed idempotency key is refused', async () => {
   for (const key of ['', 'x'.repeat(256), 'tab\tin it']) {
     const { status, body } = await post(SESSIONS, key, {});
     assert.deepEqual([status, body.code], [400, 'invalid_request'], JSON.stringify(key));
@@ -124,7 +124,7 @@ test('refuses a malformed idempotency key', async () => {
   assert.deepEqual(await sessions(), []);
 });
 
-test('a refused request does not use up its key', async () => {
+test('a refused request does not use up its idempotency key', async () => {
   const key = randomUUID();
   assert.equal((await create(key, { timeout: 1 })).status, 400);
   assert.equal((await create(key, { proxies: true })).status, 422);
@@ -202,7 +202,7 @@ test('a caller that disconnected gets its session with a repeated request, even 
   await releaseAll();
 });
 
-test('an idempotency key is still known after the server crashed during the request', async () => {
+test('an idempotency key is still recognised after the server crashed during the request', async () => {
   chromium.setBehaviour('hangs');
   const key = randomUUID();
   cutOff({ 'idempotency-key': key });
@@ -298,7 +298,7 @@ test('a retry after a crash gets a running session', async () => {
   chromium.setBehaviour('hangs');
   cutOff({ 'x-stainless-retry-count': '0' });
   const [lost] = await eventually('the session to be placed', sessions, found => found.length === 1);
-  await eventually('its browser to hang', () => chromium.isStarting());
+  await eventually('the browser of the session to hang', () => chromium.isStarting());
   chromium.setBehaviour('well');
   await server.restart();
   const again = await resend(1);

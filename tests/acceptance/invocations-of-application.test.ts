@@ -1,15 +1,15 @@
-// The invocations that members see: those made with any agent key, with filters, list pages and receipts, and with
-// results depending on role and scope.
+// The invocations of an application as members see them: made with any agent key, with filters, list pages and
+// receipts. Whether results are visible depends on role and scope.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Invocation, InvocationPage } from '../../contract/invocations.ts';
 import { TOKEN_SCOPES } from '../../contract/tokens.ts';
 import { verifyReceipt } from '../../sdk/index.ts';
-import { cancelOrder, Owner } from '../harness/configured.ts';
+import { cancelOrderOperation, Owner } from '../harness/configured.ts';
 import { liftLimits, ownerToken } from '../harness/limits.ts';
 import { stepUp } from '../harness/members.ts';
 import { invoke, keyWith } from '../harness/operations.ts';
-import { otherPerson } from '../harness/other-person.ts';
+import { registerOtherPerson } from '../harness/other-person.ts';
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 import { openUpstream } from '../harness/upstream.ts';
@@ -20,8 +20,8 @@ await liftLimits(server);
 const token = await ownerToken(server);
 const owner = await Owner.of(server);
 const KEPT = { input: 'full', output: 'full', days: 3 };
-await owner.publish('orders.read', cancelOrder(upstream, { effect: 'read', retention: KEPT }));
-await owner.publish('orders.other', cancelOrder(upstream, { effect: 'read' }));
+await owner.publish('orders.read', cancelOrderOperation(upstream, { effect: 'read', retention: KEPT }));
+await owner.publish('orders.other', cancelOrderOperation(upstream, { effect: 'read' }));
 const one = await keyWith(server);
 const two = await keyWith(server);
 const made: Invocation[] = [];
@@ -44,7 +44,7 @@ const list = async (query = ''): Promise<InvocationPage> => {
 };
 const idsOf = async (query: string): Promise<string[]> => (await list(query)).data.map(({ id }) => id);
 
-test('lists the invocations of all keys, newest first, without results and receipts', async () => {
+test('the list contains the invocations of all keys, newest first, without results and receipts', async () => {
   const { data } = await list();
   assert.deepEqual(
     data.map(({ id }) => id),
@@ -54,7 +54,7 @@ test('lists the invocations of all keys, newest first, without results and recei
     assert.deepEqual([input, output, receipt, endedAt === undefined], [undefined, undefined, undefined, false]);
 });
 
-test('filters by operation, state, agent key and time', async () => {
+test('the list can be filtered by operation, state, agent key and time', async () => {
   assert.deepEqual(await idsOf('?operationId=orders.other'), [third.id]);
   assert.deepEqual(await idsOf(`?keyId=${one.id}`), [first.id]);
   assert.deepEqual(await idsOf(`?keyId=${two.id.toUpperCase()}&operationId=orders.read`), [second.id]);
@@ -68,7 +68,7 @@ test('filters by operation, state, agent key and time', async () => {
     assert.equal((await server.api('GET', `/v1/browsers/sessions?${bound}=${long}`)).status, 200, bound);
 });
 
-test('paginates with the cursor, and refuses a cursor from the list of an agent key', async () => {
+test('the list can be read in pages, and a cursor from the list of an agent key is refused', async () => {
   const page = await list('?limit=2');
   assert.deepEqual([page.data.length, typeof page.nextCursor], [2, 'string']);
   const rest = await list(`?limit=2&cursor=${page.nextCursor}`);
@@ -79,7 +79,7 @@ test('paginates with the cursor, and refuses a cursor from the list of an agent 
   assert.deepEqual([status, body.code], [400, 'invalid_request']);
 });
 
-test('reads an invocation with its stored input and output, and a valid receipt', async () => {
+test('an invocation can be read with its stored input and output and a valid receipt', async () => {
   const { body } = await server.api<Invocation>('GET', path(`/${first.id}`), { key: token });
   assert.deepEqual([body.input, body.output, body.caller], [{ orderId: '0' }, first.output, { keyId: one.id }]);
   const keys = (await server.api<Parameters<typeof verifyReceipt>[1]['keys']>('GET', '/.well-known/jwks.json')).body;
@@ -90,9 +90,9 @@ test('reads an invocation with its stored input and output, and a valid receipt'
   assert.equal(notKept.body.input, undefined);
 });
 
-test('shows the receipt but neither input nor output to a viewer and to a token without applications:write', async () => {
-  const viewer = await otherPerson(server, 'viewer@example.com', 'viewer');
-  const developer = await otherPerson(server, 'developer@example.com', 'developer');
+test('a viewer and a token without applications:write get the receipt, but neither input nor output', async () => {
+  const viewer = await registerOtherPerson(server, 'viewer@example.com', 'viewer');
+  const developer = await registerOtherPerson(server, 'developer@example.com', 'developer');
   const person = await Person.owner(server);
   await stepUp(person);
   const narrow = async (scopes: readonly string[]): Promise<string> =>
@@ -111,7 +111,7 @@ test('shows the receipt but neither input nor output to a viewer and to a token 
   }
 });
 
-test('returns 404 for an invocation of another application and for an unknown invocation', async () => {
+test('an invocation of another application and an unknown invocation are not found', async () => {
   const other = await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name: 'Other' } });
   for (const at of [`/v1/applications/${other.body.id}/invocations/${first.id}`, path(`/${server.applicationId}`)]) {
     const { status, body } = await server.api('GET', at, { key: token });

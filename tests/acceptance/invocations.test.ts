@@ -57,7 +57,7 @@ async function bytesOf(invocation: Invocation): Promise<Buffer> {
 const read = async (id: string): Promise<Invocation> =>
   (await server.api<Invocation>('GET', agentPath(server, `invocations/${id}`), { key })).body;
 
-test('lists the granted operations with their schemas', async () => {
+test('an agent can list the granted operations with their schemas', async () => {
   const { status, body, text } = await server.api<AgentOperationList>('GET', agentPath(server, 'operations'), { key });
   assert.equal(status, 200, text);
   const ids = body.data.map(({ id }) => id);
@@ -77,7 +77,7 @@ test('lists the granted operations with their schemas', async () => {
   }
 });
 
-test('does not list or read operations that are not granted', async () => {
+test('an agent cannot list or read operations that are not granted', async () => {
   const one = await keyWith(server, { grants: [{ operationId: 'browser.pdf' }] });
   const { body } = await server.api<AgentOperationList>('GET', agentPath(server, 'operations'), { key: one.key });
   assert.deepEqual(
@@ -91,7 +91,7 @@ test('does not list or read operations that are not granted', async () => {
   assert.deepEqual([refused.status, refused.body.code], [403, 'operation_not_granted']);
 });
 
-test('takes a screenshot of an address in a session that is then released', async () => {
+test('browser.screenshot captures the page at an address in a session that is then released', async () => {
   const taken = await done('browser.screenshot', { url: `${pages.url}/red`, viewport: { width: 640, height: 400 } });
   const { output, sessionId = '', cost, attempts } = taken;
   assert.deepEqual(Object(output).url, `${pages.url}/red`);
@@ -107,7 +107,7 @@ test('takes a screenshot of an address in a session that is then released', asyn
   assert.deepEqual([session.endReason, session.userMetadata], ['released', { invocationId: taken.id }]);
 });
 
-test('takes a screenshot of the whole page, of an element, and as a JPEG', async () => {
+test('browser.screenshot can capture the whole page or an element, and can return a JPEG', async () => {
   const whole = await done('browser.screenshot', {
     url: `${pages.url}/red`,
     fullPage: true,
@@ -120,7 +120,7 @@ test('takes a screenshot of the whole page, of an element, and as a JPEG', async
   assert.ok(Object(part.output).height < 100);
 });
 
-test('prints a PDF, and counts its pages', async () => {
+test('browser.pdf returns a PDF and its number of pages', async () => {
   const printed = await done('browser.pdf', { url: `${pages.url}/red`, paper: 'A5' });
   assert.ok(Object(printed.output).pages >= 2);
   const article = await done('browser.pdf', { url: `${pages.url}/article` });
@@ -129,7 +129,7 @@ test('prints a PDF, and counts its pages', async () => {
   assert.ok(pdfText(bytes).includes('Berth gives each agent a browser'), 'its text can be read');
 });
 
-test('returns the content as Markdown, text, HTML and links', async () => {
+test('browser.content returns the content as Markdown, text, HTML or links', async () => {
   const url = `${pages.url}/article`;
   const markdown = Object((await done('browser.content', { url })).output).content;
   assert.match(markdown, /^# News\n/);
@@ -146,7 +146,7 @@ test('returns the content as Markdown, text, HTML and links', async () => {
   assert.deepEqual([Buffer.byteLength(cut.content) <= 10, cut.truncated], [true, true]);
 });
 
-test('extracts values by selector', async () => {
+test('browser.extract returns values by selector', async () => {
   const { output } = await done('browser.extract', {
     url: `${pages.url}/shop`,
     fields: {
@@ -200,7 +200,7 @@ test('operations can use the page of a running session, and the session keeps ru
   assert.deepEqual([over.status, over.body.code], [409, 'session_not_running']);
 });
 
-test('reports an error page, an unreachable host and a page that is not ready as failures', async () => {
+test('an error page, an unreachable host and a page that is not ready are reported as failures', async () => {
   const missing = (await invoke(server, key, 'browser.screenshot', { url: `${pages.url}/missing` })).body;
   assert.deepEqual(
     [missing.status, missing.error?.code, missing.error?.details],
@@ -222,14 +222,14 @@ test('reports an error page, an unreachable host and a page that is not ready as
   }
 });
 
-test('dismisses dialogs, because there is no user to handle them', async () => {
+test('a dialog is dismissed during an invocation, because no user could answer the dialog', async () => {
   assert.equal(
     Object((await done('browser.content', { url: `${pages.url}/alert`, as: 'html' })).output).title,
     'Alert',
   );
 });
 
-test('refuses invalid input, input outside the grant and a wrong revision, without starting an invocation', async () => {
+test('invalid input, input outside the grant and a wrong revision are refused without starting an invocation', async () => {
   const cases: ReadonlyArray<readonly [input: object, status: number, code: string]> = [
     [{}, 400, 'invalid_request'],
     [{ url: 'ftp://example.com/' }, 400, 'invalid_request'],
@@ -265,7 +265,7 @@ test('refuses invalid input, input outside the grant and a wrong revision, witho
 const invocationsOf = async (by: string): Promise<number> =>
   (await server.api<InvocationPage>('GET', agentPath(server, 'invocations?limit=100'), { key: by })).body.data.length;
 
-test('enforces the daily call limit, including for concurrent calls', async () => {
+test('the daily call limit is enforced, including for concurrent calls', async () => {
   const limited = await keyWith(server, { grants: [{ operationId: 'browser.content', maxCallsPerDay: 2 }] });
   const calls = Array.from({ length: 5 }, () =>
     invoke(server, limited.key, 'browser.content', { url: `${pages.url}/shop` }),
@@ -296,7 +296,7 @@ test('calls with the same idempotency key start one invocation, and a different 
   assert.equal((await invoke(server, key, 'browser.content', { url }, { headers: again })).status, 200);
 });
 
-test('returns 202 if the caller does not wait, and a later read can wait for the end of the invocation', async () => {
+test('a call returns 202 if the caller does not wait, and a later read can wait for the end of the invocation', async () => {
   const many = Object.fromEntries(Array.from({ length: 30 }, (_, at) => [`member${at}`, '']));
   const metadata = { note: 'x'.repeat(600), ...many };
   const started = await invoke(
@@ -317,7 +317,7 @@ test('returns 202 if the caller does not wait, and a later read can wait for the
   assert.deepEqual([ended.status, Object(ended.output).title], ['succeeded', 'Slow']);
 });
 
-test('cancels a running invocation, and refuses to cancel an ended invocation', async () => {
+test('a running invocation can be cancelled, and cancelling an ended invocation is refused', async () => {
   const { id, sessionId = '' } = (
     await invoke(server, key, 'browser.content', { url: `${pages.url}/slow` }, { headers: { prefer: 'wait=0' } })
   ).body;
@@ -328,7 +328,7 @@ test('cancels a running invocation, and refuses to cancel an ended invocation', 
   assert.equal((await server.api('POST', path, { key })).status, 409);
 });
 
-test('lists only the invocations of the key, filtered by operation, status and time', async () => {
+test('an agent can list only the invocations of its key, filtered by operation, status and time', async () => {
   const { body } = await server.api<InvocationPage>(
     'GET',
     agentPath(server, 'invocations?status=failed&operationId=browser.screenshot'),
@@ -358,7 +358,7 @@ test('lists only the invocations of the key, filtered by operation, status and t
   assert.equal((await server.api('GET', foreign, { key })).status, 404);
 });
 
-test('removes the output after 31 days, and keeps the receipt', async () => {
+test('the output of an invocation is removed after 31 days, and the receipt is kept', async () => {
   const clocked = await startServer({ pages, clock: 'test', env: { BERTH_SLOTS: '2' } });
   const own = await keyWith(clocked, { expiresAt: undefined });
   const {

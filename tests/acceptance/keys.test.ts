@@ -11,7 +11,7 @@ import { type CreatedSession, startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
 const server = await startServer({ clock: 'test', env: { BERTH_ENGINE: LIGHT_ENGINE } });
-// This token expires later than the tokens issued with it, because a token cannot outlive its issuer.
+// The token of these tests must expire later than the tokens that it issues, because a token cannot outlive its issuer.
 const IN_A_YEAR = new Date(Date.now() + 365 * 24 * 3_600_000).toISOString();
 const { token } = JSON.parse((await server.operate('tokens', 'create', '--json', '--expires', IN_A_YEAR)).stdout);
 
@@ -79,7 +79,7 @@ test('the server refuses a key after it was revoked on the command line', async 
   await eventually('the key to be refused', statusWith, status => status === 401);
 });
 
-test('refuses an expired key', async () => {
+test('an expired key is refused', async () => {
   const { key, id } = await issueKey({ expiresAt: inFuture(HOUR) });
   assert.equal((await listWith(key)).status, 200);
   await server.advance(HOUR - 60_000);
@@ -107,7 +107,7 @@ test('unknown, revoked, expired and malformed keys are refused with the same mes
   assert.equal(new Set(words).size, 1, words.join('\n'));
 });
 
-test('accepts a key in X-BB-API-Key, in any case, and refuses two different keys', async () => {
+test('a key in the header X-BB-API-Key, in any letter case, is accepted, and two different keys are refused', async () => {
   const other = await issueKey();
   const list = (headers: Record<string, string>) => server.api('GET', SESSIONS, { key: null, headers });
   assert.equal((await list({ 'x-bb-api-key': server.key })).status, 200);
@@ -121,7 +121,7 @@ test('accepts a key in X-BB-API-Key, in any case, and refuses two different keys
   assert.equal(inQuery.body.code, 'missing_credentials');
 });
 
-test('refuses the wrong kind of credential, and names the correct kind', async () => {
+test('the wrong kind of credential is refused, and the error names the correct kind', async () => {
   const browser = await server.api('GET', SESSIONS, { key: token });
   assert.equal(browser.status, 401);
   assert.match(browser.body.message, /bak_/);
@@ -146,7 +146,7 @@ test('a key without browsers:connect can manage sessions but cannot connect', as
   assert.equal(released.body.status, 'COMPLETED');
 });
 
-test('each scope allows only its own operations', async () => {
+test('each scope allows only the operations of that scope', async () => {
   const reader = (await issueKey({ scopes: ['browsers:read'] })).key;
   const writer = (await issueKey({ scopes: ['browsers:write'] })).key;
   assert.equal((await listWith(reader)).status, 200);
@@ -170,7 +170,7 @@ for (const [what, fields, path] of [
   ['a grant for all writes', { grants: [{ operationId: '*', effect: 'write' }] }, 'grants[0].effect'],
   ['a duplicate grant', { grants: [{ operationId: 'a.b' }, { operationId: 'a.b', effect: 'read' }] }, 'grants[1]'],
 ] as const)
-  test(`refuses a key with ${what}`, async () => {
+  test(`the issue of a key with ${what} is refused`, async () => {
     const { status, body } = await withToken('POST', KEYS, { name: 'test', ...fields });
     assert.equal(status, 400);
     assert.equal(body.code, 'invalid_request');
@@ -181,7 +181,7 @@ for (const [what, fields, path] of [
     );
   });
 
-test('refuses an unknown field, because a misspelt restriction would be ignored', async () => {
+test('an unknown field of a new key is refused, because a misspelt restriction would otherwise be ignored', async () => {
   const { status, body } = await withToken('POST', KEYS, { name: 'test', scope: ['browsers:read'] });
   assert.equal(status, 400);
   assert.equal(body.code, 'unknown_field');
@@ -253,7 +253,7 @@ test('a rotated key works until its grace period ends', async () => {
 
 // ---- applications -----------------------------------------------------------------------------------------------------
 
-test('creates, reads and lists applications, and renames them if the revision matches', async () => {
+test('applications can be created, read and listed, and renamed if the revision matches', async () => {
   const made = await withToken<Application>('POST', '/v1/applications', { name: ' Shop agent ' });
   assert.equal(made.status, 201);
   assert.equal(made.body.name, 'Shop agent');
@@ -281,7 +281,7 @@ test('creates, reads and lists applications, and renames them if the revision ma
 
 // ---- tokens -----------------------------------------------------------------------------------------------------------
 
-test('a token cannot grant more rights than it has, or create tokens that can create tokens', async () => {
+test('a token cannot grant rights that it lacks, or create tokens that can create tokens', async () => {
   const issue = (fields: object, key = token) =>
     server.api<IssuedToken & ErrorBody>('POST', TOKENS, { key, body: { name: 'ci', ...fields } });
   const made = await issue({ scopes: ['applications:read'] });
@@ -297,7 +297,7 @@ test('a token cannot grant more rights than it has, or create tokens that can cr
   assert.equal((await issue({ scopes: ['applications:read'], expiresAt: inFuture(400 * 24 * HOUR) })).status, 400);
 });
 
-test('a token can read itself, is listed without its secret, and is revoked immediately', async () => {
+test('a token can be read with the token itself, is listed without its secret, and is revoked immediately', async () => {
   const made = await withToken<IssuedToken>('POST', TOKENS, { name: 'short', scopes: ['keys:write'] });
   const { id, token: text } = made.body;
   const current = await server.api<Token>('GET', `${TOKENS}/current`, { key: text });
@@ -318,4 +318,4 @@ test('a token expires after 90 days', async () => {
   assert.equal((await server.api('GET', '/v1/applications', { key: made.body.token })).status, 401);
 });
 
-test('leaves nothing behind', () => server.waitUntilSettled());
+test('ended sessions leave no process, file or unfinished database row behind', () => server.waitUntilSettled());

@@ -1,5 +1,5 @@
 // The last page that a session showed, in the list and its search, and the filter by duration. Titles and addresses
-// come from pages, so some are hostile.
+// come from pages, so some of the values are hostile.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chromium } from 'playwright-core';
@@ -31,7 +31,7 @@ const list = async (query: string): Promise<readonly Session[]> => {
 
 const idsOf = async (query: string): Promise<readonly string[]> => (await list(query)).map(({ id }) => id);
 
-test('a session shows its last page within seconds, and keeps it when the server is killed or the session ends', async () => {
+test('a session shows its last page within seconds, and keeps the last page when the server is killed or the session ends', async () => {
   const session = await server.createSession({ keepAlive: true });
   assert.equal((await list('')).find(({ id }) => id === session.id)?.lastPage, undefined);
   await visit(session, `${pages.a}/`, `${pages.a}/checkout?token=a-secret-9f31&item=7#pay`);
@@ -51,7 +51,7 @@ test('a session shows its last page within seconds, and keeps it when the server
   assert.deepEqual(((await server.read(session.id)) as Session).lastPage, { url: `${pages.a}/next`, title: 'Next' });
 });
 
-test('finds sessions by words in the title and address of their last page', async () => {
+test('sessions can be found by words in the title and address of their last page', async () => {
   const [first, second] = [await server.createSession(), await server.createSession()];
   await visit(first, `${pages.a}/checkout`);
   await visit(second, `${pages.b}/next`);
@@ -63,7 +63,7 @@ test('finds sessions by words in the title and address of their last page', asyn
   assert.deepEqual(await found('checkout b.test'), []);
 });
 
-test('a session whose browser crashed keeps the address of its last page', async () => {
+test('a session keeps the address of its last page after its browser crashed', async () => {
   const session = await server.createSession();
   const browser = await chromium.connectOverCDP(session.connectUrl);
   await browser.contexts()[0]?.pages()[0]?.goto(`${pages.a}/checkout`);
@@ -72,7 +72,7 @@ test('a session whose browser crashed keeps the address of its last page', async
   assert.equal(((await server.read(session.id)) as Session).lastPage?.url, `${pages.a}/checkout`);
 });
 
-test('stores a malicious title as plain text with a limited length', async () => {
+test('a malicious title is stored as plain text with a limited length', async () => {
   const session = await server.createSession();
   await visit(session, `${pages.a}/hostile`);
   await server.release(session.id);
@@ -82,7 +82,7 @@ test('stores a malicious title as plain text with a limited length', async () =>
   assert.doesNotMatch(lastPage.title, /\0/);
 });
 
-test('filters sessions by duration, and uses the current time for running sessions', async () => {
+test('sessions can be filtered by duration, which for a running session is the time since its start', async () => {
   const [short, long] = [await server.createSession(), await server.createSession({ keepAlive: true })];
   await server.release(short.id);
   await server.advance(120_000);

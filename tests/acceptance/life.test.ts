@@ -11,9 +11,9 @@ import { browserOf } from '../harness/session-processes.ts';
 import { eventually } from '../harness/until.ts';
 
 const SECOND = 1000;
-/** Longer than the default of two seconds, so that a client can connect in time on a busy machine. */
+/** The grace period, longer than the default of two seconds, so that a client can connect in time on a busy machine. */
 const GRACE_MS = 20 * SECOND;
-/** The interval of pings. A client that answers one is considered alive. */
+/** The interval of pings. A client that answers a ping is considered connected. */
 const PING_MS = 20 * SECOND;
 
 /** More than the buffers at both ends of a connection can hold. */
@@ -66,7 +66,7 @@ test('a session ends at its time limit, with or without clients or keepAlive, an
   await server.advance(50 * SECOND);
   await assertRuns(kept.id);
   await assertRuns(alone.id);
-  // Advances in steps, because a client that sends nothing for 55 seconds is considered gone.
+  // Advances in steps, because a client that sends nothing for 55 seconds is disconnected.
   await client.send('Browser.getVersion');
   await server.advance(35 * SECOND);
   await client.ask('Browser.getVersion');
@@ -79,7 +79,7 @@ test('a session ends at its time limit, with or without clients or keepAlive, an
   await server.waitUntilSettled();
 });
 
-test('an extended time limit takes effect', async () => {
+test('an extended time limit of a running session takes effect', async () => {
   const { id } = await server.createSession({ timeout: 60, keepAlive: true });
   const changed = await server.api<Session>('POST', `/v1/browsers/sessions/${id}`, { body: { timeout: 120 } });
   assert.equal(changed.status, 200);
@@ -144,7 +144,7 @@ test('Browser.close ends a session', async () => {
   await assertEnded(id, 'COMPLETED', 'browser_closed');
 });
 
-test('Browser.close only disconnects its client if the session has keepAlive', async () => {
+test('in a session with keepAlive, Browser.close disconnects only the client that sent the command', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const stays = await CdpClient.connect(connectUrl);
   const leaves = await CdpClient.connect(connectUrl);
@@ -160,7 +160,7 @@ test('Browser.close only disconnects its client if the session has keepAlive', a
   await server.release(id);
 });
 
-test('a release closes the clients with 1000, and later connections to the address are refused with 410', async () => {
+test('a release of a session closes its clients with 1000, and later connections to its address are refused with 410', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
   await server.release(id);
@@ -204,7 +204,7 @@ test('a client that sends no commands for 600 seconds is closed with 4003 and co
 
 const withoutPongs = (url: string): Promise<CdpClient> => CdpClient.connect(url, {}, undefined, { autoPong: false });
 
-test('a client that does not respond to pings is disconnected within a minute, unless it sends a command or part of a command', async () => {
+test('a client that neither responds to pings nor sends a command or a part of a command is disconnected within a minute', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const silent = await withoutPongs(connectUrl);
   const talking = await withoutPongs(connectUrl);
@@ -231,7 +231,7 @@ test('a client that does not respond to pings is disconnected within a minute, u
   await server.release(id);
 });
 
-test('a client that vanishes between two pings is found within a minute of its last command', async () => {
+test('a client that vanishes between two pings is disconnected within a minute of its last command', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const vanishing = await withoutPongs(connectUrl);
   await server.advance(10 * SECOND);
@@ -282,7 +282,7 @@ test('SIGTERM closes the clients with 1001 and keeps the session running for the
 test('a session waits at least 30 seconds for its client after a restart, and then ends', async () => {
   const { id, connectUrl } = await server.createSession();
   const client = await CdpClient.connect(connectUrl);
-  await eventually('the client to be noted', async () => (await told(id, 'client.connected')).length > 0);
+  await eventually('the event of the connected client', async () => (await told(id, 'client.connected')).length > 0);
   await server.restart();
   assert.equal((await client.closed()).code, 1006);
   await server.advance(15 * SECOND);
@@ -307,7 +307,7 @@ test('a server that is shutting down refuses creates, and marks the refusal as r
   const client = await CdpClient.connect(connectUrl);
   const stopping = server.kill('SIGINT');
   const reply = await eventually(
-    'a refusal',
+    'the create to be refused',
     () => server.api('POST', '/v1/browsers/sessions', { body: {} }).catch(() => undefined),
     reply => reply === undefined || reply.status === 503,
   );

@@ -132,7 +132,9 @@ test('while ten sessions are running, five creates wait, five are refused, and t
   const order: unknown[] = [];
   for (const session of (await running()).slice(0, callers.length)) {
     await server.release(session.id);
-    order.push(nameOf(await eventually('the next session', async () => (await running()).at(SEATS - 1), Boolean)));
+    order.push(
+      nameOf(await eventually('the next session to start', async () => (await running()).at(SEATS - 1), Boolean)),
+    );
   }
   assert.deepEqual(order, ['one', 'two', 'four', 'five']);
   for (const result of await Promise.all(callers)) {
@@ -144,7 +146,7 @@ test('while ten sessions are running, five creates wait, five are refused, and t
   await server.waitUntilSettled();
 });
 
-test('only ten of a hundred concurrent creates and operation calls get a session', async () => {
+test('of a hundred concurrent creates and operation calls, only ten get a session', async () => {
   await setLimits(server, token, { maxConcurrent: SEATS, maxCreatesPerMinute: 1000 });
   const { key } = await keyWith(server, {
     scopes: ['browsers:read', 'browsers:write', 'browsers:connect', 'operations:invoke', 'invocations:read'],
@@ -194,7 +196,7 @@ test('applications get free slots in turn, and no browser is started for a calle
   const outcome = Promise.all([...callers, theirs]);
   const path = `/v1/applications/${made.body.id}/limits`;
   await eventually(
-    'their create to be queued',
+    'the creates of the other application to be queued',
     async () => (await server.api<Limits>('GET', path, { key: token })).body.usage.browsers.maxWaiting,
     count => count === 1,
   );

@@ -42,7 +42,7 @@ test('a new application has the default limits, capped by the ceiling of the ins
   });
 });
 
-test('a PUT replaces all limits, and requires the current revision', async () => {
+test('a PUT replaces all limits of an application, and requires the current revision', async () => {
   const first = await replace({ browsers: { maxConcurrent: 3, maxWaiting: 7 } }, await ifMatch());
   assert.equal(first.status, 200);
   assert.equal(first.headers.etag, `"${first.body.revision}"`);
@@ -58,7 +58,7 @@ test('a PUT replaces all limits, and requires the current revision', async () =>
   assert.deepEqual(empty.body.configured.browsers, BROWSER_LIMITS_DEFAULT);
 });
 
-test('refuses null, unknown fields and numbers out of range, and names the field', async () => {
+test('limits with null, an unknown field or a number out of range are refused, and the error names the field', async () => {
   const { revision } = await readLimits(server, token);
   const refused: ReadonlyArray<readonly [unknown, string, string]> = [
     [{ browsers: { maxConcurrent: null } }, 'invalid_request', 'browsers.maxConcurrent'],
@@ -78,7 +78,7 @@ test('refuses null, unknown fields and numbers out of range, and names the field
   assert.equal((await readLimits(server, token)).revision, revision);
 });
 
-test('refuses to raise a limit above the ceiling of the operator, but accepts an unchanged limit above the ceiling', async () => {
+test('a limit cannot be raised above the ceiling of the operator, but an unchanged limit above the ceiling is accepted', async () => {
   const above = await replace({ browsers: { maxConcurrent: 5 } }, await ifMatch());
   assert.deepEqual([above.status, above.body.code], [400, 'invalid_request']);
   assert.match(above.body.message, /browsers\.maxConcurrent is 5; the operator of this service allows at most 4/);
@@ -90,7 +90,7 @@ test('refuses to raise a limit above the ceiling of the operator, but accepts an
   assert.match(unsound.body.message, /browsers\.defaultTimeout is 700, which is above maxTimeout \(600\)/);
 });
 
-test('requires the token of a member with the required scope, and refuses agent keys', async () => {
+test('the limits can be read and changed only with the token of a member with the required scope, and not with an agent key', async () => {
   for (const method of ['GET', 'PUT']) {
     const byKey = await server.api(method, path, { body: method === 'PUT' ? {} : undefined });
     assert.deepEqual([byKey.status, byKey.body.code], [401, 'invalid_credentials']);
@@ -126,7 +126,7 @@ test('a session gets the default time limit of the application, and cannot excee
   assert.deepEqual([project?.defaultTimeout, project?.concurrency], [600, 4]);
 });
 
-test('limits the creates in any period of 60 seconds, and states when to retry', async () => {
+test('the number of creates in any period of 60 seconds is limited, and the refusal states when to retry', async () => {
   await server.advance(61 * SECOND);
   await setLimits(server, token, { maxCreatesPerMinute: 2 });
   const create = () => server.api<ErrorBody & Session>('POST', '/v1/browsers/sessions');

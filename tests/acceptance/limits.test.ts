@@ -54,7 +54,7 @@ const evaluating = (id: number, sessionId: string, expression: string): string =
     sessionId,
   });
 
-test('passes 50 MB to the browser and a larger message to the client, each as one message', () =>
+test('a message of 50 MB to the browser and a larger message to the client are passed on, each as one message', () =>
   withSession(async ({ connectUrl }) => {
     const client = await CdpClient.connect(connectUrl);
     const page = await client.attachToPage();
@@ -84,7 +84,7 @@ test('a binary message closes its client with 1003', () =>
     assert.equal((await client.closed()).code, 1003);
   }));
 
-test('refuses the twenty-first client before the upgrade, and accepts a client after another client has disconnected', () =>
+test('the twenty-first client is refused before the upgrade, and a client is accepted after another client has disconnected', () =>
   withSession(async ({ connectUrl }) => {
     const clients = await Promise.all(Array.from({ length: CLIENTS_MAX }, () => CdpClient.connect(connectUrl)));
     const { status, headers, body } = await refusedUpgrade(connectUrl);
@@ -121,7 +121,7 @@ test('sockets of live view addresses do not count as clients, and have a separat
     await Promise.all([client, ...people].map(one => one.close()));
   }));
 
-test('accepts twenty of thirty clients that connect at the same time', () =>
+test('twenty of thirty clients that connect at the same time are accepted', () =>
   withSession(async ({ connectUrl }) => {
     const outcomes = await Promise.allSettled(Array.from({ length: 30 }, () => CdpClient.connect(connectUrl)));
     const inside = outcomes.flatMap(outcome => (outcome.status === 'fulfilled' ? [outcome.value] : []));
@@ -129,7 +129,7 @@ test('accepts twenty of thirty clients that connect at the same time', () =>
     await Promise.all(inside.map(client => client.close()));
   }));
 
-test('refuses the fifty-first browser context, and accepts another context after one is disposed', () =>
+test('the fifty-first browser context is refused, and a context is accepted after another context was disposed', () =>
   withSession(async ({ connectUrl }) => {
     const client = await CdpClient.connect(connectUrl);
     const made = Array.from({ length: CONTEXTS_MAX }, () => client.send('Target.createBrowserContext'));
@@ -142,7 +142,7 @@ test('refuses the fifty-first browser context, and accepts another context after
     await client.close();
   }));
 
-test('refuses a create while all slots are in use, and accepts a create after a release', async () => {
+test('a create is refused while all slots are in use, and a create is accepted after a release', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   const { status, headers, body } = await server.api('POST', SESSIONS, { body: {} });
   assert.equal(status, 503);
@@ -160,13 +160,13 @@ test('refuses a create while all slots are in use, and accepts a create after a 
   await server.release(next.id);
 });
 
-test('refuses connections with 401, 403 or 404, and states the reason', () =>
+test('a connection without a valid credential or session is refused with 401, 403 or 404, and the error states the reason', () =>
   withSession(async session => {
     const address = bare(session);
     const altered = `${session.connectUrl.slice(0, -1)}${session.connectUrl.endsWith('A') ? 'B' : 'A'}`;
     const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
     const cases: ReadonlyArray<[string, string, Record<string, string>, number, string]> = [
-      ['nothing shown', address, {}, 401, 'missing_credentials'],
+      ['no credential', address, {}, 401, 'missing_credentials'],
       ['an altered signingKey', altered, {}, 401, 'invalid_credentials'],
       ['an empty signingKey', `${address}?signingKey=`, {}, 401, 'invalid_credentials'],
       [
@@ -192,8 +192,8 @@ test('refuses connections with 401, 403 or 404, and states the reason', () =>
         403,
         'permission_denied',
       ],
-      ['a session that is not there', address.replace(session.id, UNKNOWN_ID), bearer(server.key), 404, 'not_found'],
-      ['an id that is none', address.replace(session.id, 'none'), bearer(server.key), 404, 'not_found'],
+      ['a session that does not exist', address.replace(session.id, UNKNOWN_ID), bearer(server.key), 404, 'not_found'],
+      ['an invalid id', address.replace(session.id, 'none'), bearer(server.key), 404, 'not_found'],
       ['another path', `${address}/further`, bearer(server.key), 404, 'route_not_found'],
       ['a key of another application', address, bearer(await foreignKey()), 404, 'not_found'],
     ];
@@ -205,7 +205,7 @@ test('refuses connections with 401, 403 or 404, and states the reason', () =>
     }
   }));
 
-test('accepts an agent key with browsers:connect in either header', () =>
+test('an agent key with browsers:connect is accepted in either header', () =>
   withSession(async session => {
     const key = await keyWith('browsers:connect');
     for (const headers of [{ authorization: `Bearer ${key}` }, { 'x-bb-api-key': key }]) {

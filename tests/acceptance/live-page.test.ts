@@ -1,5 +1,5 @@
 // The live view as viewers use it: the real page of the live view, in a second browser, controls a page of a session.
-// What was typed, clicked, dropped and chosen is read back from the session's page over CDP.
+// The results of typing, clicking, dropping and choosing are read from the session's page over CDP.
 import assert from 'node:assert/strict';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
@@ -93,7 +93,7 @@ interface Desk {
   readonly end: () => Promise<void>;
 }
 
-/** With `mac`, the viewer is on a Mac. */
+/** Opens a session and its live view in a second browser. With `mac`, the viewer is on a Mac. */
 async function openDesk({ look = DESK, mac = false } = {}): Promise<Desk> {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const browser = await chromium.connectOverCDP(connectUrl);
@@ -105,7 +105,10 @@ async function openDesk({ look = DESK, mac = false } = {}): Promise<Desk> {
   const view = watched.page;
   if (mac) await view.addInitScript("Object.defineProperty(navigator, 'platform', { get: () => 'MacIntel' })");
   await view.goto(body.debuggerUrl);
-  await eventually('a picture', async () => Number(await view.locator('#canvas').getAttribute('width')) > 600);
+  await eventually(
+    'a frame in the live view',
+    async () => Number(await view.locator('#canvas').getAttribute('width')) > 600,
+  );
   const end = async (): Promise<void> => {
     assert.deepEqual(watched.faults, []);
     await watched.close();
@@ -132,8 +135,8 @@ const takeControl = async (view: Page): Promise<void> => {
   await view.getByRole('button', { name: 'Give back' }).waitFor();
 };
 /**
- * Presses these keys to copy. The notice about the copy disappears by itself, so the wait for it starts before the keys
- * are pressed.
+ * Presses these keys to copy. The notice about the copy disappears by itself, so the test starts to wait for the notice
+ * before the keys are pressed.
  */
 const copying = async (view: Page, keys: string): Promise<void> => {
   await Promise.all([view.getByText('Copied to your clipboard.').waitFor(), view.keyboard.press(keys)]);
@@ -141,7 +144,7 @@ const copying = async (view: Page, keys: string): Promise<void> => {
 const textOf = (page: Page): Promise<string> => page.inputValue('#text');
 const heard = (page: Page): Promise<string[]> => page.evaluate('heard');
 
-test('sends letters, symbols, arrow keys and shortcuts', async () => {
+test('the live view sends letters, symbols, arrow keys and shortcuts to the page', async () => {
   const { page, view, end } = await openDesk();
   await takeControl(view);
   await click(view, 200, 60);
@@ -157,12 +160,15 @@ test('sends letters, symbols, arrow keys and shortcuts', async () => {
   await view.keyboard.type('!');
   for (const key of ['ArrowDown', 'End', 'ArrowLeft']) await view.keyboard.press(key);
   await view.keyboard.type('?');
-  await eventually('the text by arrows', async () => (await textOf(page)) === 'Hi!. a@b, Ünïcode? (\nen?d');
+  await eventually(
+    'the text that was edited with arrow keys',
+    async () => (await textOf(page)) === 'Hi!. a@b, Ünïcode? (\nen?d',
+  );
   await view.keyboard.press('Control+a');
   await view.keyboard.press('Control+x');
   await eventually('the text to be cut', async () => (await textOf(page)) === '');
   await view.keyboard.press('Control+z');
-  await eventually('the undo', async () => (await textOf(page)).startsWith('Hi!.'));
+  await eventually('the text to be restored by undo', async () => (await textOf(page)).startsWith('Hi!.'));
   assert.ok((await heard(page)).includes('cut'), 'the page gets a cut event');
   await end();
 });
@@ -187,7 +193,7 @@ test('a character typed with AltGr is not a shortcut', async () => {
   await end();
 });
 
-test('uses Mac shortcuts for a viewer on a Mac', async () => {
+test('the live view uses Mac shortcuts for a viewer on a Mac', async () => {
   const { page, view, end } = await openDesk({ mac: true });
   await takeControl(view);
   await click(view, 200, 60);
@@ -195,9 +201,9 @@ test('uses Mac shortcuts for a viewer on a Mac', async () => {
   await view.keyboard.press('Meta+a');
   await copying(view, 'Meta+c');
   await view.keyboard.press('Meta+x');
-  await eventually('the cut', async () => (await textOf(page)) === '');
+  await eventually('the text to be cut', async () => (await textOf(page)) === '');
   await view.keyboard.press('Meta+z');
-  await eventually('the undo', async () => (await textOf(page)) === 'apple');
+  await eventually('the cut to be undone', async () => (await textOf(page)) === 'apple');
   await view.keyboard.press('ArrowRight');
   // On a Mac, this key triggers a paste event. Elsewhere it does not, so the test sends the command `paste` with the
   // key.
@@ -208,7 +214,7 @@ test('uses Mac shortcuts for a viewer on a Mac', async () => {
   await end();
 });
 
-test('sends text from input methods and dead keys', async () => {
+test('the live view sends text from input methods and dead keys', async () => {
   const { page, view, end } = await openDesk();
   await takeControl(view);
   await click(view, 200, 60);
@@ -220,11 +226,11 @@ test('sends text from input methods and dead keys', async () => {
   assert.ok((await heard(page)).includes('compositionstart'));
   await devtools.send('Input.dispatchKeyEvent', { type: 'rawKeyDown', key: 'Dead', code: 'Equal' });
   await devtools.send('Input.insertText', { text: 'é' });
-  await eventually('the accent', async () => (await textOf(page)) === '日本é');
+  await eventually('the character with the accent', async () => (await textOf(page)) === '日本é');
   await end();
 });
 
-test("pastes ten kilobytes of text, and copies to the viewer's clipboard", async () => {
+test("a viewer can paste ten kilobytes of text, and copy from the page to the viewer's clipboard", async () => {
   const { page, view, end } = await openDesk();
   await takeControl(view);
   await click(view, 200, 60);
@@ -240,7 +246,7 @@ test("pastes ten kilobytes of text, and copies to the viewer's clipboard", async
   await end();
 });
 
-test('completes a drag and drop even if the mouse moves quickly', async () => {
+test('a drag and drop is completed even if the mouse moves quickly', async () => {
   const { page, view, end } = await openDesk();
   await takeControl(view);
   const devtools = await view.context().newCDPSession(view);
@@ -267,7 +273,7 @@ test('completes a drag and drop even if the mouse moves quickly', async () => {
   await end();
 });
 
-test('scrolls, drags and drops, sends touches, and shows the cursor of the page', async () => {
+test('a viewer can scroll, drag and drop, and touch, and sees the cursor of the page', async () => {
   const { page, view, end } = await openDesk();
   await takeControl(view);
   const [from, to] = [await at(view, 60, 290), await at(view, 400, 290)];
@@ -276,22 +282,22 @@ test('scrolls, drags and drops, sends touches, and shows the cursor of the page'
   for (const step of [0.2, 0.5, 0.8, 1])
     await view.mouse.move(from.x + (to.x - from.x) * step, from.y + (to.y - from.y) * step);
   await view.mouse.up();
-  await eventually('the drop', async () => (await heard(page)).includes('drop'));
+  await eventually('the drop event', async () => (await heard(page)).includes('drop'));
   const pointer = await at(view, 730, 50);
   await view.mouse.move(pointer.x, pointer.y);
-  await eventually('the pointer', async () => {
+  await eventually('the cursor of the page to be shown', async () => {
     await view.mouse.move(pointer.x + Math.random(), pointer.y);
     return (await view.locator('#canvas').evaluate(canvas => canvas.style.cursor)) === 'pointer';
   });
   await view.mouse.wheel(0, 400);
-  await eventually('the scrolling', async () => (await page.evaluate('scrollY')) === 400);
+  await eventually('the page to scroll down', async () => (await page.evaluate('scrollY')) === 400);
   await view.mouse.wheel(0, -400);
-  await eventually('the scrolling back', async () => (await page.evaluate('scrollY')) === 0);
+  await eventually('the page to scroll back', async () => (await page.evaluate('scrollY')) === 0);
   const finger = await at(view, 600, 290);
   const devtools = await view.context().newCDPSession(view);
   await devtools.send('Input.dispatchTouchEvent', { type: 'touchStart', touchPoints: [finger] });
   await devtools.send('Input.dispatchTouchEvent', { type: 'touchEnd', touchPoints: [] });
-  await eventually('the touch', async () => (await heard(page)).includes('touchend'));
+  await eventually('the touch event', async () => (await heard(page)).includes('touchend'));
   await end();
 });
 
@@ -307,7 +313,7 @@ test('a click after many mouse moves hits the correct element', async () => {
   await end();
 });
 
-test('shows dialogs, select lists and file choosers, and sends the input of the viewer', async () => {
+test('the live view shows dialogs, select lists and file choosers, and sends the answers of the viewer', async () => {
   const { page, view, end } = await openDesk();
   // The listener keeps Playwright from dismissing the dialog. That command would be queued while a viewer has control.
   page.on('dialog', () => {});
@@ -318,11 +324,14 @@ test('shows dialogs, select lists and file choosers, and sends the input of the 
   await view.getByText('Name?').waitFor();
   await view.getByRole('textbox', { name: 'Answer' }).fill('Anna');
   await view.getByRole('button', { name: 'OK' }).click();
-  await eventually('the answers', async () => JSON.stringify(await page.evaluate('answers')) === '[true,"Anna"]');
+  await eventually(
+    'the answers to the dialogs',
+    async () => JSON.stringify(await page.evaluate('answers')) === '[true,"Anna"]',
+  );
 
   await click(view, 100, 215);
   await view.getByRole('option', { name: 'three' }).click();
-  await eventually('the choice', async () => (await heard(page)).includes('chose three'));
+  await eventually('the option to be chosen', async () => (await heard(page)).includes('chose three'));
   await click(view, 100, 215);
   await view.getByRole('option', { name: 'three' }).waitFor();
   await view.keyboard.press('ArrowUp');
@@ -345,7 +354,7 @@ test('shows dialogs, select lists and file choosers, and sends the input of the 
   await end();
 });
 
-test('shows select lists and copies text in same-site and cross-site frames', async () => {
+test('the live view shows select lists and copies text in same-site and cross-site frames', async () => {
   const { page, view, end } = await openDesk();
   await page.goto(`${pages.a}/framing`);
   await takeControl(view);
@@ -362,7 +371,7 @@ test('shows select lists and copies text in same-site and cross-site frames', as
     );
     await view.getByRole('option', { name: 'two' }).click();
     await eventually(
-      'the choice',
+      'the option to be chosen',
       async () => (await heard(page)).filter(said => said === 'chose two').length === times,
     );
     await view.evaluate("navigator.clipboard.writeText('')");
@@ -370,17 +379,20 @@ test('shows select lists and copies text in same-site and cross-site frames', as
     await view.keyboard.press('Control+a');
     await view.keyboard.press('Control+c');
     const copied = (): Promise<unknown> => view.evaluate('navigator.clipboard.readText()');
-    await eventually('the copy', async () => (await copied()) === 'from inside');
+    await eventually('the text to be copied', async () => (await copied()) === 'from inside');
   }
   await end();
 });
 
-test('offers downloads only to viewers who may take control', async () => {
+test('the live view offers downloads only to viewers who may take control', async () => {
   const { id, page, view, end } = await openDesk();
   const { body } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${id}/debug?readOnly=true`);
   const looking = await view.context().newPage();
   await looking.goto(body.debuggerUrl);
-  await eventually('a picture', async () => Number(await looking.locator('#canvas').getAttribute('width')) > 600);
+  await eventually(
+    'a frame in the live view',
+    async () => Number(await looking.locator('#canvas').getAttribute('width')) > 600,
+  );
   await page.goto(`${pages.url}/download-page`);
   await page.click('#get');
   const link = view.getByRole('link', { name: `Save ${FILE_NAME}` });
@@ -396,7 +408,7 @@ test('offers downloads only to viewers who may take control', async () => {
   await end();
 });
 
-test('works with touch and the on-screen keyboard on a small screen', async () => {
+test('the live view works with touch and the on-screen keyboard on a small screen', async () => {
   const { page, view, watched, end } = await openDesk({ look: PHONE });
   assert.deepEqual(await watched.findings(), []);
   assert.equal(await watched.overflows(), false);
@@ -404,10 +416,13 @@ test('works with touch and the on-screen keyboard on a small screen', async () =
   await view.getByRole('button', { name: 'Give back' }).waitFor();
   const finger = await at(view, 600, 290);
   await view.touchscreen.tap(finger.x, finger.y);
-  await eventually('the touch', async () => (await heard(page)).includes('touchend'));
+  await eventually('the touch event', async () => (await heard(page)).includes('touchend'));
   const field = await at(view, 200, 60);
   await view.touchscreen.tap(field.x, field.y);
-  await eventually('the field', async () => (await page.evaluate('document.activeElement.id')) === 'text');
+  await eventually(
+    'the text field to have the focus',
+    async () => (await page.evaluate('document.activeElement.id')) === 'text',
+  );
   await view.getByRole('button', { name: 'Keyboard' }).tap();
   assert.equal(await view.evaluate('document.activeElement.id'), 'keys');
   const devtools = await view.context().newCDPSession(view);
@@ -424,7 +439,7 @@ for (const [name, look] of [
   ['at a desk, dark', DESK_DARK],
   ['on a phone, dark', PHONE_DARK],
 ] as const)
-  test(`has no serious accessibility findings while the viewer watches or has control: ${name}`, async () => {
+  test(`the live view has no serious accessibility findings while the viewer watches or has control: ${name}`, async () => {
     const { view, watched, end } = await openDesk({ look });
     assert.deepEqual(await watched.findings(), []);
     await takeControl(view);
@@ -437,7 +452,7 @@ test('a viewer with control can use the tabs, the address bar and the history, a
   const iconic = await page.context().newPage();
   await iconic.goto(`${pages.url}/iconic`);
   const icon = view.getByRole('listitem').filter({ hasText: 'Iconic' }).locator('img');
-  await eventually('the icon', () => icon.evaluate(image => Reflect.get(image, 'naturalWidth') === 20));
+  await eventually('the icon to be loaded', () => icon.evaluate(image => Reflect.get(image, 'naturalWidth') === 20));
   await iconic.close();
   const second = await page.context().newPage();
   await second.goto(`${pages.url}/next`);
@@ -450,7 +465,7 @@ test('a viewer with control can use the tabs, the address bar and the history, a
   await view.keyboard.press('Enter');
   await eventually('the address', () => second.url() === `${pages.url}/`);
   await view.getByRole('button', { name: 'Back', exact: true }).click();
-  await eventually('the page before', () => second.url() === `${pages.url}/next`);
+  await eventually('the previous page to be shown', () => second.url() === `${pages.url}/next`);
   await view.getByRole('button', { name: 'New tab' }).click();
   await eventually('the new tab', () => page.context().pages().length === 3);
   await view.getByRole('button', { name: 'Close Next' }).click();
@@ -473,7 +488,7 @@ test('a press on a tab is not lost if titles change before the release', async (
   await end();
 });
 
-test('shows a popup that a click opened, offers a button to go back, and shows the opener again when the popup closes', async () => {
+test('the live view shows a popup that a click opened, offers a button to go back, and shows the opener again when the popup closes', async () => {
   const { page, view, end } = await openDesk();
   await page.goto(`${pages.url}/sign-in-with`);
   await takeControl(view);
@@ -493,7 +508,7 @@ test('shows a popup that a click opened, offers a button to go back, and shows t
   const field = await at(view, 100, 60, size);
   await view.mouse.click(field.x, field.y);
   await view.keyboard.type('anna');
-  await eventually('what was typed in the popup', async () => (await popup.inputValue('#name')) === 'anna');
+  await eventually('the typed text in the popup', async () => (await popup.inputValue('#name')) === 'anna');
 
   await view.getByRole('button', { name: 'Back to “Sign in with”' }).click();
   await shows('Sign in with');
@@ -546,7 +561,7 @@ test('Enter in the address bar opens the address, and is not sent to the page', 
   await eventually('the address without a scheme to be opened', () => page.url() === `${pages.url}/pay#opened`);
   await view.keyboard.press('x');
   await eventually('the next key', async () => (await heard(page)).length > 0);
-  await eventually('its release', async () => (await heard(page)).includes('keyup x'));
+  await eventually('the key to be released', async () => (await heard(page)).includes('keyup x'));
   assert.deepEqual(await heard(page), ['keydown x', 'keyup x']);
   await end();
 });
@@ -571,7 +586,7 @@ test('Tab and Escape are sent to the page, and F6 moves the focus out of the pag
   await end();
 });
 
-test('works in a sandboxed frame, and notifies the embedding page when the session ends', async () => {
+test('the live view works in a sandboxed frame, and notifies the embedding page when the session ends', async () => {
   const { id, page, view } = await openDesk();
   const { body } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${id}/debug`);
   const embedding = await view.context().newPage();
@@ -585,7 +600,7 @@ test('works in a sandboxed frame, and notifies the embedding page when the sessi
   await frame.getByRole('button', { name: 'Take control' }).click();
   await frame.getByRole('button', { name: 'Give back' }).waitFor();
   assert.equal(await frame.locator('#bar').isHidden(), true);
-  // Dialogs can be answered although the frame does not allow forms.
+  // Dialogs can be answered, although forms cannot be submitted in the frame.
   page.on('dialog', () => {});
   const asked = page.evaluate("prompt('Name?', 'nobody')");
   await frame.getByRole('textbox', { name: 'Answer' }).fill('Anna');
@@ -595,7 +610,7 @@ test('works in a sandboxed frame, and notifies the embedding page when the sessi
   await server.release(id);
   const hasPosted = async () => (await embedding.evaluate<string[]>('told')).includes('browserbase-disconnected');
   await eventually('the message to the embedding page', hasPosted);
-  // A frame that was not connected when the session ended posts them too.
+  // A frame that is loaded after the end of the session must post the message as well.
   await embedding.reload();
   await eventually('the message to the embedding page after the end', hasPosted);
   await view.context().close();

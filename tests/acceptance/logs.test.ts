@@ -1,5 +1,5 @@
-// The log of a session, as a list, a stream and a HAR file. It shows what the page did, whatever domains clients
-// enable.
+// The log of a session, as a list, a stream and a HAR file. The log records the events of pages regardless of the
+// domains that clients enable.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';
@@ -86,7 +86,7 @@ async function listed(id: string, query = ''): Promise<SessionLog[]> {
   return body;
 }
 
-/** Waits until the log has an entry of this kind. Earlier entries are then stored too. */
+/** Waits until the log has an entry of this kind. All earlier entries are stored by then. */
 const logWith = (id: string, what: string, isWanted: (entry: SessionLog) => boolean): Promise<SessionLog[]> =>
   eventually(
     what,
@@ -126,7 +126,7 @@ const isWhole = (entries: readonly SessionLog[]): boolean =>
   methodsOf(entries).has('Network.webSocketClosed');
 const log = await eventually('the worker, the frame and the socket', () => listed(world.session.id), isWhole);
 
-test('records console messages of the page, its workers, frames and popups from the start', () => {
+test('the log contains console messages of the page, its workers, frames and popups from the start', () => {
   const said = log.filter(({ method }) => method === 'Runtime.consoleAPICalled');
   for (const words of ['first words', 'bad', 'in the frame'])
     assert.ok(
@@ -140,7 +140,7 @@ test('records console messages of the page, its workers, frames and popups from 
   assert.ok(log.some(entry => entry.method === 'Log.entryAdded' && textOf(entry).includes('404')));
 });
 
-test('records redirects, cached and failed requests, WebSockets and requests of a worker', () => {
+test('the log contains redirects, cached and failed requests, WebSockets and requests of a worker', () => {
   const sent = log.filter(({ method }) => method === 'Network.requestWillBeSent').map(urlOf);
   for (const path of [
     '/world',
@@ -168,7 +168,7 @@ test('records redirects, cached and failed requests, WebSockets and requests of 
   assert.ok(!bodies.includes('"hello"') && !bodies.includes('a=b'), 'bodies and messages are not logged');
 });
 
-test('records cross-site frames, shared workers and service workers from the start', async () => {
+test('the log contains messages and requests of cross-site frames, shared workers and service workers from the start', async () => {
   const { session, client } = await visited('/apart');
   const hasAll = (entries: readonly SessionLog[]): boolean =>
     APART.every(({ words, path }) => saidBy(entries, words) && askedBy(entries, path));
@@ -197,7 +197,7 @@ test('entries have the documented format and a time within the session', () => {
   assert.ok(log.every(({ timestamp = 0 }) => timestamp >= created && timestamp <= Date.now()));
 });
 
-test('filters the log by kind, cursor and limit', async () => {
+test('the log can be filtered by kind and read in pages', async () => {
   const { id } = world.session;
   const console = await listed(id, '?type=console');
   assert.deepEqual([...methodsOf(console)].sort(), [
@@ -219,7 +219,7 @@ test('filters the log by kind, cursor and limit', async () => {
   assert.deepEqual((await logsOf(id, `?after=${after}`)).body, []);
 });
 
-test('lists the entries of a page and of a period', async () => {
+test('the entries of a page or of a period can be listed', async () => {
   const { id } = world.session;
   const all = await listed(id);
   const popup = await listed(id, '?pageId=1');
@@ -240,7 +240,7 @@ test('lists the entries of a page and of a period', async () => {
   assert.deepEqual(await listed(id, `?to=${world.session.createdAt}`), []);
 });
 
-test('records commands of clients and their results, without typed text', async () => {
+test('the log contains commands of clients and their results, without typed text', async () => {
   const { session, client, page } = await visited('/next');
   const typed = 'correct-horse-7';
   await client.evaluate('6 * 7', page);
@@ -270,13 +270,13 @@ test('records commands of clients and their results, without typed text', async 
   await server.release(session.id);
 });
 
-test("records a navigation that the session's rules refused", async () => {
+test("the log contains a navigation that the session's rules refused", async () => {
   const session = await server.createSession({ browserSettings: { allowedDomains: ['a.test'] } });
   const client = await CdpClient.connect(session.connectUrl);
   const page = await client.attachToPage();
   await client.send('Page.navigate', { url: `${pages.b}/next?token=not-this` }, page);
   const isBlocked = ({ method }: SessionLog): boolean => method === 'Page.navigationBlocked';
-  const whole = await logWith(session.id, 'the refusal', isBlocked);
+  const whole = await logWith(session.id, 'the refusal to be logged', isBlocked);
   const blocked = whole.find(isBlocked) ?? assert.fail();
   assert.deepEqual(paramsOf(blocked), { url: `${pages.b}/next?token=[redacted]`, reason: 'allowed_domains' });
   assert.equal(blocked.pageId, 0);
@@ -310,7 +310,7 @@ test('DevTools can import the HAR file of a running session', async () => {
   assertHar(JSON.parse(named.text));
 });
 
-test('streams the log until the session ends, and continues after a given entry', async () => {
+test('the log can be streamed until the session ends, and a stream can continue after a given entry', async () => {
   const { session, client, page } = await visited('/next');
   const headers = { authorization: `Bearer ${server.key}` };
   const stream = await EventStream.open(server.url + pathOf(session.id), headers);
@@ -344,7 +344,7 @@ test('streams the log until the session ends, and continues after a given entry'
   assert.equal(over.status, 204);
 });
 
-test('serves the log at the address that official clients use', async () => {
+test('the log can be read at the address that official clients use', async () => {
   const reply = await server.api<SessionLog[]>('GET', `/v1/sessions/${world.session.id}/logs`);
   assert.equal(reply.status, 200);
   assert.ok(reply.body.length >= log.length);
@@ -363,7 +363,7 @@ test('a session with logging disabled has no entries, and the response states th
   }
 });
 
-test('refuses invalid queries, unknown sessions and requests without a key', async () => {
+test('a request for the log with an invalid query, for an unknown session or without a key is refused', async () => {
   const refused = async (path: string, options = {}): Promise<[number, string]> => {
     const { status, body } = await server.api<ErrorBody>('GET', path, options);
     return [status, body.code];
@@ -389,7 +389,7 @@ test('the log is deleted a month after the session ends, and the response states
   assert.ok((await listed(session.id)).length > 0, 'the log still exists after 30 days');
   await server.advance(2 * DAY_MS);
   const reply = await server.eventuallyHourly(
-    'the log to be forgotten',
+    'the log to be deleted',
     () => logsOf(session.id),
     ({ body }) => body.length === 0,
   );

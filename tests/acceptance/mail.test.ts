@@ -46,7 +46,9 @@ async function printed(to: string): Promise<PrintedMail> {
   const { code, stdout, stderr } = await server.operate('outbox', '--json');
   assert.equal(code, 0, stderr);
   const mails: readonly PrintedMail[] = JSON.parse(stdout);
-  return mails.find(mail => mail.to === to) ?? assert.fail(`no mail to ${to}: ${stdout}`);
+  return (
+    mails.find(mail => mail.to === to) ?? assert.fail(`there is no e-mail to ${to}; the outbox contains: ${stdout}`)
+  );
 }
 
 const rcpts = (): number => smtp.commands.filter(verb => verb === 'RCPT').length;
@@ -69,26 +71,26 @@ test('an e-mail is sent immediately with the correct addresses, and its text is 
   const text = (mail?.source ?? '').replaceAll('=\n', '').replaceAll('=3D', '=');
   assert.ok(text.includes(body.acceptUrl), text);
   const kept = await eventually(
-    'the note',
+    'the time of sending to be recorded',
     () => printed('grace@example.com'),
     ({ sentAt }) => sentAt !== undefined,
   );
   assert.equal(kept.text, '');
 });
 
-test('retries a temporarily refused e-mail, with increasing pauses', async () => {
+test('a temporarily refused e-mail is sent again with increasing pauses', async () => {
   smtp.refusal = '451 4.3.0 try again later';
   const before = rcpts();
   await invite('later@example.com');
   const attempts = (count: number) =>
     eventually(
-      'an attempt',
+      'an attempt to send the e-mail',
       async () => rcpts() - before,
       n => n === count,
     );
   await attempts(1);
   await eventually(
-    'the reason',
+    'the reason of the refusal to be stored',
     () => printed('later@example.com'),
     ({ failure }) => /451/.test(failure ?? ''),
   );
@@ -102,19 +104,19 @@ test('retries a temporarily refused e-mail, with increasing pauses', async () =>
   await received(2);
   assert.match(smtp.mails[1]?.source ?? '', /^Message-ID: <[0-9a-f-]{36}@berth>$/m);
   await eventually(
-    'the note',
+    'the time of sending to be recorded',
     () => printed('later@example.com'),
     ({ sentAt }) => sentAt !== undefined,
   );
 });
 
-test('stops retries of an e-mail after a day, and the operator can then read the e-mail', async () => {
+test('an e-mail is not retried after a day, and the operator can then read the e-mail', async () => {
   smtp.refusal = '550 5.1.1 nobody has this address';
   const beganMs = server.now().getTime();
   await invite('nobody@example.com');
   const tried = () =>
     eventually(
-      'an attempt',
+      'a failed attempt to send the e-mail',
       () => printed('nobody@example.com'),
       ({ failure }) => failure !== undefined,
     );
@@ -127,7 +129,7 @@ test('stops retries of an e-mail after a day, and the operator can then read the
     const attempts = rcpts();
     await server.advance(nextMs - server.now().getTime() + 10 * SECOND_MS);
     await eventually(
-      'an attempt',
+      'an attempt to send the e-mail',
       async () => rcpts(),
       now => now > attempts,
     );
@@ -146,7 +148,7 @@ test('stops retries of an e-mail after a day, and the operator can then read the
 
 test('an address gets at most 20 e-mails per hour, and an invitation that cannot be sent is revoked', async () => {
   for (let n = 0; n < 20; n += 1) {
-    // Each invitation is from another application, because the number of invitations per application is limited too.
+    // Each invitation is from another application, because the number of invitations per application is limited.
     const made = await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name: `a${n}` } });
     const path = `/v1/applications/${made.body.id}/invitations`;
     const body = { email: 'often@example.com', role: 'viewer' };

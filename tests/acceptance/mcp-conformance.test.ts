@@ -1,6 +1,6 @@
-// The MCP endpoint, tested with the protocol's own tools: the inspector, which must list what discovery lists, and the
-// conformance suite for servers, for the 2025 and 2026 revisions. Both run as published and reach nothing but this
-// machine.
+// The MCP endpoint, tested with the protocol's own tools: the inspector, which must list the same operations as
+// discovery, and the conformance suite for servers, for the 2025 and 2026 revisions. Both run as published and connect
+// only to this machine.
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -13,7 +13,7 @@ import { pathToFileURL } from 'node:url';
 import { BROWSER_TOOLS, RESULT_TOOL } from '../../contract/browser-tools.ts';
 import type { AgentOperationList } from '../../contract/invocations.ts';
 import { openAuthorizingProxy } from '../harness/authorizing.ts';
-import { cancelOrder, Owner } from '../harness/configured.ts';
+import { cancelOrderOperation, Owner } from '../harness/configured.ts';
 import { agentPath, keyWith } from '../harness/operations.ts';
 import { CHECKOUT, startServer } from '../harness/server.ts';
 import { openUpstream, sendJson } from '../harness/upstream.ts';
@@ -36,7 +36,7 @@ const said = { kind: 'http', effect: 'read', inputSchema, binding: { method: 'GE
 await owner.publish('test_simple_text', { title: 'Say a text', description: 'Says a text.', ...said });
 const broken = { ...said, binding: { method: 'GET', url: `${upstream.url}/broken` } };
 await owner.publish('test_error_handling', { title: 'Fail', description: 'Fails.', ...broken });
-await owner.publish('orders.cancel', cancelOrder(upstream));
+await owner.publish('orders.cancel', cancelOrderOperation(upstream));
 upstream.respondTo('/broken', (_, response) => sendJson(response, 500, {}));
 
 const { key } = await keyWith(server, {
@@ -60,7 +60,7 @@ async function run(
 }
 
 for (const era of ['legacy', 'modern'])
-  test(`the MCP inspector, in protocol era ${era}, lists all tools and finds no schema errors`, async () => {
+  test(`the MCP inspector, set to the protocol era ${era}, lists all tools and finds no schema errors`, async () => {
     const asked = ['--method', 'tools/list', '--strict', '--format', 'json', '--protocol-era', era];
     const address = ['--cli', '--server-url', endpoint.href, '--transport', 'http'];
     const { code, output, errors } = await run(INSPECTOR, [
@@ -91,10 +91,10 @@ test('the MCP inspector can call a tool and print its result', async () => {
 
 const TOOLS_ALONE = 'the server offers tools, and no prompts, resources, completions or log messages';
 const OWN_TOOL =
-  'it calls a tool by a name of its own, whose answer has a part that no tool of this server answers with';
+  'the scenario calls a tool by a fixed name, whose result has content that no tool of this server returns';
 const NO_KEYWORD = 'the schemas of operations have no $anchor and no x-mcp-header';
-const NO_STREAM = 'each message is answered by itself, so there is no session and no stream to resume';
-const NO_QUESTIONS = 'it needs tools of its own that ask the client for input';
+const NO_STREAM = 'each message gets its own response, so there is no session and no stream to resume';
+const NO_QUESTIONS = 'the scenario needs tools with fixed names that ask the client for input';
 
 interface Exception {
   readonly why: string;
@@ -159,7 +159,7 @@ const REVISIONS = {
 };
 
 for (const [revision, expected] of Object.entries(REVISIONS))
-  test(`conforms to revision ${revision} in every scenario that applies`, async () => {
+  test(`the MCP endpoint conforms to revision ${revision} in every scenario that applies`, async () => {
     const { href } = await openAuthorizingProxy(endpoint, authorization);
     const folder = join(home, revision);
     const asked = ['server', '--url', href, '--suite', 'all', '--spec-version', revision, '--output-dir', folder];
@@ -194,7 +194,7 @@ function scenarioIn(folder: string, name: string): Ran {
   return { scenario: name.replace(/^server-/, '').replace(/-\d{4}-\d\d-\d\dT.*$/, ''), unmet };
 }
 
-/** Exceptions that no revision has needed so far. Those that remain at the end are stale. */
+/** Exceptions that no revision has needed so far. The last test fails unless the set is empty. */
 const unneeded = new Set<string>();
 for (const [scenario, { checks = [] }] of Object.entries(NOT_APPLICABLE)) {
   if (checks.length === 0) unneeded.add(scenario);
@@ -206,4 +206,5 @@ function seen(scenario: string, checks: readonly string[], ran: readonly Ran[]):
   for (const { id } of unmet) unneeded.delete(`${scenario} ${id}`);
 }
 
-test('every listed exception is required by at least one revision', () => assert.deepEqual([...unneeded], []));
+test('every exception that this file lists is required by at least one revision', () =>
+  assert.deepEqual([...unneeded], []));

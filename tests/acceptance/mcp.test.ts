@@ -12,7 +12,7 @@ import type { Action } from '../../contract/actions.ts';
 import { BROWSER_TOOLS } from '../../contract/browser-tools.ts';
 import type { ClaimedHandoff } from '../../contract/handoffs.ts';
 import { CdpClient } from '../harness/cdp.ts';
-import { cancelOrder, Owner } from '../harness/configured.ts';
+import { cancelOrderOperation, Owner } from '../harness/configured.ts';
 import { keyWith } from '../harness/operations.ts';
 import { openPages } from '../harness/pages.ts';
 import { Person } from '../harness/person.ts';
@@ -85,7 +85,7 @@ function refOf(text: string, snapshot: string): string {
   return ref;
 }
 
-test('lists the tools, each with a schema and hints', async () => {
+test('a client can list the tools, each with a schema and hints', async () => {
   const { tools } = await client.listTools();
   assert.deepEqual(
     tools.map(({ name }) => name),
@@ -156,7 +156,7 @@ test('an open dialog blocks the page, and the click takes effect after the dialo
   await done('browser_close', { sessionId });
 });
 
-test('attaches files from the call and files that were uploaded to the session', async () => {
+test('files from the call and files that were uploaded to the session can be attached to a page', async () => {
   const { sessionId, text } = await open({ url: `${pages.url}/shop` });
   const ref = refOf('button "CV"', text);
   const chosen = await done('browser_file_upload', {
@@ -210,7 +210,7 @@ test('tabs, including popups, can be listed, opened, selected and closed', async
   await done('browser_close', { sessionId });
 });
 
-test('takes screenshots, runs code, and gives access to the console, requests and history', async () => {
+test('a client can take screenshots, run code, and read the console, requests and history', async () => {
   const { sessionId } = await open({ url: `${pages.url}/red`, width: 800, height: 600 });
   const { image } = await done('browser_take_screenshot', { sessionId });
   assert.ok(image);
@@ -310,7 +310,8 @@ async function claimed(link: string, outcome: 'completed' | 'declined', note: st
   assert.equal((await server.api('POST', `${path}/complete`, { key, body: { outcome, note } })).status, 200);
 }
 
-const linkIn = (text: string): string => /http\S+/.exec(text)?.[0] ?? assert.fail(`no link in ${text}`);
+const linkIn = (text: string): string =>
+  /http\S+/.exec(text)?.[0] ?? assert.fail(`there is no link in the text: ${text}`);
 
 /** Creates a client that can open URLs. It calls `answer` to decide whether to open one. */
 async function openingClient(key: string, answer: (url: string) => Promise<'accept' | 'decline'>): Promise<Client> {
@@ -376,7 +377,7 @@ test('a client that can open URLs is asked to open the link, and the call return
   await done('browser_close', { sessionId });
 });
 
-test('refuses a request state that was changed or belongs to another key', async () => {
+test('a request state that was changed or belongs to another key is refused', async () => {
   const { sessionId } = await open({ url: `${pages.url}/red` });
   const meta = {
     'io.modelcontextprotocol/protocolVersion': '2026-07-28',
@@ -427,7 +428,7 @@ test('a client of the 2025 protocol that can open URLs gets an error with the li
   await old.connect(transport as Parameters<OldClient['connect']>[0]);
   const hand = { name: 'browser_hand_over', arguments: { sessionId, instructions: 'Sign in' } };
   const error = await old.callTool(hand).then(
-    () => assert.fail('it was not asked'),
+    () => assert.fail('the client was not asked to open a link'),
     (thrown: unknown) => Object(thrown),
   );
   assert.equal(error.code, -32042);
@@ -441,7 +442,7 @@ test('a client of the 2025 protocol that can open URLs gets an error with the li
 
 test('a call that needs approval is prepared, approved by a person and executed once, for each kind of client', async () => {
   const owner = await Owner.of(server);
-  await owner.publish('orders.cancel', cancelOrder(upstream, { approval: 'member' }));
+  await owner.publish('orders.cancel', cancelOrderOperation(upstream, { approval: 'member' }));
   const granting = { grants: [{ operationId: 'orders.cancel' }] };
   const { key } = await keyWith(server, {
     ...granting,
@@ -517,7 +518,7 @@ test('a call that needs approval is prepared, approved by a person and executed 
   await unable.close();
 });
 
-test('for an operation that needs a person, the client is asked to open the link, and the call waits for the result', async () => {
+test('a call of an operation that needs a person asks the client to open the link, and waits for the result', async () => {
   const scopes = ['browsers:connect', 'browsers:read', 'browsers:write', 'operations:invoke', 'invocations:read'];
   const grants = [{ operationId: 'browser.handoff' }, { operationId: 'browser.steps' }];
   const { key } = await keyWith(server, { scopes, grants });
@@ -557,7 +558,7 @@ test('an MCP agent and a CDP client can use the same browser', async () => {
   await done('browser_close', { sessionId });
 });
 
-test('after its own client has left, a session does not count the connection of the tools as a client', async () => {
+test('the connection of the tools does not count as a client of a session whose last CDP client has disconnected', async () => {
   const { id: sessionId, connectUrl } = await server.createSession();
   const own = await CdpClient.connect(connectUrl);
   await done('browser_snapshot', { sessionId });
@@ -566,7 +567,7 @@ test('after its own client has left, a session does not count the connection of 
   await server.release(sessionId).catch(() => {}); // It may have ended by itself.
 });
 
-test('refuses invalid arguments and unknown tools, and states the reason', async () => {
+test('invalid arguments and unknown tools are refused, and the error states the reason', async () => {
   const wrong = await call('browser_navigate', { adress: 'http://a.test' });
   assert.ok(wrong.isError);
   assert.match(wrong.text, /url/);
@@ -621,7 +622,7 @@ test('`berth mcp` exits with an error if the key is wrong or the application is 
   assert.match(unknown.stderr, /--app/);
 });
 
-test('leaves nothing behind', async () => {
+test('ended sessions leave no process, file or unfinished database row behind', async () => {
   await client.close();
   await server.waitUntilSettled();
 });

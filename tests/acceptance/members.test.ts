@@ -7,7 +7,16 @@ import type { Invitation, InvitationPage, IssuedInvitation } from '../../contrac
 import type { Member, MemberPage } from '../../contract/members.ts';
 import type { IssuedToken } from '../../contract/tokens.ts';
 import { ownerToken } from '../harness/limits.ts';
-import { accept, invite, type JoinedMember, join, register, rolesOf, stepUp, verifyEmail } from '../harness/members.ts';
+import {
+  acceptInvitation,
+  invite,
+  type JoinedMember,
+  joinApplication,
+  register,
+  rolesOf,
+  stepUp,
+  verifyEmail,
+} from '../harness/members.ts';
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 
@@ -30,7 +39,7 @@ const listed = async (): Promise<readonly Invitation[]> =>
 
 const statusOf = async (id: string): Promise<string | undefined> => (await listed()).find(one => one.id === id)?.status;
 
-test('an invitation is e-mailed and shown once, and a person who registers and accepts it becomes a member', async () => {
+test('an invitation is e-mailed and shown once, and a person who registers and accepts the invitation becomes a member', async () => {
   const email = 'grace@example.com';
   const issued = await ada.post<IssuedInvitation>(INVITATIONS, { email: ' Grace@Example.com ', role: 'developer' });
   assert.equal(issued.status, 201, issued.text);
@@ -48,10 +57,10 @@ test('an invitation is e-mailed and shown once, and a person who registers and a
 
   const invited = { id, secret: new URL(acceptUrl).hash.slice(1) };
   const person = await register(server, invited, email);
-  const unverified = await accept(person, invited);
+  const unverified = await acceptInvitation(person, invited);
   assert.deepEqual([unverified.status, unverified.body.code], [404, 'not_found']);
   await verifyEmail(server, person, email);
-  const accepted = await accept(person, invited);
+  const accepted = await acceptInvitation(person, invited);
   assert.deepEqual(accepted.body, { applicationId: server.applicationId, role: 'developer' });
   assert.equal(await statusOf(id), 'accepted');
   assert.equal((await person.get(APPLICATION)).status, 200);
@@ -68,7 +77,7 @@ test('an invitation that is accepted in two tabs concurrently is accepted only o
   const invited = await invite(server, ada, email, 'viewer');
   const person = await register(server, invited, email);
   await verifyEmail(server, person, email);
-  const responses = await Promise.all([accept(person, invited), accept(person, invited)]);
+  const responses = await Promise.all([acceptInvitation(person, invited), acceptInvitation(person, invited)]);
   assert.deepEqual(responses.map(({ status }) => status).sort(), [200, 404]);
   const { data } = (await ada.get<MemberPage>(MEMBERS)).body;
   assert.equal(data.filter(member => member.email === email).length, 1);
@@ -76,10 +85,10 @@ test('an invitation that is accepted in two tabs concurrently is accepted only o
   assert.equal(left.status, 204, left.text);
 });
 
-test('an invitation can raise the role of a member, but cannot lower it', async () => {
-  const lower = await accept(grace.person, await invite(server, ada, 'grace@example.com', 'viewer'));
+test('an invitation can raise the role of a member, but cannot lower the role', async () => {
+  const lower = await acceptInvitation(grace.person, await invite(server, ada, 'grace@example.com', 'viewer'));
   assert.equal(lower.body.role, 'developer');
-  const higher = await accept(grace.person, await invite(server, ada, 'grace@example.com', 'admin'));
+  const higher = await acceptInvitation(grace.person, await invite(server, ada, 'grace@example.com', 'admin'));
   assert.equal(higher.body.role, 'admin');
 });
 
@@ -97,7 +106,7 @@ test('a role change takes effect immediately, and only admins and owners see e-m
 });
 
 test('a member who leaves or is removed loses access immediately, including access by tokens', async () => {
-  const { person, accountId } = await join(server, ada, 'linus@example.com', 'developer');
+  const { person, accountId } = await joinApplication(server, ada, 'linus@example.com', 'developer');
   await stepUp(person);
   const request = { name: 'mine', scopes: ['applications:read'] };
   const token = (await person.post<IssuedToken>('/v1/account/tokens', request)).body.token;
@@ -109,7 +118,7 @@ test('a member who leaves or is removed loses access immediately, including acce
   assert.equal((await person.send('DELETE', `${MEMBERS}/${accountId}`)).status, 204);
   assert.deepEqual(await statuses(), [404, 404]);
   assert.equal((await person.get(APPLICATION)).status, 404);
-  const again = await accept(person, await invite(server, ada, 'linus@example.com', 'viewer'));
+  const again = await acceptInvitation(person, await invite(server, ada, 'linus@example.com', 'viewer'));
   assert.equal(again.status, 200);
   assert.deepEqual(await statuses(), [200, 200]);
   assert.equal((await ada.send('DELETE', `${MEMBERS}/${accountId}`)).status, 204);
@@ -117,7 +126,7 @@ test('a member who leaves or is removed loses access immediately, including acce
 });
 
 test('an owner can promote another member to owner after a step-up, and the last owner cannot leave', async () => {
-  const { person, accountId } = await join(server, ada, 'second@example.com', 'admin');
+  const { person, accountId } = await joinApplication(server, ada, 'second@example.com', 'admin');
   const path = `${MEMBERS}/${accountId}`;
   await server.advance(301_000);
   const tooOld = await ada.send('PATCH', path, { role: 'owner' });
@@ -158,7 +167,7 @@ interface Listed {
 
 const idOf = ({ id, accountId }: Listed['data'][number]): string | undefined => id ?? accountId;
 
-test('lists members and invitations in pages', async () => {
+test('members and invitations are listed in pages', async () => {
   for (const path of [MEMBERS, INVITATIONS]) {
     // The time of last use is written after the response was sent, so only ids are compared.
     const all = (await ada.get<Listed>(`${path}?limit=100`)).body.data.map(idOf);

@@ -74,7 +74,8 @@ const file = (path: string): string => readFileSync(join(CHECKOUT, 'deploy', pat
 const checked = <Schema extends Type.TSchema>(schema: Schema, value: unknown): Type.Static<Schema> => {
   assert.deepEqual(Value.Errors(schema, value), []);
   // `Value.Parse` is not used: comparing its type with `Static` takes the compiler two seconds.
-  if (!Value.Check(schema, value)) throw new Error('the value does not fit, yet has no errors');
+  if (!Value.Check(schema, value))
+    throw new Error('the value does not match the schema, but the schema reports no errors');
   return value;
 };
 const dashboard = checked(Dashboard, JSON.parse(file('grafana/berth-dashboard.json')));

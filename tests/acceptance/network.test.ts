@@ -1,5 +1,5 @@
-// What a session may reach: host rules, ad blocking and a byte budget. All of them apply from the first byte, in warm
-// and new browsers, and also after an adoption.
+// The network rules of a session: host rules, ad blocking and a byte budget. All rules apply from the first byte, in
+// warm and new browsers, and after an adoption.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
@@ -124,7 +124,7 @@ test('the rules still apply after another server adopts the session', async () =
   await server.release(session.id);
 });
 
-test('blocks advertising hosts if blockAds is set', () =>
+test('advertising hosts are blocked if blockAds is set', () =>
   withSession({ browserSettings: { blockAds: true } }, async (page, { id }) => {
     const seen = [];
     for (const host of ['a.test', 'b.test', 'ads.b.test', 'good.b.test']) seen.push(await status(page, at(host)));
@@ -178,7 +178,7 @@ test('a plain HTTP request has the same headers as without a proxy', () =>
     assert.equal(headers?.['proxy-connection'], undefined);
   }));
 
-test('refuses entries that are not host names, and reports them', async () => {
+test('entries that are not host names are refused, and the error names the entries', async () => {
   const networkPolicy = { allow: ['a.test', 'https://a.test'], deny: ['a*.test'] };
   const { status, body } = await server.api<ErrorBody>('POST', '/v1/browsers/sessions', {
     body: { browserSettings: { networkPolicy } },

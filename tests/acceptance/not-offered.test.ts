@@ -1,5 +1,5 @@
-// Checks that docs/not-offered.md is complete and correct: every call of the official SDK is described in the OpenAPI
-// document or listed there, and each listed call gets the documented response.
+// Checks that docs/not-offered.md is complete and correct. Every call of the official SDK must be in the OpenAPI
+// document or in docs/not-offered.md, and each call listed there must get the documented response.
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -49,7 +49,7 @@ test('every call of the official SDK is offered, or is listed as not offered', (
 });
 
 for (const { method, path } of LISTED)
-  test(`${method} ${path} responds as documented`, async () => {
+  test(`the call ${method} ${path} gets the response that docs/not-offered.md describes`, async () => {
     const result = await server.api<ErrorBody & { value?: { error: string } }>(method, path.replaceAll('{id}', ID), {
       ...(method === 'POST' ? { body: {} } : {}),
     });
@@ -59,7 +59,7 @@ for (const { method, path } of LISTED)
     else assert.deepEqual([result.status, result.body.code], [404, 'route_not_found']);
   });
 
-test('settings that are not offered cause a warning or a refusal, as documented', async () => {
+test('settings that are not offered cause a warning or a refusal, as docs/not-offered.md describes', async () => {
   const asked = {
     solveCaptchas: true,
     captchaImageSelector: '#a',

@@ -1,10 +1,11 @@
-// What a page can notice about Berth: each line of docs/what-pages-notice.md, compared with a Chromium that was started
-// without Berth. No client is attached to the page during the check. The page reports to its own server.
+// The properties by which a page can notice Berth: each line of docs/what-pages-notice.md is compared with a Chromium
+// that was started without Berth. No client is attached to the page during the check. The page reports to its own
+// server.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { ByHand } from '../harness/by-hand.ts';
+import { PlainChromium } from '../harness/by-hand.ts';
 import { CdpClient } from '../harness/cdp.ts';
-import { documentedChecks, lookPages, type Observations } from '../harness/look.ts';
+import { createLookPages, documentedChecks, type Observations } from '../harness/look.ts';
 import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
@@ -12,10 +13,10 @@ import { eventually } from '../harness/until.ts';
 /** Lines of the document for which Berth differs from Chromium -> what a page observes in Berth. */
 const OURS: Readonly<Record<string, unknown>> = { WebRTC: ['complete'] };
 
-const looks = lookPages();
+const looks = createLookPages();
 const pages = await openPages(looks.pages);
 const server = await startServer({ pages });
-const byHand = await ByHand.start();
+const byHand = await PlainChromium.start();
 after(() => byHand.close());
 await byHand.resize({ width: 1280, height: 720 });
 const logged = await server.createSession({ keepAlive: true, browserSettings: { enablePdfViewer: true } });
@@ -29,14 +30,14 @@ const withLog = await look(logged.connectUrl, 'side-1');
 const withoutLog = await look(unlogged.connectUrl, 'side-2');
 
 for (const line of documentedChecks())
-  test(`a page observes ${line} as documented`, () => {
+  test(`a page observes what docs/what-pages-notice.md describes for ${line}`, () => {
     assert.notEqual(onChromium[line], undefined);
     const expected = line in OURS ? OURS[line] : onChromium[line];
     assert.deepEqual(withoutLog[line], expected);
     assert.deepEqual(withLog[line], expected);
   });
 
-test('no header reveals a proxy', () => {
+test('no request header reveals a proxy', () => {
   for (const seen of [withLog, withoutLog])
     assert.doesNotMatch(JSON.stringify(seen.headers), /"(proxy-|via|x-forwarded|forwarded)/i);
 });

@@ -1,5 +1,5 @@
-// Operations of the kind `browser`: configured, discovered and called with an input. Also what is refused, what is
-// kept, and which outcomes are ambiguous.
+// Operations of the kind `browser`: configured, discovered and called with an input. Also refusals, retention, and
+// ambiguous outcomes.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AgentOperationList, Invocation } from '../../contract/invocations.ts';
@@ -79,7 +79,7 @@ const drop = (more: { [field: string]: unknown } = {}) => ({
   ...more,
 });
 
-test('opens an address that is built from the input, and returns fields and a screenshot', async () => {
+test('an operation opens an address that is built from the input, and returns fields and a screenshot', async () => {
   const published = await owner.publish('orders.look', look());
   assert.deepEqual([published.kind, published.status], ['browser', 'published']);
   const { body: list } = await server.api<AgentOperationList>('GET', agentPath(server, 'operations?kind=browser'), {
@@ -100,7 +100,7 @@ test('opens an address that is built from the input, and returns fields and a sc
   await server.waitUntilSettled();
 });
 
-test('writes input values into form fields and nowhere else', async () => {
+test('an operation writes input values into form fields and nowhere else', async () => {
   await owner.publish('orders.drop', drop());
   const reason = '"><script>document.title="x"</script>';
   const { body, text } = await call('orders.drop', { orderId: 'A-1', reason, sizes: ['s', 'l'] });
@@ -110,7 +110,7 @@ test('writes input values into form fields and nowhere else', async () => {
   assert.deepEqual(Object(numbers.body.output).fields, { state: 'cancelled', said: '7|m' });
 });
 
-test('refuses an input without the values that the steps require, and runs no steps', async () => {
+test('an input without the values that the steps require is refused, and no steps are run', async () => {
   const before = pages.hits('/orders/');
   const cases: ReadonlyArray<readonly [input: object, path: string]> = [
     [{ orderId: 'A-1', sizes: [] }, 'input.reason'],
@@ -129,7 +129,7 @@ test('refuses an input without the values that the steps require, and runs no st
   assert.equal(pages.hits('/orders/'), before);
 });
 
-test('refuses invalid or unsafe steps, and names the field', async () => {
+test('an operation with invalid or unsafe steps is refused, and the error names the field', async () => {
   const cases: ReadonlyArray<readonly [more: Parameters<typeof look>[0], path: string]> = [
     [{ binding: { url: 'https://{orderId}.example/' } }, 'binding.url'],
     [{ binding: { url: 'file:///etc/passwd' } }, 'binding.url'],
@@ -167,7 +167,7 @@ test('refuses invalid or unsafe steps, and names the field', async () => {
   assert.deepEqual([other.status, other.body.code], [400, 'invalid_request'], other.text);
 });
 
-test('a read fails if its output does not match, and a write succeeds with the output marked invalid', async () => {
+test('if its output does not match the schema, a read fails, and a write succeeds with the output marked invalid', async () => {
   const outputSchema = {
     type: 'object',
     required: ['fields'],

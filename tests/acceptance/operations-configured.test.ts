@@ -5,8 +5,8 @@ import { test } from 'node:test';
 import type { AuditPage } from '../../contract/audit.ts';
 import type { ConfiguredOperation, ConfiguredOperationPage } from '../../contract/configured-operations.ts';
 import type { AgentOperationList, Invocation, InvocationPage } from '../../contract/invocations.ts';
-import { cancelOrder, Owner } from '../harness/configured.ts';
-import { foreignKey } from '../harness/foreign-key.ts';
+import { cancelOrderOperation, Owner } from '../harness/configured.ts';
+import { keyOfOtherApplication } from '../harness/foreign-key.ts';
 import { liftLimits } from '../harness/limits.ts';
 import { agentPath, invoke, keyWith } from '../harness/operations.ts';
 import { startServer } from '../harness/server.ts';
@@ -26,12 +26,12 @@ const call = (id: string, input: object, headers: Record<string, string> = {}) =
   return invoke(server, key, id, input, { headers: { 'idempotency-key': `call ${calls}`, ...headers } });
 };
 const readOrder = (more: { binding?: object; [field: string]: unknown } = {}) => ({
-  ...cancelOrder(upstream, { effect: 'read', ...more }),
+  ...cancelOrderOperation(upstream, { effect: 'read', ...more }),
   binding: { method: 'GET', url: `${upstream.url}/orders/{orderId}`, ...more.binding },
 });
 
 test('an operation can be configured, published, called, changed and withdrawn', async () => {
-  const made = await owner.configure('orders.cancel', cancelOrder(upstream));
+  const made = await owner.configure('orders.cancel', cancelOrderOperation(upstream));
   assert.equal(made.status, 201, made.text);
   assert.deepEqual([made.body.revision, made.body.status, made.headers.etag], [1, 'draft', '"1"']);
   assert.match(made.body.digest, /^sha256:[0-9a-f]{64}$/);
@@ -48,13 +48,21 @@ test('an operation can be configured, published, called, changed and withdrawn',
   assert.deepEqual([sent?.method, sent?.headers['content-type']], ['POST', 'application/json']);
   assert.deepEqual(JSON.parse(sent?.body ?? ''), { orderId: 'A-1', reason: 'late' });
 
-  assert.equal((await owner.configure('orders.cancel', cancelOrder(upstream))).status, 428);
-  assert.equal((await owner.configure('orders.cancel', cancelOrder(upstream), '"7"')).status, 412);
-  const same = await owner.configure('orders.cancel', cancelOrder(upstream), '"1"');
+  assert.equal((await owner.configure('orders.cancel', cancelOrderOperation(upstream))).status, 428);
+  assert.equal((await owner.configure('orders.cancel', cancelOrderOperation(upstream), '"7"')).status, 412);
+  const same = await owner.configure('orders.cancel', cancelOrderOperation(upstream), '"1"');
   assert.deepEqual([same.status, same.body.revision], [200, 1]);
-  const priced = await owner.configure('orders.cancel', cancelOrder(upstream, { price: { microCredits: 5 } }), '"1"');
+  const priced = await owner.configure(
+    'orders.cancel',
+    cancelOrderOperation(upstream, { price: { microCredits: 5 } }),
+    '"1"',
+  );
   assert.deepEqual([priced.body.revision, priced.body.digest], [2, made.body.digest]);
-  const changed = await owner.configure('orders.cancel', cancelOrder(upstream, { title: 'Stop an order' }), '"2"');
+  const changed = await owner.configure(
+    'orders.cancel',
+    cancelOrderOperation(upstream, { title: 'Stop an order' }),
+    '"2"',
+  );
   assert.deepEqual([changed.body.revision, changed.body.publishedRevision, changed.body.status], [3, 1, 'published']);
   assert.notEqual(changed.body.digest, made.body.digest);
   const first = await owner.send<ConfiguredOperation>('GET', 'operations/orders.cancel?revision=1');
@@ -85,11 +93,11 @@ test('an operation can be configured, published, called, changed and withdrawn',
   assert.equal((await owner.send('DELETE', 'operations/orders.cancel')).status, 428);
   assert.equal((await owner.send('DELETE', 'operations/orders.cancel', { ifMatch: '"3"' })).status, 204);
   assert.equal((await owner.send('GET', 'operations/orders.cancel')).status, 404);
-  const again = await owner.configure('orders.cancel', cancelOrder(upstream));
+  const again = await owner.configure('orders.cancel', cancelOrderOperation(upstream));
   assert.deepEqual([again.status, again.body.revision], [201, 4]);
 });
 
-test('writes an audit entry with the digest for each change', async () => {
+test('the audit log contains an entry with the digest for each change of an operation', async () => {
   const { body } = await owner.send<AuditPage>('GET', 'audit?limit=100');
   const entries = body.data.filter(({ target }) => target?.id === 'orders.cancel');
   const actions = entries.map(({ action }) => action).reverse();
@@ -140,22 +148,22 @@ test('a built-in operation can be disabled, and its approval and price can be se
   ] as const)
     assert.equal((await owner.send(method, `operations/${path}`, { ifMatch: '*' })).status, 403, path);
   for (const id of ['browser.mine', 'session', 'memory_x', 'berth-y'])
-    assert.equal((await owner.configure(id, cancelOrder(upstream))).status, 403, id);
+    assert.equal((await owner.configure(id, cancelOrderOperation(upstream))).status, 403, id);
 });
 
-test('refuses invalid or unsafe operations, and names the field', async () => {
+test('an invalid or unsafe operation is refused, and the error names the field', async () => {
   const refused = async (body: object, code: string, path: string, status = 400): Promise<void> => {
     const result = await owner.configure('orders.wrong', body);
     assert.deepEqual([result.status, result.body.code], [status, code], result.text);
     if (path !== '') assert.ok(result.text.includes(`"${path}`), `${path}: ${result.text}`);
   };
-  const binding = (changed: object) => cancelOrder(upstream, { binding: changed });
-  await refused({ ...cancelOrder(upstream), inputShema: {} }, 'unknown_field', 'inputShema');
+  const binding = (changed: object) => cancelOrderOperation(upstream, { binding: changed });
+  await refused({ ...cancelOrderOperation(upstream), inputShema: {} }, 'unknown_field', 'inputShema');
   await refused({}, 'invalid_request', 'title');
-  await refused(cancelOrder(upstream, { effect: 'irreversible' }), 'invalid_request', 'acknowledgeUnattended');
-  await refused(cancelOrder(upstream, { inputSchema: { type: 'array' } }), 'invalid_schema', 'inputSchema');
+  await refused(cancelOrderOperation(upstream, { effect: 'irreversible' }), 'invalid_request', 'acknowledgeUnattended');
+  await refused(cancelOrderOperation(upstream, { inputSchema: { type: 'array' } }), 'invalid_schema', 'inputSchema');
   await refused(
-    cancelOrder(upstream, { outputSchema: { $ref: 'https://x.example/s' } }),
+    cancelOrderOperation(upstream, { outputSchema: { $ref: 'https://x.example/s' } }),
     'invalid_schema',
     'outputSchema.$ref',
   );
@@ -180,11 +188,15 @@ test('refuses invalid or unsafe operations, and names the field', async () => {
   );
   await refused(binding({ query: { q: 'orderId' } }), 'invalid_request', 'binding.query.q');
   await refused(
-    cancelOrder(upstream, { display: { summary: 'Cancel {{orderId}}' } }),
+    cancelOrderOperation(upstream, { display: { summary: 'Cancel {{orderId}}' } }),
     'invalid_request',
     'display.summary',
   );
-  await refused(cancelOrder(upstream, { examples: [{ input: { order: 1 } }] }), 'invalid_request', 'examples[0].input');
+  await refused(
+    cancelOrderOperation(upstream, { examples: [{ input: { order: 1 } }] }),
+    'invalid_request',
+    'examples[0].input',
+  );
   const addresses = [
     'https://127.0.0.1/x',
     'http://127.0.0.1:9/x',
@@ -196,7 +208,7 @@ test('refuses invalid or unsafe operations, and names the field', async () => {
   assert.equal((await owner.send('GET', 'operations/orders.wrong')).status, 404);
 });
 
-test('passes input values to path, query, headers and body, and nowhere else', async () => {
+test('input values are passed to the path, query, headers and body of the request, and nowhere else', async () => {
   const inputSchema = {
     type: 'object',
     properties: {
@@ -238,7 +250,7 @@ test('passes input values to path, query, headers and body, and nowhere else', a
 });
 
 test('a write requires an idempotency key, and a hundred calls with the same key start one invocation', async () => {
-  await owner.publish('orders.cancel', cancelOrder(upstream));
+  await owner.publish('orders.cancel', cancelOrderOperation(upstream));
   const without = await invoke(server, key, 'orders.cancel', { orderId: 'A-2' });
   assert.deepEqual([without.status, without.body.code], [400, 'idempotency_key_required']);
   const hundred = await Promise.all(
@@ -259,8 +271,8 @@ test('a write requires an idempotency key, and a hundred calls with the same key
   assert.deepEqual([other.status, other.body.code], [409, 'idempotency_conflict']);
 });
 
-test('reports failed if a request had no effect, and ambiguous if the effect is unknown', async () => {
-  await owner.publish('orders.cancel', cancelOrder(upstream, { timeoutMs: 1000 }));
+test('a call is reported as failed if its request had no effect, and as ambiguous if the effect is unknown', async () => {
+  await owner.publish('orders.cancel', cancelOrderOperation(upstream, { timeoutMs: 1000 }));
   await owner.publish('orders.read', readOrder({ timeoutMs: 1000 }));
   const cases: ReadonlyArray<
     readonly [name: string, answering: Parameters<typeof upstream.respondTo>[1], write: string, read: string]
@@ -334,14 +346,14 @@ test('reports failed if a request had no effect, and ambiguous if the effect is 
 });
 
 test('a call to an unreachable service is reported as failed, even for a write, because no request was sent', async () => {
-  await owner.publish('orders.flaky', cancelOrder(closed));
+  await owner.publish('orders.flaky', cancelOrderOperation(closed));
   closed.close();
   const { body, text } = await call('orders.flaky', { orderId: 'A-1' });
   assert.deepEqual([body.status, body.error?.phase, body.error?.retryable], ['failed', 'before', true], text);
   assert.doesNotMatch(text, /ECONNREFUSED|127\.0\.0\.1/);
 });
 
-test('keeps an output only for the retention period of the operation', async () => {
+test('an output is kept only for the retention period of the operation', async () => {
   await owner.publish('orders.list', readOrder({ retention: { output: 'full', days: 3 } }));
   const kept = (await call('orders.list', { orderId: 'A-1' })).body;
   const days = (Date.parse(kept.retention?.outputUntil ?? '') - Date.parse(kept.endedAt ?? '')) / 86_400_000;
@@ -350,7 +362,7 @@ test('keeps an output only for the retention period of the operation', async () 
   assert.equal(Date.parse(brief.retention?.outputUntil ?? '') - Date.parse(brief.endedAt ?? '') <= 600_000, true);
 });
 
-test('keeps an input only if the operation is configured to keep it, and shows it only to the agent of the call', async () => {
+test('an input is kept only if the operation is configured to keep inputs, and is shown only to the agent of the call', async () => {
   const given = { orderId: 'A-1', reason: 'a secret' };
   const read = async (id: string, as = key) =>
     server.api<Invocation>('GET', agentPath(server, `invocations/${id}`), { key: as });
@@ -385,7 +397,7 @@ test('an output that is not kept is returned only by the call itself, and its di
 });
 
 test('operations are hidden from other applications, and two operations cannot have the same tool name', async () => {
-  const stranger = await foreignKey(server, { scopes: ['operations:discover'] });
+  const stranger = await keyOfOtherApplication(server, { scopes: ['operations:discover'] });
   const { status } = await server.api('GET', agentPath(server, 'operations/orders.read'), { key: stranger });
   assert.equal(status, 404);
   const same = await owner.configure('orders_read', readOrder());

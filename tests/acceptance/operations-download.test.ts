@@ -1,5 +1,5 @@
 // The operation `browser.download` and the step `download`: files arrive complete, by address and by click, several at
-// once, with the names that sites give them. Also pages that send no file, half a file or an endless one.
+// once, with the names that sites give them. Also pages that send no file, half a file or an endless file.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { test } from 'node:test';
@@ -75,7 +75,7 @@ async function contentOf({ downloadUrl, size, checksum }: Download): Promise<Buf
   return bytes;
 }
 
-test('downloads the complete file at an address, and its link and receipt stay valid after the session', async () => {
+test('browser.download returns the complete file at an address, and the link and the receipt stay valid after the session', async () => {
   const { body, text } = await call('browser.download', { url: `${pages.url}/report` });
   assert.equal(body.status, 'succeeded', text);
   const [file, ...others] = downloadsOf(body);
@@ -105,7 +105,7 @@ test('a click that starts several downloads returns all files, with safe file na
   }
 });
 
-test('a download in a running session returns only the files of that call', async () => {
+test('a download in a running session returns only the files that the call downloaded', async () => {
   const session = await server.createSession({ keepAlive: true }, connecting);
   const url = `${pages.url}/files`;
   const opened = [
@@ -183,7 +183,7 @@ for (const [what, input, code, message] of [
     await server.waitUntilEnded(String(body.sessionId));
   });
 
-test('a download that the network rules of the session block fails', async () => {
+test('a download fails if the network rules of the session block its address', async () => {
   const given = { url: `${pages.url}/files`, selector: '#outside', timeoutMs: 8000, allowedDomains: ['127.0.0.1'] };
   const { body, text } = await call('browser.download', given);
   assert.equal(body.status, 'failed', text);
@@ -196,4 +196,4 @@ test('browser.download is a read operation, and is included in a grant for all r
   assert.equal(status, 200);
 });
 
-test('leaves nothing behind', () => server.waitUntilSettled());
+test('ended sessions leave no process, file or unfinished database row behind', () => server.waitUntilSettled());

@@ -1,5 +1,5 @@
-// Calls that involve people: the operation `browser.handoff`, the step `handoff`, receipts that name who had control,
-// and calls in a session that others use: a person who controls it, or a client that leaves.
+// Calls that involve people: the operation `browser.handoff`, the step `handoff`, and receipts that name the person in
+// control. Also calls in a session that a person controls, or whose client leaves.
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
@@ -14,8 +14,8 @@ import { ACTION_SCOPES, ActionAgent, decide } from '../harness/actions.ts';
 import { CdpClient } from '../harness/cdp.ts';
 import { Owner } from '../harness/configured.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
-import { foreignKey } from '../harness/foreign-key.ts';
-import { claimHandoff, handoffsPath, requestHandoff, withLease } from '../harness/handoffs.ts';
+import { keyOfOtherApplication } from '../harness/foreign-key.ts';
+import { claimHandoff, handoffsPath, requestHandoff, sendWithLease } from '../harness/handoffs.ts';
 import type { HttpResult } from '../harness/http.ts';
 import { LiveViewer } from '../harness/live-viewer.ts';
 import { stepUp } from '../harness/members.ts';
@@ -60,7 +60,7 @@ const ended = async ({ id }: Pick<Invocation, 'id'>): Promise<Invocation> => {
   return body;
 };
 
-/** Waits for a requested hand-off in the session, and returns it. */
+/** Waits until a hand-off is requested in the session, and returns the hand-off. */
 async function waiting(sessionId: string, by = key): Promise<Handoff> {
   const path = handoffsPath(server, `?sessionId=${sessionId}&status=requested`);
   const listed = async () => (await server.api<{ data: Handoff[] }>('GET', path, { key: by })).body.data;
@@ -85,7 +85,7 @@ test('browser.handoff ends when the person has finished, and its receipt states 
   assert.equal(still.body.status, 'running');
   const cancelled = await server.api<ErrorBody>('POST', agentPath(server, `invocations/${asked.id}/cancel`), { key });
   assert.deepEqual([cancelled.status, cancelled.body.code], [409, 'not_ready'], 'its effect has started');
-  await withLease(server, claimed, 'complete', {
+  await sendWithLease(server, claimed, 'complete', {
     outcome: 'completed',
     note: 'Secret of the note',
     evidence: { a: 1 },
@@ -119,7 +119,7 @@ test('browser.handoff ends when the person has finished, and its receipt states 
   await server.release(sessionId);
 });
 
-/** Asserts what `berth receipts verify` prints when it is given only files: the receipt and the key set. */
+/** Asserts the output of `berth receipts verify` when its only inputs are files: the receipt and the key set. */
 async function printed(receipt: string, expected: RegExp): Promise<void> {
   const [file, jwks] = [join(server.dataDir, '..', `${calls}.jws`), join(server.dataDir, '..', `${calls}.json`)];
   await writeFile(file, receipt);
@@ -140,7 +140,7 @@ for (const [how, end, expected] of [
     const asked = await started('browser.handoff', { sessionId, instructions: 'Sign in', ttlSeconds: 60 });
     const { id } = await waiting(sessionId);
     if (end === 'complete')
-      await withLease(server, await claimHandoff(server, person, id), 'complete', { outcome: 'declined' });
+      await sendWithLease(server, await claimHandoff(server, person, id), 'complete', { outcome: 'declined' });
     if (end === 'expire') await server.advance(61_000);
     if (end === 'cancel') {
       const { key: writing } = await keyWith(server, { scopes: [...scopes, 'handoffs:write'], grants });
@@ -165,7 +165,7 @@ test('browser.handoff continues after the server was killed, with the same hand-
     const { body } = await server.api<Invocation>('GET', agentPath(server, `invocations/${asked.id}`), { key });
     return body.attempts === 2;
   });
-  const done = await withLease(server, claimed, 'complete', { outcome: 'completed' });
+  const done = await sendWithLease(server, claimed, 'complete', { outcome: 'completed' });
   assert.equal(done.status, 200, done.text);
   const { status, output, attempts } = await ended(asked);
   assert.deepEqual([status, Object(output).handoffId, attempts], ['succeeded', id, 2]);
@@ -174,11 +174,11 @@ test('browser.handoff continues after the server was killed, with the same hand-
   await server.release(sessionId);
 });
 
-test('refuses an invalid or unauthorized browser.handoff, and requests no hand-off', async () => {
+test('an invalid or unauthorized call of browser.handoff is refused, and no hand-off is requested', async () => {
   const { id: sessionId } = await server.createSession({ keepAlive: true }, key);
   const input = { sessionId, instructions: 'Sign in' };
   const { key: blind } = await keyWith(server, { scopes: ['operations:invoke'], grants });
-  const foreign = await foreignKey(server);
+  const foreign = await keyOfOtherApplication(server);
   const { id: theirs } = await server.createSession({ keepAlive: true }, foreign);
   const releaseTheirs = { key: foreign, body: { status: 'REQUEST_RELEASE' } };
   const { key: reader } = await keyWith(server, { scopes });
@@ -224,7 +224,7 @@ test('steps wait for a person at a hand-off without using up their timeout, and 
   await eventually('control of the person', () => viewer.last('control')?.who === 'you' && viewer.frameCount > 0);
   viewer.click(100, 40);
   viewer.sendInput({ type: 'text', text: 'person' });
-  await withLease(server, claimed, 'complete', { outcome: 'completed', note: 'Done.' });
+  await sendWithLease(server, claimed, 'complete', { outcome: 'completed', note: 'Done.' });
   const done = await ended(asked);
   assert.equal(done.status, 'succeeded', JSON.stringify(done.error));
   const { results } = Object(done.output);
@@ -257,7 +257,7 @@ test('an operation of the kind browser fails at a step whose hand-off is decline
   assert.ok(asked.sessionId, text);
   const { id } = await waiting(asked.sessionId, entering);
   const claimed = await claimHandoff(server, person, id);
-  await withLease(server, claimed, 'complete', { outcome: 'declined', note: 'No.' });
+  await sendWithLease(server, claimed, 'complete', { outcome: 'declined', note: 'No.' });
   const read = agentPath(server, `invocations/${asked.id}?wait=30`);
   const { body } = await server.api<Invocation>('GET', read, { key: entering });
   assert.deepEqual([body.status, body.error?.code], ['failed', 'handoff_declined']);
@@ -265,7 +265,7 @@ test('an operation of the kind browser fails at a step whose hand-off is decline
   await server.waitUntilEnded(asked.sessionId);
 });
 
-test('a call in a session without keepAlive keeps it running until the call ends, but not after its last client has left', async () => {
+test('a call keeps a session without keepAlive running until the call ends, but not after the last client has left', async () => {
   const asked = Promise.withResolvers<ServerResponse>();
   const script = `fetch('/answer').then(() => document.body.append(document.createElement('hr')))`;
   pages.set('/late', `<!doctype html><title>Late</title><script>${script}</script>`);
@@ -289,7 +289,7 @@ test('a call in a session without keepAlive keeps it running until the call ends
   assert.deepEqual([status, endReason], ['COMPLETED', 'client_disconnected']);
 });
 
-test('refuses steps with too many hand-offs, or with both a hand-off and credentials', async () => {
+test('steps with too many hand-offs, or with both a hand-off and credentials, are refused', async () => {
   const handoff = { do: 'handoff', instructions: 'x' };
   for (const [steps, message] of [
     [Array.from({ length: 6 }, () => handoff), /at most 5/],
@@ -303,14 +303,14 @@ test('refuses steps with too many hand-offs, or with both a hand-off and credent
   }
 });
 
-/** Returns the calls of the key that are running, when there are as many. */
+/** Waits until exactly this many calls of the key are running, and returns the calls. */
 async function running(by: string, count: number): Promise<readonly Invocation[]> {
   const path = agentPath(server, 'invocations?status=running');
   const listed = async () => (await server.api<InvocationPage>('GET', path, { key: by })).body.data;
   return eventually(`${count} calls to be running`, listed, ({ length }) => length === count);
 }
 
-test('a call that waits for a person can be cancelled: nothing is started, and its receipt says so', async () => {
+test('a call that waits for a person can be cancelled before it is started, and its receipt has the status cancelled', async () => {
   const { id: sessionId } = await server.createSession({ keepAlive: true }, key);
   const { key: asking } = await keyWith(server, { scopes: [...scopes, 'handoffs:write'], grants });
   const handoff = await requestHandoff(server, asking, sessionId, { leaseSeconds: 900 });
@@ -348,7 +348,7 @@ test('a call that waits for a person when the service stops is refused with 503,
   await server.restart('SIGTERM');
   const { status, body, text } = await interrupted;
   assert.deepEqual([status, Object(body).code], [503, 'service_stopping'], text);
-  assert.equal((await withLease(server, claimed, 'complete', { outcome: 'completed' })).status, 200);
+  assert.equal((await sendWithLease(server, claimed, 'complete', { outcome: 'completed' })).status, 200);
   const again = await content();
   assert.deepEqual([again.status, again.body.status], [200, 'succeeded'], again.text);
   await server.release(sessionId);
@@ -359,7 +359,7 @@ test('a receipt names a person only for the time of their control, even if the h
   const asked = await started('browser.handoff', { sessionId, instructions: 'Enter the code' });
   const { id } = await waiting(sessionId);
   const claimed = await claimHandoff(server, person, id);
-  assert.equal((await withLease(server, claimed, 'cancel')).body.status, 'requested');
+  assert.equal((await sendWithLease(server, claimed, 'cancel')).body.status, 'requested');
   const { body, text } = await call('browser.content', { sessionId });
   assert.equal(body.status, 'succeeded', text);
   assert.deepEqual(claims(body).session?.handoffs, []);
@@ -369,7 +369,7 @@ test('a receipt names a person only for the time of their control, even if the h
   await server.release(sessionId);
 });
 
-test('calls in a session that a person controls wait for the person, and are refused after a timeout', async () => {
+test('calls in a session that a person controls wait until the person has finished, and are refused after a timeout', async () => {
   const { id: sessionId } = await server.createSession({ keepAlive: true }, key);
   const { key: asking } = await keyWith(server, {
     ...{ scopes: [...new Set([...scopes, 'handoffs:write', ...ACTION_SCOPES])], grants },
@@ -387,7 +387,7 @@ test('calls in a session that a person controls wait for the person, and are ref
   const late = [
     call('browser.screenshot', { sessionId }),
     call('browser.steps', { sessionId, steps: [{ do: 'press', key: 'x' }] }),
-    // An equal call is refused too, even one that does not wait for the end.
+    // An equal call is refused, even one that does not wait for the end.
     ...[twice(), twice(), twice({ prefer: 'respond-async' })],
     ...[agent.execute(action), agent.execute(action)],
   ];
@@ -397,8 +397,8 @@ test('calls in a session that a person controls wait for the person, and are ref
   void responses.finally(() => {
     isSettled = true;
   });
-  // The clock is advanced several times, because a call that arrives after one advance waits until the next one. The
-  // lease is longer than all of them together.
+  // The clock is advanced several times, because a call that arrives after one advance waits until the next advance.
+  // The lease is longer than all advances together.
   let advanced = 0;
   const refused = async (): Promise<boolean> => {
     if (advanced < 20) await server.advance(31_000);
@@ -412,7 +412,7 @@ test('calls in a session that a person controls wait for the person, and are ref
   }
   assert.equal((await agent.read(action.jobId)).body.status, 'approved', 'the Action can be executed again');
   const patient = call('browser.screenshot', { sessionId });
-  await withLease(server, claimed, 'complete', { outcome: 'completed' });
+  await sendWithLease(server, claimed, 'complete', { outcome: 'completed' });
   const { body, text } = await patient;
   assert.equal(body.status, 'succeeded', text);
   await server.release(sessionId);

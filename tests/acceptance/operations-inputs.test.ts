@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Invocation } from '../../contract/invocations.ts';
-import { cancelOrder, Owner } from '../harness/configured.ts';
+import { cancelOrderOperation, Owner } from '../harness/configured.ts';
 import { agentPath, invoke, keyWith } from '../harness/operations.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
@@ -11,12 +11,12 @@ import { openUpstream } from '../harness/upstream.ts';
 const DAY_MS = 24 * 3_600_000;
 const TASK_MS = 600_000;
 
-test('removes an input after its retention period, and keeps its digest and the receipt', async () => {
+test('an input is removed after its retention period, and its digest and the receipt are kept', async () => {
   const upstream = await openUpstream();
   const server = await startServer({ clock: 'test', env: { BERTH_SLOTS: '0', ...upstream.settings } });
   const owner = await Owner.of(server);
   const retention = { input: 'full', days: 2 };
-  await owner.publish('orders.cancel', cancelOrder(upstream, { effect: 'read', retention }));
+  await owner.publish('orders.cancel', cancelOrderOperation(upstream, { effect: 'read', retention }));
   const { key } = await keyWith(server, { expiresAt: undefined });
   const { body: made, text } = await invoke(server, key, 'orders.cancel', { orderId: 'A-1' });
   assert.equal(made.status, 'succeeded', text);

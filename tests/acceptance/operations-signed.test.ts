@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { createHash, createPublicKey, type JsonWebKey, verify } from 'node:crypto';
 import { test } from 'node:test';
 import { verifyReceipt } from '../../sdk/index.ts';
-import { cancelOrder, Owner } from '../harness/configured.ts';
+import { cancelOrderOperation, Owner } from '../harness/configured.ts';
 import { liftLimits } from '../harness/limits.ts';
 import { invoke, keyWith } from '../harness/operations.ts';
 import { startServer } from '../harness/server.ts';
@@ -60,7 +60,7 @@ function signerOf(request: ReceivedRequest, { keys }: Keys): string {
   const lines = covered.map(name => `"${name}": ${componentOf(name)}`);
   const base = [...lines, `"@signature-params": (${list})${parameters}`].join('\n');
   const [, signature = ''] = /^berth=:([A-Za-z0-9+/=]+):$/.exec(text(request.headers.signature)) ?? [];
-  const jwk = keys.find(({ kid }) => kid === keyid) ?? assert.fail('the key is not published');
+  const jwk = keys.find(({ kid }) => kid === keyid) ?? assert.fail(`the key ${keyid} is not in the published key set`);
   const publicKey = createPublicKey({ key: jwk, format: 'jwk' });
   assert.ok(verify(null, Buffer.from(base), publicKey, Buffer.from(signature, 'base64')), 'the signature matches');
   const digest = createHash('sha256').update(request.body).digest('base64');
@@ -68,10 +68,11 @@ function signerOf(request: ReceivedRequest, { keys }: Keys): string {
   return keyid;
 }
 
-const last = (path: string): ReceivedRequest => upstream.received(path).at(-1) ?? assert.fail('nothing was received');
+const last = (path: string): ReceivedRequest =>
+  upstream.received(path).at(-1) ?? assert.fail(`no request to ${path} was received`);
 
 test('the signature of a write is valid with the published keys, and invalid after any change to the request', async () => {
-  await owner.publish('orders.cancel', cancelOrder(upstream, { binding: { sign: true } }));
+  await owner.publish('orders.cancel', cancelOrderOperation(upstream, { binding: { sign: true } }));
   const { body, text: said } = await call('orders.cancel', { orderId: 'A 1/ü', reason: 'late' }, 'one');
   assert.equal(body.status, 'succeeded', said);
   const request = last('/orders/');
@@ -99,7 +100,7 @@ test('the signature of a write is valid with the published keys, and invalid aft
 
 test('the signature of a read without a body covers its query, and the request has the idempotency header of its binding', async () => {
   await owner.publish('orders.read', {
-    ...cancelOrder(upstream, { effect: 'read' }),
+    ...cancelOrderOperation(upstream, { effect: 'read' }),
     binding: {
       ...{ method: 'GET', url: `${upstream.url}/read/{orderId}?view=a%2Fb`, query: { why: '/reason' } },
       ...{ sign: true, idempotencyHeader: 'X-Request-Id' },
@@ -112,10 +113,10 @@ test('the signature of a read without a body covers its query, and the request h
   assert.deepEqual([request.body, request.headers['x-request-id']], ['', body.id]);
 });
 
-test('a binding can use the signed Idempotency-Key header as its idempotency header', async () => {
+test('a binding can have Idempotency-Key, which is signed, as its idempotency header', async () => {
   await owner.publish(
     'orders.cancel',
-    cancelOrder(upstream, { binding: { sign: true, idempotencyHeader: 'Idempotency-Key' } }),
+    cancelOrderOperation(upstream, { binding: { sign: true, idempotencyHeader: 'Idempotency-Key' } }),
   );
   const { body, text: said } = await call('orders.cancel', { orderId: 'A-2' }, 'three');
   assert.equal(body.status, 'succeeded', said);
@@ -138,8 +139,8 @@ test('calls and receipts are signed with the new key after a rotation, and earli
   assert.throws(() => verifyReceipt(body.receipt ?? '', { keys: before }), /a key that is not in the key set/);
 });
 
-test('a call has no signature headers if its binding does not enable signing', async () => {
-  await owner.publish('orders.cancel', cancelOrder(upstream, { binding: { sign: false } }));
+test('the request of a call has no signature headers if its binding does not enable signing', async () => {
+  await owner.publish('orders.cancel', cancelOrderOperation(upstream, { binding: { sign: false } }));
   assert.equal((await call('orders.cancel', { orderId: 'A-4' }, 'five')).body.status, 'succeeded');
   const { headers } = last('/orders/A-4');
   for (const name of ['signature', 'signature-input', 'content-digest', 'berth-invocation-id'])

@@ -9,14 +9,14 @@ import type { StartedDevice } from '../../contract/device.ts';
 import { propertiesOf } from '../../contract/openapi.ts';
 import type { Operation } from '../../contract/operation.ts';
 import { OPERATION_IDS, type OperationId, operation, pathsOf } from '../../contract/operations.ts';
-import { ConsumerLab } from '../harness/consumers.ts';
+import { ConsumerFixture } from '../harness/consumers.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
 import type { HttpResult } from '../harness/http.ts';
 import { ownerToken } from '../harness/limits.ts';
 import { keyWith } from '../harness/operations.ts';
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
-import { fits, rightValue, wrongValues } from '../harness/wrong-values.ts';
+import { invalidValues, isValid, validValue } from '../harness/wrong-values.ts';
 
 const UNKNOWN_ID = '01a1fa50-5319-7450-a6b3-c787ada50631';
 const JSON_TYPE = { 'content-type': 'application/json' };
@@ -27,7 +27,7 @@ const { key: agentKey } = await keyWith(server, { scopes: [...AGENT_KEY_SCOPES] 
 /** Well-formed, but not the token of any lease. */
 const leaseToken = 'bhl_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA4hZsxK';
 const person = await Person.owner(server);
-const lab = await ConsumerLab.of(server, person);
+const lab = await ConsumerFixture.of(server, person);
 const consumer = await lab.signIn('kim@example.com');
 const started = await server.api<StartedDevice>('POST', '/v1/device/authorizations', {
   key: null,
@@ -110,7 +110,7 @@ const is =
 
 const AT_ONCE = 8;
 
-/** Runs a few requests at a time, because there are hundreds of them. */
+/** Runs a few checks at a time, because there are hundreds of checks. */
 async function inTurn<T>(items: readonly T[], work: (item: T) => Promise<string[]>): Promise<string[]> {
   const queue = [...items];
   const lines: string[] = [];
@@ -128,7 +128,7 @@ for (const id of OPERATION_IDS.filter(one => bodyOf(one) !== undefined)) {
   const { unknownFields = 'ignore' } = operation(id);
 
   test(`${id}: refuses each invalid body field`, async () => {
-    const all = wrongValues(schema);
+    const all = invalidValues(schema);
     // Additional fields, which official clients send, are ignored, so a request with one would succeed.
     const wrong = unknownFields === 'ignore' ? all.filter(({ isExtra }) => !isExtra) : all;
     assert.ok(wrong.length > 0 || Object.keys(propertiesOf(schema)).length === 0);
@@ -161,8 +161,8 @@ for (const id of OPERATION_IDS.filter(one => bodyOf(one) !== undefined)) {
 for (const id of OPERATION_IDS.filter(one => operation(one).query !== undefined))
   test(`${id}: refuses each invalid query parameter`, async () => {
     const schema = operation(id).query ?? assert.fail(id);
-    const right = Object.entries(Object(rightValue(schema))).map(([name, value]) => `${name}=${value}`);
-    const texts = wrongValues(schema).flatMap(({ path, how, value }) => {
+    const right = Object.entries(Object(validValue(schema))).map(([name, value]) => `${name}=${value}`);
+    const texts = invalidValues(schema).flatMap(({ path, how, value }) => {
       const given: unknown = Object(value)[path];
       if (how === 'missing') return [[path, how, right.filter(one => !one.startsWith(`${path}=`)).join('&')] as const];
       const isText = typeof given === 'string' || typeof given === 'number';
@@ -190,11 +190,11 @@ function isRightText(schema: TSchema, name: string, text: string): boolean {
 }
 
 const wrongTexts = (schema: TSchema, name: string, value: unknown): boolean =>
-  !fits(schema, { ...Object(rightValue(schema)), [name]: value });
+  !isValid(schema, { ...Object(validValue(schema)), [name]: value });
 
 for (const id of OPERATION_IDS.filter(one => operation(one).tag !== 'Service' && operation(one).mount !== 'compat'))
   test(`${id}: refuses an unknown query parameter`, async () => {
-    const right = Object.entries(Object(rightValue(operation(id).query ?? Type.Object({})))).map(
+    const right = Object.entries(Object(validValue(operation(id).query ?? Type.Object({})))).map(
       ([name, value]) => `${name}=${value}`,
     );
     const result = await send(id, { query: [...right, 'noSuchParameter=1'].join('&') });
@@ -221,7 +221,7 @@ for (const id of OPERATION_IDS.filter(one => operation(one).params !== undefined
 
 const rightBody = (id: OperationId): Sent => {
   const schema = bodyOf(id);
-  return schema ? { body: JSON.stringify(rightValue(schema)), headers: { 'if-match': '*' } } : {};
+  return schema ? { body: JSON.stringify(validValue(schema)), headers: { 'if-match': '*' } } : {};
 };
 
 for (const id of OPERATION_IDS.filter(one => operation(one).upload !== undefined))
@@ -238,7 +238,7 @@ for (const id of OPERATION_IDS.filter(one => operation(one).upload !== undefined
       ['no file name', form(['file']), 400, ['missing_file']],
       ['two files', form(['file', 'a'], ['file', 'b']), 400, ['invalid_file', 'missing_file']],
       [
-        'what is cut off',
+        'a truncated form',
         { ...form(['file', 'a']), body: '--x\r\ncontent-disp' },
         400,
         ['invalid_file', 'missing_file'],

@@ -35,7 +35,7 @@ const withPage = (work: (page: Page, browser: Browser, session: CreatedSession) 
     await browser.close();
   });
 
-test('opens, reads, fills and clicks a page', () =>
+test('Playwright can open, read, fill in and click a page', () =>
   withPage(async page => {
     const response = await page.goto(pages.a);
     assert.equal(response?.status(), 200);
@@ -53,7 +53,7 @@ test('opens, reads, fills and clicks a page', () =>
     assert.equal(await page.title(), 'Grüße 🚢');
   }));
 
-test('navigator.onLine is true in a page, a frame and a worker until the client changes it', () =>
+test('navigator.onLine is true in a page, a frame and a worker until the client changes the value', () =>
   withPage(async page => {
     await page.goto(pages.a);
     const online = () =>
@@ -86,14 +86,14 @@ test('WebRTC reveals no address to a page', () =>
     await client.close();
   }));
 
-test('connects with the http address of a session', () =>
+test('Playwright can connect with the http address of a session', () =>
   withSession({}, async ({ connectUrl }) => {
     const browser = await chromium.connectOverCDP(connectUrl.replace(/^ws/, 'http'));
     await firstPage(browser).goto(pages.a);
     await browser.close();
   }));
 
-test('connects with an agent key in a header instead of the signing key', () =>
+test('Playwright can connect with an agent key in a header instead of the signing key', () =>
   withSession({}, async ({ connectUrl }) => {
     const headers = { authorization: `Bearer ${server.key}` };
     const browser = await chromium.connectOverCDP(connectUrl.replace(/\?.*/, ''), { headers });
@@ -101,7 +101,7 @@ test('connects with an agent key in a header instead of the signing key', () =>
     await browser.close();
   }));
 
-test('a screenshot matches what the page shows', () =>
+test('a screenshot shows the pixels of the page', () =>
   withPage(async page => {
     await page.setViewportSize({ width: 400, height: 200 });
     await page.goto(`${pages.a}/colours`);
@@ -137,7 +137,7 @@ test('a browser context has its own time zone, language, cookies and page', () =
     await context.close();
   }));
 
-test('navigates back and forward in the history', () =>
+test('a client can navigate back and forward in the history', () =>
   withPage(async page => {
     await page.goto(pages.a);
     await page.goto(`${pages.a}/next`);
@@ -158,7 +158,7 @@ test('popups from window.open and links can be controlled', () =>
     }
   }));
 
-test('a client can intercept requests and respond to them', () =>
+test('a client can intercept requests and send its own responses', () =>
   withPage(async page => {
     const before = pages.hits('/next');
     await page.route('**/next', route => route.fulfill({ contentType: 'text/html', body: '<title>Mine</title>' }));
@@ -170,7 +170,7 @@ test('a client can intercept requests and respond to them', () =>
     assert.equal(await page.title(), 'Next');
   }));
 
-test('passes 50 MB in each direction', () =>
+test('50 MB can be sent to a page and read from a page', () =>
   withPage(async page => {
     const text = 'x'.repeat(50 * MB);
     assert.equal(await page.evaluate(sent => sent.length, text), 50 * MB);
@@ -200,7 +200,7 @@ test('two clients can work concurrently, and the disconnect of one client does n
     await two.close();
   }));
 
-test('responses and events of two clients are not mixed', () =>
+test('each of two clients gets only its own responses and events', () =>
   withSession({}, async session => {
     const clients = await Promise.all([1, 2].map(() => chromium.connectOverCDP(session.connectUrl)));
     await Promise.all(
@@ -227,7 +227,7 @@ test('a client that reconnects finds the page unchanged: heap, scroll position a
     await second.close();
   }));
 
-test('browser contexts of Playwright are removed when it disconnects, and persistent contexts are kept for the next client', () =>
+test('the browser contexts that Playwright created are removed when Playwright disconnects, and contexts without disposeOnDetach are kept', () =>
   withSession({ keepAlive: true }, async session => {
     const first = await chromium.connectOverCDP(session.connectUrl);
     await (await first.newContext()).newPage();

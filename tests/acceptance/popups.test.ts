@@ -1,5 +1,5 @@
-// Windows that pages open. They start without waiting for a client, but a client that attaches early enough can prepare
-// them.
+// Windows that pages open. A window starts without waiting for a client, but a client that attaches early enough can
+// prepare the window.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chromium, type Page } from 'playwright-core';
@@ -39,7 +39,7 @@ test('a page can open a window while no client is connected', async () => {
   await client.send('Runtime.evaluate', { expression, userGesture: true }, page);
   await client.close();
   await eventually('the new page to be visited', () => pages.hits('/tall') === 1);
-  await eventually('the opener to go on', () => pages.hits('/after') === 1);
+  await eventually('the opener to continue', () => pages.hits('/after') === 1);
   await server.release(id);
 });
 

@@ -11,7 +11,7 @@ import { CdpClient } from '../harness/cdp.ts';
 import { sessionLeftovers } from '../harness/leftovers.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
-import { upload } from '../harness/upload.ts';
+import { uploadRequest } from '../harness/upload.ts';
 
 const SESSIONS = '/v1/browsers/sessions';
 const COUNT = 2;
@@ -40,7 +40,10 @@ function pidOf(number: number): number {
       return false;
     }
   };
-  return Number(readdirSync('/proc').find(name => /^\d+$/.test(name) && isIt(name)) ?? assert.fail('no such process'));
+  return Number(
+    readdirSync('/proc').find(name => /^\d+$/.test(name) && isIt(name)) ??
+      assert.fail(`there is no server process with the number ${number}`),
+  );
 }
 
 const isResponsive = async ({ connectUrl }: Pick<CreatedSession, 'connectUrl'>): Promise<boolean> => {
@@ -65,7 +68,8 @@ async function oneInEach(): Promise<ReadonlyMap<number, CreatedSession>> {
 }
 
 /**
- * Creates a session in the second process. After a restart, a process gets sessions only once the other one sees it.
+ * Creates a session in the second process. After a restart, a process gets sessions only when the other process has
+ * noticed its start.
  */
 async function sessionInSecond(): Promise<CreatedSession> {
   let session: CreatedSession | undefined;
@@ -75,7 +79,7 @@ async function sessionInSecond(): Promise<CreatedSession> {
     if (number !== 2) await server.release(session.id);
     return number === 2;
   });
-  return session ?? assert.fail('no session');
+  return session ?? assert.fail('no session was created in the second process');
 }
 
 const sessions = await oneInEach();
@@ -89,7 +93,11 @@ test('each session can be reached through every process at the same address', as
     for (const { id, connectUrl } of both) {
       assert.ok(await isResponsive({ connectUrl }));
       const path = `${SESSIONS}/${id}`;
-      const sent = await server.api<UploadResponse>('POST', `${path}/uploads`, await upload(`${round}.bin`, bytes));
+      const sent = await server.api<UploadResponse>(
+        'POST',
+        `${path}/uploads`,
+        await uploadRequest(`${round}.bin`, bytes),
+      );
       assert.equal(sent.status, 200, sent.text);
       const debug = await server.api<DebugUrls>('GET', `${path}/debug`);
       assert.equal(debug.status, 200, debug.text);
@@ -100,8 +108,16 @@ test('a killed process is restarted and continues its sessions, and the sessions
   const killed = pidOf(2);
   process.kill(killed, 'SIGKILL');
   assert.ok(await isRunning(first));
-  await eventually('the session of the other to answer', () => isResponsive(first).catch(() => false), Boolean);
-  await eventually('its session to answer again', () => isResponsive(second).catch(() => false), Boolean);
+  await eventually(
+    'the session of the other process to respond',
+    () => isResponsive(first).catch(() => false),
+    Boolean,
+  );
+  await eventually(
+    'the session of the killed process to respond again',
+    () => isResponsive(second).catch(() => false),
+    Boolean,
+  );
   assert.notEqual(pidOf(2), killed);
   for (const session of both) assert.ok(await isRunning(session));
 });
@@ -114,7 +130,7 @@ test('all sessions continue after a SIGTERM and a restart', async () => {
   await server.waitUntilSettled([first.id, server.boxOf(first.id) ?? '']);
 });
 
-test('after a start with fewer processes, the sessions of the removed process have ended and those of the first continue', async () => {
+test('after a start with fewer processes, the sessions of the removed process have ended, and the sessions of the first process continue', async () => {
   const again = await sessionInSecond();
   await server.kill('SIGTERM');
   env.BERTH_PROCESSES = '1';

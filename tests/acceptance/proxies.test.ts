@@ -13,7 +13,7 @@ import type { ErrorBody } from '../../contract/common.ts';
 import { freePort } from '../harness/free-port.ts';
 import { BIG_BYTES, openPages } from '../harness/pages.ts';
 import { HIDDEN_HOST, openHttpProxy, openSocksProxy, PASSWORD, type RunningProxy, USER } from '../harness/proxies.ts';
-import { selfSigned } from '../harness/self-signed.ts';
+import { createSelfSigned } from '../harness/self-signed.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { eventsOf, waitForSessionEvent } from '../harness/session-events.ts';
 import { eventually } from '../harness/until.ts';
@@ -21,8 +21,8 @@ import { eventually } from '../harness/until.ts';
 const folder = mkdtempSync(join(tmpdir(), 'berth-proxies-'));
 after(() => rmSync(folder, { recursive: true }));
 
-const tls = selfSigned('127.0.0.1');
-const untrusted = selfSigned('127.0.0.1');
+const tls = createSelfSigned('127.0.0.1');
+const untrusted = createSelfSigned('127.0.0.1');
 const roots = join(folder, 'roots.pem');
 writeFileSync(roots, tls.cert);
 
@@ -43,11 +43,11 @@ const https = await openHttpProxy(tls);
 const liar = await openHttpProxy(untrusted);
 const socks = await openSocksProxy();
 const mortal = await openHttpProxy();
-/** A proxy that delays or aborts when the test says so. */
+/** A proxy that delays or aborts requests when the test asks for it. */
 const moody = await openHttpProxy();
 /** Accepts connections and never sends anything. */
 const silent = await listening(createServer(() => {}));
-/** Answers CONNECT like a web server. */
+/** A web server instead of a proxy, which refuses CONNECT. */
 const web = await listening(
   createServer(socket => socket.end('HTTP/1.1 405 Method Not Allowed\r\n\r\n').on('error', () => {})),
 );
@@ -94,7 +94,7 @@ const PROBED = 'berth-probe.invalid';
  * wait.
  */
 const NEVER = 'never.test';
-/** The timeout of that request: longer than the session's own limit for tunnels, which must apply first. */
+/** The timeout of the request to `NEVER`: longer than the session's limit for tunnels, which must apply first. */
 const GIVEN_UP_MS = 120_000;
 
 async function listening(server: Server): Promise<number> {
@@ -133,12 +133,12 @@ moody.holdBack([NEVER]);
 const patient = await server.createSession({ keepAlive: true, proxies: [external(moody)] });
 const patientBrowser = await chromium.connectOverCDP(patient.connectUrl);
 const patientPage = patientBrowser.contexts()[0]?.pages()[0];
-// A rejection becomes a text, so that it is not reported as unhandled.
+// A rejection is converted to a text, so that Node does not report the rejection as unhandled.
 const stalledNavigation = patientPage
   ?.goto(`https://${NEVER}/`, { timeout: GIVEN_UP_MS })
   .then(() => 'it was there', String);
 
-/** `proxyBytes` of each session while it was running. */
+/** The value of `proxyBytes` of each session while the session was running. */
 const bytesOf = new Map<string, number>();
 
 /** Sends requests of every kind: pages, fetches, a worker, a WebSocket, a large body and a download. */
@@ -181,7 +181,7 @@ test('HTTP and HTTPS proxies receive absolute URLs for plain requests and CONNEC
   }
 });
 
-test('applies the first matching rule, and connects directly to hosts that match no rule', () =>
+test('a session applies the first matching proxy rule, and connects directly to hosts that match no rule', () =>
   withSession(
     [
       { type: 'none', domainPattern: '^a\\.test$' },
@@ -192,7 +192,7 @@ test('applies the first matching rule, and connects directly to hosts that match
       const [before, beforeTls] = [http.asked.length, https.asked.length];
       assert.equal((await page.goto(`${pages.a}/next`))?.status(), 200);
       assert.deepEqual([http.asked.length, https.asked.length], [before, beforeTls]);
-      // The session knows b.test from its static host names. The proxy does not know it.
+      // The session resolves b.test with its static host names, but the proxy cannot resolve the name.
       assert.notEqual((await page.goto(`${pages.b}/next`))?.status(), 200);
       assert.match(https.asked.slice(beforeTls).join(), /^http b\.test:/);
       assert.equal((await page.goto(`${hidden}/next`))?.status(), 200);
@@ -217,7 +217,7 @@ test('requests to forbidden addresses are refused and do not reach a proxy', () 
     await waitForSessionEvent(server, id, 'network.refused', ({ rule }) => rule === 'metadata');
   }));
 
-test("selects the operator's proxy pools by location, and applies their time zone", async () => {
+test("a session uses the operator's proxy pool for the requested location, and has the time zone of the pool", async () => {
   const rule = { type: 'browserbase', geolocation: { country: 'jp', city: 'TOKYO' } };
   for (const proxies of [true, [rule]])
     await withSession(proxies, async page => {
@@ -261,12 +261,12 @@ const UNUSABLE = [
 ] as const;
 
 /**
- * The probe of a proxy gives up after eight seconds; the kernel would take minutes. The rest is a margin for a busy
- * machine.
+ * The time limit for the refusal of an unusable proxy. The probe of a proxy ends after eight seconds, but the kernel
+ * would take minutes. The rest is a margin for a busy machine.
  */
 const TOLD_WITHIN_MS = 100_000;
 
-test('refuses to create a session with an unusable proxy within the time limit, and identifies the proxy in the error', async () => {
+test('a create with an unusable proxy is refused within the time limit, and the error identifies the proxy', async () => {
   await Promise.all(
     UNUSABLE.map(async ([reason, rule]) => {
       const began = Date.now();
@@ -281,7 +281,7 @@ test('refuses to create a session with an unusable proxy within the time limit, 
   await server.waitUntilSettled([patient.id]);
 });
 
-test('refuses invalid rules with an error that includes their path', async () => {
+test('invalid proxy rules are refused, and the error contains the path of the rule', async () => {
   for (const [path, rule] of [
     ['proxies.0.domainPattern', { type: 'none', domainPattern: '(a' }],
     ['proxies.0.domainPattern', { type: 'none', domainPattern: '(?=a)b' }],
@@ -318,12 +318,12 @@ test('when a proxy fails, pages get a network error, an event is recorded, and t
     assert.equal((await server.read(id)).status, 'RUNNING');
   }));
 
-test('waits for a slow proxy when creating a session, loading a page and opening a tunnel', async () => {
+test('a create, a page load and the opening of a tunnel wait for a slow proxy', async () => {
   moody.holdBack([PROBED, HIDDEN_HOST, NEVER]);
   const probes = (): number => moody.asked.filter(asked => asked === `connect ${PROBED}:443`).length;
   const before = probes();
   const created = server.createSession({ keepAlive: true, proxies: [external(moody)] });
-  await eventually('the proxy to be tried', () => probes() > before);
+  await eventually('the proxy to be probed', () => probes() > before);
   moody.holdBack([HIDDEN_HOST, NEVER]);
   const { id, connectUrl } = await created;
   const browser = await chromium.connectOverCDP(connectUrl);
@@ -348,7 +348,7 @@ test('waits for a slow proxy when creating a session, loading a page and opening
   await server.release(id);
 });
 
-test('when a proxy never responds for a host, only that request fails and the session continues', async () => {
+test('when a proxy never responds for a host, only the request to that host fails and the session continues', async () => {
   assert.match(String(await stalledNavigation), /ERR_TUNNEL_CONNECTION_FAILED/);
   const [told] = await waitForSessionEvent(server, patient.id, 'proxy.failed');
   assert.deepEqual([told?.detail.proxy, told?.detail.reason], ['proxies.0', 'proxy_timed_out']);

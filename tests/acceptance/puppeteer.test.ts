@@ -20,7 +20,7 @@ async function withBrowser(work: (browser: Browser, session: CreatedSession) => 
   await server.release(session.id);
 }
 
-test('the first page can be opened, read and clicked', () =>
+test('Puppeteer can open, read and click the first page', () =>
   withBrowser(async browser => {
     const [page] = await browser.pages();
     assert.ok(page);
@@ -31,7 +31,7 @@ test('the first page can be opened, read and clicked', () =>
     assert.equal(await page.evaluate(() => 6 * 7), 42);
   }));
 
-test('a screenshot matches what the page shows', () =>
+test('a screenshot shows the pixels of the page', () =>
   withBrowser(async browser => {
     const page = await browser.newPage();
     await page.setViewport({ width: 400, height: 200 });
@@ -43,7 +43,7 @@ test('a screenshot matches what the page shows', () =>
     );
   }));
 
-test('popups open from window.open and links', () =>
+test('Puppeteer gets popups from window.open and links', () =>
   withBrowser(async browser => {
     const page = await browser.newPage();
     await page.goto(`${pages.a}/popups`);
@@ -62,7 +62,7 @@ test('popups open from window.open and links', () =>
     }
   }));
 
-test('a client can intercept requests and respond to them', () =>
+test('a client can intercept requests and send its own responses', () =>
   withBrowser(async browser => {
     const page = await browser.newPage();
     await page.setRequestInterception(true);
@@ -77,7 +77,7 @@ test('a client can intercept requests and respond to them', () =>
     assert.equal(await page.title(), 'Home');
   }));
 
-test('a browser context is separate from others, and is removed when closed', () =>
+test('a browser context is separate from other contexts, and is removed when a client closes the context', () =>
   withBrowser(async browser => {
     const context = await browser.createBrowserContext();
     const page = await context.newPage();
@@ -119,4 +119,4 @@ test('closing the browser ends the session', async () => {
   assert.deepEqual([ended.status, ended.endReason], ['COMPLETED', 'browser_closed']);
 });
 
-test('leaves nothing behind', () => server.waitUntilSettled());
+test('ended sessions leave no process, file or unfinished database row behind', () => server.waitUntilSettled());

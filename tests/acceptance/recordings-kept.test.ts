@@ -1,11 +1,11 @@
-// Retention of recordings: who can request files and when, and what remains after the retention period.
+// Retention of recordings: access to files during the retention period, and the remaining data after the period.
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { filesUnder } from '../harness/files-under.ts';
 import { openPages } from '../harness/pages.ts';
-import { fetchFilm, filesOf, playlistWhen, replaysOf, requestFiles } from '../harness/recordings.ts';
+import { fetchFilm, filesOf, replaysOf, requestFiles, waitForPlaylist } from '../harness/recordings.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
@@ -16,16 +16,18 @@ const pages = await openPages();
 const server = await startServer({ clock: 'test', pages });
 const downloads = (id: string): string => `/v1/browsers/sessions/${id}/recording/downloads`;
 
-test('replays and files are available for 31 days, and later requests report that they have expired', async () => {
+test('replays and files are available for 31 days, and later requests report that the recording has expired', async () => {
   const { id } = await server.createSession({ keepAlive: true });
-  await eventually('a picture', () => existsSync(join(server.dataDir, 'recordings', id, '0', 'page.json')));
+  await eventually('the recording of the page to begin', () =>
+    existsSync(join(server.dataDir, 'recordings', id, '0', 'page.json')),
+  );
   for (const method of ['GET', 'POST']) {
     const early = await server.api(method, downloads(id));
     assert.deepEqual([early.status, early.body.code], [409, 'session_not_ended']);
   }
   await server.release(id);
   await server.waitUntilEnded(id);
-  const whole = await playlistWhen(server, id, '0', text => text.includes('ENDLIST'));
+  const whole = await waitForPlaylist(server, id, '0', text => text.includes('ENDLIST'));
   await fetchFilm(whole);
   assert.equal((await requestFiles(server, id)).status, 202);
   const [file] = await eventually(
@@ -51,7 +53,7 @@ test('replays and files are available for 31 days, and later requests report tha
   assert.notEqual((await fetch(/#EXT-X-MAP:URI="([^"]+)"/.exec(whole)?.[1] ?? '')).status, 200);
 });
 
-test('returns 404 for a session that does not exist', async () => {
+test('a request for the recording of a session that does not exist returns 404', async () => {
   const { status, body } = await server.api('POST', downloads('0190a000-0000-7000-8000-000000000001'));
   assert.deepEqual([status, body.code], [404, 'not_found']);
 });

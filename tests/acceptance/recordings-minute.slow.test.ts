@@ -5,9 +5,9 @@ import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import HLS from 'hls-parser';
 import { CdpClient } from '../harness/cdp.ts';
-import { durationOf, framesOf, isColour } from '../harness/film.ts';
+import { durationOf, framesOf, isSimilarColour } from '../harness/film.ts';
 import { openPages } from '../harness/pages.ts';
-import { fetchFilm, filesOf, playlistWhen, replaysOf, requestFiles } from '../harness/recordings.ts';
+import { fetchFilm, filesOf, replaysOf, requestFiles, waitForPlaylist } from '../harness/recordings.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
@@ -48,7 +48,7 @@ test('a one-minute recording has the exact duration, and shows each frame at its
   const closed = Date.now();
   await server.release(id);
   await server.waitUntilEnded(id);
-  const whole = await playlistWhen(server, id, '1', text => text.includes('ENDLIST'));
+  const whole = await waitForPlaylist(server, id, '1', text => text.includes('ENDLIST'));
   const parsed = HLS.parse(whole);
   assert.ok(!parsed.isMasterPlaylist && parsed.endlist);
   const page = (await replaysOf(server, id)).find(({ pageId }) => pageId === '1');
@@ -79,6 +79,6 @@ function assertTimes(film: Buffer, startedMs: number, endMs: number): void {
     for (const afterMs of [LATE_MS, STEP_MS / 2, STEP_MS - LATE_MS]) {
       const at = (step * STEP_MS + afterMs - startedMs) / 1_000;
       const seen = frames.findLast(frame => frame.at <= at);
-      assert.ok(seen && isColour(seen.colour, COLOURS[step % 3] ?? []), `${at} s: ${JSON.stringify(seen)}`);
+      assert.ok(seen && isSimilarColour(seen.colour, COLOURS[step % 3] ?? []), `${at} s: ${JSON.stringify(seen)}`);
     }
 }

@@ -8,12 +8,12 @@ import HLS from 'hls-parser';
 import { chromium } from 'playwright-core';
 import type { Session } from '../../contract/sessions.ts';
 import { CdpClient } from '../harness/cdp.ts';
-import { colourOf, durationOf, framesOf, isColour, timesOf } from '../harness/film.ts';
-import { foreignKey } from '../harness/foreign-key.ts';
+import { colourOf, durationOf, framesOf, isSimilarColour, timesOf } from '../harness/film.ts';
+import { keyOfOtherApplication } from '../harness/foreign-key.ts';
 import { ownerToken } from '../harness/limits.ts';
 import { openPages } from '../harness/pages.ts';
 import { playFilm } from '../harness/play-film.ts';
-import { fetchFilm, filesOf, playlistWhen, replaysOf, requestFiles } from '../harness/recordings.ts';
+import { fetchFilm, filesOf, replaysOf, requestFiles, waitForPlaylist } from '../harness/recordings.ts';
 import { type ApiOptions, startServer } from '../harness/server.ts';
 import { eventsOf } from '../harness/session-events.ts';
 import { eventually } from '../harness/until.ts';
@@ -54,7 +54,7 @@ const paintedBy = (client: CdpClient, page: string): Promise<readonly number[]> 
 const isRecordedIn = (id: string, colour: readonly number[]): Promise<unknown> =>
   eventually(`a picture in ${colour}`, async () => {
     const response = await fetched(`/v1/browsers/sessions/${id}/picture`);
-    return response.status === 200 && isColour(colourOf(Buffer.from(await response.arrayBuffer())), colour);
+    return response.status === 200 && isSimilarColour(colourOf(Buffer.from(await response.arrayBuffer())), colour);
   });
 
 /** Waits until the recording of the page has begun, which is when the page is painted. */
@@ -65,8 +65,8 @@ const LINK = /\/files\/([\w-]+)\.[\w-]+/g;
 const linkWords = (encoded = ''): string[] => Buffer.from(encoded, 'base64url').toString().split(' ');
 
 /**
- * Asserts that the playlist has only grown. Its addresses stay the same for half an hour; after that, their last word,
- * which is the expiry time, differs.
+ * Asserts that the playlist has only grown. Its addresses stay the same for half an hour. Later addresses differ in
+ * their last part, which is the expiry time.
  */
 function assertAppended(before: string, after: string): void {
   const [first, second] = [before, after].map(text => linkWords([...text.matchAll(LINK)][0]?.[1]).at(-1));
@@ -75,14 +75,14 @@ function assertAppended(before: string, after: string): void {
   assert.ok(bare(after).startsWith(bare(before)), `${before}\nis not the beginning of\n${after}`);
 }
 
-test('a session can be watched while it is running, and its complete recording is accurate afterwards', async () => {
+test('the recording of a session can be watched while the session is running, and is accurate after its end', async () => {
   const asked = Date.now();
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
   const page = await client.attachToPage();
   await client.send('Page.navigate', { url: `${pages.url}/steps` }, page);
   const navigated = Date.now();
-  const early = await playlistWhen(server, id, '0', () => true);
+  const early = await waitForPlaylist(server, id, '0', () => true);
   assert.match(early, /PLAYLIST-TYPE:EVENT/);
   assert.doesNotMatch(early, /ENDLIST/);
   const running = await server.api('GET', `/v1/browsers/sessions/${id}/recording/downloads`);
@@ -90,14 +90,14 @@ test('a session can be watched while it is running, and its complete recording i
   assert.match(running.body.message, /Release it, and send the request again once it has ended/);
   const [live] = await replaysOf(server, id);
   assert.equal(live?.url, `/v1/browsers/sessions/${id}/replays/0`);
-  const later = await playlistWhen(server, id, '0', text => text.length > early.length);
+  const later = await waitForPlaylist(server, id, '0', text => text.length > early.length);
   assertAppended(early, later);
   const painted = await paintedBy(client, page);
   await isRecordedIn(id, COLOURS[2]);
   await client.close();
   const releasing = Date.now();
   const { endedAt } = await released(id);
-  const whole = await playlistWhen(server, id, '0', text => text.includes('ENDLIST'));
+  const whole = await waitForPlaylist(server, id, '0', text => text.includes('ENDLIST'));
   assertAppended(later, whole.replace(':VOD', ':EVENT'));
   const parsed = HLS.parse(whole);
   assert.ok(!parsed.isMasterPlaylist && parsed.endlist);
@@ -140,7 +140,7 @@ async function assertFile(id: string, seconds: number, painted: readonly number[
 /** Asserts that each colour is shown for as long as the page painted it. */
 function assertSteps(film: Buffer, painted: readonly number[]): void {
   const frames = framesOf(film);
-  const starts = COLOURS.map(colour => frames.find(frame => isColour(frame.colour, colour))?.at);
+  const starts = COLOURS.map(colour => frames.find(frame => isSimilarColour(frame.colour, colour))?.at);
   for (const [index, at] of starts.entries()) {
     assert.ok(at !== undefined, `${COLOURS[index]} in ${JSON.stringify(frames)}`);
     const [before, paintedAt, paintedBefore] = [starts[index - 1], painted[index], painted[index - 1]];
@@ -154,10 +154,10 @@ function assertSteps(film: Buffer, painted: readonly number[]): void {
   );
 }
 
-test('right after a release, replays and files include all pages', async () => {
+test('the replays and files of a session include all pages right after its release', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const browser = await chromium.connectOverCDP(connectUrl);
-  const context = browser.contexts()[0] ?? assert.fail('a session has a context');
+  const context = browser.contexts()[0] ?? assert.fail('the session has no browser context');
   const opened = [context.pages()[0], await context.newPage(), await context.newPage()];
   for (const [number, page] of opened.entries()) {
     await page?.goto(`${pages.url}/steps`);
@@ -209,16 +209,16 @@ test('a player plays the growing playlist to its end and can seek', async () => 
   const client = await CdpClient.connect(connectUrl);
   const page = await client.attachToPage();
   await client.send('Page.navigate', { url: `${pages.url}/steps` }, page);
-  await playlistWhen(server, id, '0', () => true);
+  await waitForPlaylist(server, id, '0', () => true);
   const ending = paintedBy(client, page).then(() => released(id));
-  const [seen] = await Promise.all([playFilm(() => playlistWhen(server, id, '0', () => true)), ending]);
+  const [seen] = await Promise.all([playFilm(() => waitForPlaylist(server, id, '0', () => true)), ending]);
   await client.close().catch(() => {});
   assert.deepEqual(seen.errors, []);
   assert.ok(seen.ended);
-  assert.ok(isColour(seen.colourAt.green, COLOURS[1]), JSON.stringify(seen));
+  assert.ok(isSimilarColour(seen.colourAt.green, COLOURS[1]), JSON.stringify(seen));
 });
 
-test('popups, pages of browser contexts and closed pages are each recorded for as long as they existed', async () => {
+test('popups, pages of browser contexts and closed pages are each recorded for the time of their existence', async () => {
   const { id, connectUrl } = await server.createSession();
   const browser = await chromium.connectOverCDP(connectUrl);
   const page = browser.contexts()[0]?.pages()[0];
@@ -231,7 +231,7 @@ test('popups, pages of browser contexts and closed pages are each recorded for a
   await own.goto(`${pages.url}/green`);
   await eventually('the popup to be loaded', () => popup?.waitForLoadState().then(() => true));
   for (const number of [0, 1, 2]) await isBegun(id, number);
-  // After this pause, what the pages show now has been recorded.
+  // After this pause, the current contents of the pages have been recorded.
   await new Promise(resolve => setTimeout(resolve, 1_500));
   await popup?.close();
   await new Promise(resolve => setTimeout(resolve, 1_000));
@@ -245,7 +245,7 @@ test('popups, pages of browser contexts and closed pages are each recorded for a
   );
   const films = new Map<string, Buffer>();
   for (const pageId of ['0', '1', '2'])
-    films.set(pageId, await fetchFilm(await playlistWhen(server, id, pageId, text => text.includes('ENDLIST'))));
+    films.set(pageId, await fetchFilm(await waitForPlaylist(server, id, pageId, text => text.includes('ENDLIST'))));
   // The times are final only when everything is stored.
   const replays = await replaysOf(server, id);
   assert.deepEqual(
@@ -259,7 +259,7 @@ test('popups, pages of browser contexts and closed pages are each recorded for a
   );
   for (const { pageId } of replays.slice(1)) {
     const frames = framesOf(films.get(pageId) ?? assert.fail(pageId));
-    assert.ok(isColour(frames.at(-1)?.colour ?? [], [0, 255, 0]), JSON.stringify(frames));
+    assert.ok(isSimilarColour(frames.at(-1)?.colour ?? [], [0, 255, 0]), JSON.stringify(frames));
   }
 });
 
@@ -315,7 +315,7 @@ test('recording endpoints check credentials, page numbers and rate limits', asyn
   const jpeg = async (): Promise<boolean> => isJpeg(await (await fetched(`${path}/picture`)).bytes());
   assert.ok(await jpeg());
   assert.equal((await picture({ key: null })).status, 401);
-  assert.equal((await picture({ key: await foreignKey(server) })).status, 404);
+  assert.equal((await picture({ key: await keyOfOtherApplication(server) })).status, 404);
   assert.equal((await server.api('GET', `${path}/replays`, { key: null })).status, 401);
   assert.equal((await server.api('GET', `${path}/replays/x`)).status, 400);
   assert.equal((await server.api('GET', `${path}/replays/999`)).status, 404);
@@ -340,9 +340,9 @@ const fetched = (path: string): Promise<Response> =>
 
 const isJpeg = (bytes: Uint8Array): boolean => bytes.length > 1_000 && bytes[0] === 0xff && bytes[1] === 0xd8;
 
-test('leaves nothing behind', () => server.waitUntilSettled());
+test('ended sessions leave no process, file or unfinished database row behind', () => server.waitUntilSettled());
 
-test('the browser reports the first paint of a page, including when a script fills about:blank', async () => {
+test('Chromium reports the first paint of a page, including when a script fills about:blank', async () => {
   const { id, connectUrl } = await server.createSession();
   const client = await CdpClient.connect(connectUrl);
   for (const [method, params] of [

@@ -37,7 +37,7 @@ async function untilRefused(
   }
 }
 
-test('refuses reads above the rate limit and reports the limit, until the bucket is refilled', async () => {
+test('reads above the rate limit are refused with the limit in the error, until the bucket is refilled', async () => {
   const { accepted, refusal } = await untilRefused(read);
   assert.ok(accepted >= 600, `${accepted} reads`);
   const { code, message, details } = refusal.body;

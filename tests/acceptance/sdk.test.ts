@@ -1,15 +1,16 @@
-// The official SDK, unmodified, on both base addresses: what it reads from responses, and how often it sends requests.
+// The official SDK, unmodified, on both base addresses: the values that it reads, and the number of requests that it
+// sends.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import Browserbase, { APIError } from '@browserbasehq/sdk';
 import type { ErrorBody } from '../../contract/common.ts';
-import { countingProxy, type RecordedRequest } from '../harness/counting-proxy.ts';
+import { openCountingProxy, type RecordedRequest } from '../harness/counting-proxy.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
 const server = await startServer({ env: { BERTH_ENGINE: LIGHT_ENGINE, BERTH_SLOTS: '2' } });
-const proxy = await countingProxy(server.url);
+const proxy = await openCountingProxy(server.url);
 
 const clientAt = (path: string): Browserbase => new Browserbase({ apiKey: server.key, baseURL: `${proxy.url}${path}` });
 const sdk = clientAt('');
@@ -91,14 +92,14 @@ test('create accepts every field of the SDK that is supported', async () => {
   await sdk.sessions.update(session.id, { status: 'REQUEST_RELEASE' });
 });
 
-test('a time limit takes effect if another field is sent with it', async () => {
+test('a time limit takes effect if the SDK sends another field with the time limit', async () => {
   const params = { timeout: 90, keepAlive: true };
   const session = await sdk.sessions.create(params);
   assert.equal(Date.parse(session.expiresAt) - Date.parse(session.createdAt), 90_000);
   await sdk.sessions.update(session.id, { status: 'REQUEST_RELEASE' });
 });
 
-test('the SDK treats a time limit alone as a request option, so the session gets the default of an hour', async () => {
+test('the SDK treats a time limit without other fields as a request option, so the session gets the default of an hour', async () => {
   proxy.takeRequests();
   // The SDK uses `timeout` as its own time limit in milliseconds. With a smaller number, a cold start on a busy machine
   // would time out.
@@ -136,7 +137,7 @@ test('when no slot is free, the SDK retries the create request after the given t
   const seen: RecordedRequest[] = [];
   // The SDK retries after the given five seconds. The number of retries depends on the machine and is not tested here.
   const third = sdk.sessions.create({}, { maxRetries: 8 });
-  await eventually('the first refusal', () => seen.push(...proxy.takeRequests()) > 0);
+  await eventually('the first refused create', () => seen.push(...proxy.takeRequests()) > 0);
   assert.deepEqual(
     creates(seen).map(({ status }) => status),
     [503],
@@ -174,7 +175,7 @@ test('the SDK reads the application and its usage as a project', async () => {
   assert.equal(usage.proxyBytes, 0);
 });
 
-test("the two calls of Stagehand start a session with the caller's key and end it", async () => {
+test("the two calls that Stagehand sends start a session with the caller's key and end the session", async () => {
   const started = await server.api<{ success: boolean; data: { sessionId: string; available: boolean } }>(
     'POST',
     '/v1/sessions/start',
@@ -209,4 +210,4 @@ test('compatibility paths return 404 if the compatibility mount is disabled', as
   assert.equal((await native.api('GET', '/v1/browsers/sessions')).status, 200);
 });
 
-test('leaves nothing behind', () => server.waitUntilSettled());
+test('ended sessions leave no process, file or unfinished database row behind', () => server.waitUntilSettled());

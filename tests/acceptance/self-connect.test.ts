@@ -1,5 +1,5 @@
-// Connections from inside: the pages of a session can reach the connect address of that session, and nothing else of
-// the service.
+// Connections from inside: the pages of a session can reach the connect address of that session, but no other address
+// of the service.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CdpClient } from '../harness/cdp.ts';
@@ -34,12 +34,12 @@ test('a page can use the connect address of its own session', async () => {
   assert.match(String(reply.result?.product), /^Chrome\//);
 });
 
-test('a page also needs the signing key to connect', async () => {
+test('a page that connects to its own session needs the signing key', async () => {
   assert.equal(await socketInPage(session.connectUrl.replace(/\?.*/, '')), 'refused');
   assert.equal(await socketInPage(`${session.connectUrl}x`), 'refused');
 });
 
-test("refuses another session's connect address, even with that session's signing key", async () => {
+test('a page cannot use the connect address of another session, even with the signing key of that session', async () => {
   assert.equal(await socketInPage(other.connectUrl), 'refused');
   const outside = await CdpClient.connect(other.connectUrl);
   await outside.send('Browser.getVersion');
@@ -55,7 +55,7 @@ for (const path of [
   `${SESSIONS}/${session.id}`,
   `${SESSIONS}/${session.id}/connect/json/version`,
 ])
-  test(`refuses other paths of the service from inside: ${path}`, async () => {
+  test(`a page cannot reach other paths of the service: ${path}`, async () => {
     const before = server.log().length;
     const status = await inPage(
       `fetch(${JSON.stringify(`${server.url}${path}?signingKey=${session.signingKey}`)}, { mode: 'no-cors' }).then(answer => answer.text(), () => 'failed')`,
@@ -72,7 +72,7 @@ for (const path of [
     await client.visit(pages.a, page);
   });
 
-test('refuses the connect address of another session under other names and spellings of the host', async () => {
+test('a page cannot use the connect address of another session under other names and spellings of the host', async () => {
   const { port } = new URL(server.url);
   const { pathname, search } = new URL(other.connectUrl);
   for (const host of ['localhost', '127.1', '0x7f000001', '[::1]', '[::ffff:127.0.0.1]', '0.0.0.0', 'a.test'])
@@ -91,7 +91,7 @@ test('a connection by an extension inside the browser does not keep the session 
   assert.equal((await inside.closed()).code, 1000);
 });
 
-test('leaves nothing behind', async () => {
+test('ended sessions leave no process, file or unfinished database row behind', async () => {
   await client.close();
   await server.release(session.id);
   await server.release(other.id);

@@ -6,11 +6,11 @@ import type { Session } from '../../contract/sessions.ts';
 import { TEST_ENGINE } from '../harness/engine.ts';
 import { sessionLeftovers } from '../harness/leftovers.ts';
 import { liftLimits } from '../harness/limits.ts';
-import { faultyChromium } from '../harness/moody-chromium.ts';
+import { createFaultyChromium } from '../harness/moody-chromium.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
-const chromium = await faultyChromium();
+const chromium = await createFaultyChromium();
 const server = await startServer({
   env: { BERTH_CHROMIUM: chromium.path, BERTH_REGION: 'hafen,kai', BERTH_SLOTS: '8' },
 });
@@ -73,7 +73,7 @@ test('creating a session with an empty JSON body is the same as without a body',
   await server.release(body.id);
 });
 
-test('creating a session applies every supported field, and warns about those without effect', async () => {
+test('creating a session applies every supported field, and warns about fields without effect', async () => {
   const { status, body } = await create({
     projectId: server.applicationId,
     timeout: 90,
@@ -130,7 +130,7 @@ test('settings sent with their default values cause no warning', () =>
     async session => assert.deepEqual(session.warnings, []),
   ));
 
-test('accepts a region that official clients send, and returns the actual region of the session with a warning', () =>
+test('a region that official clients send is accepted, and the response contains the actual region and a warning', () =>
   withSession({ region: 'us-east-1' }, async session => {
     assert.equal(session.region, 'hafen');
     assert.deepEqual(
@@ -139,7 +139,7 @@ test('accepts a region that official clients send, and returns the actual region
     );
   }));
 
-test('lists unknown fields at every depth in warnings', () =>
+test('the warnings of a create list unknown fields at every depth', () =>
   withSession(
     { keepalive: true, '\ud800': 1, browserSettings: { viewPort: {}, viewport: { depth: 3 } } },
     async session => {
@@ -158,7 +158,7 @@ test('lists unknown fields at every depth in warnings', () =>
     },
   ));
 
-test('refuses an unknown field with 400 if the caller asks for strict handling, and creates no session', async () => {
+test('a create with an unknown field is refused with 400 and creates no session if the caller asks for strict handling', async () => {
   const before = (await list('')).body.length;
   const { status, body } = await create<ErrorBody>({ keepalive: true }, { prefer: 'handling=strict' });
   assert.equal(status, 400);
@@ -183,7 +183,7 @@ const MISPLACED: ReadonlyArray<readonly [path: string, meant: string | undefined
 ];
 
 for (const [path, meant, body] of MISPLACED)
-  test(`refuses ${path} with 400 and creates nothing, because a session without it would be less protected`, async () => {
+  test(`a create with ${path} is refused with 400 and creates nothing, because a session without this setting would be less protected`, async () => {
     const before = (await list('')).body.length;
     const { status, body: error } = await create<ErrorBody>(body);
     assert.deepEqual([status, error.code], [400, 'invalid_request']);
@@ -211,7 +211,7 @@ const GUARDS: ReadonlyArray<readonly [string, object]> = [
 ];
 
 for (const [field, body] of GUARDS)
-  test(`refuses an unavailable setting that would protect the caller: ${JSON.stringify(body)}`, async () => {
+  test(`a create with an unavailable setting that would protect the caller is refused: ${JSON.stringify(body)}`, async () => {
     const { status, body: error, headers } = await create<ErrorBody>(body);
     assert.equal(status, 422);
     assert.equal(error.code, 'feature_unavailable');
@@ -240,7 +240,7 @@ const BAD: ReadonlyArray<readonly [string, object]> = [
 ];
 
 for (const [path, body] of BAD)
-  test(`refuses an invalid value and reports its path: ${JSON.stringify(body).slice(0, 70)}`, async () => {
+  test(`a create with an invalid value is refused, and the error contains the path: ${JSON.stringify(body).slice(0, 70)}`, async () => {
     const { status, body: error } = await create<ErrorBody>(body);
     assert.equal(status, 400, JSON.stringify(error));
     assert.equal(error.code, 'invalid_request');
@@ -252,12 +252,12 @@ for (const [path, body] of BAD)
     assert.ok(issues.every(issue => issue.message.length > 5));
   });
 
-test('accepts metadata of exactly 512 characters', () =>
+test('metadata of exactly 512 characters is accepted', () =>
   withSession({ userMetadata: { long: 'x'.repeat(501) } }, async ({ userMetadata }) =>
     assert.equal(JSON.stringify(userMetadata).length, 512),
   ));
 
-test('accepts a setting that is sent in two places with equal values, but refuses different values', async () => {
+test('a setting that is sent in two places is accepted with equal values and refused with different values', async () => {
   await withSession(
     { viewport: { width: 800 }, browserSettings: { viewport: { width: 800, height: 720 } } },
     async () => {},
@@ -268,13 +268,13 @@ test('accepts a setting that is sent in two places with equal values, but refuse
   assert.deepEqual(body.details, { paths: ['recordSession', 'browserSettings.recordSession'] });
 });
 
-test('refuses the projectId of another application with 403', async () => {
+test('a create with the projectId of another application is refused with 403', async () => {
   const { status, body } = await create<ErrorBody>({ projectId: UNKNOWN_ID });
   assert.equal(status, 403);
   assert.equal(body.code, 'project_mismatch');
 });
 
-test('reading a running session returns its connect address, but listing and updating do not', () =>
+test('a read of a running session returns its connect address, but a list and an update do not', () =>
   withSession({ userMetadata: { look: 'here' } }, async created => {
     const read = await server.read(created.id);
     assert.equal(read.connectUrl, created.connectUrl);
@@ -293,7 +293,7 @@ test('reading a running session returns its connect address, but listing and upd
       for (const field of ['connectUrl', 'signingKey', 'seleniumRemoteUrl']) assert.ok(!(field in shown), field);
   }));
 
-test('finds sessions by strings in their metadata', async () => {
+test('sessions can be found by strings in their metadata', async () => {
   const mark = crypto.randomUUID();
   const made = [
     await server.createSession({ userMetadata: { mark, who: { name: "O'Neil\\" }, count: 7 } }),
@@ -311,7 +311,7 @@ test('finds sessions by strings in their metadata', async () => {
   assert.deepEqual(await found(`user_metadata['who']:'other'`), []);
 });
 
-test('finds sessions by plain words in the id, the metadata and the end reason', async () => {
+test('sessions can be found by plain words in the id, the metadata and the end reason', async () => {
   const mark = crypto.randomUUID().slice(0, 13);
   const made = [
     await server.createSession({ userMetadata: { mark, customer: 'Müller & Söhne', note: '100%_"done"\\' } }),
@@ -337,7 +337,7 @@ test('finds sessions by plain words in the id, the metadata and the end reason',
   await server.release(second ?? '');
 });
 
-test('filters sessions by key and creation time, and returns the settings that a session was created with', async () => {
+test('sessions can be filtered by key and creation time, and a session is returned with the settings of its create', async () => {
   const { id } = await server.createSession({ browserSettings: { viewport: { width: 900 }, maskInputs: 'all' } });
   const session = await server.read(id);
   assert.deepEqual(session.browserSettings, {
@@ -377,14 +377,14 @@ for (const q of [
   "user_metadata['a']:'b' OR user_metadata['a']:'c'",
   "user_metadata['a']:'b'; DROP TABLE sessions",
 ])
-  test(`refuses an invalid metadata filter: ${q}`, async () => {
+  test(`an invalid metadata filter is refused: ${q}`, async () => {
     const { status, body } = await server.api('GET', `${SESSIONS}?q=${encodeURIComponent(q)}`);
     assert.equal(status, 400);
     assert.equal(body.code, 'invalid_query');
     assert.match(body.message, /position \d+/);
   });
 
-test('lists the newest sessions first, in pages with a link to the next page', async () => {
+test('sessions are listed newest first, in pages with a link to the next page', async () => {
   const mark = crypto.randomUUID();
   const ids: string[] = [];
   for (let count = 0; count < 3; count++) {
@@ -411,7 +411,7 @@ test('lists the newest sessions first, in pages with a link to the next page', a
   );
 });
 
-test('lists sessions with the given statuses', () =>
+test('sessions can be listed by status', () =>
   withSession({}, async ({ id }) => {
     const ids = async (status: string) => (await list(`status=${status}`)).body.map(session => session.id);
     assert.ok((await ids('RUNNING')).includes(id));
@@ -429,13 +429,13 @@ for (const query of [
   'limit=1&limit=2',
   'before=me',
 ])
-  test(`refuses an invalid list query: ${query}`, async () => {
+  test(`an invalid list query is refused: ${query}`, async () => {
     const { status, body } = await server.api('GET', `${SESSIONS}?${query}`);
     assert.equal(status, 400);
     assert.equal(body.code, 'invalid_request');
   });
 
-test('changes metadata and the time limit of a running session, and keeps omitted fields', () =>
+test('an update changes the metadata and the time limit of a running session, and keeps omitted fields', () =>
   withSession({ timeout: 600, userMetadata: { a: '1' } }, async ({ id, createdAt }) => {
     assert.deepEqual((await update(id, { userMetadata: { b: '2' } })).body.userMetadata, { b: '2' });
     const longer = (await update(id, { timeout: 1200 })).body;
@@ -453,7 +453,7 @@ test('changes metadata and the time limit of a running session, and keeps omitte
     assert.deepEqual((await server.read(id)).userMetadata, { b: '2' });
   }));
 
-test('responds to a release request once the browser is gone', async () => {
+test('a release request gets its response when the browser has ended', async () => {
   const { id } = await server.createSession();
   assert.notDeepEqual(
     sessionLeftovers(server.dataDir).filter(left => left.includes(id)),
@@ -477,7 +477,7 @@ test('responds to a release request once the browser is gone', async () => {
   );
 });
 
-test('refuses a second release because the session is not running, except on the compatibility mount', async () => {
+test('a second release is refused because the session is not running, except on the compatibility mount', async () => {
   const { id } = await server.createSession();
   await server.release(id);
   const again = await update<ErrorBody>(id, { status: 'REQUEST_RELEASE' });
@@ -495,7 +495,7 @@ test('refuses a second release because the session is not running, except on the
   }
 });
 
-test('ten concurrent release requests end a session once', async () => {
+test('ten concurrent release requests end a session only once', async () => {
   const { id } = await server.createSession();
   const responses = await Promise.all(Array.from({ length: 10 }, () => update(id, { status: 'REQUEST_RELEASE' })));
   for (const { status, body } of responses) assert.ok(status === 409 || body.status === 'COMPLETED', `${status}`);
@@ -510,7 +510,7 @@ test('releasing a session while it is starting cancels the start', async () => {
   try {
     const q = encodeURIComponent(`user_metadata['mark']:'${mark}'`);
     const [row] = await eventually(
-      'the row',
+      'the row of the session',
       async () => (await list(`q=${q}`)).body,
       ({ length }) => length === 1,
     );
@@ -549,7 +549,7 @@ test('a failed start returns an error, and the session gets the status ERROR', a
   await server.waitUntilSettled();
 });
 
-test('kills a browser that hangs while starting, and returns 504', async () => {
+test('a browser that hangs while starting is killed, and the create returns 504', async () => {
   chromium.setBehaviour('hangs');
   const { status, body } = await create<ErrorBody>().finally(() => chromium.setBehaviour('well'));
   assert.equal(status, 504);
@@ -557,7 +557,7 @@ test('kills a browser that hangs while starting, and returns 504', async () => {
   await server.waitUntilSettled();
 });
 
-test('a session of another application is not found and not listed', async () => {
+test('a session of another application is neither found nor listed', async () => {
   const made = await server.operate('tokens', 'create', '--json');
   const { token } = JSON.parse(made.stdout);
   const application = await server.api<{ id: string }>('POST', '/v1/applications', {
@@ -582,4 +582,4 @@ test('a session of another application is not found and not listed', async () =>
   });
 });
 
-test('leaves nothing behind', () => server.waitUntilSettled());
+test('ended sessions leave no process, file or unfinished database row behind', () => server.waitUntilSettled());

@@ -6,7 +6,7 @@ import { after, test } from 'node:test';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { IS_CHROMIUM } from '../harness/engine.ts';
 import { openPages } from '../harness/pages.ts';
-import { selfSigned } from '../harness/self-signed.ts';
+import { createSelfSigned } from '../harness/self-signed.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
@@ -42,7 +42,7 @@ const script = (source: string) => (_: unknown, response: import('node:http').Se
 };
 
 const pages = await openPages({
-  // Read during parsing, so that a setting that is applied too late is detected.
+  // The page reads the settings during parsing, so that a setting that is applied too late is detected.
   '/early': `<!doctype html><title>Early</title><script>globalThis.early = { ...${SELF}, width: innerWidth, height: innerHeight }</script>`,
   '/document.pdf': (_, response) => {
     response.writeHead(200, { 'content-type': 'application/pdf' });
@@ -92,7 +92,7 @@ const IN_WORKERS = {
 };
 
 for (const round of ['a browser started for the session', 'a warm browser that waited with the same settings'])
-  test(`${round}: every setting applies in page, popup, window, frame and workers`, async () => {
+  test(`every setting applies in page, popup, window, frame and workers of ${round}`, async () => {
     await drive(WISHED, async page => {
       await page.goto(`${pages.url}/early`);
       const { width, height, ...self } = (await page.evaluate('early')) as typeof EXPECTED & {
@@ -187,7 +187,7 @@ test('a session created with defaults has the documented window size and languag
   });
 });
 
-test('shows a PDF if enablePdfViewer is set, even in a warm browser, and otherwise downloads it', async () => {
+test('a browser, even a warm one, shows a PDF file if enablePdfViewer is set, and otherwise downloads the file', async () => {
   if (!IS_CHROMIUM) return; // refused at the create
   const sees = async (page: Page): Promise<unknown> => {
     await page.goto(`${pages.url}/`);
@@ -210,8 +210,10 @@ test('shows a PDF if enablePdfViewer is set, even in a warm browser, and otherwi
   }
 });
 
-test('certificate errors block a page unless the session ignores them, and are then ignored in workers too', async () => {
-  const secure = createServer(selfSigned('127.0.0.1'), (_, response) => response.end('<title>Secret</title>secure'));
+test('a certificate error blocks a page, but not the pages and workers of a session that ignores certificate errors', async () => {
+  const secure = createServer(createSelfSigned('127.0.0.1'), (_, response) =>
+    response.end('<title>Secret</title>secure'),
+  );
   await new Promise<void>(listening => secure.listen(0, '127.0.0.1', listening));
   const { port } = secure.address() as import('node:net').AddressInfo;
   after(() => {

@@ -14,7 +14,7 @@ import type {
   TotpSecret,
 } from '../../contract/sign-in.ts';
 import { Authenticator } from '../harness/authenticator.ts';
-import { mailedCode, PASSWORD, Person, setUpToken } from '../harness/person.ts';
+import { createSetUpToken, PASSWORD, Person, readMailedCode } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
@@ -41,7 +41,7 @@ const codeOf = (result: { readonly body: unknown }): string => (result.body as E
 /** Passkeys are bound to a host name, so these requests come from a page at localhost. */
 const fromLocalhost = { origin: server.url.replace('127.0.0.1', 'localhost') };
 
-test('the first person owns the application created by the first start, and can manage it with only the cookie', async () => {
+test('the first person owns the application created by the first start, and can manage the application with only the cookie', async () => {
   const { name, email, emailVerified, hasPassword, session } = await read(ada);
   assert.deepEqual([name, email, emailVerified, hasPassword], ['Ada', EMAIL, false, true]);
   assert.deepEqual([session?.acr, session?.strongestAcr], ['berth:1', 'berth:1']);
@@ -55,7 +55,7 @@ test('the first person owns the application created by the first start, and can 
 });
 
 test('a set-up link works once', async () => {
-  const token = await setUpToken(server, '--email', EMAIL);
+  const token = await createSetUpToken(server, '--email', EMAIL);
   const again = new Person(server);
   const given = { token, name: 'Ada', email: EMAIL, password: PASSWORD };
   assert.equal((await again.post('/v1/sign-in/setup', given)).status, 200);
@@ -68,12 +68,12 @@ test('a set-up link works once', async () => {
 
 test('changing the address of an account with a set-up link leaves the address unverified', async () => {
   const { ticket } = (await ada.post<EmailCodeSent>('/v1/account/email/verification')).body;
-  const verified = await ada.post('/v1/account/email/verify', { ticket, code: await mailedCode(server, EMAIL) });
+  const verified = await ada.post('/v1/account/email/verify', { ticket, code: await readMailedCode(server, EMAIL) });
   assert.equal(verified.status, 200, verified.text);
   const unused = (await new Person(server).post<EmailCodeSent>('/v1/sign-in/email-code', { email: EMAIL })).body.ticket;
-  const code = await mailedCode(server, EMAIL);
+  const code = await readMailedCode(server, EMAIL);
   const to = async (email: string, from: string): Promise<CurrentAccount> => {
-    const token = await setUpToken(server, '--email', from);
+    const token = await createSetUpToken(server, '--email', from);
     const person = new Person(server);
     assert.equal(
       (await person.post('/v1/sign-in/setup', { token, name: 'Ada', email, password: PASSWORD })).status,
@@ -107,7 +107,7 @@ test('signing in with a password works, and a wrong password does not reveal whe
 test('an e-mailed code works for one sign-in and verifies the address', async () => {
   const person = new Person(server);
   const { ticket } = (await person.post<EmailCodeSent>('/v1/sign-in/email-code', { email: EMAIL })).body;
-  const code = await mailedCode(server, EMAIL);
+  const code = await readMailedCode(server, EMAIL);
   const wrong = await person.post('/v1/sign-in/email-code/verify', {
     ticket,
     code: code === '000000' ? '111111' : '000000',
@@ -120,7 +120,7 @@ test('an e-mailed code works for one sign-in and verifies the address', async ()
   assert.equal(codeOf(again), 'sign_in_failed');
 });
 
-test('refuses every code for an unknown address, and sends no e-mail', async () => {
+test('every code for an unknown address is refused, and no e-mail is sent', async () => {
   const person = new Person(server);
   const { status, body } = await person.post<EmailCodeSent>('/v1/sign-in/email-code', { email: 'nobody@example.com' });
   assert.equal(status, 202);
@@ -130,7 +130,7 @@ test('refuses every code for an unknown address, and sends no e-mail', async () 
   assert.equal(codeOf(given), 'sign_in_failed');
 });
 
-test('with an authenticator app, each sign-in requires a code; no code works twice, and a recovery code can be used instead', async () => {
+test('with an authenticator app, each sign-in requires a new code or a recovery code', async () => {
   await ada.post('/v1/account/step-up', { method: 'password', password: PASSWORD });
   const { secret, uri } = (await ada.post<TotpSecret>('/v1/account/totp')).body;
   assert.match(uri, /^otpauth:\/\/totp\/Berth:/);
@@ -211,7 +211,7 @@ test('a step-up expires after five minutes', async () => {
   assert.deepEqual([late.status, codeOf(late)], [401, 'insufficient_user_authentication']);
 });
 
-test('a person can list sign-in sessions and end a single one or all others', async () => {
+test('a person can list sign-in sessions, and end a single session or all other sessions', async () => {
   const [phone, laptop] = [new Person(server), new Person(server)];
   await phone.signIn(EMAIL);
   await laptop.signIn(EMAIL);
@@ -246,7 +246,7 @@ test('a human session ends after twelve hours without use, and after seven days'
 /** Waits until the use of the human session is recorded, which happens after the response was sent. */
 const untilUseIsNoted = (): Promise<unknown> =>
   eventually(
-    'the use to be noted',
+    'the use of the human session to be recorded',
     async () => (await ada.get<SignedInSessions>('/v1/account/sessions')).body.data.find(one => one.isCurrent),
     session => server.now().getTime() - Date.parse(session?.lastUsedAt ?? '') < MINUTE_MS,
   );

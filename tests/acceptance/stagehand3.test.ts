@@ -68,14 +68,14 @@ async function drivenAndGone(stagehand: Stagehand): Promise<void> {
   assert.equal((await server.waitUntilEnded(id)).status, 'COMPLETED');
 }
 
-test('works with disableAPI', () => drivenAndGone(client({ disableAPI: true })));
+test('Stagehand works with disableAPI', () => drivenAndGone(client({ disableAPI: true })));
 
-test('works in its default configuration, in which it controls the browser itself', async () => {
+test('Stagehand controls the browser itself in its default configuration', async () => {
   process.env.STAGEHAND_API_URL = `${server.url}/v1`;
   await drivenAndGone(client());
 });
 
-test('continues an existing session and leaves it running', async () => {
+test('Stagehand continues an existing session, and leaves the session running', async () => {
   const kept = await server.createSession({ keepAlive: true });
   for (const disableAPI of [true, false]) {
     const stagehand = client({ disableAPI, keepAlive: true, browserbaseSessionID: kept.id });
@@ -90,11 +90,11 @@ test('continues an existing session and leaves it running', async () => {
   await server.release(kept.id);
 });
 
-test('reports a wrong key as unauthorized', async () => {
+test('Stagehand reports a wrong key as unauthorized', async () => {
   await assert.rejects(client({ apiKey: 'bak_wrong' }).init(), /unauthorized/i);
 });
 
-test('sends nothing to other machines, logs no keys, and leaves nothing behind', async () => {
+test('Stagehand sends nothing to other machines, no key is logged, and no process, file or unfinished database row is left behind', async () => {
   assert.deepEqual(attemptedDestinations(), []);
   assert.ok(!server.log().some(line => line.includes(MODEL_KEY)));
   assert.deepEqual(await living(), []);

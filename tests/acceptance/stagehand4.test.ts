@@ -10,7 +10,7 @@ import { test } from 'node:test';
 import { browserbase, Stagehand } from 'stagehand4';
 import type { SessionEventPage } from '../../contract/events.ts';
 import type { Session } from '../../contract/sessions.ts';
-import { countingProxy } from '../harness/counting-proxy.ts';
+import { openCountingProxy } from '../harness/counting-proxy.ts';
 import { attemptedDestinations } from '../harness/only-loopback.ts';
 import { openPages } from '../harness/pages.ts';
 import { CHECKOUT, startServer } from '../harness/server.ts';
@@ -21,12 +21,12 @@ const MODEL = { modelName: 'openai/gpt-4.1-mini', apiKey: 'sk-a-key-of-the-calle
 
 const pages = await openPages();
 const server = await startServer({ pages });
-const proxy = await countingProxy(server.url);
+const proxy = await openCountingProxy(server.url);
 
 for (const path of ['', '/v1/browsers'])
-  test(`launches with the base address ${path || 'of the server'}, controls pages, closes, and leaves nothing behind`, async () => {
+  test(`Stagehand launches with the base address ${path || 'of the server'}, controls pages, closes, and leaves no session behind`, async () => {
     proxy.takeRequests();
-    // Only the page of the test can be reached. Other requests are refused and recorded as events.
+    // The session can reach only the page of the test. Other requests are refused and recorded as events.
     const ours: object = { networkPolicy: { default: 'deny', allow: ['a.test'] } };
     const options = { apiKey: server.key, baseUrl: `${proxy.url}${path}` };
     const browser = await browserbase.launch({ ...options, browserSettings: { blockAds: false, ...ours } });
@@ -71,7 +71,7 @@ for (const path of ['', '/v1/browsers'])
     assert.deepEqual(asked, ['POST extensions', 'POST sessions', 'POST sessions/ID', 'DELETE extensions/ID']);
   });
 
-test('the session ends when the program is killed, although the extension is still connected', async () => {
+test('a session ends when its Stagehand program is killed, although the extension is still connected', async () => {
   const script = join(CHECKOUT, 'tests/harness/stagehand4-client.ts');
   const program = spawn(process.execPath, [script, server.url, server.key, pages.a], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -92,7 +92,7 @@ test('the session ends when the program is killed, although the extension is sti
   }
 });
 
-test('sends nothing to other machines, logs no keys, and leaves nothing behind', async () => {
+test('Stagehand sends nothing to other machines, no key is logged, and no process, file or unfinished database row is left behind', async () => {
   assert.deepEqual(attemptedDestinations(), []);
   assert.ok(!server.log().some(line => line.includes(MODEL.apiKey)));
   const living = await server.api<Session[]>('GET', `${SESSIONS}?status=PENDING,RUNNING`);

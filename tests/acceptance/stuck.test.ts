@@ -12,7 +12,7 @@ import { busiestRenderer } from '../harness/session-processes.ts';
 import { eventually, withTimeLimit } from '../harness/until.ts';
 
 const CONNECT_MS = 30_000;
-/** Computes a fixed number of operations instead of for a fixed time, so that the test also works on a busy machine. */
+/** A script with a fixed number of operations rather than a fixed duration, for tests on machines of any speed. */
 const COMPUTE = 'let sum = 0; for (let n = 0; n < 3e8; n++) sum += n; void sum;';
 
 const pages = await openPages();
@@ -29,8 +29,8 @@ const urlsOf = (shown: ReadonlyArray<{ url(): string }>): string[] => shown.map(
 
 /** Waits until the page with this URL is the only one that is not blank, and returns it. */
 async function theOnly<P extends { url(): string }>(shown: () => P[] | Promise<P[]>, url: string): Promise<P> {
-  // With two hanging renderers on a busy machine, the healthy page may be slow too. It is then shown later, and clients
-  // first get an empty page.
+  // With two hanging renderers on a busy machine, the healthy page may also be slow. The page is then shown later, and
+  // clients first get an empty page.
   const sites = async (): Promise<P[]> => (await shown()).filter(page => page.url() !== 'about:blank');
   await eventually(
     `${url} and nothing else`,
@@ -64,14 +64,14 @@ async function loop(page: Page): Promise<() => Promise<unknown>> {
   return () => withTimeLimit('the loop to end', channel.send('Runtime.terminateExecution'));
 }
 
-/** Stops the renderer process. Returns a function that resumes it. */
+/** Stops the renderer process. Returns a function that resumes the process. */
 async function freeze(session: CreatedSession, page: Page): Promise<() => void> {
   const { pid } = await busiestRenderer(session.id, () => page.evaluate(COMPUTE));
   process.kill(pid, 'SIGSTOP');
   return () => void process.kill(pid, 'SIGCONT');
 }
 
-test('with a looping and a stopped renderer, other clients can connect and use the healthy page', async () => {
+test('while one renderer is looping and another is stopped, new clients can connect and use the healthy page', async () => {
   const session = await server.createSession({ keepAlive: true });
   const first = await connectPlaywright(session);
   await firstPage(first).goto(`${pages.url}/`);
@@ -101,7 +101,7 @@ test('with a looping and a stopped renderer, other clients can connect and use t
   await server.release(session.id);
 });
 
-/** Waits until connected clients see the page again, which is when it answers. */
+/** Waits until connected clients see the page again, which happens when the page responds. */
 async function appears(playwright: Browser, puppeteer: PuppeteerBrowser, url: string): Promise<void> {
   const isIt = (page: { url(): string }): boolean => page.url() === url;
   const one = await eventually(`${url} in Playwright`, () => pagesOf(playwright).find(isIt));
@@ -151,7 +151,7 @@ test('a client that connects while every page hangs gets a new page', async () =
   await server.release(session.id);
 });
 
-test('a client that connected before a page hung can use the other pages and close the hanging one', async () => {
+test('a client that connected before a page hung can use the other pages and close the hanging page', async () => {
   const session = await server.createSession({ keepAlive: true });
   const first = await connectPlaywright(session);
   const second = await connectPlaywright(session);
@@ -160,7 +160,10 @@ test('a client that connected before a page hung can use the other pages and clo
   const seen = await eventually('the page', () => pagesOf(second).find(page => page.url() === looping.url()));
   await loop(looping);
   assert.equal(await firstPage(second).title(), 'Home');
-  await withTimeLimit('the looping page to be closed', seen?.close() ?? Promise.reject(new Error('no page')));
+  await withTimeLimit(
+    'the looping page to be closed',
+    seen?.close() ?? Promise.reject(new Error('the client has no looping page')),
+  );
   await eventually('the looping page to be gone', () => pagesOf(first).length === 1);
   await server.release(session.id);
 });

@@ -7,7 +7,7 @@ import { basename, join } from 'node:path';
 import { test } from 'node:test';
 import { CHECKOUT } from '../harness/server.ts';
 
-/** The installed program as it is written in a unit, and a program of this machine that replaces it for the check. */
+/** The program in a unit file, and a program of this machine that replaces it for the check. */
 const PROGRAM = { written: 'ExecStart=/usr/local/bin/berth ', here: 'ExecStart=/usr/bin/true ' };
 
 /** Returns the output of systemd-analyze for the unit, and its exit code. */

@@ -1,4 +1,4 @@
-// A viewer takes control from the agent and gives it back: whose input is dispatched and when, and whether the agent's
+// A viewer takes control from the agent and gives it back. Tests whose input is sent and when, and whether the agent's
 // handles stay valid.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -50,7 +50,7 @@ async function leaseOf(id: string): Promise<number> {
   return Date.parse(leaseExpiresAt) - Date.parse(claimedAt);
 }
 
-/** How often viewers of the session have disconnected, according to the server's log. */
+/** Returns how often viewers of the session have disconnected, according to the server's log. */
 const timesLeft = (id: string): number =>
   server.log().filter(line => line.includes('live.left') && line.includes(id)).length;
 
@@ -75,7 +75,7 @@ test('input from the agent is queued while a viewer has control and sent afterwa
     filled = true;
   });
   viewer.click(100, 100);
-  await eventually('the press of the person', async () => (await page.evaluate('presses')) === 1);
+  await eventually('the click of the viewer to arrive', async () => (await page.evaluate('presses')) === 1);
   assert.equal(filled, false, 'keyboard input of the agent waits, but the page can be read');
   viewer.click(100, 40);
   viewer.sendInput({ type: 'text', text: 'person ' });
@@ -89,7 +89,7 @@ test('input from the agent is queued while a viewer has control and sent afterwa
   await server.release(id);
 });
 
-test('with takeover set to refuse, input from the agent is refused immediately', async () => {
+test('if the session setting takeover is refuse, input from the agent is refused immediately', async () => {
   const { id, browser, page, viewer } = await agentOnForm({ takeover: 'refuse' });
   await viewer.takeControl();
   await assert.rejects(page.keyboard.type('x'), /a person controls this session/);
@@ -102,7 +102,7 @@ test('with takeover set to refuse, input from the agent is refused immediately',
   await server.release(id);
 });
 
-test('input that was queued for too long is refused with that reason, and later input is sent', async () => {
+test('input that was queued for too long is refused with an error that states the reason, and later input is sent', async () => {
   const { id, connectUrl, viewer, browser } = await agentOnForm();
   const client = await CdpClient.connect(connectUrl);
   const channel = await client.attachToPage();
@@ -144,7 +144,7 @@ test('input that was queued for too long is refused with that reason, and later 
   await server.release(id);
 });
 
-test('refuses to give control to a second viewer, and refuses input from a view-only address', async () => {
+test('a second viewer cannot take control, and input from a view-only address is refused', async () => {
   const { id, browser, page, viewer } = await agentOnForm();
   const urls = await debug(id, '?readOnly=true');
   assert.equal('wsUrl' in urls, false);
@@ -153,9 +153,9 @@ test('refuses to give control to a second viewer, and refuses input from a view-
   await viewer.takeControl();
   for (const other of [watcher, second]) {
     other.say({ type: 'take' });
-    await eventually('a refusal', () => other.last('refused')?.what === 'take');
+    await eventually('the request for control to be refused', () => other.last('refused')?.what === 'take');
     other.say({ type: 'text', fence: viewer.fence, page: viewer.page, text: 'stolen' });
-    await eventually('another refusal', () => other.last('refused')?.what === 'text');
+    await eventually('the text input to be refused', () => other.last('refused')?.what === 'text');
   }
   await viewer.giveControl();
   second.say({ type: 'take' });
@@ -168,7 +168,7 @@ test('refuses to give control to a second viewer, and refuses input from a view-
   await server.release(id);
 });
 
-test('a viewer that reconnects in time keeps control, and one that does not loses it', async () => {
+test('a viewer that reconnects in time keeps control, and a viewer that does not reconnect loses control', async () => {
   const { id, browser, page, viewer } = await agentOnForm();
   await viewer.takeControl();
   const { holder, fence } = viewer;
@@ -176,14 +176,14 @@ test('a viewer that reconnects in time keeps control, and one that does not lose
   const back = await LiveViewer.open((await debug(id)).debuggerUrl, holder);
   await eventually('the person to have control again', () => back.last('control')?.who === 'you');
   assert.ok(back.fence > fence);
-  // The server must have noticed the disconnect, or it would renew control while the clock is advanced.
+  // The server must have noticed the disconnect. Otherwise it would renew control while the clock is advanced.
   await back.close();
   await eventually(
     'both of their connections to be gone',
     () => timesLeft(id),
     times => times === 2,
   );
-  // The text is typed after the clock was advanced, because it would otherwise be queued for too long.
+  // The text is typed after the clock was advanced, because a text that is typed earlier would be queued for too long.
   await server.advance(29_000);
   const typing = page.keyboard.type('on');
   await server.advance(2_000);
@@ -194,17 +194,17 @@ test('a viewer that reconnects in time keeps control, and one that does not lose
   await server.release(id);
 });
 
-test('live view addresses work after the time limit of the session was extended', async () => {
+test('live view addresses still work after the time limit of the session was extended', async () => {
   const { id } = await server.createSession({ keepAlive: true, timeout: 60 });
   const { debuggerUrl } = await debug(id);
   await server.api('POST', `/v1/browsers/sessions/${id}`, { body: { timeout: 600 } });
   await server.advance(61_000);
   const viewer = await LiveViewer.open(debuggerUrl);
   await server.release(id);
-  await eventually('the end to be told', () => viewer.last('ended')?.why === 'the session has ended');
+  await eventually('the viewer to be notified of the end', () => viewer.last('ended')?.why === 'the session has ended');
 });
 
-test('revoking live view addresses disconnects their viewers and refuses new ones', async () => {
+test('revoked live view addresses disconnect their viewers and refuse new viewers', async () => {
   const { id, browser, viewer } = await agentOnForm();
   const { debuggerUrl } = await eventually(
     'the page with its title',
@@ -217,9 +217,9 @@ test('revoking live view addresses disconnects their viewers and refuses new one
   const freshUrl = (await debug(id)).debuggerUrl;
   const fresh = await LiveViewer.open(freshUrl);
   await server.release(id);
-  await eventually('the end to be told', () => fresh.last('ended')?.why === 'the session has ended');
+  await eventually('the viewer to be notified of the end', () => fresh.last('ended')?.why === 'the session has ended');
   const late = await LiveViewer.open(freshUrl);
-  await eventually('the end to be told to a late viewer', () => late.closeInfo?.code === 1000);
+  await eventually('the late viewer to be disconnected', () => late.closeInfo?.code === 1000);
   assert.equal(late.last('ended')?.why, 'the session has ended');
   await assert.rejects(LiveViewer.open(freshUrl.replace(/token=[^&]*/, 'token=lv_x')), /403/);
   await browser.close();
@@ -230,9 +230,11 @@ test('a live view address for one page cannot show or control another page, or d
   const other = await page.context().newPage();
   for (const one of [page, other]) await one.goto(`${pages.url}/save`);
   await page.bringToFront();
-  const [own = assert.fail('no page'), foreign = assert.fail('no other page')] = (await debug(id)).pages;
+  const [own = assert.fail('the session has no page'), foreign = assert.fail('the session has no second page')] = (
+    await debug(id)
+  ).pages;
   const bound = await LiveViewer.open(own.debuggerUrl);
-  await eventually('a picture', () => bound.frameCount > 0);
+  await eventually('a frame for the viewer', () => bound.frameCount > 0);
   assert.deepEqual(
     bound.tabs.map(tab => tab.page),
     [own.id],
@@ -240,7 +242,10 @@ test('a live view address for one page cannot show or control another page, or d
   bound.say({ type: 'watch', page: foreign.id });
   await bound.takeControl();
   bound.sendInput({ type: 'navigate', page: foreign.id, url: `${pages.url}/form` });
-  await eventually('the refusal', () => bound.last('refused')?.why === 'This address is for another page.');
+  await eventually(
+    'the input for another page to be refused',
+    () => bound.last('refused')?.why === 'This address is for another page.',
+  );
   bound.say({ type: 'newTab', fence: bound.fence });
   await eventually('the new page', () => viewer.tabs.length === 3);
   await bound.giveControl();

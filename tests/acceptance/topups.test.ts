@@ -1,5 +1,5 @@
-// Buying credit by hand, from the quote to the operator's confirmation: who may do it, and what is refused. Also the
-// catalog.
+// Buying credit with manual confirmation, from the quote to the operator's confirmation: permissions and refusals. Also
+// the catalog.
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import type { AuditPage } from '../../contract/audit.ts';
@@ -8,7 +8,7 @@ import type { CreditEntryPage, Credits } from '../../contract/credits.ts';
 import type { Catalog, Checkout, CheckoutPage, Quote } from '../../contract/topups.ts';
 import { ownerToken } from '../harness/limits.ts';
 import { stepUp } from '../harness/members.ts';
-import { otherPerson } from '../harness/other-person.ts';
+import { registerOtherPerson } from '../harness/other-person.ts';
 import { Person } from '../harness/person.ts';
 import { runBerth, startServer } from '../harness/server.ts';
 
@@ -71,12 +71,12 @@ test('a quote contains the packs of the operator, and reports whether the caller
     ...{ id: 'p100', credits: 100, bonus: 10, price: { amount: 8000, currency: 'EUR' }, providers: ['manual'] },
   });
   assert.deepEqual(read.providers, [{ id: 'manual', auto: false }]);
-  const viewer = await otherPerson(server, 'viewer@example.com', 'viewer');
+  const viewer = await registerOtherPerson(server, 'viewer@example.com', 'viewer');
   assert.equal((await quote(viewer)).mayBuy, false);
-  refused(await (await otherPerson(server, 'eve@example.com')).get(QUOTE), 404, 'not_found');
+  refused(await (await registerOtherPerson(server, 'eve@example.com')).get(QUOTE), 404, 'not_found');
 });
 
-test('an order is credited once, with its bonus, when the operator confirms it', async () => {
+test('an order is credited once, with its bonus, when the operator confirms the payment', async () => {
   const before = await available();
   const checkout = await opened({ packId: 'p100' });
   const { status, credits, bonus, price, reference, paymentText } = checkout;
@@ -146,8 +146,8 @@ test('an invalid order is refused, and nothing is ordered', async () => {
 
 test('only an owner with a recent step-up can buy and read checkouts', async () => {
   const { id } = await opened();
-  const admin = await otherPerson(server, 'admin@example.com', 'admin');
-  const stranger = await otherPerson(server, 'mallory@example.com');
+  const admin = await registerOtherPerson(server, 'admin@example.com', 'admin');
+  const stranger = await registerOtherPerson(server, 'mallory@example.com');
   for (const [person, code, status] of [
     [admin, 'permission_denied', 403],
     [stranger, 'not_found', 404],
@@ -185,7 +185,7 @@ test('an expired quote is refused, and a checkout expires after two weeks', asyn
   ada = person;
 });
 
-test('automatic top-up is refused, because it is not available for manual payments', async () => {
+test('automatic top-up is refused if payments are confirmed manually', async () => {
   await stepUp(ada);
   const body = { applicationId, enabled: true, threshold: 1, packId: 'p50', monthlyCap: 1 };
   refused(await ada.send('PUT', '/v1/topups/manual/auto', body), 422, 'feature_unavailable');
@@ -198,7 +198,7 @@ test('an application can have at most 20 open checkouts', async () => {
   refused(responses.at(-1) ?? assert.fail(), 409, 'limit_reached');
 });
 
-test('the catalog is public, lists the built-in operations, and has an ETag of its content', async () => {
+test('the catalog is public, lists the built-in operations, and has an ETag that depends on its content', async () => {
   const { status, body, headers } = await server.api<Catalog>('GET', '/v1/purchases/catalog', { key: null });
   assert.equal(status, 200);
   assert.deepEqual(

@@ -1,4 +1,4 @@
-// Spans as a collector receives them. They continue the caller's trace and contain the parts of a create.
+// Spans as a collector receives them. The spans continue the caller's trace and cover the parts of a create.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';
@@ -63,7 +63,7 @@ test("the span of a create is a child of the caller's span, and its child spans 
   await server.release(session.id);
 });
 
-test('creating a session with a warm browser records a claim span', async () => {
+test('a create with a warm browser records a span for the claim', async () => {
   // One warm browser with defaults, and one with the locale of the previous test.
   const warm = async () => (await server.operator<string>('/metrics')).text;
   await eventually('the warm browsers', warm, text => /^berth_warm_browsers 2$/m.test(text), 60_000);
@@ -118,7 +118,7 @@ test('an invalid traceparent starts a new trace, and an unsampled traceparent re
   assert.ok(!receiver.spans.some(it => it.attributes['berth.request_id'] === 'not-to-be-recorded'));
 });
 
-test('the log contains the trace id, and probes are not traced', async () => {
+test('the log contains the trace id, and health probes are not traced', async () => {
   await server.api('GET', '/healthz');
   const { body: session } = await create({}, { 'x-request-id': 'in-log-and-trace' });
   const span = await receiver.span('createSession', it => it.attributes['berth.request_id'] === 'in-log-and-trace');
@@ -131,7 +131,7 @@ test('the log contains the trace id, and probes are not traced', async () => {
 });
 
 test('spans are sent to the configured address with the configured headers, and without secrets', async () => {
-  const { path, headers } = receiver.requests[0] ?? assert.fail('nothing came');
+  const { path, headers } = receiver.requests[0] ?? assert.fail('the collector received no request');
   assert.equal(path, '/v1/traces');
   assert.equal(headers['content-type'], 'application/json');
   assert.deepEqual([headers['x-tenant'], headers.authorization], ['berth', 'Basic abc']);

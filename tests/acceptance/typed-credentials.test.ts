@@ -1,5 +1,5 @@
 // Credentials that Berth types into pages, for operations of an application and for an agent's own steps, in pages and
-// in frames: how they are named, what a rotation changes, and what is refused before anything starts.
+// in frames: names of credentials, the effect of a rotation, and refusals before anything starts.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { TOTP } from 'otpauth';
@@ -16,7 +16,7 @@ const USERNAME = 'mara.lind@bank.example';
 const PASSWORD = 'k9!zäLuft "quoted" &more';
 const SEED = 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP';
 
-/** What the pages received. They report it only to their own server. */
+/** The values that the pages received. A page reports its values only to its own server. */
 const got: Array<Readonly<Record<string, string>>> = [];
 const FORM = `<!doctype html><title>Bank</title><form id="form"><input id="user" name="user"><input id="code" name="code" inputmode="numeric">
   <input id="password" name="password" type="password"><textarea id="note" name="note"></textarea><input id="fixed" readonly><button>Sign in</button></form>
@@ -99,7 +99,7 @@ test('an operation types the user name, password and one-time code into pages of
   for (const event of ['user input', 'password input', 'password change', 'code input'])
     assert.match(heard, new RegExp(event));
   assert.ok(!said.includes(PASSWORD) && !said.includes(USERNAME), said);
-  // Use is counted while the call is still running.
+  // The use of the credential is counted while the call is still running.
   const read = await eventually(
     'the use to be counted',
     () => owner.send<StoredCredential>('GET', 'credentials/bank'),
@@ -124,7 +124,7 @@ test('an agent can type the credentials of its grant with its own steps, includi
   assert.equal(got.at(-1)?.password, PASSWORD);
 });
 
-test('types into a frame of another origin if the credential allows both origins', async () => {
+test('a credential is typed into a frame of another origin if the credential allows both origins', async () => {
   const { status, text } = await owner.writeCredential('both', { ...login, origins: [pages.a, pages.b] });
   assert.equal(status, 201, text);
   const frame = '#login >> internal:control=enter-frame >> ';
@@ -139,7 +139,7 @@ test('types into a frame of another origin if the credential allows both origins
   assert.equal(got.at(-1)?.password, PASSWORD);
 });
 
-test('refuses to type into a field that does not accept text, and reports the reason', async () => {
+test('a fill step for a field that does not accept text fails, and the error states the reason', async () => {
   const cases = [
     ['#fixed', /cannot be changed by a user/],
     ['button', /not a text field/],
@@ -151,7 +151,7 @@ test('refuses to type into a field that does not accept text, and reports the re
   }
 });
 
-test('refuses a fill step unless it has exactly one value to type, and refuses credentials in other kinds of steps', async () => {
+test('a fill step without exactly one value to type is refused, and so are credentials in other kinds of steps', async () => {
   const selector = '#password';
   const cases = [
     [{ do: 'fill', selector }, 'input.steps.0.value'],
@@ -168,7 +168,7 @@ test('refuses a fill step unless it has exactly one value to type, and refuses c
   }
 });
 
-test('refuses a credential that is not in the grant, and starts nothing', async () => {
+test('a call with a credential that is not in the grant is refused, and nothing is started', async () => {
   const before = pages.hits('/login');
   const plain = await keyWith(server, { grants: [{ operationId: 'browser.steps' }] });
   const refused = await steps(SIGN_IN, {}, plain.key);
@@ -187,7 +187,7 @@ test('refuses a credential that is not in the grant, and starts nothing', async 
   assert.deepEqual([elsewhere.status, elsewhere.body.code], [400, 'invalid_request'], elsewhere.text);
 });
 
-test('refuses an operation with a credential that cannot be typed, and refuses calls after the credential is deleted', async () => {
+test('an operation with a credential that cannot be typed is refused, and so are calls after the credential was deleted', async () => {
   const { status, text } = await owner.writeCredential('shop-api', {
     type: 'api_key',
     value: { key: 'key-of-the-shop' },

@@ -34,7 +34,7 @@ const createdSession = (run: string) =>
 const release = (id: string) =>
   berth.POST('/v1/browsers/sessions/{id}', { params: { path: { id } }, body: { status: 'REQUEST_RELEASE' } });
 
-test('creates, reads, lists and releases sessions', async () => {
+test('the client can create, read, list and release sessions', async () => {
   const ids = [(await createdSession('list')).id, (await createdSession('list')).id];
   for (const id of ids) assert.equal((await waitFor(berth, id, 'RUNNING')).id, id);
   const listed = paginate(before =>
@@ -47,7 +47,7 @@ test('creates, reads, lists and releases sessions', async () => {
   for (const id of ids) assert.equal((await waitFor(berth, id, ['COMPLETED', 'ERROR'])).endReason, 'released');
 });
 
-test('uses the token for applications and the account', async () => {
+test('the client uses the token for applications and the account', async () => {
   const applications = await Array.fromAsync(
     paginate(cursor =>
       berth.GET('/v1/applications', { params: { query: { limit: 1, ...(cursor ? { cursor } : {}) } } }),
@@ -63,7 +63,7 @@ test('uses the token for applications and the account', async () => {
   assert.equal(keys.length, 1);
 });
 
-test('connects Playwright, and releases the session at the end of the block', async () => {
+test('a block can connect Playwright, and the session is released at the end of the block', async () => {
   let id: string;
   {
     await using connected = await connect(berth, url => chromium.connectOverCDP(url), { timeout: 300 });
@@ -76,7 +76,7 @@ test('connects Playwright, and releases the session at the end of the block', as
   assert.deepEqual([session.status, session.endReason], ['COMPLETED', 'released']);
 });
 
-test('connects Puppeteer, and a release succeeds if the session has already ended', async () => {
+test('a block can connect Puppeteer, and the release succeeds if the session has already ended', async () => {
   const connected = await connect(berth, url => puppeteer.connect({ browserWSEndpoint: url, defaultViewport: null }));
   assert.equal((await connected.browser.pages()).length, 1);
   await connected.browser.close();
@@ -85,7 +85,7 @@ test('connects Puppeteer, and a release succeeds if the session has already ende
   await connected.release();
 });
 
-test('releases the session if connecting a client fails', async () => {
+test('the session is released if a client cannot connect', async () => {
   let id = '';
   const failed = connect(berth, (_, session) => {
     id = session.id;
@@ -118,7 +118,7 @@ test('an error has code, status, request id, details and advice', async () => {
   assert.deepEqual([refused.code, refused.status], ['invalid_credentials', 401]);
 });
 
-test('sends no request without a credential, and reports which one is missing', async () => {
+test('the client sends no request without a credential, and reports which credential is missing', async () => {
   const without = berthClient({ url: server.url, key: '', token: '' });
   const key = await failure(without.GET('/v1/browsers/sessions'));
   assert.deepEqual([key.code, key.status], ['no_credential', undefined]);
@@ -127,7 +127,7 @@ test('sends no request without a credential, and reports which one is missing', 
   assert.match(`${token.message} ${token.advice}`, /token.*BERTH_TOKEN/);
 });
 
-test('distinguishes an address without a service from an address of another service', async () => {
+test('the client distinguishes an address without a service from the address of another service', async () => {
   const nobody = await failure(berthClient({ url: `http://127.0.0.1:${await freePort()}` }).GET('/healthz'));
   assert.deepEqual([nobody.code, nobody.status], ['unreachable', undefined]);
   assert.match(nobody.message, /ECONNREFUSED/);
@@ -140,7 +140,7 @@ test('distinguishes an address without a service from an address of another serv
   assert.deepEqual([strange.code, strange.status], ['unexpected_answer', 502]);
 });
 
-test('can be imported as a package by a program in another folder', async () => {
+test('the client can be imported as a package by a program in another folder', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'berth-sdk-'));
   after(() => rmSync(folder, { recursive: true }));
   mkdirSync(join(folder, 'node_modules/@berth'), { recursive: true });
@@ -155,4 +155,4 @@ test('can be imported as a package by a program in another folder', async () => 
   assert.match(stdout, /^\d+\n$/);
 });
 
-test('leaves nothing behind', () => server.waitUntilSettled());
+test('ended sessions leave no process, file or unfinished database row behind', () => server.waitUntilSettled());

@@ -1,5 +1,5 @@
-// Uploads as callers send them and pages read them: they are stored completely or not at all, under safe names, and are
-// visible even if the response was lost.
+// Uploads as callers send them and pages read them. An upload is stored completely or not at all, under a safe name,
+// and is listed even if the response was lost.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { readdirSync } from 'node:fs';
@@ -11,22 +11,22 @@ import { chromium, type Page } from 'playwright-core';
 import type { UploadResponse } from '../../contract/files.ts';
 import type { Session } from '../../contract/sessions.ts';
 import { boxesOf } from '../harness/boxes.ts';
-import { foreignKey } from '../harness/foreign-key.ts';
+import { keyOfOtherApplication } from '../harness/foreign-key.ts';
 import { ownerToken, setLimits } from '../harness/limits.ts';
 import { openPages } from '../harness/pages.ts';
-import { chosenStore } from '../harness/s3.ts';
+import { openChosenStore } from '../harness/s3.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { eventsOf } from '../harness/session-events.ts';
 import { eventually } from '../harness/until.ts';
-import { upload } from '../harness/upload.ts';
+import { uploadRequest } from '../harness/upload.ts';
 
 const pages = await openPages({ '/form': '<!doctype html><title>Form</title><input type=file id=file multiple>' });
-const store = await chosenStore();
+const store = await openChosenStore();
 const server = await startServer({ pages, env: { BERTH_SESSION_UPLOADS: '3000000', ...store?.env } });
 const sha256 = (bytes: Uint8Array | string): string => createHash('sha256').update(bytes).digest('hex');
 
 const send = async (session: string, name: string, bytes: Buffer | string, headers: Record<string, string> = {}) => {
-  const made = await upload(name, bytes);
+  const made = await uploadRequest(name, bytes);
   return server.api<UploadResponse & { code?: string }>('POST', `/v1/browsers/sessions/${session}/uploads`, {
     ...made,
     headers: { ...made.headers, ...headers },
@@ -62,8 +62,8 @@ async function attach(page: Page, files: readonly string[]): Promise<string[]> {
   );
 }
 
-describe('an upload', () => {
-  it('is acknowledged with its checksum, listed on the session, and can be read by the page at its path', () =>
+describe('files can be uploaded to a session', () => {
+  it('an upload is acknowledged with its checksum, is listed on the session, and can be read by the page at its path', () =>
     withSession(async session => {
       const result = await send(session.id, 'Grüße ☂.txt', 'hello');
       assert.equal(result.status, 200, result.text);
@@ -81,7 +81,7 @@ describe('an upload', () => {
       assert.deepEqual([told?.actor.kind, told?.detail.checksum], ['agentKey', sha256('hello')]);
     }));
 
-  it('atomically replaces a file of the same name', () =>
+  it('an upload atomically replaces a file of the same name', () =>
     withSession(async session => {
       await send(session.id, 'cv.pdf', 'first');
       await Promise.all(['second', 'third'].map(bytes => send(session.id, 'cv.pdf', bytes)));
@@ -93,7 +93,7 @@ describe('an upload', () => {
       });
     }));
 
-  it("works with the official client, and does not affect Playwright's setInputFiles", () =>
+  it("an upload works with the official client, and does not affect Playwright's setInputFiles", () =>
     withSession(async session => {
       const client = new Browserbase({ apiKey: server.key, baseURL: server.url });
       const file = new File([randomBytes(1000)], 'from sdk.bin');
@@ -110,7 +110,7 @@ describe('an upload', () => {
     }));
 
   for (const name of ['../escape', '/etc/passwd', 'a/b', '..', '.', 'a\\b', 'x'.repeat(300), '☂'.repeat(86)])
-    it(`is refused with the name ${JSON.stringify(name.slice(0, 16))}`, () =>
+    it(`an upload is refused with the name ${JSON.stringify(name.slice(0, 16))}`, () =>
       withSession(async session => {
         const result = await send(session.id, name, 'x');
         assert.deepEqual([result.status, result.body.code], [400, 'invalid_file'], result.text);
@@ -118,7 +118,7 @@ describe('an upload', () => {
       }));
 
   for (const name of ['...', '.hidden', 'שלום\u200f.txt', '\u202egpj.exe', `${'☂'.repeat(85)}`])
-    it(`is accepted with the unusual name ${JSON.stringify(name.slice(0, 16))}`, () =>
+    it(`an upload is accepted with the unusual name ${JSON.stringify(name.slice(0, 16))}`, () =>
       withSession(async session => {
         assert.equal((await send(session.id, name, 'x')).body.fileName, name);
         await withForm(session, async page => {
@@ -126,27 +126,30 @@ describe('an upload', () => {
         });
       }));
 
-  it('is refused without a file, with two files, with another content type, or if too large', () =>
+  it('an upload is refused without a file, with two files, with another content type, or if too large', () =>
     withSession(async session => {
       const path = `/v1/browsers/sessions/${session.id}/uploads`;
       const code = async (options: object): Promise<unknown[]> => {
         const result = await server.api('POST', path, options);
         return [result.status, result.body.code];
       };
-      assert.deepEqual(await code(await upload('a', 'x', 'other')), [400, 'missing_file']);
+      assert.deepEqual(await code(await uploadRequest('a', 'x', 'other')), [400, 'missing_file']);
       assert.deepEqual(await code({ body: {} }), [415, 'unsupported_media_type']);
       const two = new FormData();
       for (const one of ['a', 'b']) two.append('file', new Blob(['x']), one);
       const raw = new Response(two);
       const headers = { 'content-type': raw.headers.get('content-type') ?? '' };
       assert.deepEqual(await code({ body: Buffer.from(await raw.arrayBuffer()), headers }), [400, 'invalid_file']);
-      assert.deepEqual(await code(await upload('big', randomBytes(3_000_001))), [413, 'payload_too_large']);
+      assert.deepEqual(await code(await uploadRequest('big', randomBytes(3_000_001))), [413, 'payload_too_large']);
       assert.equal((await send(session.id, 'half', randomBytes(2_000_000))).status, 200);
-      assert.deepEqual(await code(await upload('other half', randomBytes(1_500_000))), [413, 'payload_too_large']);
+      assert.deepEqual(await code(await uploadRequest('other half', randomBytes(1_500_000))), [
+        413,
+        'payload_too_large',
+      ]);
       const token = await ownerToken(server);
       await setLimits(server, token, { maxUploadBytes: 1000 });
       const refusal = async (size: number): Promise<string> =>
-        (await server.api('POST', path, await upload('over the limit', randomBytes(size)))).body.message;
+        (await server.api('POST', path, await uploadRequest('over the limit', randomBytes(size)))).body.message;
       assert.match(await refusal(1001), /at most 1000 bytes.* maxUploadBytes .*Send a smaller file/);
       await setLimits(server, token, { maxStoredBytes: 2_000_000 });
       assert.match(await refusal(1), /at most 0 bytes.* maxStoredBytes .* 2000000 .*Delete downloads/);
@@ -158,11 +161,11 @@ describe('an upload', () => {
       );
     }));
 
-  it('is refused for a session that has ended, is unknown, or belongs to another application', () =>
+  it('an upload is refused for a session that has ended, is unknown, or belongs to another application', () =>
     withSession(async session => {
-      const made = await upload('a', 'x');
+      const made = await uploadRequest('a', 'x');
       const path = `/v1/browsers/sessions/${session.id}/uploads`;
-      assert.equal((await server.api('POST', path, { ...made, key: await foreignKey(server) })).status, 404);
+      assert.equal((await server.api('POST', path, { ...made, key: await keyOfOtherApplication(server) })).status, 404);
       assert.equal((await server.api('POST', path, { ...made, key: null })).status, 401);
       assert.equal((await send(randomUUID(), 'a', 'x')).status, 404);
       const ended = await server.createSession();
@@ -172,9 +175,9 @@ describe('an upload', () => {
       assert.equal(refused.headers['x-should-retry'], 'false');
     }));
 
-  it('leaves nothing behind if it is interrupted', () =>
+  it('an interrupted upload leaves no file behind', () =>
     withSession(async session => {
-      const { body, headers = {} } = await upload('half.bin', randomBytes(500_000));
+      const { body, headers = {} } = await uploadRequest('half.bin', randomBytes(500_000));
       assert.ok(Buffer.isBuffer(body));
       const { hostname, port } = new URL(server.url);
       const socket = connect(Number(port), hostname);
@@ -191,12 +194,12 @@ describe('an upload', () => {
       assert.equal((await send(session.id, 'half.bin', 'whole')).status, 200);
     }));
 
-  it('that races with the release of the session is either complete and listed, or refused', async () => {
+  it('an upload that races with the release of the session is either complete and listed, or refused', async () => {
     for (const lead of [0, 0, 0, 1, 1, 1, 2, 2]) {
       const { id } = await server.createSession({ keepAlive: true });
       const bytes = randomBytes(1_000_000);
       const sent = send(id, 'raced.bin', bytes);
-      // Reads the session `lead` times before the release, so that the upload has got further by then.
+      // Reads the session `lead` times before the release, so that more of the upload has arrived by then.
       for (let read = 0; read < lead; read += 1) await server.read(id);
       await server.release(id);
       const result = await sent;
@@ -209,7 +212,7 @@ describe('an upload', () => {
     }
   });
 
-  it('is listed on the session if its response was lost, and a resend creates no second file', () =>
+  it('an upload is listed on the session if its response was lost, and a resend creates no second file', () =>
     withSession(async session => {
       const key = { 'idempotency-key': randomUUID() };
       assert.equal((await send(session.id, 'once.txt', 'bytes', key)).status, 200);
@@ -223,7 +226,7 @@ describe('an upload', () => {
       assert.equal((await send(session.id, 'once.txt', 'other bytes', key)).status, 409);
     }));
 
-  it('can be repeated with its Idempotency-Key after the end of the session', async () => {
+  it('an upload can be repeated with its Idempotency-Key after the end of the session', async () => {
     const session = await server.createSession();
     const key = { 'idempotency-key': randomUUID() };
     const first = await send(session.id, 'once.txt', 'bytes', key);
@@ -235,7 +238,7 @@ describe('an upload', () => {
     assert.deepEqual([other.status, other.body.code], [409, 'session_not_running']);
   });
 
-  it('cannot be modified by the browser, and is deleted at the end of the session, but stays in the list of uploads', async () => {
+  it('an uploaded file cannot be modified by the browser, and is deleted at the end of the session but stays in the list', async () => {
     const session = await server.createSession({ keepAlive: true });
     await send(session.id, 'a.txt', 'kept');
     await withForm(session, async page => {

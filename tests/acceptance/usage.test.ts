@@ -34,7 +34,7 @@ async function download(session: CreatedSession): Promise<void> {
   await browser.close();
 }
 
-test('a session reports its usage while it is running, and the total when it has ended', async () => {
+test('a session reports its current usage while running, and its total usage after its end', async () => {
   const session = await server.createSession({ keepAlive: true });
   const before = await usageOf(session.id);
   await download(session);
@@ -111,7 +111,7 @@ test('an application reports its usage per time step and per agent key, even aft
   );
   await server.advance(2 * HOUR_MS);
   await eventually(
-    'the hours to be summed',
+    'the hours to be aggregated',
     () => server.log(),
     lines => lines.some(line => line.includes('clock.sum_usage')),
   );

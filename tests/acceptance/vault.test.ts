@@ -29,7 +29,7 @@ async function aContext(): Promise<string> {
   return body.id;
 }
 
-test('the master key is in a file that only its owner can read, and can be replaced while the server is running', async () => {
+test('the file of the master key can be read only by its owner, and the key can be replaced while the server is running', async () => {
   assert.equal(statSync(masterKeyFile).mode & 0o777, 0o600);
   const [before, context] = [masterKey(), await aContext()];
   assert.ok((await berth<{ rewrapped: number }>('vault', 'rotate')).rewrapped >= 2);

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import type { DebugUrls } from '../../contract/live.ts';
-import { colourOf, framesOf, isColour } from '../harness/film.ts';
+import { colourOf, framesOf, isSimilarColour } from '../harness/film.ts';
 import { LiveViewer } from '../harness/live-viewer.ts';
 import { openPages } from '../harness/pages.ts';
-import { fetchFilm, playlistWhen } from '../harness/recordings.ts';
+import { fetchFilm, waitForPlaylist } from '../harness/recordings.ts';
 import { startServer } from '../harness/server.ts';
 import { openSlowLink } from '../harness/slow-link.ts';
 import { eventually } from '../harness/until.ts';
@@ -57,7 +57,7 @@ async function paintFor(viewer: LiveViewer, page: Page, colour: readonly number[
   await page.evaluate(`document.documentElement.style.background = 'rgb(${colour})'`);
   await eventually(
     `a picture in ${colour}`,
-    () => viewer.newestFrame && isColour(colourOf(viewer.newestFrame.jpeg), colour),
+    () => viewer.newestFrame && isSimilarColour(colourOf(viewer.newestFrame.jpeg), colour),
   );
 }
 
@@ -68,22 +68,22 @@ const sees = (viewer: LiveViewer, other: LiveViewer): boolean =>
 
 /** Asserts that the recording shows all colours in order. */
 async function filmShowsColours(id: string): Promise<void> {
-  const whole = await playlistWhen(server, id, '0', text => text.includes('ENDLIST'));
+  const whole = await waitForPlaylist(server, id, '0', text => text.includes('ENDLIST'));
   // Segments from before the page had its final size have an earlier #EXT-X-MAP.
   const frames = framesOf(await fetchFilm(whole.slice(whole.lastIndexOf('#EXT-X-MAP'))));
-  const times = COLOURS.map(colour => frames.findIndex(frame => isColour(frame.colour, colour)));
+  const times = COLOURS.map(colour => frames.findIndex(frame => isSimilarColour(frame.colour, colour)));
   assert.ok(
     times.every((at, index) => at > (times[index - 1] ?? -1)),
     JSON.stringify({ times, frames }),
   );
 }
 
-test('ten viewers see the same page', async () => {
+test('ten viewers see the same frames of a page', async () => {
   const { id, browser, page, url } = await openPage('/plain');
   const viewers = await Promise.all(Array.from({ length: 10 }, () => LiveViewer.open(url)));
   const [first] = viewers;
   assert.ok(first);
-  await eventually('a picture for each', () => viewers.every(viewer => viewer.frameCount > 0));
+  await eventually('a frame for each viewer', () => viewers.every(viewer => viewer.frameCount > 0));
   for (const colour of COLOURS) {
     await paintFor(first, page, colour);
     await eventually('the same picture for all viewers', () => viewers.every(viewer => sees(viewer, first)));
@@ -93,7 +93,7 @@ test('ten viewers see the same page', async () => {
   await server.release(id);
 });
 
-test('a hundred viewers can watch a session, and another viewer is refused until one of them leaves', async () => {
+test('a hundred viewers can watch a session, and another viewer is refused until a viewer leaves', async () => {
   const { id, browser, url } = await openPage('/plain');
   const viewers = await Promise.all(Array.from({ length: VIEWERS_MAX }, () => LiveViewer.open(url)));
   await assert.rejects(LiveViewer.open(url), /429/);
@@ -107,7 +107,7 @@ test('a hundred viewers can watch a session, and another viewer is refused until
 test('a viewer that stops reading delays neither the other viewers nor the recording, and gets the latest frame afterwards', async () => {
   const { id, browser, page, url } = await openPage('/plain');
   const [fast, slow] = [await LiveViewer.open(url), await LiveViewer.open(url)];
-  await eventually('a picture for both', () => fast.frameCount > 0 && slow.frameCount > 0);
+  await eventually('a frame for both viewers', () => fast.frameCount > 0 && slow.frameCount > 0);
   slow.stall();
   const before = slow.frameCount;
   for (const colour of COLOURS) {
@@ -137,7 +137,7 @@ test('a viewer at 200 kbit/s gets the latest frame next, and delays neither the 
   );
   for (const colour of COLOURS) await paintFor(fast, page, colour);
   const [before, beforeBytes] = [slow.frameCount, slowLink.passed];
-  await eventually('the slow one to see the newest', () => sees(slow, fast));
+  await eventually('the slow viewer to see the newest frame', () => sees(slow, fast));
   const more = { frames: slow.frameCount - before, bytes: slowLink.passed - beforeBytes };
   // At most two frames are sent: the one in flight, and the newest one.
   assert.ok(more.frames <= 2 && more.bytes < 3 * size, `frames were buffered: ${JSON.stringify({ ...more, size })}`);
@@ -148,7 +148,7 @@ test('a viewer at 200 kbit/s gets the latest frame next, and delays neither the 
   await filmShowsColours(id);
 });
 
-test('watching a session does not change the overrides of the agent', async () => {
+test('a viewer does not change the overrides of the agent', async () => {
   const { id, browser, page, url } = await openPage('/plain', { recordSession: false, logSession: false });
   await page.setViewportSize({ width: 640, height: 480 });
   await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
@@ -157,11 +157,14 @@ test('watching a session does not change the overrides of the agent', async () =
   assert.deepEqual(await page.evaluate(look), wanted);
   for (let n = 0; n < 2; n++) {
     const viewer = await LiveViewer.open(url);
-    await eventually('a picture', () => viewer.frameCount > 0);
+    await eventually('a frame for the viewer', () => viewer.frameCount > 0);
     assert.deepEqual(await page.evaluate(look), wanted, 'meanwhile');
     const left = server.log().filter(line => line.includes('live.left')).length;
     await viewer.close();
-    await eventually('the viewer to go', () => server.log().filter(line => line.includes('live.left')).length > left);
+    await eventually(
+      'the viewer to be disconnected',
+      () => server.log().filter(line => line.includes('live.left')).length > left,
+    );
     assert.deepEqual(await page.evaluate(look), wanted, 'afterwards');
   }
   await browser.close();
@@ -171,7 +174,7 @@ test('watching a session does not change the overrides of the agent', async () =
 test('only a few of many mouse moves are sent to a busy page, and the press that follows is at the right position', async () => {
   const { id, browser, page, url } = await openPage('/busy');
   const viewer = await LiveViewer.open(url);
-  await eventually('a picture', () => viewer.frameCount > 0);
+  await eventually('a frame for the viewer', () => viewer.frameCount > 0);
   await viewer.takeControl();
   const common = { y: 100, modifiers: 0 };
   for (let n = 0; n < MOVES; n++)

@@ -4,9 +4,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chromium } from 'playwright-core';
 import { boxesOf, isBoxReady, processorShareOf } from '../harness/boxes.ts';
-import { killIfThere } from '../harness/kill-if-there.ts';
+import { killIfRunning } from '../harness/kill-if-there.ts';
 import { installIdOf } from '../harness/leftovers.ts';
-import { faultyChromium } from '../harness/moody-chromium.ts';
+import { createFaultyChromium } from '../harness/moody-chromium.ts';
 import { startServer, type TestServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
@@ -24,7 +24,7 @@ const warm = (server: TestServer, count: number): Promise<unknown> =>
     60_000,
   );
 
-test('creating sessions with defaults claims warm browsers, which are replaced, and no browser is shared', async () => {
+test('creates with defaults claim warm browsers, which are then replaced, and no two sessions share a browser', async () => {
   const server = await startServer({ env: { BERTH_WARM: '2', BERTH_SLOTS: '4' } });
   await warm(server, 2);
   for (const { id } of boxesOf(server.dataDir))
@@ -32,7 +32,7 @@ test('creating sessions with defaults claims warm browsers, which are replaced, 
   const sessions = await Promise.all(Array.from({ length: 4 }, () => server.createSession()));
   assert.ok((await metric(server, 'berth_warm_claims_total{outcome="hit"}')) >= 2);
   await warm(server, 2);
-  // A box that is busy starting has a smaller share for a moment.
+  // A box has a smaller CPU share while its browser is starting.
   await eventually(
     'four boxes to have their full share',
     () => boxesOf(server.dataDir).map(({ id }) => processorShareOf(server.dataDir, id)),
@@ -65,17 +65,17 @@ test('creating sessions with defaults claims warm browsers, which are replaced, 
   assert.equal(hits + misses, 4);
 });
 
-test('creating a session can claim a browser that is still starting, and gives it its full CPU share', async () => {
-  const moody = await faultyChromium();
+test('a create can claim a browser that is still starting, and gives the browser its full CPU share', async () => {
+  const moody = await createFaultyChromium();
   moody.setBehaviour('slow');
   const server = await startServer({ env: { BERTH_WARM: '1', BERTH_SLOTS: '2', BERTH_CHROMIUM: moody.path } });
-  // A browser can be claimed once its box exists, because its CPU share is set on the box. If the browser has started
-  // by then, it is claimed as a warm one.
+  // A browser can be claimed once its box exists, because its CPU share is set on the box. If the browser is ready by
+  // then, it is claimed like any other warm browser.
   await eventually('a browser to be starting in its box', () => boxesOf(server.dataDir).some(isBoxReady));
   const [coming] = boxesOf(server.dataDir);
   assert.ok(coming);
-  // The kernel shows the process before the server has registered it, so this also waits for a response from the
-  // server.
+  // The kernel shows the process before the server has registered the browser, so the test also waits for a response
+  // from the server.
   await metric(server, 'berth_warm_browsers');
   const session = await server.createSession();
   assert.deepEqual(
@@ -93,7 +93,7 @@ test('creating a session can claim a browser that is still starting, and gives i
 });
 
 test('a warm browser from before an upgrade of Chromium is replaced instead of claimed', async () => {
-  const moody = await faultyChromium();
+  const moody = await createFaultyChromium();
   const server = await startServer({ env: { BERTH_WARM: '1', BERTH_CHROMIUM: moody.path } });
   await warm(server, 1);
   const [old] = boxesOf(server.dataDir);
@@ -116,7 +116,7 @@ test('a warm browser that has died is not claimed', async () => {
   await warm(server, 1);
   const [box] = boxesOf(server.dataDir);
   assert.ok(box, 'the warm browser has processes');
-  for (const pid of box.pids) killIfThere(pid);
+  for (const pid of box.pids) killIfRunning(pid);
   await eventually(
     'a replacement for the killed browser',
     () => boxesOf(server.dataDir)[0]?.id,
@@ -168,7 +168,7 @@ test('after a SIGKILL and a restart of the server, warm browsers are removed and
 });
 
 test('failing starts are reported by /readyz until a start succeeds', async () => {
-  const moody = await faultyChromium();
+  const moody = await createFaultyChromium();
   const server = await startServer({ env: { BERTH_WARM: '1', BERTH_CHROMIUM: moody.path } });
   await warm(server, 1);
   assert.ok(installIdOf(server.dataDir));

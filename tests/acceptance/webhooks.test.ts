@@ -8,8 +8,8 @@ import type { Webhook, WebhookDelivery, WebhookDeliveryWithMessage, WebhookPage 
 import { verifyWebhook } from '../../sdk/index.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { ownerToken } from '../harness/limits.ts';
-import { join } from '../harness/members.ts';
-import { rowsOf } from '../harness/other-person.ts';
+import { joinApplication } from '../harness/members.ts';
+import { queryRows } from '../harness/other-person.ts';
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 import { eventsOf } from '../harness/session-events.ts';
@@ -17,10 +17,10 @@ import { eventually } from '../harness/until.ts';
 import {
   createWebhook,
   deliveriesOf,
-  deliveryWhen,
   type ReceivedWebhook,
   Receiver,
-  testWebhook,
+  sendTestEvent,
+  waitForDelivery,
   webhooksPath,
 } from '../harness/webhooks.ts';
 
@@ -58,10 +58,10 @@ function isSigned({ headers, body }: ReceivedWebhook, publicKey: string): boolea
     .some(one => verify(null, content, key, Buffer.from(one.slice('v1a,'.length), 'base64')));
 }
 
-test('viewers can read webhooks and deliveries, and developers can change them', async () => {
+test('viewers can read webhooks and deliveries, and developers can change webhooks', async () => {
   const owner = await Person.owner(server);
-  const viewer = (await join(server, owner, 'viewer@example.com', 'viewer')).person;
-  const developer = (await join(server, owner, 'developer@example.com', 'developer')).person;
+  const viewer = (await joinApplication(server, owner, 'viewer@example.com', 'viewer')).person;
+  const developer = (await joinApplication(server, owner, 'developer@example.com', 'developer')).person;
   const body = { name: 'roles', url: receiver.url('/roles') };
   const refused = await viewer.post<ErrorBody>(webhooksPath(server), body);
   assert.deepEqual([refused.status, refused.body.code], [403, 'permission_denied']);
@@ -73,7 +73,7 @@ test('viewers can read webhooks and deliveries, and developers can change them',
   assert.equal((await developer.post(webhooksPath(server, `/${made.body.id}/test`))).status, 201);
 });
 
-test('sends the events of a session in order, each signed with the key of the webhook', async () => {
+test('the events of a session are sent in order, each signed with the key of the webhook', async () => {
   const webhook = await createWebhook(server, token, { url: receiver.url('/ordered') });
   const other = await createWebhook(server, token, { url: receiver.url('/other') });
   const { id } = await server.createSession({ userMetadata: { run: '1' } });
@@ -86,7 +86,7 @@ test('sends the events of a session in order, each signed with the key of the we
     events.map(event => [event.type, event.id, event.time]),
   );
   const [first] = received;
-  const { time, ...shown } = events[0] ?? assert.fail('no event');
+  const { time, ...shown } = events[0] ?? assert.fail('the session has no event');
   assert.deepEqual(first?.message.data, { applicationId: server.applicationId, ...shown, time });
   assert.equal(first?.headers['content-type'], 'application/json');
   for (const one of received) {
@@ -99,7 +99,12 @@ test('sends the events of a session in order, each signed with the key of the we
   const [newest] = await deliveriesOf(server, token, webhook.id);
   const last = received.at(-1);
   assert.equal(newest?.id, last?.headers['webhook-id']);
-  const delivered = await deliveryWhen(server, token, newest ?? assert.fail(), ({ status }) => status === 'delivered');
+  const delivered = await waitForDelivery(
+    server,
+    token,
+    newest ?? assert.fail(),
+    ({ status }) => status === 'delivered',
+  );
   assert.deepEqual([delivered.attempts, delivered.answerStatus, delivered.eventType], [1, 204, 'session.ended']);
   const path = webhooksPath(server, `/${webhook.id}/deliveries/${newest?.id}`);
   const { body } = await server.api<WebhookDeliveryWithMessage>('GET', path, { key: token });
@@ -108,7 +113,7 @@ test('sends the events of a session in order, each signed with the key of the we
     await server.api('DELETE', webhooksPath(server, `/${done}`), { key: token });
 });
 
-test('sends only the chosen types, and only events after the webhook was created', async () => {
+test('only events of the chosen types, and only events after the creation of the webhook, are sent', async () => {
   const { id } = await server.createSession();
   const webhook = await createWebhook(server, token, {
     url: receiver.url('/chosen'),
@@ -119,7 +124,7 @@ test('sends only the chosen types, and only events after the webhook was created
   await server.waitUntilEnded(id);
   const [received] = await receiver.waitForCount('/chosen', 1);
   assert.deepEqual([received?.message.type, received?.message.data.sessionId], ['session.ended', id]);
-  await testWebhook(server, token, webhook.id);
+  await sendTestEvent(server, token, webhook.id);
   const both = await receiver.waitForCount('/chosen', 2);
   assert.deepEqual(
     both.map(({ message }) => message.type),
@@ -127,15 +132,15 @@ test('sends only the chosen types, and only events after the webhook was created
   );
 });
 
-test('retries a message at increasing intervals for three days, then gives up and disables the webhook', async () => {
+test('a message is retried at increasing intervals for three days, and the webhook is then disabled', async () => {
   receiver.respondTo('/broken', response => void response.writeHead(500).end('no'));
   const webhook = await createWebhook(server, token, { url: receiver.url('/broken') });
-  const sent = await testWebhook(server, token, webhook.id);
+  const sent = await sendTestEvent(server, token, webhook.id);
   for (const [at, pauseMs] of PAUSES_MS.entries()) {
     await receiver.waitForCount('/broken', at + 1);
     // While an attempt is reserved, which lasts until its failure is written, the time of the next attempt does not
     // match the pause.
-    const settled = await deliveryWhen(server, token, sent, ({ nextAttemptAt, lastAttemptAt }) => {
+    const settled = await waitForDelivery(server, token, sent, ({ nextAttemptAt, lastAttemptAt }) => {
       const ms = Date.parse(nextAttemptAt ?? '') - Date.parse(lastAttemptAt ?? '');
       return ms >= pauseMs && ms < pauseMs + 10 * SECOND_MS;
     });
@@ -145,7 +150,7 @@ test('retries a message at increasing intervals for three days, then gives up an
     await server.advance(pauseMs);
   }
   await receiver.waitForCount('/broken', PAUSES_MS.length + 1);
-  const dead = await deliveryWhen(server, token, sent, ({ status }) => status === 'dead');
+  const dead = await waitForDelivery(server, token, sent, ({ status }) => status === 'dead');
   assert.deepEqual([dead.attempts, dead.nextAttemptAt], [10, undefined]);
   const disabled = await eventually(
     'the webhook to be disabled',
@@ -168,15 +173,15 @@ test('retries a message at increasing intervals for three days, then gives up an
   assert.deepEqual([enabled.body.disabledReason, enabled.body.failingSince], [undefined, undefined]);
   const again = await server.api<WebhookDelivery>('POST', path, { key: token });
   assert.deepEqual([again.status, again.body.status, again.body.attempts], [200, 'waiting', 0], again.text);
-  const delivered = await deliveryWhen(server, token, sent, ({ status }) => status === 'delivered');
+  const delivered = await waitForDelivery(server, token, sent, ({ status }) => status === 'delivered');
   assert.deepEqual([delivered.attempts, delivered.answerStatus, delivered.failure], [1, 200, undefined]);
 });
 
-test('a webhook whose endpoint returns 410 is disabled immediately, and pending messages are given up', async () => {
+test('a webhook whose endpoint returns 410 is disabled immediately, and its pending messages are not retried', async () => {
   receiver.respondTo('/gone', response => void response.writeHead(410).end());
   const webhook = await createWebhook(server, token, { url: receiver.url('/gone') });
-  const sent = await testWebhook(server, token, webhook.id);
-  const dead = await deliveryWhen(server, token, sent, ({ status }) => status === 'dead');
+  const sent = await sendTestEvent(server, token, webhook.id);
+  const dead = await waitForDelivery(server, token, sent, ({ status }) => status === 'dead');
   assert.equal(dead.answerStatus, 410);
   assert.deepEqual([(await read(webhook.id)).status, (await read(webhook.id)).disabledReason], ['disabled', 'gone']);
 });
@@ -187,17 +192,17 @@ test('after a key rotation, messages are signed with both keys for a day, and th
   assert.equal(rotated.status, 200, rotated.text);
   assert.equal(rotated.body.formerPublicKey, webhook.publicKey);
   assert.notEqual(rotated.body.publicKey, webhook.publicKey);
-  await testWebhook(server, token, webhook.id);
+  await sendTestEvent(server, token, webhook.id);
   const [both] = await receiver.waitForCount('/rotated', 1);
   assert.ok(both && isSigned(both, webhook.publicKey) && isSigned(both, rotated.body.publicKey));
   await server.advance(24 * HOUR_MS);
-  await testWebhook(server, token, webhook.id);
+  await sendTestEvent(server, token, webhook.id);
   const [, one] = await receiver.waitForCount('/rotated', 2);
   assert.ok(one && !isSigned(one, webhook.publicKey) && isSigned(one, rotated.body.publicKey));
   await server.api('DELETE', webhooksPath(server, `/${webhook.id}`), { key: token });
 });
 
-test('messages are sent to a changed address, and events that occur while a webhook is disabled are not sent', async () => {
+test('messages are sent to the new address of a webhook, and events that occur while a webhook is disabled are not sent', async () => {
   const webhook = await createWebhook(server, token, { url: receiver.url('/before') });
   const moved = await change(webhook, { url: receiver.url('/after'), name: 'moved', eventTypes: ['session.created'] });
   assert.deepEqual([moved.status, moved.body.name, moved.body.revision], [200, 'moved', 2], moved.text);
@@ -247,25 +252,25 @@ test('an application can have at most 20 webhooks, which are listed newest first
   );
 });
 
-test('deliveries are deleted after 30 days, and a long backlog of them in one run', async () => {
+test('deliveries are deleted after 30 days, even if one run must delete a long backlog', async () => {
   const { body } = await server.api<WebhookPage>('GET', webhooksPath(server), { key: token });
   const [webhook, other] = body.data;
-  const sent = await testWebhook(server, token, webhook?.id ?? assert.fail('no webhook'));
-  await deliveryWhen(server, token, sent, ({ status }) => status === 'delivered');
-  await rowsOf(server, BACKLOG, [other?.id, server.applicationId, server.now(), BACKLOG_ROWS]);
+  const sent = await sendTestEvent(server, token, webhook?.id ?? assert.fail('the application has no webhook'));
+  await waitForDelivery(server, token, sent, ({ status }) => status === 'delivered');
+  await queryRows(server, BACKLOG, [other?.id, server.applicationId, server.now(), BACKLOG_ROWS]);
   await server.advance(30 * 24 * HOUR_MS);
   await server.eventuallyHourly(
-    'the delivery to be forgotten',
+    'the delivery to be deleted',
     () => deliveriesOf(server, token, sent.webhookId),
     all => all.every(({ id }) => id !== sent.id),
   );
   const left = 'select from webhook_deliveries where webhook_id = $1 limit 1';
   await server.eventuallyHourly(
-    'the backlog to be forgotten',
-    () => rowsOf(server, left, [other?.id]),
+    'the backlog to be deleted',
+    () => queryRows(server, left, [other?.id]),
     rows => rows.length === 0,
   );
-  await eventually('the log to tell that one run removed all', () =>
+  await eventually('the log entry that one run deleted the whole backlog', () =>
     server
       .log()
       .filter(line => line.includes('clock.forget_webhook_deliveries'))

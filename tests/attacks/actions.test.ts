@@ -3,13 +3,13 @@ import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { ACTION_SCOPES, ActionAgent, actionsPath, addPasskey, decide, signAction } from '../harness/actions.ts';
 import type { Authenticator, Forgery } from '../harness/authenticator.ts';
-import { cancelOrder, Owner } from '../harness/configured.ts';
-import { foreignKey } from '../harness/foreign-key.ts';
+import { cancelOrderOperation, Owner } from '../harness/configured.ts';
+import { keyOfOtherApplication } from '../harness/foreign-key.ts';
 import { freePort } from '../harness/free-port.ts';
 import { liftLimits } from '../harness/limits.ts';
 import { stepUp } from '../harness/members.ts';
 import { agentPath, keyWith } from '../harness/operations.ts';
-import { otherPerson } from '../harness/other-person.ts';
+import { registerOtherPerson } from '../harness/other-person.ts';
 import { PageInSession, settingsForOwnPages } from '../harness/page-in-session.ts';
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
@@ -22,7 +22,10 @@ const env = { ...settingsForOwnPages(port, upstream.port), BERTH_WARM: '0', BERT
 const server = await startServer({ clock: 'test', port, env });
 await liftLimits(server);
 const configure = await Owner.of(server);
-await configure.publish('orders.cancel', cancelOrder(upstream, { effect: 'irreversible', approval: 'member' }));
+await configure.publish(
+  'orders.cancel',
+  cancelOrderOperation(upstream, { effect: 'irreversible', approval: 'member' }),
+);
 const GRANTS = [{ operationId: 'orders.cancel' }];
 const { key } = await keyWith(server, { scopes: ACTION_SCOPES, grants: GRANTS });
 const agent = new ActionAgent(server, key);
@@ -35,7 +38,7 @@ const hits = (): number => upstream.received(`/orders/B-${made}/`).length;
 
 before(async () => {
   owner = await Person.owner(server);
-  stranger = await otherPerson(server, 'stranger@example.com');
+  stranger = await registerOtherPerson(server, 'stranger@example.com');
   await stepUp(owner);
   await stepUp(stranger);
   passkey = await addPasskey(server, owner);
@@ -176,7 +179,7 @@ test('another key can execute an Action only with a grant that allows its input,
   assert.equal((await without.execute(action)).status, 404);
   const granted = new ActionAgent(server, (await keyWith(server, { scopes: ACTION_SCOPES, grants: GRANTS })).key);
   assert.equal((await granted.cancel(action.jobId)).status, 404, 'only the key that prepared it cancels it');
-  const elsewhere = await foreignKey(server, { scopes: ACTION_SCOPES });
+  const elsewhere = await keyOfOtherApplication(server, { scopes: ACTION_SCOPES });
   const foreign = new ActionAgent(server, elsewhere);
   for (const { status } of [await foreign.read(action.jobId), await foreign.execute(action)]) assert.equal(status, 404);
   const narrow = { grants: [{ ...GRANTS[0], input: { properties: { orderId: { const: 'no other' } } } }] };

@@ -6,7 +6,7 @@ import { AGENT_KEY_SCOPES } from '../../contract/agent-keys.ts';
 import type { ErrorBody } from '../../contract/common.ts';
 import type { Invocation } from '../../contract/invocations.ts';
 import { OPERATION_IDS, type OperationId, operation } from '../../contract/operations.ts';
-import { cancelOrder, Owner } from '../harness/configured.ts';
+import { cancelOrderOperation, Owner } from '../harness/configured.ts';
 import { liftLimits, ownerToken } from '../harness/limits.ts';
 import { agentPath, keyWith } from '../harness/operations.ts';
 import { startServer } from '../harness/server.ts';
@@ -25,7 +25,7 @@ const server = await startServer({ env: upstream.settings });
 await liftLimits(server);
 const token = await ownerToken(server);
 const owner = await Owner.of(server);
-await owner.publish(OPERATION, { ...cancelOrder(upstream), effect: 'read' });
+await owner.publish(OPERATION, { ...cancelOrderOperation(upstream), effect: 'read' });
 
 const INVOKE = 'operations:invoke';
 

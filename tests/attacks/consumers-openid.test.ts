@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { type JWTPayload, SignJWT, UnsecuredJWT } from 'jose';
 import type { ErrorBody } from '../../contract/common.ts';
 import type { ConsumerTokens } from '../../contract/consumers.ts';
-import { ConsumerLab, type StartedSignIn } from '../harness/consumers.ts';
+import { ConsumerFixture, type StartedSignIn } from '../harness/consumers.ts';
 import { CLIENT, HostileProvider, settingsToReach } from '../harness/openid-provider.ts';
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
@@ -17,7 +17,7 @@ const server = await startServer({
   env: { ...settingsToReach(hostile.issuer, stranger.issuer), BERTH_TRUSTED_PROXIES: '127.0.0.1/32' },
 });
 const owner = await Person.owner(server);
-const lab = await ConsumerLab.of(server, owner);
+const lab = await ConsumerFixture.of(server, owner);
 const provider = (id: string): string => `/v1/applications/${server.applicationId}/identity/providers/${id}`;
 const wanted = { title: 'Evil', issuer: hostile.issuer, clientId: CLIENT.id, clientSecret: CLIENT.secret };
 await owner.send('PUT', provider('evil'), wanted);

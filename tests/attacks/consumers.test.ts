@@ -6,8 +6,8 @@ import type { HostedSignInResult } from '../../contract/consumers.ts';
 import type { EmailCodeSent, PasskeyChallenge } from '../../contract/sign-in.ts';
 import { ACTION_SCOPES, ActionAgent } from '../harness/actions.ts';
 import { Authenticator } from '../harness/authenticator.ts';
-import { cancelOrder, Owner } from '../harness/configured.ts';
-import { ConsumerLab, challengeOf, ORIGIN, REDIRECT } from '../harness/consumers.ts';
+import { cancelOrderOperation, Owner } from '../harness/configured.ts';
+import { ConsumerFixture, challengeOf, ORIGIN, REDIRECT } from '../harness/consumers.ts';
 import { freePort } from '../harness/free-port.ts';
 import { liftLimits } from '../harness/limits.ts';
 import { keyWith } from '../harness/operations.ts';
@@ -20,9 +20,9 @@ const upstream = await openUpstream();
 const port = await freePort();
 const server = await startServer({ clock: 'test', port, env: settingsForOwnPages(port, upstream.port) });
 const owner = await Person.owner(server);
-const lab = await ConsumerLab.of(server, owner);
+const lab = await ConsumerFixture.of(server, owner);
 const { body: otherApplication } = await owner.post<{ id: string }>('/v1/applications', { name: 'Other' });
-const other = await ConsumerLab.of(server, owner, otherApplication.id);
+const other = await ConsumerFixture.of(server, owner, otherApplication.id);
 
 const TEN_MINUTES_MS = 600_000;
 const cookieOf = (accessToken: string): string => `berth-consumer-${lab.appId.replaceAll('-', '')}=${accessToken}`;
@@ -203,7 +203,7 @@ test('only pages of the service itself can use the sign-in commands and the cook
 test('a passkey of another application or host, or without user verification, cannot sign in', async () => {
   const origin = server.url.replace('127.0.0.1', 'localhost');
   const authenticator = await passkeyOf(lab, origin, 'key@example.com');
-  const attempt = async (at: ConsumerLab, forged: object = {}): Promise<number> => {
+  const attempt = async (at: ConsumerFixture, forged: object = {}): Promise<number> => {
     const { signIn } = await at.begin();
     const asked = await at.fromPage<PasskeyChallenge>('hosted.passkeyOptions', { signIn }, { origin });
     const response = authenticator.get(asked.body.publicKey, forged);
@@ -222,7 +222,7 @@ test('the browser of a session in which a consumer has signed in cannot approve 
   await liftLimits(server);
   const configure = await Owner.of(server);
   const ends = { effect: 'irreversible', approval: 'end_user' } as const;
-  await configure.publish('orders.cancel', cancelOrder(upstream, ends));
+  await configure.publish('orders.cancel', cancelOrderOperation(upstream, ends));
   const { key } = await keyWith(server, { scopes: ACTION_SCOPES, grants: [{ operationId: 'orders.cancel' }] });
   const { accessToken, consumer } = await lab.signIn('approver@example.com');
   const endUser = { providerId: 'hosted', subject: consumer.subject };
@@ -275,7 +275,7 @@ test('the sign-in pages cannot be framed and load nothing from other origins', a
 });
 
 /** Adds a passkey to a consumer on one of our pages. */
-async function passkeyOf(at: ConsumerLab, origin: string, email: string): Promise<Authenticator> {
+async function passkeyOf(at: ConsumerFixture, origin: string, email: string): Promise<Authenticator> {
   const { accessToken } = await at.signIn(email);
   const headers = { origin, cookie: `berth-consumer-${at.appId.replaceAll('-', '')}=${accessToken}` };
   const authenticator = new Authenticator(origin);

@@ -13,10 +13,10 @@ import { Scope } from '../../server/kit/scope.ts';
 import { PARTS } from '../engines/slots-user.ts';
 import { startForeignServer } from '../engines/store-fixtures.ts';
 import { CdpClient } from '../harness/cdp.ts';
-import { buildImage, podman, RIGHTS, startPodman, stopContainer } from '../harness/container.ts';
+import { buildImage, RIGHTS, runPodman, startPodman, stopContainer } from '../harness/container.ts';
 import { freePort } from '../harness/free-port.ts';
-import { ask } from '../harness/http.ts';
-import { makeRelease, temporaryFolder } from '../harness/install-release.ts';
+import { sendRequest } from '../harness/http.ts';
+import { createTemporaryFolder, makeRelease } from '../harness/install-release.ts';
 import { CHECKOUT, type CreatedSession } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 import { ATTACKS, type Outcome, OWN_NETWORK } from './jail-attacks.ts';
@@ -25,7 +25,7 @@ const READY_MS = 180_000;
 const NAME = `berth-test-${process.pid}`;
 const VOLUME = `${NAME}-data`;
 
-const folder = temporaryFolder();
+const folder = createTemporaryFolder();
 const image = buildImage(makeRelease(folder));
 const scope = new Scope();
 after(() => scope.close());
@@ -38,7 +38,7 @@ let key = '';
 const container = start();
 after(async () => {
   await stopContainer(NAME, container);
-  podman('volume', 'rm', '--force', VOLUME);
+  runPodman('volume', 'rm', '--force', VOLUME);
   assert.equal(
     statSync('/dev/null').uid,
     0,
@@ -71,15 +71,15 @@ function start(): ChildProcess {
 
 async function isReady(): Promise<boolean> {
   if (container.exitCode !== null) throw new Error(`the container ended:\n${lines.slice(-40).join('\n')}`);
-  return (await ask(`http://127.0.0.1:${operatorPort}/readyz`, {}).catch(() => undefined))?.status === 200;
+  return (await sendRequest(`http://127.0.0.1:${operatorPort}/readyz`, {}).catch(() => undefined))?.status === 200;
 }
 
-const inside = (...command: readonly string[]): string => podman('exec', '--interactive', NAME, ...command);
+const inside = (...command: readonly string[]): string => runPodman('exec', '--interactive', NAME, ...command);
 
 async function api<Body>(method: string, path: string, body?: object): Promise<Body> {
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
   const text = body === undefined ? {} : { body: JSON.stringify(body) };
-  const response = await ask<Body>(url + path, { method, headers, ...text });
+  const response = await sendRequest<Body>(url + path, { method, headers, ...text });
   assert.ok(response.status < 300, `${path}: ${response.status} ${response.text}`);
   return response.body;
 }

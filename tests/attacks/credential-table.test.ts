@@ -5,8 +5,8 @@ import { before, test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';
 import type { Credential } from '../../contract/operation.ts';
 import { OPERATION_IDS, type OperationId, operation, pathsOf } from '../../contract/operations.ts';
-import { ConsumerLab } from '../harness/consumers.ts';
-import { Devices } from '../harness/device.ts';
+import { ConsumerFixture } from '../harness/consumers.ts';
+import { DeviceFixture } from '../harness/device.ts';
 import { ownerToken } from '../harness/limits.ts';
 import { startServer } from '../harness/server.ts';
 
@@ -14,7 +14,7 @@ const UNKNOWN_ID = '01a1fa50-5319-7450-a6b3-c787ada50631';
 const MISTYPED = `${'x'.repeat(6)}`;
 
 const server = await startServer();
-const devices = await Devices.of(server);
+const devices = await DeviceFixture.of(server);
 
 type Kind =
   | 'none'
@@ -62,7 +62,7 @@ before(async () => {
   sent.set('developer token', bearer(developer));
   sent.set('cookie', devices.owner.headers);
   sent.set('device code', bearer(code));
-  const lab = await ConsumerLab.of(server, devices.owner);
+  const lab = await ConsumerFixture.of(server, devices.owner);
   sent.set('consumer session', bearer((await lab.signIn('kim@example.com')).accessToken));
   sent.set('unknown', bearer(`${owner.slice(0, -6)}${MISTYPED}`));
   sent.set('revoked', bearer(revoked.token));

@@ -7,11 +7,11 @@ import type { ErrorBody } from '../../contract/common.ts';
 import type { CollectedToken, StartedDevice } from '../../contract/device.ts';
 import type { OAuthError } from '../../contract/oauth.ts';
 import type { TokenPage } from '../../contract/tokens.ts';
-import { APPROVALS, CLIENT, DEVICE_TOKENS, Devices, START } from '../harness/device.ts';
+import { APPROVALS, CLIENT, DEVICE_TOKENS, DeviceFixture, START } from '../harness/device.ts';
 import { freePort } from '../harness/free-port.ts';
 import type { HttpResult } from '../harness/http.ts';
 import { ownerToken } from '../harness/limits.ts';
-import { databaseText, machineAddress, otherPerson } from '../harness/other-person.ts';
+import { databaseText, machineAddress, registerOtherPerson } from '../harness/other-person.ts';
 import { PageInSession, settingsForOwnPages } from '../harness/page-in-session.ts';
 import { startServer } from '../harness/server.ts';
 
@@ -25,7 +25,7 @@ const server = await startServer({
     ...settingsForOwnPages(port),
   },
 });
-const devices = await Devices.of(server);
+const devices = await DeviceFixture.of(server);
 const token = await ownerToken(server);
 
 const INTERVAL_MS = 5_000;
@@ -124,7 +124,7 @@ test("a device code cannot read another authorization's state", async () => {
 // ---- the person ----------------------------------------------------------------------------------------------------------
 
 test('only the person who first read a code can read it again or decide on it', async () => {
-  const stranger = await otherPerson(server, 'stranger@example.com');
+  const stranger = await registerOtherPerson(server, 'stranger@example.com');
   const started = await devices.start();
   const unread = await devices.decide<ErrorBody>(await devices.freshOwner(), started.user_code, devices.approval);
   assert.equal(codeOf(unread), '404 not_found', 'only a person who has read the request can decide');
@@ -141,7 +141,7 @@ test('only the person who first read a code can read it again or decide on it', 
 });
 
 test('a person who is not a developer of an application cannot grant access to it', async () => {
-  const viewer = await otherPerson(server, 'viewer@example.com', 'viewer');
+  const viewer = await registerOtherPerson(server, 'viewer@example.com', 'viewer');
   const started = await devices.start();
   const read = await devices.read(viewer, started.user_code);
   assert.deepEqual(read.body.applications, []);
@@ -235,7 +235,7 @@ test('the browser of a session cannot approve an authorization, even if sessions
 // ---- guessing --------------------------------------------------------------------------------------------------------------
 
 test('refuses a person or an address after ten wrong codes within ten minutes, even if the codes are sent concurrently', async () => {
-  const guesser = await otherPerson(server, 'guesser@example.com');
+  const guesser = await registerOtherPerson(server, 'guesser@example.com');
   const started = await devices.start();
   const guess = (code: string, ip: string) =>
     guesser.send<ErrorBody>('GET', `${START}?user_code=${code}`, undefined, from(ip));
@@ -248,11 +248,11 @@ test('refuses a person or an address after ten wrong codes within ten minutes, e
   assert.equal(codeOf(await guess(started.user_code, '198.51.100.99')), '429 rate_limited', 'a correct code too');
   assert.ok(Number(responses.find(({ status }) => status === 429)?.headers['retry-after']) > 500);
 
-  const other = await otherPerson(server, 'other@example.com');
+  const other = await registerOtherPerson(server, 'other@example.com');
   const ip = '198.51.100.200';
   for (let wrong = 0; wrong < 10; wrong += 1)
     await other.send('POST', APPROVALS, { userCode: 'BBBB-BBBB', decision: 'deny' }, from(ip));
-  const third = await otherPerson(server, 'third@example.com');
+  const third = await registerOtherPerson(server, 'third@example.com');
   const read = (from: object) =>
     third.send<ErrorBody>('GET', `${START}?user_code=${started.user_code}`, undefined, { ...from });
   assert.equal(codeOf(await read(from(ip))), '429 rate_limited');
@@ -262,7 +262,7 @@ test('refuses a person or an address after ten wrong codes within ten minutes, e
 });
 
 test('does not count correct codes towards the limit', async () => {
-  const person = await otherPerson(server, 'many@example.com');
+  const person = await registerOtherPerson(server, 'many@example.com');
   const started = await devices.start();
   for (let attempt = 0; attempt < 15; attempt += 1)
     assert.equal((await devices.read(person, started.user_code)).status, 200);

@@ -15,7 +15,7 @@ import { openPages, type Page } from '../harness/pages.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { eventsOf } from '../harness/session-events.ts';
 import { eventually } from '../harness/until.ts';
-import { upload } from '../harness/upload.ts';
+import { uploadRequest } from '../harness/upload.ts';
 import { zip } from '../harness/zip.ts';
 import { LEAVING, type Route, SCRIPTS, STAYING, type Way } from './exfiltration-routes.ts';
 
@@ -88,7 +88,7 @@ const archive = zip([
   { name: 'worker.js', bytes: leak },
 ]);
 const uploaded = await server.api<Extension>('POST', '/v1/browsers/extensions', {
-  ...(await upload('leaker.zip', archive)),
+  ...(await uploadRequest('leaker.zip', archive)),
 });
 
 async function attempt(client: CdpClient, name: string, route: Route): Promise<void> {

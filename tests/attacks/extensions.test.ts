@@ -8,10 +8,10 @@ import { test } from 'node:test';
 import type { Extension } from '../../contract/extensions.ts';
 import { CdpClient } from '../harness/cdp.ts';
 import { speakingExtension } from '../harness/extensions.ts';
-import { foreignKey } from '../harness/foreign-key.ts';
+import { keyOfOtherApplication } from '../harness/foreign-key.ts';
 import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
-import { upload } from '../harness/upload.ts';
+import { uploadRequest } from '../harness/upload.ts';
 import { type ZipEntry, zip } from '../harness/zip.ts';
 
 const EXTENSIONS = '/v1/browsers/extensions';
@@ -22,7 +22,7 @@ const secret = await openPages({ '/': 'secret' }); // On loopback, which session
 const server = await startServer({ pages });
 
 async function uploaded(bytes: Buffer, key = server.key): Promise<Extension> {
-  const response = await server.api<Extension>('POST', EXTENSIONS, { ...(await upload('e.zip', bytes)), key });
+  const response = await server.api<Extension>('POST', EXTENSIONS, { ...(await uploadRequest('e.zip', bytes)), key });
   assert.equal(response.status, 200, response.text);
   return response.body;
 }
@@ -77,7 +77,11 @@ test('refuses archives that write outside their folder', async () => {
     `a/./../../${mark}`,
   ];
   for (const name of names) {
-    const refused = await server.api('POST', EXTENSIONS, await upload('e.zip', zip([manifest, { name, bytes: 'x' }])));
+    const refused = await server.api(
+      'POST',
+      EXTENSIONS,
+      await uploadRequest('e.zip', zip([manifest, { name, bytes: 'x' }])),
+    );
     assert.equal(refused.status, 400, name);
   }
   const through = zip([
@@ -85,7 +89,7 @@ test('refuses archives that write outside their folder', async () => {
     { name: 'out', bytes: tmpdir(), mode: 0o120777 },
     { name: `out/${mark}`, bytes: 'x' },
   ]);
-  assert.equal((await server.api('POST', EXTENSIONS, await upload('e.zip', through))).status, 400);
+  assert.equal((await server.api('POST', EXTENSIONS, await uploadRequest('e.zip', through))).status, 400);
   for (const folder of ['/', '/tmp', tmpdir(), server.dataDir, join(server.dataDir, '..')])
     assert.equal(existsSync(join(folder, mark)), false, folder);
   for (const folder of ['incoming', 'unpacking'])
@@ -102,7 +106,7 @@ test('refuses zip bombs before they are unpacked', async () => {
     zip([manifest, ...Array.from({ length: 20_000 }, (_, at) => ({ name: `${at}`, method: 0 }))]),
   ];
   for (const [index, bomb] of bombs.entries()) {
-    const refused = await server.api('POST', EXTENSIONS, await upload('e.zip', bomb));
+    const refused = await server.api('POST', EXTENSIONS, await uploadRequest('e.zip', bomb));
     assert.equal(refused.status, 400, `bomb ${index}`);
   }
 });
@@ -175,7 +179,7 @@ test('does not let a client access extensions of other sessions', async () => {
 });
 
 test('refuses the extension of another application', async () => {
-  const key = await foreignKey(server);
+  const key = await keyOfOtherApplication(server);
   const refused = await server.api('POST', SESSIONS, { body: { extensionIds: [spy.id] }, key });
   assert.deepEqual([refused.status, refused.body.code], [400, 'unknown_extension']);
 });

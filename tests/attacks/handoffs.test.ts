@@ -16,17 +16,17 @@ import type { ConsumerTokens } from '../../contract/consumers.ts';
 import type { ClaimedHandoff, Handoff } from '../../contract/handoffs.ts';
 import type { DebugUrls } from '../../contract/live.ts';
 import { CdpClient, type CdpMessage } from '../harness/cdp.ts';
-import { ConsumerLab } from '../harness/consumers.ts';
+import { ConsumerFixture } from '../harness/consumers.ts';
 import { filesUnder } from '../harness/files-under.ts';
-import { claimHandoff, handoffsPath, readHandoff, requestHandoff, withLease } from '../harness/handoffs.ts';
+import { claimHandoff, handoffsPath, readHandoff, requestHandoff, sendWithLease } from '../harness/handoffs.ts';
 import { liftLimits } from '../harness/limits.ts';
 import { LiveViewer } from '../harness/live-viewer.ts';
 import { agentPath, invoke, keyWith } from '../harness/operations.ts';
-import { databaseText, rowsOf } from '../harness/other-person.ts';
+import { databaseText, queryRows } from '../harness/other-person.ts';
 import { startOtlpReceiver } from '../harness/otlp-receiver.ts';
 import { openPages } from '../harness/pages.ts';
 import { Person } from '../harness/person.ts';
-import { fetchFilm, filesOf, playlistWhen, requestFiles } from '../harness/recordings.ts';
+import { fetchFilm, filesOf, requestFiles, waitForPlaylist } from '../harness/recordings.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
@@ -89,7 +89,7 @@ const person = await Person.owner(server);
 const grants = [{ operationId: '*', effect: 'read' }, { operationId: 'browser.steps' }];
 const { key } = await keyWith(server, { scopes: [...AGENT_KEY_SCOPES], grants });
 
-const lab = await ConsumerLab.of(server, person);
+const lab = await ConsumerFixture.of(server, person);
 await lab.configure({ origins: [] });
 const nameOf = ({ consumer }: ConsumerTokens) => ({ providerId: consumer.providerId, subject: consumer.subject });
 
@@ -260,7 +260,7 @@ test('text typed in a masked hand-off does not appear in any response, event, pi
   press(viewer, 'Enter');
   await eventually('the form to be sent', () => pages.hits('/done') === 1);
   await eventually('the next page to be shown', () => viewer.newestFrame !== undefined && !sees(viewer));
-  await withLease(server, claimed, 'complete', { outcome: 'completed' });
+  await sendWithLease(server, claimed, 'complete', { outcome: 'completed' });
   await Promise.allSettled(reads.map(async read => keep('a read that waited', JSON.stringify(await read) ?? '')));
   await page.waitForSelector('#done');
   for (const [number, result] of (await Promise.all(calls)).entries()) {
@@ -285,7 +285,7 @@ test('text typed in a masked hand-off does not appear in any response, event, pi
   );
   for (const one of [second, devtools, viewer, other, browser]) await one.close();
   await server.release(id);
-  const film = await fetchFilm(await playlistWhen(server, id, '0', text => text.includes('#EXT-X-ENDLIST')));
+  const film = await fetchFilm(await waitForPlaylist(server, id, '0', text => text.includes('#EXT-X-ENDLIST')));
   assert.equal(magenta(film, 'mp4'), 0, 'no frame of the recording shows it');
   await requestFiles(server, id);
   const [file] = await eventually(
@@ -319,9 +319,9 @@ test('text typed in a masked hand-off does not appear in any response, event, pi
 /** Adds every table as text to what is searched, with the log chunks in uncompressed form. */
 async function keepTables(when: string): Promise<void> {
   const named = "select quote_ident(table_name) as name from information_schema.tables where table_schema = 'public'";
-  const names = (await rowsOf(server, named)).map(row => String(Object(row).name));
+  const names = (await queryRows(server, named)).map(row => String(Object(row).name));
   for (const name of names) keep(`${when}: table ${name}`, await databaseText(server, [name]));
-  const chunks = await rowsOf(server, 'select lines from log_chunks');
+  const chunks = await queryRows(server, 'select lines from log_chunks');
   for (const chunk of chunks) keep(`${when}: a chunk of a log`, zstdDecompressSync(Object(chunk).lines).toString());
   assert.ok(chunks.length > 0);
 }
@@ -355,7 +355,7 @@ test('refuses to return request bodies of a masked hand-off to a client that obs
   await typeSecret(viewer);
   const finished = () => client.events.filter(({ method }) => method === 'Network.loadingFinished').length;
   await eventually('the requests of the page', () => finished() >= 2);
-  await withLease(server, claimed, 'complete', { outcome: 'completed' });
+  await sendWithLease(server, claimed, 'complete', { outcome: 'completed' });
   const ids = client.events.flatMap(({ method, params }) =>
     method === 'Network.requestWillBeSent' ? [String(params?.requestId)] : [],
   );
@@ -388,7 +388,7 @@ test('the log cuts the query of a navigation that the rules refused in a masked 
   const log = await eventually('the refusal', readLog, text => text.includes('Page.navigationBlocked'));
   assert.ok(log.includes(`${pages.b}/done`), log);
   assert.equal(formIn(log), undefined);
-  await withLease(server, claimed, 'complete', { outcome: 'completed' });
+  await sendWithLease(server, claimed, 'complete', { outcome: 'completed' });
   await viewer.close();
   await browser.close();
   await server.release(created.id);
@@ -399,7 +399,7 @@ test('messages that a page logged in a masked hand-off are not shown later, on a
   const claimed = await claimHandoff(server, person, (await requestHandoff(server, key, id)).id);
   const viewer = await LiveViewer.open(claimed.liveViewUrl);
   await typeSecret(viewer);
-  await withLease(server, claimed, 'complete', { outcome: 'completed' });
+  await sendWithLease(server, claimed, 'complete', { outcome: 'completed' });
   await viewer.close();
   await browser.close();
   await server.restart();
@@ -452,7 +452,7 @@ test('in a session without recording, other viewers cannot see the typed text, a
   );
   const version = async () => (await fetch(`${server.url}/healthz`)).text();
   for (const [number, call] of calls.entries()) assert.ok(await isHeld(call, version), `call ${number}`);
-  await withLease(server, claimed, 'complete', { outcome: 'failed' });
+  await sendWithLease(server, claimed, 'complete', { outcome: 'failed' });
   await Promise.all(calls);
   for (const one of [viewer, other]) await one.close();
   await browser.close();
@@ -501,7 +501,7 @@ test('while a person has control, input of the agent has no effect, through any 
   assert.equal(pages.hits('/done'), hits, 'nobody but the person opens a page');
   await second.close();
   await browser.close();
-  await withLease(server, claimed, 'complete', { outcome: 'completed' });
+  await sendWithLease(server, claimed, 'complete', { outcome: 'completed' });
   await Promise.allSettled(inputs);
   for (const one of [earlier, later, viewer]) await one.close();
   await server.release(id);
@@ -545,7 +545,7 @@ test('a dialog that is open at the end of a masked hand-off is reported to the a
   assertUntold();
   first.viewer.sendInput({ type: 'dialog', accept: true, text: SECRET });
   await eventually('the dialog to be closed', () => first.viewer.last('page')?.dialog === null);
-  await withLease(server, first.claimed, 'complete', { outcome: 'completed' });
+  await sendWithLease(server, first.claimed, 'complete', { outcome: 'completed' });
   await client.event('Berth.handoffComplete');
   await client.send('Page.getFrameTree', {}, channel);
   assert.deepEqual(dialogs(), []);
@@ -562,7 +562,7 @@ test('a dialog that is open at the end of a masked hand-off is reported to the a
   await asksPerson(second.viewer);
   await client.send('Target.getTargets');
   assert.deepEqual(dialogs(), []);
-  await withLease(server, second.claimed, 'complete', { outcome: 'completed' });
+  await sendWithLease(server, second.claimed, 'complete', { outcome: 'completed' });
   const told = await client.event('Page.javascriptDialogOpening');
   assert.equal(told.sessionId, channel);
   const { type, message, defaultPrompt, url } = Object(told.params);
@@ -583,14 +583,14 @@ test('a dialog that is open at the end of a masked hand-off is reported to the a
   await eventually('the end of the dialog', () => dialogs().length > before + 1);
   const closed = dialogs().at(-1);
   assert.deepEqual([closed?.method, closed?.params?.userInput], ['Page.javascriptDialogClosed', '']);
-  await withLease(server, third.claimed, 'complete', { outcome: 'completed' });
+  await sendWithLease(server, third.claimed, 'complete', { outcome: 'completed' });
   await third.viewer.close();
 
   // A dialog that the person leaves open is shown to the next viewer who takes control, without its text.
   const fourth = await claims();
   fourth.viewer.click(100, 100);
   await asksPerson(fourth.viewer);
-  await withLease(server, fourth.claimed, 'complete', { outcome: 'completed' });
+  await sendWithLease(server, fourth.claimed, 'complete', { outcome: 'completed' });
   await other.takeControl();
   await eventually('the dialog', () => other.last('page')?.dialog);
   assert.deepEqual(other.last('page')?.dialog, { kind: 'prompt', message: '', answer: '' });
@@ -621,7 +621,7 @@ test('the person cannot leave the allowed origins by entering an address or foll
   assert.equal(pages.hits('/next'), 0);
   viewer.sendInput({ type: 'navigate', url: `${pages.url}/done` });
   await eventually('an allowed page', () => viewer.tabs.some(({ url }) => url.endsWith('/done')));
-  await withLease(server, claimed, 'complete', { outcome: 'completed' });
+  await sendWithLease(server, claimed, 'complete', { outcome: 'completed' });
   await page.goto(`${pages.b}/next`);
   assert.equal(pages.hits('/next'), 1, 'afterwards the agent can open any address');
   await viewer.close();
@@ -688,7 +688,7 @@ test('an agent that intercepts requests cannot redirect the person to another or
   await failsAt('/popups');
   assert.deepEqual(intercepted, ['/done', '/next', '/colours', '/socket', '/ask', '/popups']);
   assert.equal(pages.hits('/tall'), 0);
-  await withLease(server, claimed, 'complete', { outcome: 'completed' });
+  await sendWithLease(server, claimed, 'complete', { outcome: 'completed' });
   await agent.close();
   await viewer.close();
   await browser.close();
@@ -731,7 +731,7 @@ test('a claim link works in one browser and stops working after wrong secrets, a
   assert.equal(claimed.status, 200, claimed.text);
   const again = await send('POST', `/${first.id}/claim`, first.secret, cookie);
   assert.deepEqual([again.status, again.body.code], [409, 'handoff_claimed']);
-  await withLease(server, claimed.body, 'complete', { outcome: 'completed' });
+  await sendWithLease(server, claimed.body, 'complete', { outcome: 'completed' });
   assert.equal((await send('GET', `/${first.id}`, first.secret, cookie)).status, 401, 'a used link opens nothing');
 
   const second = await ask();
@@ -762,7 +762,7 @@ test('a claim link works in one browser and stops working after wrong secrets, a
 test('a hand-off for a specific consumer can be claimed only by that consumer, and only once', async () => {
   const [kim, lee] = [await lab.signIn('kim@example.com'), await lab.signIn('lee@example.com')];
   const { body: elsewhere } = await person.post<{ id: string }>('/v1/applications', { name: 'Other' });
-  const otherLab = await ConsumerLab.of(server, person, elsewhere.id);
+  const otherLab = await ConsumerFixture.of(server, person, elsewhere.id);
   const far = await otherLab.signIn('kim@example.com');
   const { id } = await server.createSession({ keepAlive: true }, key);
   for (const endUser of [nameOf(far), { providerId: 'hosted', subject: 'nobody' }]) {
@@ -799,7 +799,7 @@ test('a hand-off for a specific consumer can be claimed only by that consumer, a
   const [won, ...more] = claims.filter(({ status }) => status === 200);
   assert.ok(won && more.length === 0, 'one winner');
   for (const lost of claims) if (lost !== won) assert.deepEqual(statusOf(lost), [409, 'handoff_claimed']);
-  assert.equal((await withLease(server, won.body, 'complete', { outcome: 'completed' })).status, 200);
+  assert.equal((await sendWithLease(server, won.body, 'complete', { outcome: 'completed' })).status, 200);
   assert.deepEqual(statusOf(await lab.send('handoffs.claim', { id: handoff.id }, kim.accessToken)), [
     409,
     'already_decided',
@@ -824,7 +824,7 @@ test('a consumer who is deleted or whose session is ended loses control', async 
   assert.equal((await lab.send('session.endOne', { id: ended.id }, phone.accessToken)).status, 200);
   const status = async () => (await readHandoff(server, key, handoff.id)).status;
   await eventually('the lease to be taken back', async () => (await status()) === 'requested');
-  const renewed = await withLease<ErrorBody>(server, stolen, 'renew');
+  const renewed = await sendWithLease<ErrorBody>(server, stolen, 'renew');
   assert.deepEqual([renewed.status, renewed.body.code], [409, 'stale_fence']);
   await eventually(
     'the viewer to have no control',
@@ -838,7 +838,7 @@ test('a consumer who is deleted or whose session is ended loses control', async 
   assert.ok(again.fence > stolen.fence);
   assert.equal((await lab.send('profile.delete', {}, phone.accessToken)).status, 202);
   await eventually('the hand-off to be cancelled', async () => (await status()) === 'cancelled');
-  assert.equal((await withLease(server, again, 'renew')).status, 409);
+  assert.equal((await sendWithLease(server, again, 'renew')).status, 409);
   assert.equal(await page.inputValue('#code'), '', 'the agent has control again, and nothing was typed after the end');
   const anew = await lab.signIn('sam@example.com');
   const listed = await lab.send<ConsumerHandoffPage>('handoffs.list', {}, anew.accessToken);

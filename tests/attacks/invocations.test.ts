@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import type { Invocation } from '../../contract/invocations.ts';
 import { verifyReceipt } from '../../sdk/index.ts';
-import { cancelOrder, Owner } from '../harness/configured.ts';
+import { cancelOrderOperation, Owner } from '../harness/configured.ts';
 import { liftLimits } from '../harness/limits.ts';
 import { agentPath, invoke, keyWith } from '../harness/operations.ts';
 import { databaseText } from '../harness/other-person.ts';
@@ -258,7 +258,7 @@ test('a receipt signed by someone else is refused, even if its header claims oth
 test('a receipt of another installation is refused, and its status is unknown to this installation', async () => {
   const upstream = await openUpstream();
   const elsewhere = await startServer({ env: { BERTH_SLOTS: '0', ...upstream.settings } });
-  await (await Owner.of(elsewhere)).publish('orders.cancel', cancelOrder(upstream));
+  await (await Owner.of(elsewhere)).publish('orders.cancel', cancelOrderOperation(upstream));
   const { key: foreign } = await keyWith(elsewhere, { grants: [{ operationId: 'orders.cancel' }] });
   const headers = { 'idempotency-key': 'one' };
   const { receipt = '' } = (await invoke(elsewhere, foreign, 'orders.cancel', { orderId: 'A' }, { headers })).body;

@@ -8,11 +8,11 @@ import { setTimeout as timer } from 'node:timers/promises';
 import type { Context, StorageState } from '../../contract/contexts.ts';
 import { CdpClient } from '../harness/cdp.ts';
 import { createContext, otherApplicationKey, persistentBody, waitForVersion } from '../harness/contexts.ts';
-import { onPage } from '../harness/logged-in.ts';
+import { runOnPage } from '../harness/logged-in.ts';
 import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
-import { upload } from '../harness/upload.ts';
+import { uploadRequest } from '../harness/upload.ts';
 
 /** Almost as much as a site may store. In JSON, each of these characters takes six bytes. */
 const STORED_CHARS = 4_500_000;
@@ -82,7 +82,7 @@ const { id: large } = await createContext(server);
 test('exports the storage of a large context without delaying other sessions', async () => {
   const session = await server.createSession(persistentBody(large));
   const sites = [pages.url, pages.a, pages.b];
-  await onPage(session.connectUrl, async tab => {
+  await runOnPage(session.connectUrl, async tab => {
     for (const site of sites) {
       await tab.goto(`${site}/`);
       await tab.evaluate(`localStorage.setItem('stored', '\\x01'.repeat(${STORED_CHARS}))`);
@@ -119,7 +119,7 @@ test('counts unread exports against the limit of their application, and still se
 
 test('refuses a large file of incomplete certificates without delaying other sessions', async () => {
   const begin = '-----BEGIN CERTIFICATE-----\n';
-  const body = await upload('ca.pem', begin.repeat(CERTIFICATE_FILE_BYTES / begin.length));
+  const body = await uploadRequest('ca.pem', begin.repeat(CERTIFICATE_FILE_BYTES / begin.length));
   const { result, longestCpuMs } = await besideNeighbour(() => server.api('POST', '/v1/browsers/certificates', body));
   assert.equal(result.status, 400);
   assert.equal(result.body.code, 'invalid_file');

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
-import { foreignKey } from '../harness/foreign-key.ts';
+import { keyOfOtherApplication } from '../harness/foreign-key.ts';
 import { ownerToken } from '../harness/limits.ts';
 import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
@@ -53,7 +53,7 @@ async function keyWith(scopes: readonly string[]): Promise<{ id: string; key: st
 }
 
 test('a key can use only the endpoint of its own application, and other kinds of credentials are refused', async () => {
-  const thief = await foreignKey(server);
+  const thief = await keyOfOtherApplication(server);
   assert.equal((await post(own, thief)).status, 404);
   assert.equal((await post(own, null)).status, 401);
   assert.equal((await post(own, await ownerToken(server))).status, 401);
@@ -77,7 +77,7 @@ test('a page of another origin is refused, even with a key, and even if its name
 
 test('a key cannot access a session of another application, even with the session id', async () => {
   const { call, close } = await agent();
-  const theirs = await foreignKey(server);
+  const theirs = await keyOfOtherApplication(server);
   const foreign = await server.createSession({ keepAlive: true }, theirs);
   const instructions = 'Sign in';
   for (const [name, more] of [

@@ -7,7 +7,16 @@ import type { ErrorBody } from '../../contract/common.ts';
 import type { InvitationPage } from '../../contract/invitations.ts';
 import type { Role } from '../../contract/roles.ts';
 import { ownerToken } from '../harness/limits.ts';
-import { accept, invite, type JoinedMember, join, register, rolesOf, stepUp, verifyEmail } from '../harness/members.ts';
+import {
+  acceptInvitation,
+  invite,
+  type JoinedMember,
+  joinApplication,
+  register,
+  rolesOf,
+  stepUp,
+  verifyEmail,
+} from '../harness/members.ts';
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 
@@ -26,8 +35,8 @@ let developer: JoinedMember;
 before(async () => {
   ada = await Person.owner(server, 'ada@example.com');
   await verifyEmail(server, ada, 'ada@example.com');
-  admin = await join(server, ada, 'admin@example.com', 'admin');
-  developer = await join(server, ada, 'developer@example.com', 'developer');
+  admin = await joinApplication(server, ada, 'admin@example.com', 'admin');
+  developer = await joinApplication(server, ada, 'developer@example.com', 'developer');
 });
 
 const codeOf = (response: { readonly body: unknown }): string => (response.body as ErrorBody).code;
@@ -89,7 +98,7 @@ test('nobody can be made an owner without a recent step-up, by a role change or 
 });
 
 test('one owner remains if owners demote or remove each other, or leave, at the same time', async () => {
-  const second = await join(server, ada, 'second@example.com', 'admin');
+  const second = await joinApplication(server, ada, 'second@example.com', 'admin');
   const [first = ''] = await ownerIds();
   const both = [
     { person: ada, accountId: first },
@@ -112,7 +121,7 @@ test('one owner remains if owners demote or remove each other, or leave, at the 
       outside === one ? 'ada@example.com' : 'second@example.com',
       'owner',
     );
-    assert.equal((await accept(outside.person, invited)).status, 200);
+    assert.equal((await acceptInvitation(outside.person, invited)).status, 200);
     const statuses = await Promise.all([race(one, two), race(two, one)]);
     const successes = statuses.filter(({ status }) => status < 300).length;
     assert.equal(successes, 1, JSON.stringify(statuses.map(({ status }) => status)));
@@ -123,7 +132,7 @@ test('one owner remains if owners demote or remove each other, or leave, at the 
     // Makes Ada an owner again, as the other tests need.
     await stepUp(two.person);
     const back = await invite(server, two.person, 'ada@example.com', 'owner');
-    assert.equal((await accept(ada, back)).status, 200);
+    assert.equal((await acceptInvitation(ada, back)).status, 200);
   }
 });
 
@@ -141,18 +150,18 @@ async function ownerIdsBy(people: readonly JoinedMember[]): Promise<JoinedMember
 
 test('an invitation is void once its sender is demoted or removed, and stays void', async () => {
   await server.advance(HOUR_MS);
-  const inviter = await join(server, ada, 'inviter@example.com', 'admin');
+  const inviter = await joinApplication(server, ada, 'inviter@example.com', 'admin');
   const email = 'invited@example.com';
   const first = await invite(server, inviter.person, email, 'viewer');
   const person = await register(server, first, email);
   await verifyEmail(server, person, email);
   assert.equal((await give(ada, inviter.accountId, 'developer')).status, 200);
-  assert.deepEqual(outcome(await accept(person, first)), [404, 'not_found']);
+  assert.deepEqual(outcome(await acceptInvitation(person, first)), [404, 'not_found']);
   assert.equal((await give(ada, inviter.accountId, 'admin')).status, 200);
-  assert.deepEqual(outcome(await accept(person, first)), [404, 'not_found']);
+  assert.deepEqual(outcome(await acceptInvitation(person, first)), [404, 'not_found']);
   const second = await invite(server, inviter.person, email, 'viewer');
   assert.equal((await ada.send('DELETE', `${MEMBERS}/${inviter.accountId}`)).status, 204);
-  assert.deepEqual(outcome(await accept(person, second)), [404, 'not_found']);
+  assert.deepEqual(outcome(await acceptInvitation(person, second)), [404, 'not_found']);
   const { data } = (await ada.get<InvitationPage>(INVITATIONS)).body;
   const statuses = [first, second].map(({ id }) => data.find(one => one.id === id)?.status);
   assert.deepEqual(statuses, ['revoked', 'revoked']);
@@ -160,8 +169,8 @@ test('an invitation is void once its sender is demoted or removed, and stays voi
 
 test('refuses a stolen invitation for another account, and records the attempt in the audit log', async () => {
   const invited = await invite(server, ada, 'victim@example.com', 'admin');
-  const refused = await accept(developer.person, invited);
-  const unknown = await accept(developer.person, { ...invited, secret: `${invited.secret.slice(0, -1)}_` });
+  const refused = await acceptInvitation(developer.person, invited);
+  const unknown = await acceptInvitation(developer.person, { ...invited, secret: `${invited.secret.slice(0, -1)}_` });
   assert.deepEqual(outcome(refused), [404, 'not_found']);
   assert.deepEqual([unknown.status, messageOf(unknown)], [404, messageOf(refused)]);
   assert.ok(!refused.text.includes('biv_') && !refused.text.includes('victim'));
@@ -186,7 +195,7 @@ test('an account with an unverified address cannot accept an invitation', async 
   const email = 'unverified@example.com';
   const invited = await invite(server, ada, email, 'viewer');
   const person = await register(server, invited, email);
-  assert.deepEqual(outcome(await accept(person, invited)), [404, 'not_found']);
+  assert.deepEqual(outcome(await acceptInvitation(person, invited)), [404, 'not_found']);
   assert.equal((await person.get(APPLICATION)).status, 404);
 });
 
@@ -195,11 +204,11 @@ test('an invitation can be accepted only once, even with concurrent requests or 
   const invited = await invite(server, ada, email, 'viewer');
   const person = await register(server, invited, email);
   await verifyEmail(server, person, email);
-  const responses = await Promise.all(Array.from({ length: 15 }, () => accept(person, invited)));
+  const responses = await Promise.all(Array.from({ length: 15 }, () => acceptInvitation(person, invited)));
   assert.equal(responses.filter(({ status }) => status === 200).length, 1);
   const { id } = (await person.get<{ id: string }>('/v1/account')).body;
   assert.equal((await person.send('DELETE', `${MEMBERS}/${id}`)).status, 204);
-  assert.deepEqual(outcome(await accept(person, invited)), [404, 'not_found']);
+  assert.deepEqual(outcome(await acceptInvitation(person, invited)), [404, 'not_found']);
 });
 
 test('other sites cannot accept or change anything with the cookie of a person', async () => {

@@ -5,11 +5,11 @@ import assert from 'node:assert/strict';
 import { lstatSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import type { Invocation } from '../../contract/invocations.ts';
-import { cancelOrder, Owner } from '../harness/configured.ts';
+import { cancelOrderOperation, Owner } from '../harness/configured.ts';
 import { filesUnder } from '../harness/files-under.ts';
 import { ownerToken } from '../harness/limits.ts';
 import { agentPath, invoke, keyWith } from '../harness/operations.ts';
-import { databaseText, rowsOf } from '../harness/other-person.ts';
+import { databaseText, queryRows } from '../harness/other-person.ts';
 import { startOtlpReceiver } from '../harness/otlp-receiver.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
@@ -65,14 +65,17 @@ test('a schema that is too expensive to evaluate is refused with its path, witho
     ['many values', { properties: { orderId: { enum: Array.from({ length: 20_000 }, (_, n) => n) } } }],
   ];
   for (const [what, schema] of bombs) {
-    const refused = owner.configure('shop.bomb', cancelOrder(upstream, { inputSchema: { type: 'object', ...schema } }));
+    const refused = owner.configure(
+      'shop.bomb',
+      cancelOrderOperation(upstream, { inputSchema: { type: 'object', ...schema } }),
+    );
     const beside = await owner.send('GET', 'operations/browser.pdf');
     assert.equal(beside.status, 200);
     const { status, body, text } = await refused;
     assert.deepEqual([status, body.code], [400, 'invalid_schema'], `${what}: ${text.slice(0, 300)}`);
     assert.match(text, /inputSchema/);
   }
-  const million = JSON.stringify(cancelOrder(upstream)).replace(
+  const million = JSON.stringify(cancelOrderOperation(upstream)).replace(
     '"orderId":{',
     `"orderId":{"enum":[${'0,'.repeat(1_000_000)}0],`,
   );
@@ -84,7 +87,7 @@ test('a schema that is too expensive to evaluate is refused with its path, witho
 test('inputs that are too expensive to validate are refused, without delaying another application', async () => {
   const slow = { type: 'object', properties: { all: { type: 'array', uniqueItems: true } } };
   await owner.publish('shop.read', {
-    ...cancelOrder(upstream, { effect: 'read', inputSchema: slow }),
+    ...cancelOrderOperation(upstream, { effect: 'read', inputSchema: slow }),
     binding: { method: 'GET', url: `${upstream.url}/slow` },
   });
   const token = await ownerToken(server);
@@ -123,10 +126,10 @@ test('a credential cannot be sent to another host by an operation, a template or
     'https://shop.example/x',
     `${upstream.url}.evil.example/x`,
   ]) {
-    const refused = await owner.configure('shop.call', cancelOrder(upstream, { binding: { url, auth } }));
+    const refused = await owner.configure('shop.call', cancelOrderOperation(upstream, { binding: { url, auth } }));
     assert.equal(refused.status, 400, `${url}: ${refused.text}`);
   }
-  await owner.publish('shop.call', cancelOrder(upstream, { binding: { auth } }));
+  await owner.publish('shop.call', cancelOrderOperation(upstream, { binding: { auth } }));
   const moved = await owner.writeCredential(
     'shop-api',
     { type: 'api_key', value: { key: SECRET }, hosts: ['shop.example'] },
@@ -208,7 +211,7 @@ test('a secret that the service echoes is masked in the response', async () => {
   await owner.writeCredential('shop-login', { type: 'basic', value: { username: 'me', password: PASSWORD }, hosts });
   await owner.publish(
     'shop.read',
-    cancelOrder(upstream, { effect: 'read', binding: { auth: { credentialId: 'shop-login', as: 'basic' } } }),
+    cancelOrderOperation(upstream, { effect: 'read', binding: { auth: { credentialId: 'shop-login', as: 'basic' } } }),
   );
   upstream.respondTo('/orders/basic/', ({ headers }, response) =>
     sendJson(response, 200, { got: headers.authorization, state: 'x' }),
@@ -219,7 +222,7 @@ test('a secret that the service echoes is masked in the response', async () => {
 });
 
 test('a slow or endless response ends at the time limit, and a compressed one is not unpacked', async () => {
-  await owner.publish('shop.read', cancelOrder(upstream, { effect: 'read', timeoutMs: 1500 }));
+  await owner.publish('shop.read', cancelOrderOperation(upstream, { effect: 'read', timeoutMs: 1500 }));
   upstream.respondTo('/orders/drip/', (_, response) => {
     response.writeHead(200, { 'content-type': 'application/json' });
     const drip = setInterval(() => response.write(' '), 100);
@@ -243,12 +246,12 @@ test('a sealed value that was copied to another credential or version cannot be 
   await owner.writeCredential('bait', { type: 'api_key', value: { key: 'a-key-of-the-thief' }, hosts });
   await owner.publish(
     'shop.read',
-    cancelOrder(upstream, { effect: 'read', binding: { auth: { credentialId: 'bait', as: 'bearer' } } }),
+    cancelOrderOperation(upstream, { effect: 'read', binding: { auth: { credentialId: 'bait', as: 'bearer' } } }),
   );
   assert.equal((await call('shop.read', 'bait')).body.status, 'succeeded');
   const move = `update stored_credential_versions bait set sealed = shop.sealed from stored_credential_versions shop
     where bait.credential_id = 'bait' and shop.credential_id = 'shop-api' and shop.destroy_at is null`;
-  await rowsOf(server, move);
+  await queryRows(server, move);
   const isRefused = async (order: string): Promise<void> => {
     const { status, text } = await call('shop.read', order);
     assert.ok(status >= 500 && !text.includes(SECRET), text);
@@ -262,7 +265,7 @@ test('a sealed value that was copied to another credential or version cannot be 
   const rewind = `update stored_credential_versions bait set sealed = earlier.sealed from stored_credential_versions earlier
     where bait.credential_id = 'bait' and earlier.credential_id = 'bait' and earlier.version = bait.version - 1
       and bait.destroy_at is null`;
-  await rowsOf(server, rewind);
+  await queryRows(server, rewind);
   await isRefused('rewound');
 });
 
@@ -271,7 +274,7 @@ test('after use, no secret is found in the database, logs, traces, files, receip
     key,
   });
   assert.ok(body.data.length > 10);
-  const tables = (await rowsOf(server, `select tablename from pg_tables where schemaname = 'public'`)).map(row =>
+  const tables = (await queryRows(server, `select tablename from pg_tables where schemaname = 'public'`)).map(row =>
     String(Object(row).tablename),
   );
   assert.ok(tables.includes('stored_credential_versions'));

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';
 import type { MailList } from '../../contract/mails.ts';
 import type { CurrentAccount } from '../../contract/sign-in.ts';
-import { invite, join, stepUp, verifyEmail } from '../harness/members.ts';
+import { invite, joinApplication, stepUp, verifyEmail } from '../harness/members.ts';
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 
@@ -18,7 +18,7 @@ const readBy = (person: Person) => person.get<MailList & ErrorBody>(MAILS);
 test('only the first account can read the outbox, with a recent step-up, and each read is recorded', async () => {
   const ada = await Person.owner(server, 'ada@example.com');
   await verifyEmail(server, ada, 'ada@example.com');
-  const other = await join(server, ada, 'owner@example.com', 'owner');
+  const other = await joinApplication(server, ada, 'owner@example.com', 'owner');
   await invite(server, ada, 'late@example.com', 'viewer');
 
   const refused = await readBy(other.person);

@@ -9,15 +9,15 @@ import { isAtLeast, ROLES, type Role } from '../../contract/roles.ts';
 import { MANAGE_TOKENS_SCOPE, TOKEN_SCOPES, type TokenScope } from '../../contract/tokens.ts';
 import type { Checkout, Quote } from '../../contract/topups.ts';
 import type { WebhookDelivery } from '../../contract/webhooks.ts';
-import { cancelOrder, Owner } from '../harness/configured.ts';
+import { cancelOrderOperation, Owner } from '../harness/configured.ts';
 import { liftLimits, ownerToken } from '../harness/limits.ts';
 import { stepUp } from '../harness/members.ts';
 import { invoke, keyWith } from '../harness/operations.ts';
-import { otherPerson } from '../harness/other-person.ts';
+import { registerOtherPerson } from '../harness/other-person.ts';
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 import { openUpstream, sendJson } from '../harness/upstream.ts';
-import { createWebhook, deliveryWhen, testWebhook, webhooksPath } from '../harness/webhooks.ts';
+import { createWebhook, sendTestEvent, waitForDelivery, webhooksPath } from '../harness/webhooks.ts';
 
 const TABLE_TAGS: readonly Tag[] = ['Operations', 'Credentials', 'Webhooks', 'Credit', 'Invocations', 'Consumers'];
 const TABLE = OPERATION_IDS.filter(id => {
@@ -67,8 +67,8 @@ let made = 0;
 before(async () => {
   people.set('owner', await Person.owner(server));
   for (const role of ROLES.filter(one => one !== 'owner'))
-    people.set(role, await otherPerson(server, `${role}@example.com`, role));
-  people.set('no member', await otherPerson(server, 'nobody@example.com'));
+    people.set(role, await registerOtherPerson(server, `${role}@example.com`, role));
+  people.set('no member', await registerOtherPerson(server, 'nobody@example.com'));
   for (const [who, person] of people) {
     await stepUp(person);
     tokens.set(who, await issued(person, { scopes: SCOPES }));
@@ -97,7 +97,7 @@ type Subject = Readonly<Record<string, string>>;
 const SUBJECTS: Readonly<Record<string, (id: OperationId) => Promise<Subject>>> = {
   '/v1/applications/{appId}/operations/{': async id => {
     const name = `orders.n${++made}`;
-    const { status, text } = await owner.configure(name, cancelOrder(upstream));
+    const { status, text } = await owner.configure(name, cancelOrderOperation(upstream));
     assert.equal(status, 201, text);
     if (id === 'withdrawOperation') await owner.send('POST', `operations/${name}/publish`);
     return { id: name };
@@ -112,8 +112,8 @@ const SUBJECTS: Readonly<Record<string, (id: OperationId) => Promise<Subject>>> 
   '/v1/applications/{appId}/webhooks/{': async id => {
     const { id: webhookId } = await createWebhook(server, token, { url: `${upstream.url}/hook` });
     if (!operation(id).path.includes('{deliveryId}')) return { webhookId };
-    const sent: WebhookDelivery = await testWebhook(server, token, webhookId);
-    const { id: deliveryId } = await deliveryWhen(server, token, sent, ({ status }) => status === 'delivered');
+    const sent: WebhookDelivery = await sendTestEvent(server, token, webhookId);
+    const { id: deliveryId } = await waitForDelivery(server, token, sent, ({ status }) => status === 'delivered');
     return { webhookId, deliveryId };
   },
   '/v1/applications/{appId}/identity/providers/{': async () => {
@@ -136,7 +136,7 @@ let invocation: Promise<string> | undefined;
 /** Returns the id of an invocation that can be read any number of times. */
 function called(): Promise<string> {
   invocation ??= (async () => {
-    await owner.publish('orders.called', cancelOrder(upstream));
+    await owner.publish('orders.called', cancelOrderOperation(upstream));
     const { key } = await keyWith(server, { grants: [{ operationId: 'orders.called' }] });
     const headers = { 'idempotency-key': 'the role table' };
     const { status, body, text } = await invoke(server, key, 'orders.called', { orderId: '1' }, { headers });
@@ -153,7 +153,7 @@ async function order(): Promise<object> {
 
 /** Operation -> a valid body. The default is the example in the contract. */
 const BODIES: Partial<Record<OperationId, () => object | Promise<object>>> = {
-  configureOperation: () => cancelOrder(upstream, { title: `Title ${++made}` }),
+  configureOperation: () => cancelOrderOperation(upstream, { title: `Title ${++made}` }),
   createWebhook: () => ({ name: 'roles', url: `${upstream.url}/hook` }),
   openCheckout: order,
   writeConsumerProvider: () => PROVIDER,

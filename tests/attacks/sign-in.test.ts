@@ -7,7 +7,7 @@ import type { PasskeyChallenge, TotpSecret } from '../../contract/sign-in.ts';
 import { Authenticator, type Forgery } from '../harness/authenticator.ts';
 import { ownerToken } from '../harness/limits.ts';
 import { invite, register } from '../harness/members.ts';
-import { mailedCode, PASSWORD, Person } from '../harness/person.ts';
+import { PASSWORD, Person, readMailedCode } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 
 const EMAIL = 'ada@example.com';
@@ -150,7 +150,7 @@ test('five wrong attempts invalidate a code sent by e-mail', async () => {
   await server.advance(HOUR_MS);
   const person = new Person(server);
   const { ticket } = (await person.post('/v1/sign-in/email-code', { email: EMAIL })).body as { ticket: string };
-  const code = await mailedCode(server, EMAIL);
+  const code = await readMailedCode(server, EMAIL);
   const wrong = code === '000000' ? '111111' : '000000';
   for (let time = 0; time < 5; time += 1)
     assert.equal(codeOf(await person.post('/v1/sign-in/email-code/verify', { ticket, code: wrong })), 'sign_in_failed');
@@ -170,7 +170,7 @@ test('fifty concurrent sign-ins with the same e-mailed code create a single sess
   const { ticket } = (await new Person(server).post('/v1/sign-in/email-code', { email: EMAIL })).body as {
     ticket: string;
   };
-  const code = await mailedCode(server, EMAIL);
+  const code = await readMailedCode(server, EMAIL);
   const people = Array.from({ length: 50 }, () => new Person(server));
   const results = await Promise.all(
     people.map(person => person.post('/v1/sign-in/email-code/verify', { ticket, code })),
@@ -184,7 +184,7 @@ test('counts each of a hundred concurrent guesses', async () => {
   const { ticket } = (await new Person(server).post('/v1/sign-in/email-code', { email: EMAIL })).body as {
     ticket: string;
   };
-  const code = await mailedCode(server, EMAIL);
+  const code = await readMailedCode(server, EMAIL);
   const guesses = Array.from({ length: 100 }, (_, guess) => String(guess).padStart(6, '0')).filter(one => one !== code);
   const results = await Promise.all(
     guesses.map(guess => new Person(server).post('/v1/sign-in/email-code/verify', { ticket, code: guess })),

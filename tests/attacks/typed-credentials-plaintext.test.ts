@@ -12,12 +12,12 @@ import { colourOf, framesOf } from '../harness/film.ts';
 import { liftLimits } from '../harness/limits.ts';
 import { LiveViewer } from '../harness/live-viewer.ts';
 import { agentPath, invoke, keyWith } from '../harness/operations.ts';
-import { databaseText, rowsOf } from '../harness/other-person.ts';
+import { databaseText, queryRows } from '../harness/other-person.ts';
 import { startOtlpReceiver } from '../harness/otlp-receiver.ts';
 import { openPages } from '../harness/pages.ts';
 import { pdfText } from '../harness/pdf-text.ts';
 import { decodePng } from '../harness/png.ts';
-import { fetchFilm, filesOf, playlistOf, playlistWhen, replaysOf, requestFiles } from '../harness/recordings.ts';
+import { fetchFilm, filesOf, playlistOf, replaysOf, requestFiles, waitForPlaylist } from '../harness/recordings.ts';
 import { CHECKOUT, startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
@@ -151,7 +151,7 @@ const keep = (where: string, text: string): void => void found.push({ where, tex
 
 async function tables(): Promise<void> {
   const named = "select quote_ident(table_name) as name from information_schema.tables where table_schema = 'public'";
-  const names = (await rowsOf(server, named)).map(row => String(Object(row).name));
+  const names = (await queryRows(server, named)).map(row => String(Object(row).name));
   assert.ok(names.length > 20);
   for (const name of names) keep(`table ${name}`, await databaseText(server, [name]));
 }
@@ -303,7 +303,7 @@ test('recordings of both windows are black where the text was shown', async () =
   );
   // The first page is behind the second one, so no frame of the first was captured.
   for (const { pageId } of replays) {
-    const film = await fetchFilm(await playlistWhen(server, id, pageId, text => text.includes('#EXT-X-ENDLIST')));
+    const film = await fetchFilm(await waitForPlaylist(server, id, pageId, text => text.includes('#EXT-X-ENDLIST')));
     for (const y of HEIGHTS.slice(1)) {
       const colours = framesOf(film, 0.25, y).map(({ colour }) => colour);
       assert.deepEqual(colours.filter(isMagenta), [], `${pageId} ${y}`);
@@ -319,7 +319,7 @@ test('recordings are black where the text was shown', async () => {
     () => replaysOf(server, id),
     all => all.length > 0,
   );
-  const playlist = await playlistWhen(server, id, replay?.pageId ?? '0', text => text.includes('#EXT-X-ENDLIST'));
+  const playlist = await waitForPlaylist(server, id, replay?.pageId ?? '0', text => text.includes('#EXT-X-ENDLIST'));
   assert.ok((await playlistOf(server, id, replay?.pageId ?? '0')) !== undefined);
   await requestFiles(server, id);
   const files = await eventually(

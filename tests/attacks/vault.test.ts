@@ -5,7 +5,7 @@ import pg from 'pg';
 import type { Context } from '../../contract/contexts.ts';
 import { socketLogin } from '../../server/engines/store/embedded/is-responding.ts';
 import { findPostmaster } from '../../server/engines/store/embedded/postmaster.ts';
-import { foreignKey } from '../harness/foreign-key.ts';
+import { keyOfOtherApplication } from '../harness/foreign-key.ts';
 import { startServer } from '../harness/server.ts';
 
 const server = await startServer();
@@ -29,7 +29,7 @@ async function aContext(key: string, value: string): Promise<string> {
 }
 
 test('refuses a key that was moved to another context, and a data key that was moved to another application', async () => {
-  const thief = await foreignKey(server);
+  const thief = await keyOfOtherApplication(server);
   const victims = await aContext(server.key, 'of the victim');
   const thiefs = await aContext(thief, 'of the thief');
   const read = (id: string, key: string) => server.api('GET', `/v1/browsers/contexts/${id}/storage-state`, { key });

@@ -4,10 +4,17 @@ import { test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';
 import type { Webhook, WebhookPage } from '../../contract/webhooks.ts';
 import { ownerToken } from '../harness/limits.ts';
-import { rowsOf } from '../harness/other-person.ts';
+import { queryRows } from '../harness/other-person.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
-import { createWebhook, deliveriesOf, deliveryWhen, Receiver, testWebhook, webhooksPath } from '../harness/webhooks.ts';
+import {
+  createWebhook,
+  deliveriesOf,
+  Receiver,
+  sendTestEvent,
+  waitForDelivery,
+  webhooksPath,
+} from '../harness/webhooks.ts';
 
 const RETRY_MS = 5_000;
 
@@ -48,14 +55,14 @@ test('refuses internal addresses when a webhook is created or changed, and repor
 
 test('refuses a host name at delivery even though it was allowed when the webhook was saved', async () => {
   const webhook = await createWebhook(server, token, { url: `http://moving.test:${receiver.port}/moving` });
-  await deliveryWhen(
-    ...([server, token, await testWebhook(server, token, webhook.id)] as const),
+  await waitForDelivery(
+    ...([server, token, await sendTestEvent(server, token, webhook.id)] as const),
     ({ status }) => status === 'delivered',
   );
   env.BERTH_EGRESS_HOSTS = 'moving.test=10.0.0.1';
   await server.restart();
-  const sent = await testWebhook(server, token, webhook.id);
-  const failed = await deliveryWhen(server, token, sent, ({ failure }) => failure !== undefined);
+  const sent = await sendTestEvent(server, token, webhook.id);
+  const failed = await waitForDelivery(server, token, sent, ({ failure }) => failure !== undefined);
   assert.match(failed.failure ?? '', /rule private/);
   assert.doesNotMatch(failed.failure ?? '', /10\.0\.0\.1/);
   assert.equal(receiver.receivedAt('/moving').length, 1);
@@ -70,8 +77,8 @@ test('does not follow a redirect, not even to an allowed address', async () => {
     response.writeHead(307, { location: receiver.url('/elsewhere') }).end();
   });
   const webhook = await createWebhook(server, token, { url: receiver.url('/redirects') });
-  const sent = await testWebhook(server, token, webhook.id);
-  const failed = await deliveryWhen(server, token, sent, ({ failure }) => failure !== undefined);
+  const sent = await sendTestEvent(server, token, webhook.id);
+  const failed = await waitForDelivery(server, token, sent, ({ failure }) => failure !== undefined);
   assert.deepEqual([failed.status, failed.answerStatus], ['waiting', 307]);
   assert.equal(receiver.receivedAt('/elsewhere').length, 0);
 });
@@ -80,7 +87,7 @@ test('endpoints that never respond do not delay the endpoint of another applicat
   receiver.respondTo('/slow', () => {});
   for (let n = 0; n < 12; n += 1) {
     const { id } = await createWebhook(server, token, { name: `slow ${n}`, url: receiver.url('/slow') });
-    await testWebhook(server, token, id);
+    await sendTestEvent(server, token, id);
   }
   await receiver.waitForCount('/slow', 8);
   const made = await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name: 'Other' } });
@@ -111,16 +118,16 @@ test('uses only the status of a response that is endless or compressed', async (
   receiver.respondTo('/bomb', response => void response.writeHead(500, { 'content-encoding': 'gzip' }).end('x'));
   const endless = await createWebhook(server, token, { url: receiver.url('/endless') });
   const bomb = await createWebhook(server, token, { url: receiver.url('/bomb') });
-  const accepted = await testWebhook(server, token, endless.id);
-  await deliveryWhen(server, token, accepted, ({ status }) => status === 'delivered');
-  const refused = await testWebhook(server, token, bomb.id);
-  const failed = await deliveryWhen(server, token, refused, ({ failure }) => failure !== undefined);
+  const accepted = await sendTestEvent(server, token, endless.id);
+  await waitForDelivery(server, token, accepted, ({ status }) => status === 'delivered');
+  const refused = await sendTestEvent(server, token, bomb.id);
+  const failed = await waitForDelivery(server, token, refused, ({ failure }) => failure !== undefined);
   assert.deepEqual([failed.status, failed.answerStatus], ['waiting', 500]);
 });
 
 test('a webhook of another application is not found, and neither are its deliveries', async () => {
   const webhook = await createWebhook(server, token, { url: receiver.url('/own') });
-  const sent = await testWebhook(server, token, webhook.id);
+  const sent = await sendTestEvent(server, token, webhook.id);
   const made = await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name: 'Foreign' } });
   const at = (rest: string) => `/v1/applications/${made.body.id}/webhooks/${webhook.id}${rest}`;
   const requests: ReadonlyArray<readonly [method: string, rest: string, body?: object]> = [
@@ -151,12 +158,12 @@ test('the sealed key of a webhook cannot sign messages when moved to the row of 
   const victim = await createWebhook(server, token, { url: receiver.url('/victim') });
   const thief = await createWebhook(server, token, { url: receiver.url('/thief') });
   const move = 'update webhooks set sealed_key = (select sealed_key from webhooks where id = $2) where id = $1';
-  await rowsOf(server, move, [thief.id, victim.id]);
-  await testWebhook(server, token, thief.id);
+  await queryRows(server, move, [thief.id, victim.id]);
+  await sendTestEvent(server, token, thief.id);
   const isOfThief = (line: string): boolean => line.includes('webhook.lane_failed') && line.includes(thief.id);
   await eventually('the key to be refused', () => server.log().some(isOfThief));
   assert.deepEqual(receiver.receivedAt('/thief'), []);
-  await testWebhook(server, token, victim.id);
+  await sendTestEvent(server, token, victim.id);
   await receiver.waitForCount('/victim', 1);
   await server.api('DELETE', webhooksPath(server, `/${thief.id}`), { key: token });
 });

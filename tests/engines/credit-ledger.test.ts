@@ -30,7 +30,7 @@ import {
 import { silentLog } from '../../server/kit/log.ts';
 import { meteredCost, startedSeconds } from '../../server/kit/metered-cost.ts';
 import { Scope } from '../../server/kit/scope.ts';
-import { generator } from '../harness/random.ts';
+import { createRandomGenerator } from '../harness/random.ts';
 import { withTimeLimit } from '../harness/until.ts';
 import { startForeignServer, temporaryFolder } from './store-fixtures.ts';
 
@@ -189,7 +189,7 @@ test(`every sum is zero and no balance is negative after ${STEPS} random holds, 
   };
 
   const clients = Array.from({ length: CLIENTS }, async (_, client) => {
-    const random = generator(20261123 + client);
+    const random = createRandomGenerator(20261123 + client);
     const below = (end: number): number => Math.floor(random() * end);
     for (let at = client; at < STEPS; at += CLIENTS) await step(below);
   });
@@ -380,7 +380,7 @@ const availableOf = async (applicationId: ApplicationId): Promise<number | undef
 };
 
 test('ending a session captures the cost that kit/metered-cost.ts calculates, for any usage and rates', async () => {
-  const random = generator(33);
+  const random = createRandomGenerator(33);
   const upTo = (end: number): number => Math.floor(random() * end);
   const { account, applications } = await anAccount(8_000_000_000_000_000);
   const [application = assert.fail()] = applications;

@@ -7,7 +7,7 @@ import { createServer, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { EGRESS_LIMITS } from '../../server/engines/egress/limits.ts';
 import { pollUntil, withTimeout } from '../../server/kit/wait.ts';
-import { HandClock } from '../harness/hand-clock.ts';
+import { ManualClock } from '../harness/hand-clock.ts';
 import { curl, type Fixture, listen, openFixture, WAIT_MS, Wire } from './egress-fixture.ts';
 
 const echo = (t: TestContext): Promise<number> =>
@@ -345,7 +345,7 @@ test('times out a request head that arrives slowly, and a connection that never 
 
 test('ends an idle connection and keeps an active one', async t => {
   const port = await echo(t);
-  const clock = new HandClock();
+  const clock = new ManualClock();
   const fixture = await openFixture(t, { ports: [port], clock });
   const { idleMs, sweepMs } = EGRESS_LIMITS;
   const idle = await Wire.tunnel(fixture, `a.test:${port}`);
@@ -369,7 +369,7 @@ test('ends a half-closed tunnel earlier than an open one', async t => {
     t,
     createServer({ allowHalfOpen: true }, socket => socket.once('end', ended.resolve).resume()),
   );
-  const clock = new HandClock();
+  const clock = new ManualClock();
   const fixture = await openFixture(t, { ports: [port], clock });
   const { halfClosedIdleMs, sweepMs } = EGRESS_LIMITS;
   const wire = await Wire.tunnel(fixture, `a.test:${port}`);

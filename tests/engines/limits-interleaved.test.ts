@@ -16,7 +16,7 @@ import { addMs, systemClock } from '../../server/kit/clock.ts';
 import { type AccountId, type ApplicationId, type HostId, newId, type SessionId } from '../../server/kit/ids.ts';
 import { silentLog } from '../../server/kit/log.ts';
 import { Scope } from '../../server/kit/scope.ts';
-import { generator } from '../harness/random.ts';
+import { createRandomGenerator } from '../harness/random.ts';
 import { eventually, withTimeLimit } from '../harness/until.ts';
 import { startForeignServer, temporaryFolder } from './store-fixtures.ts';
 
@@ -155,7 +155,7 @@ for (const seed of SEEDS)
     };
     const clients = processes.flatMap((process, number) =>
       Array.from({ length: CLIENTS_OF_EACH }, async (_, client) => {
-        const random = generator(seed + 1000 * number + client);
+        const random = createRandomGenerator(seed + 1000 * number + client);
         const below = (end: number): number => Math.floor(random() * end);
         for (let step = 0; step < STEPS_OF_EACH; step++) {
           await act(process, below);

@@ -21,7 +21,13 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
 import { constants, createZstdCompress } from 'node:zlib';
-import { type Packed, Profiles, type Seal, type Sealed, type Staging } from '../../server/engines/profiles/profiles.ts';
+import {
+  type PackedProfile,
+  Profiles,
+  type Seal,
+  type SealedProfile,
+  type Staging,
+} from '../../server/engines/profiles/profiles.ts';
 import { Sealer } from '../../server/engines/profiles/sealed-stream.ts';
 import { TAR_END, tarHeader, tarPadding } from '../../server/engines/profiles/tar-writer.ts';
 import type { BoxHost } from '../../server/engines/slots/box-host.ts';
@@ -136,7 +142,7 @@ export function profilesSuite(form: Form): void {
       return staging;
     }
 
-    const sealedFile = (file: string, packed: Packed, under: Seal): Sealed => ({
+    const sealedFile = (file: string, packed: PackedProfile, under: Seal): SealedProfile => ({
       body: createReadStream(file),
       checksum: packed.checksum,
       seal: under,
@@ -150,7 +156,7 @@ export function profilesSuite(form: Form): void {
       return box;
     }
 
-    async function roundTrip(plant: (profile: string) => void): Promise<{ box: string; packed: Packed }> {
+    async function roundTrip(plant: (profile: string) => void): Promise<{ box: string; packed: PackedProfile }> {
       const under = seal();
       const staging = await staged(plant);
       const packed = await profiles.pack(staging, under, never);
@@ -263,7 +269,7 @@ export function profilesSuite(form: Form): void {
     });
 
     /** Correctly seals an archive that may have any content. */
-    async function crafted(tar: Readable): Promise<Sealed> {
+    async function crafted(tar: Readable): Promise<SealedProfile> {
       const under = seal();
       const level = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
       const sealed = await buffer(tar.pipe(createZstdCompress(level)).pipe(new Sealer(under.key, under.name)));
@@ -348,7 +354,7 @@ export function profilesSuite(form: Form): void {
       const bytes = readFileSync(staging.archiveFile);
       const altered = Buffer.from(bytes);
       altered.writeUInt8(altered.readUInt8(400_000) ^ 1, 400_000);
-      const ways: Sealed[] = [
+      const ways: SealedProfile[] = [
         { body: Readable.from([altered]), checksum: packed.checksum, seal: under },
         { body: Readable.from([bytes.subarray(0, -20)]), checksum: packed.checksum, seal: under },
         { body: Readable.from([bytes]), checksum: packed.checksum, seal: seal() },

@@ -26,8 +26,8 @@ import type { JsonObject } from '../../server/kit/json.ts';
 import { silentLog } from '../../server/kit/log.ts';
 import { SecretTexts } from '../../server/kit/secret-texts.ts';
 import { WorkerPool } from '../../server/kit/worker-pool.ts';
-import { durationOf, framesOf, isColour, timesOf } from '../harness/film.ts';
-import { HandClock } from '../harness/hand-clock.ts';
+import { durationOf, framesOf, isSimilarColour, timesOf } from '../harness/film.ts';
+import { ManualClock } from '../harness/hand-clock.ts';
 import { boundedHelper, jailedHelper } from '../harness/helpers.ts';
 import { TestClock } from '../harness/test-clock.ts';
 import { eventually } from '../harness/until.ts';
@@ -165,9 +165,10 @@ test('records one minute with the exact duration in the segments and the MP4 fil
     for (const [index, atMs] of times.entries()) {
       const at = index === 0 ? 0 : atMs / 1_000;
       const seen = frames.findLast(one => one.at <= at + 0.000_5);
-      assert.ok(seen && isColour(seen.colour, colours[index % 3] ?? []), `${atMs} ms: ${JSON.stringify(seen)}`);
+      assert.ok(seen && isSimilarColour(seen.colour, colours[index % 3] ?? []), `${atMs} ms: ${JSON.stringify(seen)}`);
       const before = frames.findLast(one => one.at < at - 0.000_5);
-      if (index > 0) assert.ok(before && isColour(before.colour, colours[(index - 1) % 3] ?? []), `before ${atMs} ms`);
+      if (index > 0)
+        assert.ok(before && isSimilarColour(before.colour, colours[(index - 1) % 3] ?? []), `before ${atMs} ms`);
     }
   }
 });
@@ -183,7 +184,7 @@ test('encodes waiting segments in one process, and each segment can be played al
   const shown = times.map((atMs, index) => ({ atMs, jpeg: images[index % 3] ?? Buffer.alloc(0) }));
   // The path contains characters at which a shell or a list of files would split it.
   const path = join(folder, "it's a page");
-  const gathering = new HandClock();
+  const gathering = new ManualClock();
   const queue = new EncodeQueue(new Ffmpeg(boundedHelper, counting), gathering, silentLog);
   const filming = filmed(path, shown, 42_100, queue);
   // The three segments without changes are encoded as one.
@@ -204,7 +205,7 @@ test('encodes waiting segments in one process, and each segment can be played al
     let atMs = startMs;
     for (const [index, { colour }] of frames.entries()) {
       const wanted = colours[times.findLastIndex(ms => ms <= atMs) % 3] ?? [];
-      assert.ok(isColour(colour, wanted), `${atMs} ms: ${colour}`);
+      assert.ok(isSimilarColour(colour, wanted), `${atMs} ms: ${colour}`);
       atMs += durationsMs[index] ?? 0;
     }
   }
@@ -215,7 +216,7 @@ test('encodes segments one by one if they cannot be encoded together', async () 
   const moody = join(folder, 'ffmpeg');
   writeFileSync(moody, '#!/bin/sh\ncase "$*" in *"-f concat"*) exit 1;; esac\nexec ffmpeg "$@"\n', { mode: 0o755 });
   const shown = [RED, GREEN, BLUE].map((colour, index) => ({ atMs: index * 6_500, jpeg: frameOf(colour, LARGE) }));
-  const gathering = new HandClock();
+  const gathering = new ManualClock();
   const queue = new EncodeQueue(new Ffmpeg(boundedHelper, moody), gathering, silentLog);
   const filming = filmed(join(folder, 'page'), shown, 18_000, queue);
   await eventually('three segments to wait for their batch', () => gathering.sleeperCount === 3);
@@ -320,7 +321,7 @@ test('writes a valid HLS playlist and valid segments for several sizes', async (
   }
   const seen = segments.map(({ init, bytes }) => framesOf(Buffer.concat([init, bytes]))[0]?.colour ?? []);
   for (const [index, colour] of [RED, GREEN, GREEN, BLUE].entries())
-    assert.ok(isColour(seen[index] ?? [], colour), JSON.stringify(seen));
+    assert.ok(isSimilarColour(seen[index] ?? [], colour), JSON.stringify(seen));
 });
 
 test('records the 65th tab to its end once there is room for it, and reports the delay', async () => {
@@ -528,7 +529,7 @@ test('reports what could not be stored on a full disk, and keeps what was record
   const film = Buffer.concat([first?.init ?? Buffer.alloc(0), ...segments.map(({ bytes }) => bytes)]);
   assert.equal(timesOf(film).length, framesOf(film).length);
   const colours = framesOf(film).map(({ colour }) =>
-    isColour(colour, RED) ? 'red' : isColour(colour, BLUE) ? 'blue' : '',
+    isSimilarColour(colour, RED) ? 'red' : isSimilarColour(colour, BLUE) ? 'blue' : '',
   );
   assert.deepEqual([colours[0], colours[1], colours.at(-1)], ['red', 'blue', 'red']);
 });

@@ -92,7 +92,7 @@ function coloursOf(jpeg: Buffer): { magenta: number; blue: number; green: number
 async function framesDuring(work: () => Promise<unknown>): Promise<Frame[]> {
   const hub = await eventually('the page to be recorded', () => recording.hubOf(0));
   const frames: Frame[] = [];
-  const newest = hub?.newest;
+  const newest = hub?.newestFrame;
   const watching = hub?.watch(frame => void (frame === newest || frames.push(frame)));
   await work();
   // Adds a green mark, which does not affect the rest of the page. Once it is seen, everything before it was recorded.
@@ -143,14 +143,14 @@ test('masks at most one JPEG block around a field, and the same area for any tex
   const masked: Buffer[] = [];
   for (const value of ['', 'i', 'correct horse battery staple', '\u2588'.repeat(40)])
     for (const type of ['password', 'text']) {
-      const before = hub?.newest;
+      const before = hub?.newestFrame;
       await evaluate(`{ const p = document.querySelector('#p'); p.type = '${type}'; p.value = '${value}'; }`);
       // The mask hides the change of the value, so a mark elsewhere shows that the frame belongs to this value.
       const mark = masked.length + 1;
       await evaluate(`document.querySelector('i').style.width = '${300 + 40 * mark}px'`);
       const frame = await eventually(
         'a frame with the mark',
-        () => hub?.newest,
+        () => hub?.newestFrame,
         newest => newest !== before && isClose(newest) && coloursOf(newest.jpeg).blue > (280 + 40 * mark) * 58,
       );
       assert.ok(frame);
@@ -158,7 +158,7 @@ test('masks at most one JPEG block around a field, and the same area for any tex
       await evaluate("document.querySelector('i').style.width = '300px'");
       const clean = await eventually(
         'a frame without the mark',
-        () => hub?.newest,
+        () => hub?.newestFrame,
         newest => newest !== frame && isClose(newest) && coloursOf(newest.jpeg).blue < 305 * 62,
       );
       masked.push(clean?.jpeg ?? NOTHING);
@@ -171,5 +171,5 @@ test('detects the color of a field where nothing is masked', async () => {
     `document.body.insertAdjacentHTML('afterbegin', '<b style="display:block;background:#f0f;height:30px"></b>')`,
   );
   const hub = recording.hubOf(0);
-  await eventually('the field to be visible', () => coloursOf(hub?.newest?.jpeg ?? NOTHING).magenta > 1_000);
+  await eventually('the field to be visible', () => coloursOf(hub?.newestFrame?.jpeg ?? NOTHING).magenta > 1_000);
 });

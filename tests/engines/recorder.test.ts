@@ -198,7 +198,10 @@ test('completes segments of an unchanged page, and starts a new segment when the
   await client.send('Emulation.setDeviceMetricsOverride', size, page);
   // A second segment alone does not prove that the size has changed, because another segment with the old size may end
   // first.
-  await eventually('the new size to begin', () => (recording.hubOf(0)?.newest?.width ?? LARGE_WIDTH) < LARGE_WIDTH);
+  await eventually(
+    'the new size to begin',
+    () => (recording.hubOf(0)?.newestFrame?.width ?? LARGE_WIDTH) < LARGE_WIDTH,
+  );
   await observing.close();
   await recorder.finish('rest');
   await eventually('all to be stored', () => sink.finished.includes(0));
@@ -324,7 +327,7 @@ test('records the final page after a series of navigations between sites', async
     client.evaluate("location.pathname === '/blue' && Number(document.querySelector('p')?.textContent) > 5", page),
   );
   const later = Date.now() + 500;
-  await eventually('a frame of the final page', () => (recording.hubOf(0)?.newest?.at.getTime() ?? 0) > later);
+  await eventually('a frame of the final page', () => (recording.hubOf(0)?.newestFrame?.at.getTime() ?? 0) > later);
   await observing.close();
   await recorder.finish('going');
   await eventually('the recording to be stored', () => sink.finished.includes(0));

@@ -10,7 +10,7 @@ import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { liftLimits } from '../harness/limits.ts';
 import { invoke, keyWith } from '../harness/operations.ts';
 import { startServer } from '../harness/server.ts';
-import { countStatements } from '../harness/statement-counter.ts';
+import { openStatementCounter } from '../harness/statement-counter.ts';
 import { openUpstream } from '../harness/upstream.ts';
 import { startForeignServer } from './store-fixtures.ts';
 
@@ -36,7 +36,7 @@ const PRICED_INVOKE_MAX = 10;
 const scope = new Scope();
 after(() => scope.close());
 const database = await startForeignServer(scope);
-const counter = await countStatements(database.url.reveal());
+const counter = await openStatementCounter(database.url.reveal());
 scope.defer(() => counter.close());
 const upstream = await openUpstream();
 const server = await startServer({

@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto';
 import { after, test } from 'node:test';
 import type { IssuedAgentKey } from '../../contract/agent-keys.ts';
 import { Scope } from '../../server/kit/scope.ts';
-import { Devices } from '../harness/device.ts';
+import { DeviceFixture } from '../harness/device.ts';
 import { ownerToken } from '../harness/limits.ts';
 import { startS3 } from '../harness/s3.ts';
 import { startServer } from '../harness/server.ts';
@@ -28,7 +28,7 @@ const env = {
 };
 const one = await startServer({ env });
 const two = await startServer({ env, key: one.key });
-const devices = await Devices.of(one);
+const devices = await DeviceFixture.of(one);
 const token = await ownerToken(one);
 
 const SESSIONS = '/v1/browsers/sessions';

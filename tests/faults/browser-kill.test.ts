@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
 import { CdpClient } from '../harness/cdp.ts';
-import { killIfThere } from '../harness/kill-if-there.ts';
+import { killIfRunning } from '../harness/kill-if-there.ts';
 import { openPages } from '../harness/pages.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { eventually, withTimeLimit } from '../harness/until.ts';
@@ -27,7 +27,7 @@ const FATAL: ReadonlyArray<readonly [string, boolean, (box: BoxProcesses) => num
 
 /** Kills the renderers of the session. A renderer that the browser is closing may already have ended. */
 function killRenderers({ id }: CreatedSession): void {
-  const killed = boxOf(server, id).renderers.filter(pid => killIfThere(pid));
+  const killed = boxOf(server, id).renderers.filter(pid => killIfRunning(pid));
   assert.ok(killed.length > 0, 'there is a renderer');
 }
 
@@ -145,7 +145,7 @@ for (const part of ['gpu', 'network'] as const)
     const victim = await eventually(
       `a ${part} process to be killed`,
       () => boxOf(server, session.id)[part],
-      pid => killIfThere(pid),
+      pid => killIfRunning(pid),
     );
     await untilGone(Number(victim));
     await eventually(

@@ -1,6 +1,6 @@
 // The random plan for each cycle of a churn, drawn from a seed in advance. The same seed gives the same plan, however
 // the cycles overlap.
-import { generator } from '../harness/random.ts';
+import { createRandomGenerator } from '../harness/random.ts';
 
 export const KILLS = ['starting', 'browser', 'renderer', 'bwrap', 'timeout'] as const;
 export type Kill = (typeof KILLS)[number];
@@ -31,7 +31,7 @@ export interface PlanOptions {
 }
 
 export function planOf({ seed, cycles, killEvery, restartEvery }: PlanOptions): readonly Cycle[] {
-  const random = generator(seed);
+  const random = createRandomGenerator(seed);
   const below = (end: number): number => Math.floor(random() * end);
   return Array.from({ length: cycles }, (_, number) => ({
     number,

@@ -6,7 +6,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import type { Session } from '../../contract/sessions.ts';
 import { boxesOf } from '../harness/boxes.ts';
 import { CdpClient } from '../harness/cdp.ts';
-import { killIfThere } from '../harness/kill-if-there.ts';
+import { killIfRunning } from '../harness/kill-if-there.ts';
 import type { Pages } from '../harness/pages.ts';
 import type { CreatedSession, TestServer } from '../harness/server.ts';
 import { eventually, withTimeLimit } from '../harness/until.ts';
@@ -154,7 +154,7 @@ class Churn {
         bwrap: [box.bwrap],
         timeout: [box.leader],
       }[kind];
-      const killed = victims.filter(killIfThere).length > 0;
+      const killed = victims.filter(killIfRunning).length > 0;
       if (killed) this.#count(`killed: ${kind}`);
       return killed;
     } catch {

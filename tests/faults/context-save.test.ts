@@ -7,7 +7,7 @@ import { after, test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';
 import type { Context } from '../../contract/contexts.ts';
 import {
-  contextEvents,
+  contextEventsOf,
   createContext,
   persistentBody,
   readContext,
@@ -16,7 +16,7 @@ import {
 } from '../harness/contexts.ts';
 import { filesUnder } from '../harness/files-under.ts';
 import type { HttpResult } from '../harness/http.ts';
-import { findMarks, LOGIN_PAGES, leaveMarks, onPage, sitesOf, withoutWorker } from '../harness/logged-in.ts';
+import { findMarks, LOGIN_PAGES, leaveMarks, marksWithoutWorker, runOnPage, sitesOf } from '../harness/logged-in.ts';
 import { openPages } from '../harness/pages.ts';
 import { startS3 } from '../harness/s3.ts';
 import { startServer } from '../harness/server.ts';
@@ -28,7 +28,7 @@ const { plain } = sitesOf(pages);
 
 async function leave(id: string, mark: string): Promise<string> {
   const session = await server.createSession({ keepAlive: true, ...persistentBody(id) });
-  await onPage(session.connectUrl, page => leaveMarks(page, plain, mark));
+  await runOnPage(session.connectUrl, page => leaveMarks(page, plain, mark));
   return session.id;
 }
 
@@ -55,10 +55,10 @@ test('completes a save after the restart if the server is killed during the save
     // If the server was killed before the release was stored, the session continues and the caller repeats the release.
     if ((await server.read(session)).status === 'RUNNING') await server.release(session);
     await waitForVersion(server, id, round + 1);
-    const told = (await contextEvents(server, session)).map(({ type }) => type);
+    const told = (await contextEventsOf(server, session)).map(({ type }) => type);
     assert.match(told.at(-1) ?? '', /^context\.saved(_partially)?$/);
     const next = await server.createSession({ contextId: id });
-    await onPage(next.connectUrl, async page => {
+    await runOnPage(next.connectUrl, async page => {
       const found = (await findMarks(page, plain)).persistentCookie;
       // If the server was killed before the end of the session had begun, only the copy made during the session can be
       // saved. This copy has the cookies of the current round if enough time had passed since they were set, or
@@ -78,7 +78,7 @@ test('while the object store is down, a create waits for the save of an expired 
   const onS3 = await startServer({ pages, clock: 'test', env });
   const { id } = await createContext(onS3);
   const session = await onS3.createSession({ keepAlive: true, timeout: 300, ...persistentBody(id) });
-  await onPage(session.connectUrl, page => leaveMarks(page, plain, 'held-up'));
+  await runOnPage(session.connectUrl, page => leaveMarks(page, plain, 'held-up'));
   await store.down();
   await onS3.advance(301_000);
   assert.equal((await onS3.waitUntilEnded(session.id)).status, 'TIMED_OUT');
@@ -101,8 +101,8 @@ test('while the object store is down, a create waits for the save of an expired 
     return (await readContext(onS3, id)).version === 1;
   });
   const next = await onS3.createSession({ contextId: id });
-  await onPage(next.connectUrl, async page => {
-    assert.deepEqual(await findMarks(page, plain), withoutWorker('held-up'));
+  await runOnPage(next.connectUrl, async page => {
+    assert.deepEqual(await findMarks(page, plain), marksWithoutWorker('held-up'));
   });
   await onS3.waitUntilEnded(next.id);
 });
@@ -120,10 +120,10 @@ test('detects damaged bytes of the newest version, and uses the previous version
   bytes.writeUInt8(bytes.readUInt8(1000) ^ 1, 1000);
   writeFileSync(archive, bytes);
   const session = await server.createSession({ contextId: id });
-  await onPage(session.connectUrl, async page => {
-    assert.deepEqual(await findMarks(page, plain), withoutWorker('old'));
+  await runOnPage(session.connectUrl, async page => {
+    assert.deepEqual(await findMarks(page, plain), marksWithoutWorker('old'));
   });
-  const told = (await contextEvents(server, session.id)).map(({ type, detail }) => [type, detail.version]);
+  const told = (await contextEventsOf(server, session.id)).map(({ type, detail }) => [type, detail.version]);
   assert.deepEqual(told, [
     ['context.version_skipped', 2],
     ['context.restored', 1],
@@ -145,8 +145,8 @@ test('does not save a profile that is too large, and keeps the earlier version',
   assert.match(String(failed.detail.reason), /more than 1073741824 bytes/);
   assert.equal((await readContext(server, id)).version, 1);
   const next = await server.createSession({ contextId: id });
-  await onPage(next.connectUrl, async page => {
-    assert.deepEqual(await findMarks(page, plain), withoutWorker('good'));
+  await runOnPage(next.connectUrl, async page => {
+    assert.deepEqual(await findMarks(page, plain), marksWithoutWorker('good'));
   });
   await eventually('staging to be empty', stagedNow, left => left.length === 0);
 });

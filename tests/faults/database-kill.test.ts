@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { afterEach, test } from 'node:test';
 import { CdpClient } from '../harness/cdp.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
-import { ask } from '../harness/http.ts';
-import { killIfThere } from '../harness/kill-if-there.ts';
+import { sendRequest } from '../harness/http.ts';
+import { killIfRunning } from '../harness/kill-if-there.ts';
 import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually, withTimeLimit } from '../harness/until.ts';
@@ -101,7 +101,7 @@ test('CDP traffic and sessions continue when the postmaster is killed under load
     assert.equal(refused.status, 503, refused.text);
     assert.match(refused.body.message, /database/);
     assert.ok(refused.body.requestId);
-    assert.equal((await ask(`${server.url}/healthz`, {})).status, 200);
+    assert.equal((await sendRequest(`${server.url}/healthz`, {})).status, 200);
   });
   assert.deepEqual((await rowsToBeTrue()).toSorted(), [session.id, other.id].sort());
   await page.goto(`${pages.url}/`);
@@ -127,7 +127,7 @@ test('reads succeed or fail with 5xx when a PostgreSQL backend is killed under l
   })();
   await eventually('a read to be answered', () => statuses.has(200));
   const { postmaster, backends, checkpointer } = postgres();
-  assert.ok(backends.some(killIfThere), 'a connection is open');
+  assert.ok(backends.some(killIfRunning), 'a connection is open');
   // PostgreSQL ends all other processes before it restarts.
   await eventually('PostgreSQL to be running again', () => {
     const found = postgresOf(server);

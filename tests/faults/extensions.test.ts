@@ -13,7 +13,7 @@ import { speakingExtension } from '../harness/extensions.ts';
 import { filesUnder } from '../harness/files-under.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
-import { upload } from '../harness/upload.ts';
+import { uploadRequest } from '../harness/upload.ts';
 import { openSessions } from './aftermath.ts';
 
 const EXTENSIONS = '/v1/browsers/extensions';
@@ -39,7 +39,7 @@ const kept = (): string[] =>
 
 /** Sends the first bytes of an upload and ignores the response. */
 async function begin(bytes: Buffer, count: number): Promise<void> {
-  const { body, headers = {} } = await upload('extension.zip', bytes);
+  const { body, headers = {} } = await uploadRequest('extension.zip', bytes);
   assert.ok(Buffer.isBuffer(body));
   const { hostname, port } = new URL(server.url);
   const socket = connect(Number(port), hostname);
@@ -53,7 +53,7 @@ async function begin(bytes: Buffer, count: number): Promise<void> {
 }
 
 async function uploaded(bytes: Buffer): Promise<Extension> {
-  const result = await server.api<Extension>('POST', EXTENSIONS, await upload('extension.zip', bytes));
+  const result = await server.api<Extension>('POST', EXTENSIONS, await uploadRequest('extension.zip', bytes));
   assert.equal(result.status, 200, result.text);
   assert.equal(result.body.checksum, sha256(bytes));
   return result.body;

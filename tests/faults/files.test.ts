@@ -15,7 +15,7 @@ import { startS3 } from '../harness/s3.ts';
 import { startServer, type TestServer } from '../harness/server.ts';
 import { eventsOf } from '../harness/session-events.ts';
 import { eventually } from '../harness/until.ts';
-import { upload } from '../harness/upload.ts';
+import { uploadRequest } from '../harness/upload.ts';
 import { wholeDownloads } from '../harness/whole-downloads.ts';
 import { releaseAll } from './aftermath.ts';
 
@@ -177,7 +177,7 @@ describe('a server that is killed', () => {
 
   it('stores nothing of an upload that was interrupted', async () => {
     const session = await server.createSession({ keepAlive: true });
-    const { body, headers = {} } = await upload('cv.pdf', BYTES);
+    const { body, headers = {} } = await uploadRequest('cv.pdf', BYTES);
     assert.ok(Buffer.isBuffer(body));
     const { hostname, port } = new URL(server.url);
     const socket = connect(Number(port), hostname);
@@ -194,7 +194,7 @@ describe('a server that is killed', () => {
     assert.deepEqual(filesUnder(incoming), []);
     assert.deepEqual((await server.read(session.id)).uploads, []);
     const path = `/v1/browsers/sessions/${session.id}/uploads`;
-    const again = await server.api<UploadResponse>('POST', path, await upload('cv.pdf', BYTES));
+    const again = await server.api<UploadResponse>('POST', path, await uploadRequest('cv.pdf', BYTES));
     assert.equal(again.body.checksum, sha256(BYTES));
     await server.release(session.id);
   });

@@ -14,7 +14,7 @@ import { addressAt } from '../harness/fleet.ts';
 import { sessionLeftovers } from '../harness/leftovers.ts';
 import { liftLimits, ownerToken } from '../harness/limits.ts';
 import { openPages } from '../harness/pages.ts';
-import { playlistWhen, replaysOf } from '../harness/recordings.ts';
+import { replaysOf, waitForPlaylist } from '../harness/recordings.ts';
 import { REGIONS, startSeparateFleet } from '../harness/separate-fleet.ts';
 import type { CreatedSession, TestServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
@@ -196,7 +196,7 @@ test('when a host with ten sessions is killed and another is cut off from the da
   } finally {
     fleet.databaseReaches(two, true);
   }
-  await playlistWhen(three, filmed.id, film.pageId, text => text.includes('#EXT-X-ENDLIST'));
+  await waitForPlaylist(three, filmed.id, film.pageId, text => text.includes('#EXT-X-ENDLIST'));
   const again = await three.createSession({ keepAlive: true, ...persistentBody(context.id) });
   await three.release(again.id);
   await one.start();
@@ -275,7 +275,7 @@ test('when PostgreSQL restarts while the object store is unavailable, clients co
     fleet.plug('store', true);
   }
   const back = performance.now();
-  const text = await playlistWhen(three, filmed.id, film.pageId, list => list.includes('#EXT-X-ENDLIST'));
+  const text = await waitForPlaylist(three, filmed.id, film.pageId, list => list.includes('#EXT-X-ENDLIST'));
   t.diagnostic(`the film was whole ${seconds(back)} after the store was back`);
   const lengths = [...text.matchAll(/#EXTINF:([\d.]+)/g)].map(([, length]) => Number(length));
   const total = lengths.reduce((sum, length) => sum + length, 0);

@@ -10,7 +10,7 @@ import type { Invocation } from '../../contract/invocations.ts';
 import { verifyReceipt } from '../../sdk/index.ts';
 import { Scope } from '../../server/kit/scope.ts';
 import { startForeignServer } from '../engines/store-fixtures.ts';
-import { cancelOrder, Owner } from '../harness/configured.ts';
+import { cancelOrderOperation, Owner } from '../harness/configured.ts';
 import { ownerToken } from '../harness/limits.ts';
 import { agentPath, invoke, keyWith } from '../harness/operations.ts';
 import { startServer } from '../harness/server.ts';
@@ -55,7 +55,7 @@ const KINDS = {
 type Kind = keyof typeof KINDS;
 const idOf = (kind: Kind): string => `orders.${kind}`;
 for (const kind of ['read', 'write', 'keyed'] as const)
-  await owner.publish(idOf(kind), cancelOrder(upstream, { ...KINDS[kind], price: { microCredits: PRICE } }));
+  await owner.publish(idOf(kind), cancelOrderOperation(upstream, { ...KINDS[kind], price: { microCredits: PRICE } }));
 const { key } = await keyWith(server, {
   grants: [
     { operationId: '*', effect: 'read' },

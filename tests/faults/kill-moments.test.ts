@@ -9,7 +9,7 @@ import type { Session } from '../../contract/sessions.ts';
 import { boxesOf } from '../harness/boxes.ts';
 import type { HttpResult } from '../harness/http.ts';
 import { liftLimits, ownerToken, readLimits } from '../harness/limits.ts';
-import { faultyChromium } from '../harness/moody-chromium.ts';
+import { createFaultyChromium } from '../harness/moody-chromium.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually, withTimeLimit } from '../harness/until.ts';
 import { assertRowsAreTrue, openSessions, releaseAll } from './aftermath.ts';
@@ -19,7 +19,7 @@ const WARM = 1;
 const SLOTS = 2;
 const SESSIONS = '/v1/browsers/sessions';
 
-const chromium = await faultyChromium();
+const chromium = await createFaultyChromium();
 const server = await startServer({
   env: {
     BERTH_CHROMIUM: chromium.path,

@@ -10,9 +10,9 @@ import { CdpClient } from '../harness/cdp.ts';
 import { encodersOf } from '../harness/encoders.ts';
 import { durationOf, framesOf } from '../harness/film.ts';
 import { killBox } from '../harness/kill-box.ts';
-import { killIfThere } from '../harness/kill-if-there.ts';
+import { killIfRunning } from '../harness/kill-if-there.ts';
 import { openPages } from '../harness/pages.ts';
-import { fetchFilm, filesOf, playlistWhen, replaysOf, requestFiles } from '../harness/recordings.ts';
+import { fetchFilm, filesOf, replaysOf, requestFiles, waitForPlaylist } from '../harness/recordings.ts';
 import { startServer, type TestServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
@@ -187,7 +187,7 @@ test('stores recordings once an encoder works, even if the encoder was missing a
       ({ length }) => length > 0,
       STORED_MS,
     );
-    killIfThere(pid);
+    killIfRunning(pid);
   }
   await eventually(
     'the first segment',
@@ -196,8 +196,8 @@ test('stores recordings once an encoder works, even if the encoder was missing a
     STORED_MS,
   );
   const releasing = await timed(() => own.release(id));
-  await playlistWhen(own, id, '0', text => text.includes('ENDLIST'));
+  await waitForPlaylist(own, id, '0', text => text.includes('ENDLIST'));
   await assertWhole(own, id, opened, releasing);
-  const film = await fetchFilm(await playlistWhen(own, id, '1', text => text.includes('ENDLIST')));
+  const film = await fetchFilm(await waitForPlaylist(own, id, '1', text => text.includes('ENDLIST')));
   assert.ok(framesOf(film).length > 10, 'the moving page has all its frames');
 });

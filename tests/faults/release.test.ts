@@ -7,11 +7,11 @@ import { test } from 'node:test';
 import { chromium } from 'playwright-core';
 import { versionText } from '../../cli/version.ts';
 import { CdpClient } from '../harness/cdp.ts';
-import { installRelease, makeRelease, run, temporaryFolder } from '../harness/install-release.ts';
+import { createTemporaryFolder, installRelease, makeRelease, runCommand } from '../harness/install-release.ts';
 import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 
-const folder = temporaryFolder();
+const folder = createTemporaryFolder();
 const tarball = makeRelease(folder);
 const prefix = join(folder, 'prefix');
 const command = installRelease(tarball, prefix);
@@ -24,7 +24,10 @@ test('two builds of a release produce the same bytes, and the checksums match', 
   const again = makeRelease(join(folder, 'again'));
   assert.deepEqual(readFileSync(again), readFileSync(tarball));
   for (const place of [folder, join(folder, 'again')])
-    assert.match(run('sh', ['-c', `cd '${place}' && sha256sum --check SHA256SUMS`]), /berth-\S+\.tgz: OK\n.*json: OK/);
+    assert.match(
+      runCommand('sh', ['-c', `cd '${place}' && sha256sum --check SHA256SUMS`]),
+      /berth-\S+\.tgz: OK\n.*json: OK/,
+    );
 });
 
 test('a release has compiled files, a lock file and its documents, but no source or test', () => {
@@ -60,7 +63,7 @@ test('the installed packages match the lock file of the checkout, and the softwa
 });
 
 test('the command prints version and commit', () => {
-  const said = run(command, ['--version']).trim();
+  const said = runCommand(command, ['--version']).trim();
   assert.equal(said.replace(/-changed/, ''), versionText());
 });
 

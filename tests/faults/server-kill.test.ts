@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
 import type { Session } from '../../contract/sessions.ts';
 import { CdpClient } from '../harness/cdp.ts';
-import { faultyChromium } from '../harness/moody-chromium.ts';
+import { createFaultyChromium } from '../harness/moody-chromium.ts';
 import { openPages } from '../harness/pages.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { eventually, withTimeLimit } from '../harness/until.ts';
@@ -27,7 +27,7 @@ import {
 const ADOPT_GRACE_SECONDS = 45;
 const MARKER = 'kept in the heap of the page';
 
-const chromium = await faultyChromium();
+const chromium = await createFaultyChromium();
 const pages = await openPages({ '/held': '<title>Held</title>' });
 const server = await startServer({
   pages,

@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import type { Session } from '../../contract/sessions.ts';
 import { CdpClient } from '../harness/cdp.ts';
-import { ask } from '../harness/http.ts';
+import { sendRequest } from '../harness/http.ts';
 import type { CreatedSession } from '../harness/server.ts';
 import { eventually, withTimeLimit } from '../harness/until.ts';
 
@@ -103,7 +103,7 @@ export class Traffic {
     const sent = body === undefined ? {} : { body: JSON.stringify(body) };
     for (let turn = 0; ; turn += 1) {
       this.#requests += 1;
-      const result = await ask<Body>(`${url}${path}`, { method, headers, ...sent }).catch(String);
+      const result = await sendRequest<Body>(`${url}${path}`, { method, headers, ...sent }).catch(String);
       if (typeof result === 'object' && result.status === expected) return result.body;
       const [mayPass, said] =
         typeof result === 'object' ? [result.status === 503, result.text] : [MAY_PASS.test(result), result];

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { CdpClient } from '../harness/cdp.ts';
 import { addressAt, startFleet } from '../harness/fleet.ts';
-import { run, temporaryFolder } from '../harness/install-release.ts';
+import { createTemporaryFolder, runCommand } from '../harness/install-release.ts';
 import { openPages } from '../harness/pages.ts';
 import { CHECKOUT, type CreatedSession, startServer } from '../harness/server.ts';
 
@@ -15,23 +15,23 @@ const DAY_SECONDS = 86_400;
 
 /** The newest commit that is at least a day older than this one. Undefined in a clone whose history is too short. */
 function commitOfTheDayBefore(): string | undefined {
-  const now = Number(run('git', ['-C', CHECKOUT, 'log', '-1', '--format=%ct']));
-  const id = run('git', ['-C', CHECKOUT, 'log', '-1', '--format=%H', `--before=${now - DAY_SECONDS}`]).trim();
+  const now = Number(runCommand('git', ['-C', CHECKOUT, 'log', '-1', '--format=%ct']));
+  const id = runCommand('git', ['-C', CHECKOUT, 'log', '-1', '--format=%H', `--before=${now - DAY_SECONDS}`]).trim();
   return id === '' ? undefined : id;
 }
 
 /** The commit before the newest change of the schema. A database that it creates has the previous schema version. */
 function commitOfTheSchemaBefore(): string {
   const migrations = ['--', 'server/engines/store/migrations/index.ts'];
-  const newest = run('git', ['-C', CHECKOUT, 'log', '-1', '--format=%H', ...migrations]).trim();
-  return run('git', ['-C', CHECKOUT, 'rev-parse', `${newest}^`]).trim();
+  const newest = runCommand('git', ['-C', CHECKOUT, 'log', '-1', '--format=%H', ...migrations]).trim();
+  return runCommand('git', ['-C', CHECKOUT, 'rev-parse', `${newest}^`]).trim();
 }
 
 /** Unpacks the files of the commit and installs their packages. Returns the path of the program. */
 function unpack(commit: string, folder: string): string {
   mkdirSync(folder);
-  run('sh', ['-c', 'git -C "$1" archive "$2" | tar -x -C "$3"', 'sh', CHECKOUT, commit, folder]);
-  run('npm', [
+  runCommand('sh', ['-c', 'git -C "$1" archive "$2" | tar -x -C "$3"', 'sh', CHECKOUT, commit, folder]);
+  runCommand('npm', [
     'ci',
     '--prefix',
     folder,
@@ -47,7 +47,7 @@ function unpack(commit: string, folder: string): string {
 test('sessions started by the version of the day before continue in this version', async () => {
   const commit = commitOfTheDayBefore();
   assert.ok(commit, 'this clone has no commit of the day before: git fetch --unshallow');
-  const folder = temporaryFolder();
+  const folder = createTemporaryFolder();
   const pages = await openPages();
   const installed: { command?: string } = { command: unpack(commit, join(folder, 'before')) };
   const dataDir = join(folder, 'data');
@@ -73,7 +73,7 @@ test('sessions started by the version of the day before continue in this version
 });
 
 test('hosts of two versions work side by side, and sessions keep running when the older host is upgraded', async () => {
-  const folder = temporaryFolder();
+  const folder = createTemporaryFolder();
   const pages = await openPages();
   const installed: { command?: string } = { command: unpack(commitOfTheSchemaBefore(), join(folder, 'before')) };
   const fleet = await startFleet({ pages, installed, env: { BERTH_ADOPT_GRACE: '600', BERTH_HOST_RESTART: '600' } });

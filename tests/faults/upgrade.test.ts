@@ -6,7 +6,7 @@ import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, test } from 'node:test';
 import { CdpClient } from '../harness/cdp.ts';
 import { sessionLeftovers } from '../harness/leftovers.ts';
-import { faultyChromium } from '../harness/moody-chromium.ts';
+import { createFaultyChromium } from '../harness/moody-chromium.ts';
 import { openPages } from '../harness/pages.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { eventually, withTimeLimit } from '../harness/until.ts';
@@ -16,7 +16,7 @@ import { isGone, postgresOf } from './victims.ts';
 
 /** Much less than a supervisor waits before SIGKILL, but enough on a busy machine. */
 const GONE_MS = 40_000;
-const chromium = await faultyChromium();
+const chromium = await createFaultyChromium();
 const pages = await openPages();
 const server = await startServer({
   pages,

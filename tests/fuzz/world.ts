@@ -6,7 +6,7 @@ import type { IssuedAgentKey } from '../../contract/agent-keys.ts';
 import type { Application } from '../../contract/applications.ts';
 import type { IssuedToken } from '../../contract/tokens.ts';
 import { CdpClient } from '../harness/cdp.ts';
-import { ask } from '../harness/http.ts';
+import { sendRequest } from '../harness/http.ts';
 import type { Pages } from '../harness/pages.ts';
 import type { CreatedSession, TestServer } from '../harness/server.ts';
 import { eventually, withTimeLimit } from '../harness/until.ts';
@@ -167,7 +167,7 @@ export async function releaseAll({ server }: Fixture): Promise<void> {
 export async function assertUnhurt({ server, witness }: Fixture, pid: number): Promise<void> {
   assert.equal(server.pid, pid);
   assert.doesNotThrow(() => process.kill(pid, 0), 'the server has ended');
-  await eventually('the server to answer', async () => (await ask(`${server.url}/healthz`, {})).status === 200);
+  await eventually('the server to answer', async () => (await sendRequest(`${server.url}/healthz`, {})).status === 200);
   await witness.assertUnaffected();
   await server.waitUntilSettled([witness.session.id]);
 }

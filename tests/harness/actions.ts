@@ -1,5 +1,5 @@
-// Helpers for tests of Actions: an operation that needs approval, and the requests that agents and people send about
-// it.
+// Helpers for tests of Actions: an operation that needs approval, and the requests that agents and people send about an
+// Action.
 import assert from 'node:assert/strict';
 import type { Action, ActionChallenge, ApplicationAction } from '../../contract/actions.ts';
 import type { ErrorBody } from '../../contract/common.ts';
@@ -74,7 +74,7 @@ export const actionsPath = (server: TestServer, path = ''): string =>
   `/v1/applications/${server.applicationId}/actions${path}`;
 
 /** The Origin header that a page at localhost sends. Passkeys need it, because they are bound to a host name. */
-export const atLocalhost = (server: TestServer) => ({ origin: server.url.replace('127.0.0.1', 'localhost') });
+export const localhostOrigin = (server: TestServer) => ({ origin: server.url.replace('127.0.0.1', 'localhost') });
 
 export const decide = (
   server: TestServer,
@@ -86,13 +86,13 @@ export const decide = (
     'POST',
     actionsPath(server, `/${jobId}/decision`),
     { digest, decision: 'approve', ...body },
-    atLocalhost(server),
+    localhostOrigin(server),
   ) as Promise<ApiResult<ApplicationAction>>; // The type has the fields of an Action and those of an error.
 
 /** Adds a passkey to the account of a person who has stepped up. */
 export async function addPasskey(server: TestServer, person: Person): Promise<Authenticator> {
-  const passkey = new Authenticator(atLocalhost(server).origin);
-  const at = atLocalhost(server);
+  const passkey = new Authenticator(localhostOrigin(server).origin);
+  const at = localhostOrigin(server);
   const { status, body, text } = await person.send<PasskeyChallenge>('POST', '/v1/account/passkeys/options', {}, at);
   assert.equal(status, 200, text);
   const response = passkey.create(body.publicKey);
@@ -115,7 +115,7 @@ export async function signAction(
   forgery: Forgery = {},
 ): Promise<object> {
   const path = actionsPath(server, `/${jobId}/challenge`);
-  const { status, body, text } = await person.send<ActionChallenge>('POST', path, {}, atLocalhost(server));
+  const { status, body, text } = await person.send<ActionChallenge>('POST', path, {}, localhostOrigin(server));
   assert.equal(status, 200, text);
-  return passkey.get(body.publicKey ?? assert.fail('there is no challenge'), forgery);
+  return passkey.get(body.publicKey ?? assert.fail('the challenge has no publicKey'), forgery);
 }

@@ -1,5 +1,5 @@
-// A WebAuthn (level 3) authenticator as seen by a site: a P-256 key that signs challenges. Tests change its responses
-// to forge them.
+// A WebAuthn (level 3) authenticator as seen by a site: a P-256 key that signs challenges. Tests can forge responses by
+// changing single fields.
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
 
 export interface Forgery {

@@ -1,5 +1,6 @@
-// Certificate authorities for one test, and certificates signed by them: valid ones, expired ones, and ones for another
-// name. They are encoded as DER here, because no common tool creates a certificate that has already expired.
+// Certificate authorities for one test, and certificates that they sign: valid certificates, expired certificates, and
+// certificates for another name. They are encoded as DER here, because no common tool creates a certificate that has
+// already expired.
 import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
 
 const DAY_MS = 86_400_000;
@@ -15,7 +16,7 @@ const OID = {
 const TAG = { sequence: 0x30, set: 0x31, oid: 0x06, integer: 0x02, utf8: 0x0c, octets: 0x04, bits: 0x03, bool: 0x01 };
 const NAME = { dns: 0x82, ip: 0x87 };
 
-/** In days from now. */
+/** The start and the end of the validity, in days from now. */
 export interface Validity {
   readonly from?: number;
   readonly to?: number;

@@ -1,6 +1,6 @@
-// A listener that adds a credential to requests and passes them on, for programs that cannot send one. Like a reverse
-// proxy, it replaces its own name in Host and Origin with that of the target. Other values of both headers reach the
-// target unchanged.
+// A proxy that adds a credential to requests and passes the requests on, for programs that cannot send a credential.
+// Like a reverse proxy, it replaces its own name in Host and Origin with the name of the target. Other values of both
+// headers reach the target unchanged.
 import { once } from 'node:events';
 import { createServer, request } from 'node:http';
 import { after } from 'node:test';
@@ -37,7 +37,8 @@ export async function openAuthorizingProxy(target: URL, authorization: string): 
     listener.closeAllConnections();
   });
   const address = listener.address();
-  if (address === null || typeof address === 'string') throw new Error('the listener has no port');
+  if (address === null || typeof address === 'string')
+    throw new Error('the authorizing proxy has no port, because its server is not listening');
   const ownUrl = new URL(target.pathname, `http://127.0.0.1:${address.port}`);
   return ownUrl;
 }

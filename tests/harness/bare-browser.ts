@@ -63,14 +63,14 @@ export async function startBareBrowser(log: Log = silentLog): Promise<BareBrowse
 function startChromium(folder: string, pipes: { fifoIn: string; fifoOut: string }, scope: Scope): number {
   for (const path of [pipes.fifoIn, pipes.fifoOut]) spawnSync('mkfifo', [path]);
   const descriptors = [pipes.fifoIn, pipes.fifoOut].map(path => openSync(path, constants.O_RDWR));
-  const args = switches({ folder, egressPort: 1, sandbox: false }).filter(one => !one.startsWith('--proxy-'));
+  const args = switches({ folder, egressPort: 1, hasSandbox: false }).filter(one => !one.startsWith('--proxy-'));
   const child = spawn(findChromium() ?? 'chromium', args, {
     stdio: ['ignore', 'ignore', 'ignore', ...descriptors],
     detached: true,
   });
   for (const end of descriptors) closeSync(end);
   const { pid } = child;
-  if (pid === undefined) throw new Error('Chromium did not start');
+  if (pid === undefined) throw new Error('Chromium could not be started: the process has no id');
   const exited = once(child, 'exit');
   scope.defer(async () => {
     if (child.exitCode === null && child.signalCode === null) process.kill(-pid, 'SIGKILL');

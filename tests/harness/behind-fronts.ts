@@ -1,6 +1,6 @@
-// Runs the server of a test as the one host of a fleet that has browsers. BERTH_TEST_FRONTS=2 starts two fronts beside
-// it, with one PostgreSQL and one bucket, and passes each new connection from the test to the next of the three. So
-// tests written for one server run against a fleet unchanged.
+// Runs the server of a test as the only host with browsers in a fleet. BERTH_TEST_FRONTS=2 starts two fronts beside the
+// server, with one PostgreSQL and one bucket. Each new connection from the test is passed to the next of the three.
+// Tests written for one server thus run against a fleet unchanged.
 import { randomBytes } from 'node:crypto';
 import { connect, createServer, type Socket } from 'node:net';
 import { after } from 'node:test';
@@ -30,7 +30,7 @@ interface Startable {
   close(): Promise<void>;
 }
 
-/** What is added here to the options of the test. */
+/** The options that are added here to those of the test. */
 interface AddedOptions {
   readonly env: Env;
   readonly within: { readonly command: readonly string[]; readonly url: string };
@@ -38,8 +38,8 @@ interface AddedOptions {
 }
 
 /**
- * Whether the test leaves open how its server is started. A test clock is excluded, because a host would lose its lease
- * when the clock is advanced.
+ * Whether the server of a test may be started behind fronts, because the test does not prescribe how the server is
+ * started. A test clock is excluded, because a host would lose its lease when the clock is advanced.
  */
 export const mayHaveFronts = ({
   dataDir,
@@ -85,7 +85,10 @@ export async function startBehindFronts<Server extends Startable>(
   return server;
 }
 
-/** Passes each new connection to the next port. A port that refuses it, because its host is restarting, is skipped. */
+/**
+ * Passes each new connection to the next port. A port that refuses the connection, because its host restarts, is
+ * skipped.
+ */
 async function openRoundRobin(ports: readonly number[], scope: Scope): Promise<string> {
   const sockets = new Set<Socket>();
   const keep = (socket: Socket): void => {
@@ -119,6 +122,7 @@ async function openRoundRobin(ports: readonly number[], scope: Scope): Promise<s
     turns.close();
   });
   const address = turns.address();
-  if (address === null || typeof address === 'string') throw new Error('the proxy has no port');
+  if (address === null || typeof address === 'string')
+    throw new Error('the proxy has no port, because its server is not listening');
   return `http://127.0.0.1:${address.port}`;
 }

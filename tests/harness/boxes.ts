@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { cgroupsOf, installIdOf } from './leftovers.ts';
 
 export interface FoundBox {
-  /** The id with which the box was started, which is that of its session or of a warm browser. */
+  /** The id with which the box was started: the id of its session or of a warm browser. */
   readonly id: string;
   readonly pids: readonly number[];
 }
@@ -24,7 +24,7 @@ export function boxesOf(dataDir: string): readonly FoundBox[] {
 export const isBoxReady = ({ pids }: FoundBox): boolean =>
   pids.length > 0 && !pids.some(pid => commandLine(pid).includes('/listener.pl'));
 
-/** The CPU weight of a box relative to a normal one. Undefined if the box has no cgroup with a weight. */
+/** Returns the CPU weight of a box relative to a normal one. Undefined if the box has no cgroup with a weight. */
 export function processorShareOf(dataDir: string, id: string): number | undefined {
   const cgroups = cgroupsOf(dataDir).filter(folder => folder.endsWith(`/${id}`));
   const read = (file: string, normalWeight: number) =>
@@ -50,6 +50,6 @@ function readProc(pid: string | number, file: string): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'utf8');
   } catch {
-    return ''; // it has ended
+    return ''; // the process has ended
   }
 }

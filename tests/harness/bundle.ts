@@ -15,7 +15,7 @@ const COMMANDS_URL = pathToFileURL(pathOf('run', 'cli/run.ts')).href;
 
 export const loadCommands = (): Promise<typeof import('../../cli/run.ts')> => import(COMMANDS_URL);
 
-/** The program that `npm start` runs. Benchmarks measure it. */
+/** Returns the path of the program that `npm start` runs, for benchmarks. Builds the program if necessary. */
 export async function bundledProgram(): Promise<string> {
   if (FOLDER) return PROGRAM;
   const { bundleServer } = await import('../../tools/bundle-server.ts');

@@ -1,5 +1,6 @@
 // A Chromium that is started without Berth: the same program and switches, but with a DevTools port, without our jail,
-// egress proxy and limits, and as an ordinary user, so with Chromium's own sandbox. Sessions are compared with it.
+// egress proxy and limits, and as an ordinary user, so that Chromium's own sandbox is active. Tests compare sessions
+// with this Chromium.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chownSync, cpSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
@@ -17,19 +18,21 @@ const EXIT_MS = 60_000;
 /** An unprivileged user id, because Chromium refuses to run its sandbox as root. */
 const NOBODY = 65_534;
 /**
- * Switches that are left out. The last one only saves processor time, and someone who starts Chromium by hand would not
+ * Switches that are left out. The last switch saves processor time only, and nobody who starts Chromium by hand would
  * set it. The same applies to SPARE_RENDERER.
  */
 const EXCLUDED_SWITCHES = /^--(remote-debugging-pipe|proxy-server|proxy-bypass-list|animation-duration-scale)/;
 
-export interface ByHandOptions {
+export interface PlainChromiumOptions {
   /** A profile that is copied before the start. */
   readonly profile?: string;
-  /** Called when the copy is complete and the program is started. From here on, the measured time is Chromium's own. */
+  /**
+   * Called when the profile was copied and Chromium was started, so that a test can measure Chromium's own start time.
+   */
   readonly spawned?: () => void;
 }
 
-export class ByHand {
+export class PlainChromium {
   readonly #child: ChildProcess;
   readonly #folder: string;
   readonly url: string;
@@ -41,10 +44,10 @@ export class ByHand {
   }
 
   /** Starts Chromium. Resolves when its DevTools port is open. */
-  static async start({ profile, spawned: onSpawned }: ByHandOptions = {}): Promise<ByHand> {
+  static async start({ profile, spawned: onSpawned }: PlainChromiumOptions = {}): Promise<PlainChromium> {
     const folder = mkdtempSync(join(tmpdir(), 'berth-by-hand-'));
     if (profile !== undefined) copyFor(NOBODY, profile, join(folder, 'profile'));
-    const switchList = switches({ folder, egressPort: 0, sandbox: true })
+    const switchList = switches({ folder, egressPort: 0, hasSandbox: true })
       .filter(each => !EXCLUDED_SWITCHES.test(each))
       .map(each => each.replace(`,${SPARE_RENDERER}`, ''));
     const child = spawn(CHROMIUM, ['--remote-debugging-port=0', ...switchList], {
@@ -56,8 +59,10 @@ export class ByHand {
     onSpawned?.();
     endWithThisProcess(child, folder);
     try {
-      const url = await withTimeout(READY_MS, 'Chromium to name its DevTools port', () => portOf(child));
-      return new ByHand(child, folder, url);
+      const url = await withTimeout(READY_MS, 'Chromium to print the address of its DevTools port', () =>
+        portOf(child),
+      );
+      return new PlainChromium(child, folder, url);
     } catch (error) {
       killGroup(child);
       removeProfile(folder);
@@ -84,13 +89,13 @@ export class ByHand {
   }
 
   /**
-   * Asks the browser to close, waits until it has exited, and removes its profile. `keep` may read the profile before
-   * that.
+   * Asks the browser to close, waits until it has exited, calls `readProfile` with the folder of the profile, and then
+   * removes the profile.
    */
   async close(readProfile: (profile: string) => void = () => {}): Promise<void> {
     const exited = once(this.#child, 'exit');
     const asking = await CdpClient.connect(this.url);
-    asking.ask('Browser.close').catch(() => {}); // it may exit before it answers
+    asking.ask('Browser.close').catch(() => {}); // the browser may exit before it responds
     await withTimeout(EXIT_MS, 'Chromium to end', () => exited).finally(() => killGroup(this.#child));
     readProfile(join(this.#folder, 'profile'));
     removeProfile(this.#folder);
@@ -127,7 +132,7 @@ const removeProfile = (folder: string): void => rmSync(folder, { recursive: true
 function killGroup(child: ChildProcess): void {
   try {
     process.kill(-(child.pid ?? 0), 'SIGKILL');
-  } catch {} // it is gone already
+  } catch {} // the processes have already ended
 }
 
 /** Ends the browser and removes its folder when the test process exits. */

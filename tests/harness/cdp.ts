@@ -1,4 +1,4 @@
-// A minimal CDP client for what the libraries do not offer: raw messages, attacks, refused upgrades and close codes.
+// A minimal CDP client for uses that libraries do not support: raw messages, attacks, refused upgrades and close codes.
 import type { IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { WebSocket } from 'ws';
@@ -47,8 +47,8 @@ export class CdpClient {
   }
 
   /**
-   * Connects, and rejects if the upgrade is refused. `read` parses messages; those for which it returns undefined are
-   * ignored. Without `autoPong` the client does not answer pings.
+   * Connects, and rejects if the upgrade is refused. `read` parses messages; messages for which it returns undefined
+   * are ignored. Without `autoPong` the client does not answer pings.
    */
   static async connect(
     url: string,
@@ -99,7 +99,7 @@ export class CdpClient {
     this.#socket.send(data);
   }
 
-  /** Sends a part of a text message, which the next `say` completes. */
+  /** Sends a part of a text message, which the next `sendRaw` completes. */
   sendFragment(data: string): void {
     this.#socket.send(data, { fin: false });
   }
@@ -151,7 +151,7 @@ export class CdpClient {
   async visit(url: string, sessionId: string): Promise<void> {
     await this.send('Page.navigate', { url }, sessionId);
     const address = "document.readyState === 'complete' && location.href";
-    // The old document may still answer.
+    // The old document may still respond.
     const look = (): Promise<unknown> => this.evaluate(address, sessionId).catch(error => String(error));
     await eventually(`${url} to be loaded`, look, seen => seen === new URL(url).href);
   }
@@ -207,8 +207,8 @@ export class CdpClient {
   }
 }
 
-/** Parses a CDP message. Undefined if the text is not one. */
-export function readIfMessage(text: string): CdpMessage | undefined {
+/** Parses a CDP message. Undefined if the text is not a CDP message. */
+export function parseMessage(text: string): CdpMessage | undefined {
   try {
     const message: unknown = JSON.parse(text);
     return typeof message === 'object' && message !== null ? message : undefined;
@@ -224,7 +224,7 @@ export function refusedUpgrade(url: string, headers: Record<string, string> = {}
     socket.on('error', reject);
     socket.on('open', () => {
       socket.terminate();
-      reject(new Error(`${url} was accepted`));
+      reject(new Error(`the upgrade of ${url} was accepted, but should have been refused`));
     });
     socket.on('unexpected-response', (_, response) => {
       text(response).then(body => {

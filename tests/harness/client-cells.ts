@@ -5,7 +5,7 @@ import type { KnownDifferences } from './known-differences.ts';
 export const WAYS = ['page', 'newWindow', 'popup', 'window.open', 'window.open with noopener'] as const;
 export type Way = (typeof WAYS)[number];
 
-/** A cell opens one page, then one more, then three at the same time, so that one, two and five are open. */
+/** One context and one way of opening pages. A cell opens one page, then another, then three at once. */
 export interface Cell {
   readonly ownContext: boolean;
   readonly way: Way;
@@ -66,12 +66,12 @@ export const CELL_PAGES = {
 export const BASE_READY = "document.title === 'Base'";
 export const READY = "document.title === 'ready'";
 /**
- * Runs in the base page. An attached debugger keeps an unregistered worker running, so the worker may have to be
- * stopped too.
+ * An expression for the base page that unregisters its service workers. An attached debugger keeps an unregistered
+ * worker running, so the worker may have to be stopped separately.
  */
 export const UNREGISTER =
   'navigator.serviceWorker.getRegistrations().then(all => Promise.all(all.map(one => one.unregister()))).then(() => {})';
-/** An expression that returns what a page of a cell reports about itself. */
+/** An expression for a page of a cell that returns what a script can observe about the page. */
 export const STATE = `JSON.stringify([document.title, location.search, opener !== null, innerWidth, innerHeight,
   screen.width, screen.height, name, history.length, navigator.userAgent, navigator.webdriver, navigator.language,
   navigator.onLine, document.visibilityState, document.referrer, devicePixelRatio])`;
@@ -88,18 +88,18 @@ export function stepsOf(site: string): ReadonlyArray<readonly string[]> {
   return STEPS.map(count => Array.from({ length: count }, () => `${site}/cell?${opened++}`));
 }
 
-/** The name of a page or other target in tracks. */
-export function nameOf(url: string): string {
+/** Returns the name of a page or other target in tracks. */
+export function trackNameOf(url: string): string {
   if (url.endsWith('/worker.js')) return 'worker';
   return url.includes('/cell?') ? `page ${url.split('?')[1]}` : 'base';
 }
 
-/** Whether the request is recorded. Requests for icons are not, because they come at any time. */
+/** Whether the request is recorded. Requests for icons are excluded, because their times vary. */
 export const isRecorded = (url: string): boolean => !url.endsWith('/favicon.ico');
 
 export const pathOf = (url: string): string => url.slice(url.indexOf('/', 'http://'.length));
 
-export class TrackNotes {
+export class TrackRecorder {
   readonly #tracks = new Map<string, string[]>();
 
   add(track: string, ...seen: readonly unknown[]): void {

@@ -40,7 +40,7 @@ export class Owner {
     return this.send('PUT', `operations/${id}`, { body, ...(ifMatch === undefined ? {} : { ifMatch }) });
   }
 
-  /** Configures an operation, whether or not it already exists, and publishes it. */
+  /** Configures an operation, which may already exist, and publishes the operation. */
   async publish(id: string, body: object): Promise<ConfiguredOperation> {
     const existing = await this.send('GET', `operations/${id}`);
     const configured = await this.configure(id, body, existing.status === 200 ? '*' : undefined);
@@ -56,7 +56,7 @@ export class Owner {
 }
 
 /** An operation that cancels an order at the upstream. */
-export const cancelOrder = (
+export const cancelOrderOperation = (
   { url }: Pick<Upstream, 'url'>,
   overrides: { binding?: object; [field: string]: unknown } = {},
 ) => ({

@@ -6,7 +6,7 @@ import { createRequire } from 'node:module';
 import { after } from 'node:test';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { buildWeb } from '../../tools/build-web.ts';
-import { launchOutside } from './outside-browser.ts';
+import { launchOutsideBrowser } from './outside-browser.ts';
 import type { TestServer } from './server.ts';
 import { WITHIN_MS } from './until.ts';
 
@@ -39,31 +39,31 @@ const END_TRANSITIONS = `(() => {
   for (const animation of document.getAnimations()) if (animation instanceof CSSTransition) animation.finish();
 })()`;
 
-export interface Look {
+export interface DisplaySettings {
   readonly width: number;
   readonly height: number;
   readonly colours: 'light' | 'dark';
 }
 
-export const DESK: Look = { width: 1440, height: 900, colours: 'light' };
-export const DESK_DARK: Look = { ...DESK, colours: 'dark' };
-export const PHONE: Look = { width: 390, height: 844, colours: 'light' };
-export const PHONE_DARK: Look = { ...PHONE, colours: 'dark' };
+export const DESK: DisplaySettings = { width: 1440, height: 900, colours: 'light' };
+export const DESK_DARK: DisplaySettings = { ...DESK, colours: 'dark' };
+export const PHONE: DisplaySettings = { width: 390, height: 844, colours: 'light' };
+export const PHONE_DARK: DisplaySettings = { ...PHONE, colours: 'dark' };
 
 let browser: Promise<Browser> | undefined;
 
-/** Builds the console. Must be called before the server starts, because the server reads the build then. */
+/** Builds the console. Must be called before the server starts, because the server reads the build at its start. */
 export const ensureConsoleBuilt = (): Promise<string> => buildWeb();
 
 function openBrowser(): Promise<Browser> {
-  browser ??= launchOutside();
+  browser ??= launchOutsideBrowser();
   return browser;
 }
 
 /**
  * Opens a page in its own context. `faults` lists the violations on the page and must be empty at the end of a test.
  */
-export async function openWatchedPage(look: Look, origin: string): Promise<WatchedPage> {
+export async function openWatchedPage(look: DisplaySettings, origin: string): Promise<WatchedPage> {
   const context = await (await openBrowser()).newContext({
     viewport: { width: look.width, height: look.height },
     colorScheme: look.colours,
@@ -101,7 +101,7 @@ export class WatchedPage {
   }
 
   /** Shows the page in another window size of the same device, in its final colours. */
-  async setDisplay({ width, height, colours }: Look): Promise<void> {
+  async setDisplay({ width, height, colours }: DisplaySettings): Promise<void> {
     await this.page.setViewportSize({ width, height });
     await this.page.emulateMedia({ colorScheme: colours });
     await this.page.evaluate(END_TRANSITIONS);
@@ -167,13 +167,13 @@ export function consoleLink(server: TestServer): string {
     const link = /(http\S+\/console#token=bpt_\S+)/.exec(line)?.[1];
     if (link) return link;
   }
-  throw new Error('the first start did not print a link to the console');
+  throw new Error('the log of the server contains no link to the console; only a first start prints the link');
 }
 
-/** Runs work on a page of the console. Fails on a violation. */
+/** Runs work on a page of the console. Fails if the page has a violation. */
 export async function visit(
   origin: string,
-  look: Look,
+  look: DisplaySettings,
   path: string,
   work: (page: Page, watched: WatchedPage) => Promise<void>,
 ): Promise<void> {
@@ -187,18 +187,18 @@ export async function visit(
   }
 }
 
-/** Signs in on the page that asks for it. */
+/** Signs in on a page that asks for an e-mail address and a password. */
 export async function signInByHand(page: Page, email: string, password: string): Promise<void> {
   await page.getByLabel('E-mail address').fill(email);
   await page.getByLabel('Password').fill(password);
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
 }
 
-/** Runs work on the sessions page, signed in. Fails on a violation. */
+/** Runs work on the sessions page as a signed-in person. Fails if the page has a violation. */
 export async function visitSessions(
   server: TestServer,
   link: string,
-  look: Look,
+  look: DisplaySettings,
   work: (watched: WatchedPage) => Promise<void>,
 ): Promise<void> {
   const watched = await openWatchedPage(look, server.url);

@@ -1,5 +1,5 @@
-// End users of the first application of a server, without a browser. They send what the sign-in page and the
-// application would send.
+// End users of the first application of a server, without a browser. They send the same requests as the sign-in page
+// and the application.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import type {
@@ -29,7 +29,7 @@ export interface StartedSignIn {
 
 export const challengeOf = (verifier: string): string => createHash('sha256').update(verifier).digest('base64url');
 
-export class ConsumerLab {
+export class ConsumerFixture {
   readonly server: TestServer;
   readonly owner: Person;
   readonly appId: string;
@@ -42,8 +42,8 @@ export class ConsumerLab {
   }
 
   /** Lets consumers sign in to the application with every hosted method, and returns the lab. */
-  static async of(server: TestServer, owner: Person, appId = server.applicationId): Promise<ConsumerLab> {
-    const lab = new ConsumerLab(server, owner, appId);
+  static async of(server: TestServer, owner: Person, appId = server.applicationId): Promise<ConsumerFixture> {
+    const lab = new ConsumerFixture(server, owner, appId);
     await lab.configure({});
     return lab;
   }
@@ -121,14 +121,14 @@ export class ConsumerLab {
     return { ...body, accessToken, refreshToken };
   }
 
-  /** The newest code that was e-mailed to the address. */
+  /** Returns the newest code that was e-mailed to the address. */
   codeMailedTo(to: string): Promise<string> {
-    return mailedCode(this.owner, to);
+    return readMailedCode(this.owner, to);
   }
 }
 
-/** The newest code that was e-mailed to the address, as the operator reads it in the outbox. */
-export async function mailedCode(operator: Person, to: string): Promise<string> {
+/** Returns the newest code that was e-mailed to the address, as the operator reads the e-mail in the outbox. */
+export async function readMailedCode(operator: Person, to: string): Promise<string> {
   const read = () => operator.get<{ data: ReadonlyArray<{ to: string; text: string }> }>('/v1/operator/mails');
   let { status, body, text } = await read();
   if (status === 401) {
@@ -138,5 +138,5 @@ export async function mailedCode(operator: Person, to: string): Promise<string> 
   assert.equal(status, 200, text);
   const mail = body.data.find(one => one.to === to.toLowerCase());
   const code = /Your code is (\d{6})/.exec(mail?.text ?? '')?.[1];
-  return code ?? assert.fail(`no code was mailed to ${to}: ${text}`);
+  return code ?? assert.fail(`no code was e-mailed to ${to}; the outbox contains: ${text}`);
 }

@@ -41,7 +41,7 @@ const inPodman = (args: readonly string[]): string[] => [
   ...['--mount', '--propagation', 'private', 'sh', '-c', ONE_CGROUP_VERSION, 'podman', ...args],
 ];
 
-export function podman(...args: readonly string[]): string {
+export function runPodman(...args: readonly string[]): string {
   const { status, stdout, stderr } = spawnSync('unshare', inPodman(args), {
     encoding: 'utf8',
     timeout: BUILD_TIMEOUT_MS,
@@ -67,16 +67,16 @@ export function buildImage(tarball: string): string {
     cpSync(tarball, join(context, 'berth-test.tgz'));
     const file = join(CHECKOUT, 'deploy/Dockerfile');
     const buildOptions = ['--isolation', 'chroot', '--network', 'host', '--build-arg', `BASE=${BASE}`];
-    podman('build', '--quiet', ...buildOptions, '--file', file, '--tag', IMAGE, context);
+    runPodman('build', '--quiet', ...buildOptions, '--file', file, '--tag', IMAGE, context);
   } finally {
     rmSync(context, { recursive: true, force: true });
   }
-  after(() => podman('rmi', '--force', IMAGE));
+  after(() => runPodman('rmi', '--force', IMAGE));
   return IMAGE;
 }
 
 function makeBase(): void {
-  if (podman('images', '--quiet', BASE) !== '') return;
+  if (runPodman('images', '--quiet', BASE) !== '') return;
   const folder = mkdtempSync(join(tmpdir(), 'berth-base-'));
   try {
     const root = join(folder, 'root.tar');
@@ -85,12 +85,12 @@ function makeBase(): void {
     const args = ['--variant=minbase', `--include=${PACKAGES}`, suite, root, sources];
     const result = spawnSync('mmdebstrap', args, { encoding: 'utf8', timeout: BUILD_TIMEOUT_MS });
     assert.equal(result.status, 0, result.stderr);
-    podman('import', '--quiet', root, `${BASE}:debian`);
+    runPodman('import', '--quiet', root, `${BASE}:debian`);
     const context = join(folder, 'node');
     mkdirSync(context);
     cpSync(process.execPath, join(context, 'node'), { dereference: true });
     writeFileSync(join(context, 'Dockerfile'), `FROM ${BASE}:debian\nCOPY node /usr/local/bin/node\n`);
-    podman('build', '--quiet', '--isolation', 'chroot', '--tag', BASE, context);
+    runPodman('build', '--quiet', '--isolation', 'chroot', '--tag', BASE, context);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -100,6 +100,6 @@ function makeBase(): void {
 export async function stopContainer(name: string, child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const exited = once(child, 'exit');
-  podman('stop', '--time', '60', name);
+  runPodman('stop', '--time', '60', name);
   await exited;
 }

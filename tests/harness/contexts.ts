@@ -8,19 +8,20 @@ const SAVED_MS = 120_000;
 
 export async function createContext(server: TestServer, body: object = {}): Promise<Context> {
   const response = await server.api<Context>('POST', '/v1/browsers/contexts', { body });
-  if (response.status !== 201) throw new Error(`create: ${response.status} ${response.text}`);
+  if (response.status !== 201) throw new Error(`the context was not created: ${response.status} ${response.text}`);
   return response.body;
 }
 
 export async function readContext(server: TestServer, id: string): Promise<Context> {
   const response = await server.api<Context>('GET', `/v1/browsers/contexts/${id}`);
-  if (response.status !== 200) throw new Error(`read: ${response.status} ${response.text}`);
+  if (response.status !== 200) throw new Error(`context ${id} could not be read: ${response.status} ${response.text}`);
   return response.body;
 }
 
 export async function versionsOf(server: TestServer, id: string): Promise<ContextVersion[]> {
   const response = await server.api<ContextVersion[]>('GET', `/v1/browsers/contexts/${id}/versions`);
-  if (response.status !== 200) throw new Error(`versions: ${response.status} ${response.text}`);
+  if (response.status !== 200)
+    throw new Error(`the versions of context ${id} could not be listed: ${response.status} ${response.text}`);
   return response.body;
 }
 
@@ -37,10 +38,11 @@ export const waitForVersion = (
     withinMs,
   );
 
-export async function contextEvents(server: TestServer, sessionId: string): Promise<SessionEvent[]> {
+export async function contextEventsOf(server: TestServer, sessionId: string): Promise<SessionEvent[]> {
   const path = `/v1/browsers/sessions/${sessionId}/events?limit=1000`;
   const response = await server.api<{ data: SessionEvent[] }>('GET', path);
-  if (response.status !== 200) throw new Error(`events: ${response.status} ${response.text}`);
+  if (response.status !== 200)
+    throw new Error(`the events of session ${sessionId} could not be listed: ${response.status} ${response.text}`);
   return response.body.data.filter(({ type }) => type.startsWith('context.'));
 }
 
@@ -52,11 +54,11 @@ export const waitForContextEvent = (
 ): Promise<SessionEvent> =>
   eventually(
     `session ${session} to have the event ${type}`,
-    async () => (await contextEvents(server, session)).find(event => event.type === type),
+    async () => (await contextEventsOf(server, session)).find(event => event.type === type),
     Boolean,
     withinMs,
   ).then(event => {
-    if (!event) throw new Error(`no ${type}`);
+    if (!event) throw new Error(`session ${session} has no event ${type}`);
     return event;
   });
 
@@ -72,6 +74,6 @@ export async function otherApplicationKey(server: TestServer): Promise<string> {
   const made = await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name } });
   const path = `/v1/applications/${made.body.id}/agent-keys`;
   const issued = await server.api<{ key: string }>('POST', path, { key: token, body: { name: 'other' } });
-  if (issued.status !== 201) throw new Error(`key: ${issued.status} ${issued.text}`);
+  if (issued.status !== 201) throw new Error(`the key was not issued: ${issued.status} ${issued.text}`);
   return issued.body.key;
 }

@@ -1,5 +1,5 @@
-// A proxy between a client and a server that records the requests, because the number of requests that a library sends
-// can be seen only from outside.
+// A proxy between a client and a server that records the requests, because only a proxy can count the requests that a
+// library sends.
 import { once } from 'node:events';
 import { createServer, request } from 'node:http';
 import { buffer } from 'node:stream/consumers';
@@ -19,7 +19,7 @@ export interface CountingProxy {
   takeRequests(): RecordedRequest[];
 }
 
-export async function countingProxy(target: string): Promise<CountingProxy> {
+export async function openCountingProxy(target: string): Promise<CountingProxy> {
   const asked: RecordedRequest[] = [];
   const server = createServer((incoming, outgoing) => {
     void (async () => {

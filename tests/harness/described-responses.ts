@@ -5,7 +5,7 @@ import { openApiDocument } from '../../contract/openapi.ts';
 
 export interface ObservedResponse {
   readonly method: string;
-  /** As in the request line. */
+  /** The URL as in the request line. */
   readonly url: string;
   readonly status: number;
   /** Header names in lower case. */
@@ -50,7 +50,7 @@ const FORMATS = {
   uri: (text: string) => URL.canParse(text),
 };
 
-export class DescribedResponses {
+export class ResponseValidator {
   readonly #document: Document;
   readonly #routes: readonly Route[];
   readonly #ajv = new Ajv2020({
@@ -69,7 +69,7 @@ export class DescribedResponses {
       .sort((one, other) => one.path.split('{').length - other.path.split('{').length);
   }
 
-  /** Returns a description of what does not match the document, or undefined if everything does. */
+  /** Returns a description of the parts that do not match the document, or undefined if everything matches. */
   complaint(seen: ObservedResponse): string | undefined {
     const [requestPath = ''] = seen.url.split('?', 1);
     const path = requestPath.startsWith(ALTERNATIVE_PREFIX)
@@ -121,7 +121,7 @@ export class DescribedResponses {
     return `the body does not fit: ${errorTexts.join('; ')}; body ${seen.body.slice(0, 300)}`;
   }
 
-  /** Validators are compiled at first use. */
+  /** Returns the validator for the schema, which is compiled at the first use. */
   #validator(schema: object): ValidateFunction {
     const known = this.#validators.get(schema) ?? this.#ajv.compile(closeSchema(schema));
     this.#validators.set(schema, known);

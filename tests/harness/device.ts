@@ -19,7 +19,7 @@ export const CLIENT = 'my-agent';
 
 const EMAIL = 'ada@example.com';
 
-export class Devices {
+export class DeviceFixture {
   readonly #server: TestServer;
   readonly owner: Person;
 
@@ -28,8 +28,8 @@ export class Devices {
     this.owner = owner;
   }
 
-  static async of(server: TestServer): Promise<Devices> {
-    return new Devices(server, await Person.owner(server, EMAIL));
+  static async of(server: TestServer): Promise<DeviceFixture> {
+    return new DeviceFixture(server, await Person.owner(server, EMAIL));
   }
 
   /** Sends a request without a credential. */

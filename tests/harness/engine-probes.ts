@@ -16,7 +16,7 @@ export interface ProbeContext {
   readonly session: CreatedSession;
 }
 
-/** Returns `yes`, `no`, or the difference. If a probe fails, it returns the error. */
+/** Resolves to `yes`, `no`, or a description of the difference. If the probe fails, it resolves to the error text. */
 export type Probe = (probed: ProbeContext) => Promise<string>;
 
 const yes = (condition: boolean): string => (condition ? 'yes' : 'no');

@@ -7,7 +7,7 @@ import type { Observations } from './look.ts';
 const DOCUMENT = join(import.meta.dirname, '../../docs/engines.md');
 const BEGIN = '<!-- Written by `npm run gen:engines`. -->';
 const END = '<!-- The end of what it writes. -->';
-/** The maximum number of differences that are named in a line. Further ones are only counted. */
+/** The maximum number of differences that are named in a line. Further differences are counted. */
 const NAMED_MAX = 8;
 
 /** The results of each engine, by feature. */

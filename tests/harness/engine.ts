@@ -4,10 +4,10 @@ import { ENGINES, type Engine } from '../../contract/sessions.ts';
 export const TEST_ENGINE: Engine = ENGINES.find(engine => engine === process.env.BERTH_TEST_ENGINE) ?? 'chromium';
 
 /**
- * For tests that start many sessions and do not depend on the browser. Starting this engine takes half as much CPU time
- * as starting Chromium.
+ * The engine for tests that start many sessions and do not depend on the browser. Starting this engine takes half as
+ * much CPU time as starting Chromium.
  */
 export const LIGHT_ENGINE: Engine = 'headless-shell';
 
-/** False on headless shell. For tests of what headless shell refuses, as described in docs/engines.md. */
+/** Whether the suites run on Chromium. Headless shell refuses some settings, as described in docs/engines.md. */
 export const IS_CHROMIUM = TEST_ENGINE === 'chromium';

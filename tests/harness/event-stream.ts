@@ -46,7 +46,7 @@ export class EventStream {
       }),
     );
     if (!response.headers['content-type']?.startsWith('text/event-stream'))
-      throw new Error(`${response.statusCode} ${await text(response)}`);
+      throw new Error(`the response is not an event stream: ${response.statusCode} ${await text(response)}`);
     return new EventStream(response);
   }
 
@@ -92,7 +92,7 @@ export class EventStream {
       listen();
     });
     return withTimeLimit(what, found, EVENT_MS).catch((error: Error) => {
-      throw new Error(`${error.message}; came: ${this.types.join(', ')}`, { cause: error });
+      throw new Error(`${error.message}; received so far: ${this.types.join(', ')}`, { cause: error });
     });
   }
 

@@ -11,7 +11,7 @@ export interface Example {
 }
 
 /** Returns the examples by document. */
-export function examples(): ReadonlyMap<string, readonly Example[]> {
+export function loadExamples(): ReadonlyMap<string, readonly Example[]> {
   const documents = [...globSync('docs/**/*.md', { cwd: CHECKOUT }), 'README.md'].sort();
   const found = documents.map(document => {
     const blocks = runnableBlocks(readFileSync(join(CHECKOUT, document), 'utf8'));

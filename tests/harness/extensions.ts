@@ -44,8 +44,8 @@ export const speakingExtension = (name: string, more: object = {}, files: readon
   ]);
 
 /**
- * The same extension as `speaking`, but with a rule that blocks every request to /refused. Chromium writes its own
- * index of the rules into the folder.
+ * The extension that `speakingExtension` builds, with an additional rule that blocks every request to /refused.
+ * Chromium writes its own index of the rules into the folder.
  */
 export const blockingExtension = (name: string): Buffer =>
   speakingExtension(

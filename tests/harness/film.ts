@@ -2,16 +2,16 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 
-export interface ShownFrame {
-  /** In seconds. */
+export interface RecordedFrame {
+  /** The time of the frame, in seconds. */
   readonly at: number;
   readonly colour: readonly [number, number, number];
 }
 
 const MAX_BYTES = 256 * 1024 ** 2;
 
-/** The colour at one position of each frame. `x` and `y` are from 0 to 1. */
-export function framesOf(film: Buffer, x = 0.5, y = 0.5): readonly ShownFrame[] {
+/** Returns the time of each frame, and its colour at one position. `x` and `y` are from 0 to 1. */
+export function framesOf(film: Buffer, x = 0.5, y = 0.5): readonly RecordedFrame[] {
   const crop = `crop=2:2:floor(iw*${x}/2)*2:floor(ih*${y}/2)*2`;
   const raw = ['-fps_mode', 'passthrough', '-enc_time_base', '1:1000', '-pix_fmt', 'rgb24', '-f', 'rawvideo', 'pipe:1'];
   const pixels = run('ffmpeg', ['-v', 'error', '-i', 'pipe:0', '-vf', crop, ...raw], film);
@@ -23,7 +23,7 @@ export function framesOf(film: Buffer, x = 0.5, y = 0.5): readonly ShownFrame[] 
   });
 }
 
-/** The colour at one position of a JPEG. `x` and `y` are from 0 to 1. */
+/** Returns the colour at one position of a JPEG. `x` and `y` are from 0 to 1. */
 export function colourOf(jpeg: Buffer, x = 0.5, y = 0.5): readonly [number, number, number] {
   const at = `crop=2:2:floor(iw*${x}/2)*2:floor(ih*${y}/2)*2`;
   const crop = ['-vf', at, '-pix_fmt', 'rgb24', '-f', 'rawvideo', 'pipe:1'];
@@ -65,5 +65,5 @@ function run(program: string, args: readonly string[], input: Buffer): Buffer {
   return stdout;
 }
 
-export const isColour = (seen: readonly number[], expected: readonly number[]): boolean =>
+export const isSimilarColour = (seen: readonly number[], expected: readonly number[]): boolean =>
   expected.every((value, index) => Math.abs(value - (seen[index] ?? 0)) <= 12);

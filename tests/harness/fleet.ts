@@ -19,8 +19,8 @@ export interface TestFleet {
   /** The address of the proxy. */
   readonly url: string;
   readonly key: string;
-  /** Cuts the connections of the first host to the database, and refuses new ones until `mend`. */
-  readonly link: Link;
+  /** The connections of the first host to the database. `cut` closes them and refuses new ones until `mend`. */
+  readonly link: DatabaseLink;
 }
 
 /** Runs a statement on the fleet's database and returns the rows. */
@@ -34,7 +34,7 @@ export async function runStatement({ database }: TestFleet, text: string): Promi
   }
 }
 
-export interface Link {
+export interface DatabaseLink {
   cut(): void;
   mend(): void;
 }
@@ -44,7 +44,7 @@ export interface FleetOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Number of slots per host. */
   readonly slots?: readonly number[];
-  /** The program of the first host, instead of the checkout. Read at each of its starts. */
+  /** The program of the first host, in place of the checkout. The field is read at each start of the host. */
   readonly installed?: { command?: string };
   /** Settings of the second host only. */
   readonly second?: Readonly<Record<string, string>>;
@@ -87,7 +87,7 @@ export async function startFleet({
     );
   }
   const [first, second, ...more] = hosts;
-  if (!first || !second) throw new Error('a fleet has at least two hosts');
+  if (!first || !second) throw new Error('a fleet needs at least two hosts; pass two numbers or more in slots');
   const url = await roundRobin(hosts, scope);
   return { hosts: [first, second, ...more], database, store, env: shared, url, key: first.key, link };
 }
@@ -99,7 +99,7 @@ async function roundRobin(hosts: readonly TestServer[], scope: Scope): Promise<s
   return `http://127.0.0.1:${port}`;
 }
 
-async function openLink(databaseUrl: string, scope: Scope): Promise<Link & { readonly url: string }> {
+async function openLink(databaseUrl: string, scope: Scope): Promise<DatabaseLink & { readonly url: string }> {
   const database = new URL(databaseUrl);
   let isCut = false;
   const port = Number(database.port);
@@ -146,11 +146,12 @@ async function proxyTo(port: () => number | undefined, scope: Scope): Promise<Pr
     server.close();
   });
   const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('the proxy has no port');
+  if (address === null || typeof address === 'string')
+    throw new Error('the proxy has no port, because its server is not listening');
   return { port: address.port, dropAll };
 }
 
-/** The same address at another host. */
+/** Returns the address with the host name and port of another host. */
 export const addressAt = ({ url }: { readonly url: string }, address: string): string => {
   const [targetUrl, movedUrl] = [new URL(url), new URL(address)];
   movedUrl.host = targetUrl.host;

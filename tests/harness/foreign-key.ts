@@ -1,7 +1,7 @@
 // A key of another application of the same installation.
 import type { TestServer } from './server.ts';
 
-export async function foreignKey(server: TestServer, fields: object = {}): Promise<string> {
+export async function keyOfOtherApplication(server: TestServer, fields: object = {}): Promise<string> {
   const { stdout } = await server.operate('tokens', 'create', '--json');
   const { token }: { token: string } = JSON.parse(stdout);
   const application = await server.api<{ id: string }>('POST', '/v1/applications', {

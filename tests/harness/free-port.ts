@@ -1,11 +1,11 @@
-// A free port of 127.0.0.1 that stays free while a server is down. It is below the range that the kernel assigns to
-// outgoing connections of other programs. Other test files do not get it either, because this process claims it for its
-// lifetime.
+// A free port of 127.0.0.1 that stays free while a server is down. The port is below the range that the kernel assigns
+// to outgoing connections of other programs. This process claims the port for its lifetime, so that other test files do
+// not get the same port.
 import { once } from 'node:events';
 import { createServer, type ListenOptions } from 'node:net';
 
 const PORT_MIN = 10_000;
-/** The kernel's own range begins here. */
+/** The first port of the kernel's own range. */
 const PORT_END = 32_000;
 const TRIES_MAX = 100;
 
@@ -14,7 +14,7 @@ export async function freePort(): Promise<number> {
     const port = PORT_MIN + Math.floor(Math.random() * (PORT_END - PORT_MIN));
     if ((await claim(port)) && (await isFree(port))) return port;
   }
-  throw new Error(`none of ${TRIES_MAX} ports was free`);
+  throw new Error(`none of the ${TRIES_MAX} ports that were tried is free; end programs that listen on 127.0.0.1`);
 }
 
 /** Claims the port with an abstract socket, which the kernel removes when the process ends. */

@@ -9,9 +9,9 @@ import { CHECKOUT, type TestServer } from './server.ts';
 const SCRIPT_MS_MAX = 300_000;
 
 export interface RunningGuide {
-  /** What the guide has printed so far. */
+  /** Returns what the guide has written to its standard output so far. */
   printed(): string;
-  /** What the guide has written to its standard error. */
+  /** Returns what the guide has written to its standard error so far. */
   said(): string;
   readonly ended: Promise<number | null>;
 }

@@ -1,7 +1,7 @@
 // A clock that a test advances. Every due sleeper is woken and runs before the next step.
 import type { Clock } from '../../server/kit/clock.ts';
 
-export class HandClock implements Clock {
+export class ManualClock implements Clock {
   #nowMs = 0;
   readonly #sleepers = new Set<{ dueMs: number; wake: () => void }>();
 

@@ -27,7 +27,7 @@ export async function claimHandoff(server: TestServer, person: Person, id: strin
 }
 
 /** Sends a request with the lease token. */
-export const withLease = <T = Handoff>(
+export const sendWithLease = <T = Handoff>(
   server: TestServer,
   { handoffId, leaseToken }: Pick<ClaimedHandoff, 'handoffId' | 'leaseToken'>,
   verb: 'renew' | 'complete' | 'cancel',

@@ -1,4 +1,5 @@
-// HAProxy with the example in deploy/, on loopback. Its files are in a folder of the test, and it ends with the test.
+// HAProxy with the example in deploy/, on loopback. Its files are in a folder of the test, and HAProxy ends with the
+// test.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,11 +14,11 @@ export interface HaproxyOptions {
   readonly port: number;
   readonly cert: Buffer;
   readonly key: Buffer;
-  /** These replace the lines of the example that name servers. */
+  /** The lines that replace those of the example that name servers. */
   readonly servers: readonly string[];
 }
 
-/** Starts HAProxy. Fails unless it accepts the example without a warning. */
+/** Starts HAProxy. Fails if HAProxy refuses the example or warns about it. */
 export async function startHaproxy({ port, cert, key, servers }: HaproxyOptions): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'berth-haproxy-'));
   after(() => rmSync(folder, { recursive: true }));

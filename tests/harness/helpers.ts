@@ -1,5 +1,5 @@
-// Runs ffmpeg as the server does on this machine, for tests of the recorder without slots: in its jail, or only with
-// its limits if a test replaces it with a script.
+// Runs ffmpeg as the server does on this machine, for tests of the recorder without slots. ffmpeg runs in its jail. A
+// script that a test runs instead of ffmpeg gets the same limits, but no jail.
 import { isAbsolute } from 'node:path';
 import { ENCODER_BOUNDS } from '../../server/engines/recorder/ffmpeg.ts';
 import { helperChain } from '../../server/engines/slots/helper-chain.ts';

@@ -18,7 +18,7 @@ export interface HttpRequestOptions {
   readonly body?: string | Buffer | undefined;
 }
 
-export async function ask<Body>(
+export async function sendRequest<Body>(
   url: string,
   { method = 'GET', headers = {}, body }: HttpRequestOptions,
 ): Promise<HttpResult<Body>> {
@@ -31,7 +31,7 @@ export async function ask<Body>(
         text(response).then(read => resolve({ status: statusCode, headers, text: read }), reject);
       });
       outgoing.on('timeout', () =>
-        outgoing.destroy(new Error(`${method} ${url} was not answered within ${RESPONSE_MS} ms`)),
+        outgoing.destroy(new Error(`${method} ${url} got no response within ${RESPONSE_MS} ms`)),
       );
       outgoing.on('error', reject);
       outgoing.end(body);

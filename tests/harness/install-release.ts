@@ -12,11 +12,11 @@ const INSTALLED_WITHIN_MS = 400_000;
 
 export function makeRelease(folder: string): string {
   const program = join(CHECKOUT, 'tools/release/release.ts');
-  return run(process.execPath, ['--disable-warning=ExperimentalWarning', program, '--to', folder]).trim();
+  return runCommand(process.execPath, ['--disable-warning=ExperimentalWarning', program, '--to', folder]).trim();
 }
 
 /** Creates a folder that is removed at the end. */
-export function temporaryFolder(): string {
+export function createTemporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'berth-release-'));
   // If the folder is used as a data folder, its browsers run as other users, who need access to it.
   chmodSync(folder, 0o755);
@@ -29,12 +29,12 @@ export function temporaryFolder(): string {
  */
 export function installRelease(tarball: string, prefix: string): string {
   const args = ['install', '--global', '--prefix', prefix, '--prefer-offline', '--no-audit', '--no-fund', tarball];
-  run('npm', [...args, '--loglevel=error']);
+  runCommand('npm', [...args, '--loglevel=error']);
   return join(prefix, 'bin/berth');
 }
 
 /** Runs a command with the Node of the test first in the path, for scripts that begin with `#!/usr/bin/env node`. */
-export function run(command: string, args: readonly string[]): string {
+export function runCommand(command: string, args: readonly string[]): string {
   const env = { ...cleanEnvironment(process.env), PATH: `${dirname(process.execPath)}:${process.env.PATH}` };
   const { status, stdout, stderr } = spawnSync(command, args, { env, encoding: 'utf8', timeout: INSTALLED_WITHIN_MS });
   assert.equal(status, 0, `${command} ${args.join(' ')}: ${stderr}`);

@@ -20,8 +20,8 @@ export interface KeyboardFindings {
 /** Walks through the page with Tab, from its top. Elements inside frames are not checked. */
 export async function walkByKeyboard(page: Page): Promise<KeyboardFindings> {
   const found = await walk(page, PRESSES_AT_ONCE);
-  // On a busy machine the focus may move on before the script in the page has looked. Then the walk is repeated, and
-  // each press is awaited.
+  // On a busy machine the focus may move on before the script in the page has checked it. The walk is then repeated,
+  // and each press is awaited.
   return found.unreachable.length + found.unmarked.length === 0 ? found : walk(page, 1);
 }
 
@@ -43,9 +43,9 @@ async function walk(page: Page, pressesAtOnce: number): Promise<KeyboardFindings
 /**
  * Checks the focused element at each key-up of Tab, and when the window loses the focus to a frame, which then receives
  * the keys. The walk ends when it reaches its first element again, because the first Tab need not be at the top of the
- * page. After its last element, a page may have no focus for several presses, until the browser gives the focus back.
- * The walk also ends if the focus does not come back. A frame or a video counts as one stop, however many elements in
- * it get the focus.
+ * page. After its last element, a page may have no focus for several presses, until the browser returns the focus. The
+ * walk also ends if the focus does not return. A frame or a video counts as one stop, regardless of how many of its
+ * elements get the focus.
  */
 const BEGIN = `(() => {
   document.activeElement?.blur?.();

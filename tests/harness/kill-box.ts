@@ -1,17 +1,17 @@
 // Kills the browser of a session and all processes of its box, like a crash.
 import { readdirSync, readFileSync } from 'node:fs';
-import { killIfThere } from './kill-if-there.ts';
+import { killIfRunning } from './kill-if-there.ts';
 import { installIdOf } from './leftovers.ts';
 
 /**
- * Kills the box of a session. The box must be named after the session, so it must be from a cold start. Throws if there
- * is none.
+ * Kills the box of a session. The box must be named after the session, so the session must be from a cold start. Throws
+ * if no box has this name.
  */
 export function killBox(dataDir: string, session: string): void {
   const marker = `BERTH_BOX=${installIdOf(dataDir)}/${session}`;
   const pids = readdirSync('/proc').filter(name => /^\d+$/.test(name) && environmentOf(name).includes(marker));
   if (pids.length === 0) throw new Error(`session ${session} has no box`);
-  for (const pid of pids) killIfThere(Number(pid));
+  for (const pid of pids) killIfRunning(Number(pid));
 }
 
 function environmentOf(pid: string): string[] {

@@ -1,5 +1,5 @@
-// Reads the list of differences in docs/connecting.md for the table of clients. Everything else must be as in a plain
-// Chromium. Records which lines were used, so that unnecessary ones can be found.
+// Reads the list of differences in docs/connecting.md for the table of clients. Apart from these differences, a session
+// must behave like a plain Chromium. Records which lines were used, so that unnecessary lines can be found.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -21,7 +21,8 @@ interface Difference {
 
 const differences: readonly Difference[] = rowsOf(readFileSync(DOCUMENT, 'utf8')).map(row => {
   const [, events, field, value, where] = ROW.exec(row) ?? [];
-  if (events === undefined || field === undefined) throw new Error(`${DOCUMENT}: this row cannot be read: ${row}`);
+  if (events === undefined || field === undefined)
+    throw new Error(`${DOCUMENT} contains a row that does not match the format of the list: ${row}`);
   return { methods: events.replaceAll('`', '').split(', '), field, value, everywhere: where === 'every session' };
 });
 
@@ -33,7 +34,7 @@ export class KnownDifferences {
     this.#those = differences.filter(({ everywhere }) => everywhere || which === 'every difference');
   }
 
-  /** Whether the list says that Berth causes this event. */
+  /** Whether Berth causes this event, according to the list. */
   has(method: string, params: unknown): boolean {
     const found = this.#those.find(
       one =>
@@ -52,7 +53,7 @@ export class KnownDifferences {
     return found !== undefined;
   }
 
-  /** Returns the lines for which no difference was seen. */
+  /** Returns the lines without a difference: those for which `other` has found every value that was found here. */
   unseenBeside(other: KnownDifferences): readonly string[] {
     const unseen = this.#those.filter(one => [...this.#valuesOf(one)].every(value => other.#valuesOf(one).has(value)));
     return unseen.map(({ methods, field }) => `${methods} ${field}`);

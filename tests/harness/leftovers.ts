@@ -7,7 +7,7 @@ const CGROUP_ROOT = '/sys/fs/cgroup';
 const CGROUP_DEPTH_MAX = 6;
 const SHOWN_CHARACTERS = 300;
 
-/** Leftovers of sessions by id, except for those in `keep`. */
+/** Returns the leftovers of sessions by id, except for sessions in `keep`. */
 export function sessionLeftovers(dataDir: string, keep: ReadonlySet<string> = new Set()): string[] {
   const isSpared = (text: string): boolean => [...keep].some(id => text.includes(id));
   const mountOf = mountsOfSessions(`${dataDir}/sessions/`);
@@ -26,7 +26,7 @@ export function sessionLeftovers(dataDir: string, keep: ReadonlySet<string> = ne
   return leftovers.filter(one => !isSpared(one)).map(one => one.slice(0, SHOWN_CHARACTERS));
 }
 
-/** Leftovers of a server and its database after it has stopped. */
+/** Returns the leftovers of a server and its database after the server has stopped. */
 export function serverLeftovers(dataDir: string): string[] {
   const byCommand = processes().filter(({ command }) => command.includes(`${dataDir}/`));
   const byEnvironment = processes().filter(({ pid }) => environmentOf(pid).includes(`BERTH_DATA_DIR=${dataDir}`));
@@ -52,7 +52,7 @@ function mountsOfSessions(folder: string): (pid: number) => string | undefined {
     const namespace = link(`/proc/${pid}/ns/mnt`) ?? `of ${pid}`;
     if (!known.has(namespace)) {
       const mounts = read(`/proc/${pid}/mountinfo`);
-      if (mounts === undefined) return undefined; // it has ended; the other processes in that namespace report the mount
+      if (mounts === undefined) return undefined; // the process has ended; others in the namespace report the mount
       known.set(
         namespace,
         mounts.split('\n').find(line => line.includes(folder)),

@@ -36,7 +36,9 @@ export class LiveViewer {
     const viewer = new LiveViewer(socket);
     await new Promise<void>((resolve, reject) => {
       socket.once('open', resolve);
-      socket.once('unexpected-response', (_request, { statusCode }) => reject(new Error(`refused with ${statusCode}`)));
+      socket.once('unexpected-response', (_request, { statusCode }) =>
+        reject(new Error(`the live view was refused with ${statusCode}`)),
+      );
       socket.once('error', reject);
     });
     return viewer;

@@ -3,7 +3,7 @@
 import { type Browser, chromium, type Page } from 'playwright-core';
 import type { Pages, Page as ServedPage } from './pages.ts';
 
-export interface Marks {
+export interface LoginMarks {
   readonly persistentCookie: string | undefined;
   readonly sessionCookie: string | undefined;
   readonly localStorage: string | undefined;
@@ -45,7 +45,7 @@ export const LOGIN_PAGES: Readonly<Record<string, ServedPage>> = {
   },
 };
 
-/** Runs in the page. */
+/** A function that a page runs to store the mark. */
 const LEAVE_MARKS_SCRIPT = `async mark => {
   localStorage.setItem('mark', mark);
   await new Promise((resolve, reject) => {
@@ -85,23 +85,26 @@ const FIND_MARKS_SCRIPT = `async () => {
   };
 }`;
 
-/** Stores the mark everywhere, but in a service worker only if the page may have one. */
+/** Stores the mark everywhere. A service worker is used only if the page may have one. */
 export async function leaveMarks(page: Page, site: string, mark: string): Promise<void> {
   await page.goto(`${site}/login?mark=${mark}`);
   await page.evaluate(`(${LEAVE_MARKS_SCRIPT})(${JSON.stringify(mark)})`);
 }
 
-export async function findMarks(page: Page, site: string): Promise<Marks> {
+export async function findMarks(page: Page, site: string): Promise<LoginMarks> {
   await page.goto(`${site}/whoami`);
   const cookies = JSON.parse((await page.textContent('body')) ?? '{}');
-  const stored = (await page.evaluate(`(${FIND_MARKS_SCRIPT})()`)) as Omit<Marks, 'persistentCookie' | 'sessionCookie'>;
+  const stored = (await page.evaluate(`(${FIND_MARKS_SCRIPT})()`)) as Omit<
+    LoginMarks,
+    'persistentCookie' | 'sessionCookie'
+  >;
   return { persistentCookie: cookies.persistent, sessionCookie: cookies.session, ...stored };
 }
 
-/** A site that can store everything, and one that cannot have a service worker. */
+/** Returns a site that can store everything, and a site that cannot have a service worker. */
 export const sitesOf = (pages: Pages): { secure: string; plain: string } => ({ secure: pages.url, plain: pages.a });
 
-export const allMarks = (mark: string): Marks => ({
+export const allMarks = (mark: string): LoginMarks => ({
   persistentCookie: mark,
   sessionCookie: mark,
   localStorage: mark,
@@ -110,9 +113,13 @@ export const allMarks = (mark: string): Marks => ({
   worker: mark,
 });
 
-export const withoutWorker = (mark: string): Marks => ({ ...allMarks(mark), cache: undefined, worker: undefined });
+export const marksWithoutWorker = (mark: string): LoginMarks => ({
+  ...allMarks(mark),
+  cache: undefined,
+  worker: undefined,
+});
 
-export async function onPage<T>(connectUrl: string, work: (page: Page, browser: Browser) => Promise<T>): Promise<T> {
+export async function runOnPage<T>(connectUrl: string, work: (page: Page, browser: Browser) => Promise<T>): Promise<T> {
   const browser = await chromium.connectOverCDP(connectUrl);
   try {
     const page = browser.contexts()[0]?.pages()[0];

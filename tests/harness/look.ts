@@ -87,7 +87,7 @@ const LOOK_PAGE = `<!doctype html><title>Look</title><body><script type="module"
  * The pages, and their results by the query of the URL: the reported values and the request headers that the server
  * received.
  */
-export function lookPages(): {
+export function createLookPages(): {
   pages: Readonly<Record<string, Page>>;
   observationsOf: (who: string) => Observations | undefined;
 } {
@@ -117,7 +117,7 @@ export function lookPages(): {
   };
 }
 
-/** Returns the first column of the table in the document: what pages can query. */
+/** Returns the first column of the table in docs/what-pages-notice.md: the properties that pages can check. */
 export function documentedChecks(): readonly string[] {
   const rows = readFileSync(DOCUMENT, 'utf8').split('| --- | --- |')[1] ?? '';
   return rows.split('\n').flatMap(row => row.split('|')[1]?.trim() ?? []);

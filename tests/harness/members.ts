@@ -4,7 +4,7 @@ import type { IssuedInvitation } from '../../contract/invitations.ts';
 import type { MemberPage } from '../../contract/members.ts';
 import type { Role } from '../../contract/roles.ts';
 import type { CurrentAccount, EmailCodeSent, SignInResult } from '../../contract/sign-in.ts';
-import { mailedCode, PASSWORD, Person } from './person.ts';
+import { PASSWORD, Person, readMailedCode } from './person.ts';
 import type { TestServer } from './server.ts';
 
 export interface SentInvitation {
@@ -32,12 +32,12 @@ export async function register(server: TestServer, { secret }: SentInvitation, e
 
 export async function verifyEmail(server: TestServer, person: Person, email: string): Promise<void> {
   const { body } = await person.post<EmailCodeSent>('/v1/account/email/verification');
-  const code = await mailedCode(server, email);
+  const code = await readMailedCode(server, email);
   const { status, text } = await person.post('/v1/account/email/verify', { ticket: body.ticket, code });
   assert.equal(status, 200, text);
 }
 
-export const accept = (person: Person, { secret }: SentInvitation) =>
+export const acceptInvitation = (person: Person, { secret }: SentInvitation) =>
   person.post<{ applicationId: string; role: Role; code?: string }>('/v1/invitations/accept', { token: secret });
 
 export interface JoinedMember {
@@ -46,11 +46,16 @@ export interface JoinedMember {
 }
 
 /** Creates a person with this role in the first application. */
-export async function join(server: TestServer, by: Person, email: string, role: Role): Promise<JoinedMember> {
+export async function joinApplication(
+  server: TestServer,
+  by: Person,
+  email: string,
+  role: Role,
+): Promise<JoinedMember> {
   const invited = await invite(server, by, email, role);
   const person = await register(server, invited, email);
   await verifyEmail(server, person, email);
-  const { status, text } = await accept(person, invited);
+  const { status, text } = await acceptInvitation(person, invited);
   assert.equal(status, 200, text);
   return { person, accountId: await accountOf(person) };
 }

@@ -1,5 +1,5 @@
-// A Chromium that hangs or fails at its start on request. A script runs in front of the real one. A copy of the
-// script's shell is in the same folder, because a jail contains no shell. A change affects only later starts.
+// A Chromium that hangs or fails at its start on request. A script runs in front of the real program. A copy of the
+// script's shell is in the same folder, because a jail contains no shell. A change affects later starts only.
 import { copyFileSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { chmod } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -21,7 +21,7 @@ export interface FaultyChromium {
   upgrade(): void;
 }
 
-export async function faultyChromium(): Promise<FaultyChromium> {
+export async function createFaultyChromium(): Promise<FaultyChromium> {
   const folder = mkdtempSync(join(tmpdir(), 'berth-chromium-'));
   after(() => rmSync(folder, { recursive: true }));
   await chmod(folder, 0o755);

@@ -1,4 +1,4 @@
-// nginx with an example from deploy/, on loopback. Its files are in a folder of the test, and it ends with the test.
+// nginx with an example from deploy/, on loopback. Its files are in a folder of the test, and nginx ends with the test.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,5 +1,5 @@
-// A registry package that only one test needs. npm fetches it once, its checksum must match, and it is kept in .berth.
-// It is not a dependency, so that `npm ci` does not fetch it for everyone.
+// A registry package that only one test needs. npm fetches the package once, the checksum must match, and the package
+// is kept in .berth. The package is not a dependency, so that `npm ci` does not fetch it for everyone.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -12,7 +12,7 @@ const PACKAGES_FOLDER = join(CHECKOUT, '.berth/packages');
 const FETCHED_WITHIN_MS = 300_000;
 
 /** Returns the folder of the package. `integrity` is the checksum in the registry, `sha512-…`. */
-export function npmPackage(name: string, version: string, integrity: string): string {
+export function fetchNpmPackage(name: string, version: string, integrity: string): string {
   const folder = join(PACKAGES_FOLDER, `${name.replace('/', '+')}-${version}`);
   if (existsSync(folder)) return folder;
   mkdirSync(PACKAGES_FOLDER, { recursive: true });

@@ -1,12 +1,12 @@
-// OpenID providers on loopback: an unmodified `oidc-provider` with a person who answers its own forms, and a hostile
-// one whose documents and ID tokens a test writes.
+// OpenID providers on loopback: an unmodified `oidc-provider` with a person who fills in its forms, and a hostile
+// provider whose documents and ID tokens a test writes.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after } from 'node:test';
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
-import { ask, type HttpResult } from './http.ts';
+import { type HttpResult, sendRequest } from './http.ts';
 
 export const CLIENT = { id: 'shop', secret: 'the secret of the client' } as const;
 const HOPS_MAX = 12;
@@ -33,7 +33,7 @@ export interface OpenIdProvider {
 }
 
 /** Starts `oidc-provider` with its own pages for signing in and consent. */
-export async function openIdProvider(): Promise<OpenIdProvider> {
+export async function startOpenIdProvider(): Promise<OpenIdProvider> {
   const { default: Provider } = await import('oidc-provider');
   const server = createServer();
   const issuer = await listenOnLoopback(server);
@@ -66,7 +66,7 @@ export class PlainBrowser {
       } else url = new URL(location, url).href;
       if (!ownOrigins.includes(new URL(url).origin)) return url;
     }
-    return assert.fail(`too many redirects: ${url}`);
+    return assert.fail(`the sign-in did not leave the provider after ${HOPS_MAX} redirects; the last URL is ${url}`);
   }
 
   async #submitForm(url: string, page: string, login: string): Promise<string> {
@@ -79,7 +79,7 @@ export class PlainBrowser {
 
   async #send(method: string, url: string, body?: string): Promise<HttpResult> {
     const cookie = [...this.#cookies].map(([name, value]) => `${name}=${value}`).join('; ');
-    const result = await ask(url, {
+    const result = await sendRequest(url, {
       ...{ method, body },
       headers: {
         ...(cookie ? { cookie } : {}),
@@ -98,13 +98,13 @@ export class PlainBrowser {
 /** A provider whose responses a test determines. */
 export class HostileProvider {
   readonly issuer: string;
-  /** Replaces members of the discovery document. */
+  /** Members that replace those of the discovery document. */
   document: Readonly<Record<string, unknown>> = {};
   /** Creates the ID token for the requested nonce. */
   idToken: (nonce: string) => Promise<string> = nonce => this.sign(this.claims(nonce));
-  /** How far the provider's clock is ahead, for a server whose clock was advanced by a test. */
+  /** How far the provider's clock is ahead, in seconds, for a server whose clock was advanced by a test. */
   aheadSeconds = 0;
-  /** Number of requests for the keys. */
+  /** The number of requests for the keys so far. */
   keyReads = 0;
   #keys = generateKeyPair('ES256', { extractable: true });
   #kid = 'first';

@@ -17,7 +17,7 @@ export interface OrdinaryUser {
   /** The copy of the checkout. */
   readonly checkout: string;
   readonly node: string;
-  /** Called before the user is removed, to end its processes. */
+  /** Functions that end the processes of the user. They are called before the user is removed. */
   readonly cleanups: Array<() => Promise<void>>;
 }
 

@@ -12,14 +12,14 @@ import type { TestServer } from './server.ts';
  * Registers a person on a server with `BERTH_REGISTRATION=open`. With a role, a row is written that makes the person a
  * member of the first application.
  */
-export async function otherPerson(server: TestServer, email: string, role?: string): Promise<Person> {
+export async function registerOtherPerson(server: TestServer, email: string, role?: string): Promise<Person> {
   const person = new Person(server);
   const fields = { name: email, email, password: PASSWORD };
   const response = await person.post<SignInResult>('/v1/sign-in/register', fields);
   assert.equal(response.status, 200, response.text);
   const member = [server.applicationId, response.body.accountId, role, server.now()];
   if (role !== undefined)
-    await rowsOf(
+    await queryRows(
       server,
       'insert into members (application_id, account_id, role, created_at) values ($1, $2, $3, $4)',
       member,
@@ -33,7 +33,7 @@ export async function otherPerson(server: TestServer, email: string, role?: stri
  */
 export async function databaseText(server: TestServer, tables: readonly string[]): Promise<string> {
   const texts: unknown[] = [];
-  for (const table of tables) texts.push(await rowsOf(server, `select ${table}::text from ${table}`));
+  for (const table of tables) texts.push(await queryRows(server, `select ${table}::text from ${table}`));
   return JSON.stringify(texts);
 }
 
@@ -43,8 +43,14 @@ export const machineAddress = (): string | undefined =>
     .flatMap(addresses => addresses ?? [])
     .find(({ family, internal }) => family === 'IPv4' && !internal)?.address;
 
-export async function rowsOf(server: TestServer, query: string, values: readonly unknown[] = []): Promise<unknown[]> {
-  const running = findPostmaster(server.dataDir) ?? assert.fail('the database of the server is not running');
+export async function queryRows(
+  server: TestServer,
+  query: string,
+  values: readonly unknown[] = [],
+): Promise<unknown[]> {
+  const running =
+    findPostmaster(server.dataDir) ??
+    assert.fail('the embedded database of the server is not running; start the server first');
   const client = new pg.Client(socketLogin(running));
   await client.connect();
   try {

@@ -65,14 +65,15 @@ export async function openOtlpReceiver(): Promise<OtlpReceiver & { close(): void
   const server = createServer(async (request, response) => {
     requests.push({ path: request.url ?? '', headers: request.headers });
     const body = await text(request).catch(() => undefined);
-    if (body === undefined) return void response.destroy(); // the sender disconnected in the middle
+    if (body === undefined) return void response.destroy(); // the sender disconnected during its request
     spans.push(...spansOf(JSON.parse(body)));
     response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();
-  if (typeof address !== 'object' || !address) throw new Error('the listener has no port');
+  if (typeof address !== 'object' || !address)
+    throw new Error('the OTLP receiver has no port, because its server is not listening');
   return {
     url: `http://127.0.0.1:${address.port}`,
     requests,
@@ -84,7 +85,7 @@ export async function openOtlpReceiver(): Promise<OtlpReceiver & { close(): void
     span: async (name, satisfies = () => true) => {
       const look = (): ReceivedSpan | undefined => spans.find(span => span.name === name && satisfies(span));
       const seen = await eventually(`the span ${name}`, look, span => span !== undefined);
-      if (!seen) throw new Error('unreachable');
+      if (!seen) throw new Error(`no matching span ${name} was received`);
       return seen;
     },
   };

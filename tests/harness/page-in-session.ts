@@ -4,8 +4,8 @@ import { CdpClient } from './cdp.ts';
 import type { CreatedSession, TestServer } from './server.ts';
 
 /**
- * Settings for a server, whose port is the first of `ports`. They let its sessions reach the server under a name whose
- * origin counts as the service's own.
+ * Settings for a server, whose port is the first of `ports`. With these settings, sessions can reach the server under a
+ * name whose origin the server accepts as its own.
  */
 export const settingsForOwnPages = (...ports: readonly number[]) => ({
   BERTH_EGRESS_ALLOW: ports.map(port => `127.0.0.1/32:${port}`).join(','),

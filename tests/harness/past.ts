@@ -1,18 +1,18 @@
-// Writes made-up usage history directly into the database of a server, because no test could wait for hours of it.
-import { rowsOf } from './other-person.ts';
+// Writes made-up usage history directly into the database of a server, because a test cannot wait for hours of usage.
+import { queryRows } from './other-person.ts';
 import type { TestServer } from './server.ts';
 
 /**
- * Writes thirty days with more sessions by day than at night, a few failures, and one agent key that created most of
- * them.
+ * Writes thirty days of sessions: more by day than at night, with a few failures, and with one agent key that created
+ * most of the sessions.
  */
-export async function inventPast(server: TestServer): Promise<void> {
+export async function insertUsageHistory(server: TestServer): Promise<void> {
   const from = new Date(server.now().getTime() - 30 * 24 * 3_600_000);
   const values = [server.applicationId, from, server.now()];
-  await rowsOf(server, `${PAST} select $1, hour, null, ${COUNTS} from hours`, values);
+  await queryRows(server, `${PAST} select $1, hour, null, ${COUNTS} from hours`, values);
   const key = '(select min(id::text)::uuid from keys where application_id = $1)';
-  await rowsOf(server, `${PAST} select $1, hour, ${key}, ${COUNTS} from hours`, values);
-  await rowsOf(
+  await queryRows(server, `${PAST} select $1, hour, ${key}, ${COUNTS} from hours`, values);
+  await queryRows(
     server,
     `insert into usage_summed (until) values (date_trunc('hour', $1::timestamptz, 'UTC'))
       on conflict (one) do update set until = excluded.until`,
@@ -35,11 +35,11 @@ const COUNTS = `n, n, n / 9,
   n / 2, n * 95000, n * 4100, n * 2500000::bigint, n * 90000`;
 
 /**
- * Inserts ended sessions that started one minute apart, the last one a minute ago. Every ninth failed. Their last pages
- * are those of a hundred sites in turn.
+ * Inserts ended sessions that started one minute apart, the last one a minute ago. Every ninth session failed. Their
+ * last pages are on a hundred sites in turn.
  */
-export async function inventSessions(server: TestServer, count: number): Promise<void> {
-  await rowsOf(server, SESSIONS, [server.applicationId, server.now(), count]);
+export async function insertSessions(server: TestServer, count: number): Promise<void> {
+  await queryRows(server, SESSIONS, [server.applicationId, server.now(), count]);
 }
 
 const SESSIONS = `

@@ -1,5 +1,5 @@
-// The path from other hosts to one host in a fleet that uses TLS. A relay in between records what passes, and can be
-// replaced by an impostor that responds in place of the host.
+// The path from other hosts to one host in a fleet that uses TLS. A relay on this path records the passing data, and
+// can be replaced by an impostor that responds in place of the host.
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
@@ -15,7 +15,7 @@ const ADDRESS = '127.0.0.2';
 const RECORDED_MAX = 4 * 1024 ** 2;
 
 export interface Impostor {
-  /** What clients sent after the handshake. */
+  /** Returns the data that clients sent after the handshake. */
   readonly received: () => string;
   readonly connections: () => number;
 }
@@ -28,7 +28,7 @@ export interface PeerPath {
   readonly own: Readonly<Record<string, string>>;
   /** Issues certificates from the authority that the hosts trust. */
   readonly issue: Authority['issue'];
-  /** The bytes that passed through the relay. */
+  /** Returns the bytes that passed through the relay. */
   relayedBytes(): Buffer;
   /** Lets an impostor with this certificate respond in place of the host while `during` is running. */
   impersonate(certificate: SignedCertificate, during: (impostor: Impostor) => Promise<void>): Promise<void>;

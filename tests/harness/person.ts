@@ -23,7 +23,7 @@ export class Person {
   /** Sets up and signs in the owner, whose account was created at the first start of the server. */
   static async owner(server: TestServer, email = 'ada@example.com'): Promise<Person> {
     const person = new Person(server);
-    const token = await setUpToken(server);
+    const token = await createSetUpToken(server);
     const response = await person.post<SignInResult>('/v1/sign-in/setup', {
       ...{ token, name: 'Ada', email, password: PASSWORD },
     });
@@ -56,15 +56,15 @@ export class Person {
 }
 
 /** Returns the secret of a link that `berth accounts link` prints. */
-export async function setUpToken(server: TestServer, ...options: string[]): Promise<string> {
+export async function createSetUpToken(server: TestServer, ...options: string[]): Promise<string> {
   const { code, stdout, stderr } = await server.operate('accounts', 'link', '--json', ...options);
   assert.equal(code, 0, stderr);
   const { url }: { url: string } = JSON.parse(stdout);
   return new URL(url).hash.slice('#setup='.length);
 }
 
-/** The newest code that was e-mailed to the address. */
-export async function mailedCode(server: TestServer, to: string): Promise<string> {
+/** Returns the newest code that was e-mailed to the address. */
+export async function readMailedCode(server: TestServer, to: string): Promise<string> {
   const { stdout } = await server.operate('outbox', '--json');
   const mails: ReadonlyArray<{ to: string; text: string }> = JSON.parse(stdout);
   const code = /Your code is (\d{6})/.exec(mails.find(mail => mail.to === to)?.text ?? '')?.[1];

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
-import { launchOutside } from './outside-browser.ts';
+import { launchOutsideBrowser } from './outside-browser.ts';
 
 const PLAY_MS = 180_000;
 const HLS_SCRIPT = createRequire(import.meta.url).resolve('hls.js/dist/hls.min.js');
@@ -27,7 +27,7 @@ export async function playFilm(playlist: () => Promise<string | undefined>): Pro
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();
-  const browser = await launchOutside();
+  const browser = await launchOutsideBrowser();
   try {
     const page = await browser.newPage();
     await page.goto(`http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}/`);
@@ -41,7 +41,7 @@ export async function playFilm(playlist: () => Promise<string | undefined>): Pro
 
 const PAGE = '<!doctype html><video muted width=320></video><script src="/hls.js"></script>';
 
-/** Runs in the page. */
+/** A function that the page of the player runs. */
 const PLAYER = `async withinMs => {
   const video = document.querySelector('video');
   const errors = [];

@@ -12,15 +12,15 @@ import {
   type Cell,
   type Driver,
   isRecorded,
-  nameOf,
   openExpression,
   opensByScript,
   pathOf,
   READY,
   STATE,
   stepsOf,
-  TrackNotes,
+  TrackRecorder,
   type TracksReader,
+  trackNameOf,
   UNREGISTER,
 } from './client-cells.ts';
 import { eventually } from './until.ts';
@@ -39,14 +39,14 @@ export class PlaywrightDriver implements Driver {
   }
 
   async run(cell: Cell): Promise<TracksReader> {
-    const notes = new TrackNotes();
+    const notes = new TrackRecorder();
     const createdContext = cell.ownContext ? await this.#browser.newContext({ viewport: null }) : undefined;
     const context = createdContext ?? this.#browser.contexts()[0];
     if (!context) throw new Error('the browser has no default context');
     const pagesBefore = context.pages().length;
     const stopListening = listen(context, cell, notes);
     const base = await context.newPage();
-    base.on('popup', popup => notes.add('popups', nameOf(popup.url())));
+    base.on('popup', popup => notes.add('popups', trackNameOf(popup.url())));
     await base.goto(`${this.#site}/base`);
     await base.waitForFunction(BASE_READY);
     const pages = (): PlaywrightPage[] => context.pages().slice(pagesBefore + 1);
@@ -59,15 +59,15 @@ export class PlaywrightDriver implements Driver {
     }
     const opened = pages();
     for (const page of opened) {
-      notes.add(`${nameOf(page.url())} state`, String(await page.evaluate(STATE)), page.viewportSize());
-      notes.add(`${nameOf(page.url())} opener`, (await page.opener())?.url().replace(this.#site, '') ?? 'none');
+      notes.add(`${trackNameOf(page.url())} state`, String(await page.evaluate(STATE)), page.viewportSize());
+      notes.add(`${trackNameOf(page.url())} opener`, (await page.opener())?.url().replace(this.#site, '') ?? 'none');
     }
     await base.evaluate(UNREGISTER);
     const session = await context.newCDPSession(base);
     await session.send('ServiceWorker.enable');
     await session.send('ServiceWorker.stopAllWorkers');
     for (const page of [...opened, base]) {
-      const name = nameOf(page.url());
+      const name = trackNameOf(page.url());
       await page.close();
       notes.add(`${name} closed`, page.isClosed());
     }
@@ -104,23 +104,23 @@ export class PlaywrightDriver implements Driver {
 }
 
 /** Listens until the returned function is called. */
-function listen(context: BrowserContext, cell: Cell, notes: TrackNotes): () => void {
+function listen(context: BrowserContext, cell: Cell, notes: TrackRecorder): () => void {
   const onRequest = (one: Request, ...seen: readonly unknown[]): void => {
     if (isRecorded(one.url())) notes.add(`request ${pathOf(one.url())}`, ...seen);
   };
   const listeners = {
     page: (page: PlaywrightPage) => {
       notes.add('pages', 'page');
-      page.on('close', () => notes.add(`life ${nameOf(page.url())}`, 'close'));
-      page.on('crash', () => notes.add(`life ${nameOf(page.url())}`, 'crash'));
+      page.on('close', () => notes.add(`life ${trackNameOf(page.url())}`, 'close'));
+      page.on('crash', () => notes.add(`life ${trackNameOf(page.url())}`, 'crash'));
       if (cell.way !== 'page') return; // the page may be finished before Playwright reports it
-      page.on('domcontentloaded', () => notes.add(`life ${nameOf(page.url())}`, 'domcontentloaded'));
-      page.on('load', () => notes.add(`life ${nameOf(page.url())}`, 'load'));
+      page.on('domcontentloaded', () => notes.add(`life ${trackNameOf(page.url())}`, 'domcontentloaded'));
+      page.on('load', () => notes.add(`life ${trackNameOf(page.url())}`, 'load'));
     },
     serviceworker: () => notes.add('workers', 'worker'),
     console: (message: { type(): string; text(): string; location(): { url: string; lineNumber: number } }) => {
       const { url, lineNumber } = message.location();
-      notes.add(`console ${nameOf(url)}`, message.type(), lineNumber, message.text());
+      notes.add(`console ${trackNameOf(url)}`, message.type(), lineNumber, message.text());
     },
     weberror: (error: { error(): Error }) => notes.add('errors', error.error().message),
     request: (one: Request) =>

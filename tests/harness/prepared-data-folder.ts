@@ -26,7 +26,7 @@ export async function prepareDataFolder(dataDir: string): Promise<void> {
  * Copies the probe results of a server that is ready into the prepared folder. They are valid until the next boot of
  * the machine.
  */
-export function keepProbe(dataDir: string): void {
+export function keepProbeResults(dataDir: string): void {
   for (const name of PROBES) copyIfChanged(join(dataDir, name), join(preparedFolder(), name));
 }
 
@@ -66,8 +66,8 @@ async function makePrepared(prepared: string): Promise<void> {
 }
 
 /**
- * Removes folders for other states. If another test file is removing the same folders, one of the two fails, which does
- * no harm.
+ * Removes folders for other states of the code. If another test file removes the same folders, one of the two removals
+ * fails, which does no harm.
  */
 function removeOutdated(current: string): void {
   for (const name of readdirSync(PREPARED_FOLDERS).filter(one => !one.startsWith(current)))

@@ -14,7 +14,7 @@ import { eventually } from './until.ts';
 export const USER = 'someone';
 export const PASSWORD = 'pass:word/+ ';
 
-/** Resolved only by the proxies, to 127.0.0.1. */
+/** A host name that only the proxies resolve, to 127.0.0.1. */
 export const HIDDEN_HOST = 'hidden.test';
 
 export interface RunningProxy {
@@ -27,7 +27,7 @@ export interface RunningProxy {
 export interface HttpProxy extends RunningProxy {
   /** The requests so far, oldest first, as `connect name:port` or `http name:port`. */
   readonly asked: string[];
-  /** Holds back the answers for these hosts, until this function is called again without them. */
+  /** Holds back the responses for these hosts until the next call of this function without these hosts. */
   holdBack(hostnames: readonly string[]): void;
   /** Closes the open connections and continues to serve. */
   dropConnections(): void;
@@ -73,7 +73,8 @@ type LookupCallback = (
 
 /** Calls back in the formats of `dns.lookup` that are used here. */
 const lookup = ((name: string, options: { all?: boolean }, callback: LookupCallback): void => {
-  if (name !== HIDDEN_HOST) callback(Object.assign(new Error(`${name} is not known`), { code: 'ENOTFOUND' }), '', 4);
+  if (name !== HIDDEN_HOST)
+    callback(Object.assign(new Error(`the test proxy cannot resolve ${name}`), { code: 'ENOTFOUND' }), '', 4);
   else if (options.all) callback(null, [{ address: '127.0.0.1', family: 4 }]);
   else callback(null, '127.0.0.1', 4);
 }) as NonNullable<PrepareRequestFunctionResult['dnsLookup']>;

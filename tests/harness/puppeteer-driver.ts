@@ -12,15 +12,15 @@ import {
   type Cell,
   type Driver,
   isRecorded,
-  nameOf,
   openExpression,
   opensByScript,
   pathOf,
   READY,
   STATE,
   stepsOf,
-  TrackNotes,
+  TrackRecorder,
   type TracksReader,
+  trackNameOf,
   UNREGISTER,
 } from './client-cells.ts';
 import { eventually } from './until.ts';
@@ -39,7 +39,7 @@ export class PuppeteerDriver implements Driver {
   }
 
   async run(cell: Cell): Promise<TracksReader> {
-    const notes = new TrackNotes();
+    const notes = new TrackRecorder();
     const createdContext = cell.ownContext ? await this.#browser.createBrowserContext() : undefined;
     const context = createdContext ?? this.#browser.defaultBrowserContext();
     const earlierTargets = new Set(context.targets());
@@ -61,8 +61,8 @@ export class PuppeteerDriver implements Driver {
     }
     for (const target of opened()) {
       const page = await target.page();
-      if (!page) throw new Error('the target of a page has no page');
-      const name = nameOf(page.url());
+      if (!page) throw new Error('Puppeteer has no page for the target of a new page');
+      const name = trackNameOf(page.url());
       notes.add(`${name} state`, String(await page.evaluate(STATE)), page.viewport());
       notes.add(`${name} opener`, target.opener()?.url().replace(this.#site, '') ?? 'none');
       await page.close();
@@ -87,7 +87,7 @@ export class PuppeteerDriver implements Driver {
     cell: Cell,
     urls: readonly string[],
     base: PuppeteerPage,
-    notes: TrackNotes,
+    notes: TrackRecorder,
     browserContextId: string | undefined,
   ): Promise<void> {
     if (opensByScript(cell)) {
@@ -108,9 +108,10 @@ export class PuppeteerDriver implements Driver {
 }
 
 /** Listens until the returned function is called. */
-function listen(context: BrowserContext, notes: TrackNotes): () => void {
+function listen(context: BrowserContext, notes: TrackRecorder): () => void {
   const onCreated = (target: PuppeteerTarget): void => notes.add(`${target.type()} created`, target.type());
-  const onDestroyed = (target: PuppeteerTarget): void => notes.add(`${target.type()} destroyed`, nameOf(target.url()));
+  const onDestroyed = (target: PuppeteerTarget): void =>
+    notes.add(`${target.type()} destroyed`, trackNameOf(target.url()));
   context.on('targetcreated', onCreated);
   context.on('targetdestroyed', onDestroyed);
   return () => {
@@ -119,13 +120,13 @@ function listen(context: BrowserContext, notes: TrackNotes): () => void {
   };
 }
 
-function observePage(page: PuppeteerPage, notes: TrackNotes): void {
+function observePage(page: PuppeteerPage, notes: TrackRecorder): void {
   const onRequest = (one: HTTPRequest, ...seen: readonly unknown[]): void => {
     if (isRecorded(one.url())) notes.add(`request ${pathOf(one.url())}`, ...seen);
   };
-  page.on('console', message => notes.add(`console ${nameOf(page.url())}`, message.type(), message.text()));
-  page.on('domcontentloaded', () => notes.add(`life ${nameOf(page.url())}`, 'domcontentloaded'));
-  page.on('load', () => notes.add(`life ${nameOf(page.url())}`, 'load'));
+  page.on('console', message => notes.add(`console ${trackNameOf(page.url())}`, message.type(), message.text()));
+  page.on('domcontentloaded', () => notes.add(`life ${trackNameOf(page.url())}`, 'domcontentloaded'));
+  page.on('load', () => notes.add(`life ${trackNameOf(page.url())}`, 'load'));
   page.on('request', one =>
     onRequest(one, 'request', one.method(), one.resourceType(), one.isNavigationRequest(), one.headers()),
   );

@@ -1,7 +1,7 @@
 // Random numbers from a seed, so that a run can be repeated.
 
 /** Mulberry32, a small random generator that is good enough here. */
-export function generator(seed: number): () => number {
+export function createRandomGenerator(seed: number): () => number {
   let state = seed;
   return () => {
     state = (state + 0x6d2b79f5) | 0;

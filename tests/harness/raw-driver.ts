@@ -6,14 +6,14 @@ import {
   type Cell,
   type Driver,
   isRecorded,
-  nameOf,
   openExpression,
   opensByScript,
   READY,
   STATE,
   stepsOf,
-  TrackNotes,
+  TrackRecorder,
   type TracksReader,
+  trackNameOf,
   UNREGISTER,
 } from './client-cells.ts';
 import type { KnownDifferences } from './known-differences.ts';
@@ -73,7 +73,7 @@ export class RawDriver implements Driver {
         await this.#client.waitForValue('the page of the cell to be ready', READY, await this.#sessionAt(url));
     }
     for (const url of urls)
-      states.set(`${nameOf(url)} state`, String(await this.#client.evaluate(STATE, await this.#sessionAt(url))));
+      states.set(`${trackNameOf(url)} state`, String(await this.#client.evaluate(STATE, await this.#sessionAt(url))));
     await this.#client.evaluate(UNREGISTER, base);
     const names = this.#names();
     for (const targetId of names.keys()) await this.#client.send('Target.closeTarget', { targetId });
@@ -85,7 +85,7 @@ export class RawDriver implements Driver {
     if (cell.ownContext) await this.#client.send('Target.disposeBrowserContext', own);
     const heard = this.#heard;
     return known => {
-      const notes = new TrackNotes();
+      const notes = new TrackRecorder();
       for (const [track, state] of states) notes.add(track, state);
       noteAll(heard, names, known, notes);
       return notes.tracks;
@@ -118,7 +118,7 @@ export class RawDriver implements Driver {
     }
   }
 
-  /** Opens a page as stock clients do: an empty one, which is navigated once everything is enabled. */
+  /** Opens a page as stock clients do: opens an empty page, and navigates the page when all domains are enabled. */
   async #go(url: string, targetParams: object): Promise<string> {
     const { targetId } = await this.#client.send('Target.createTarget', { url: 'about:blank', ...targetParams });
     const session = await this.#sessionOf(String(targetId));
@@ -146,12 +146,12 @@ export class RawDriver implements Driver {
   #names(): Names {
     const infos = this.#heard.map(infoOf).filter(info => info !== undefined);
     const ours = infos.filter(({ url }) => typeof url === 'string' && url.startsWith(`${this.#site}/`));
-    return new Map(ours.map(({ targetId, url }) => [String(targetId), nameOf(String(url))]));
+    return new Map(ours.map(({ targetId, url }) => [String(targetId), trackNameOf(String(url))]));
   }
 }
 
 /** Records one track for each domain of each target, for each request, and for each kind of browser event. */
-function noteAll(heard: readonly CdpMessage[], names: Names, known: KnownDifferences, notes: TrackNotes): void {
+function noteAll(heard: readonly CdpMessage[], names: Names, known: KnownDifferences, notes: TrackRecorder): void {
   const sessions = new Map<string, string>();
   const requests = new Map<string, string>();
   for (const message of heard) {
@@ -166,7 +166,7 @@ function noteAll(heard: readonly CdpMessage[], names: Names, known: KnownDiffere
     const [domain = ''] = method.split('.');
     const isOfRequest = params.requestId !== undefined && page !== 'worker';
     const request = isOfRequest ? requests.get(String(params.requestId)) : '';
-    // The start of the request was missed if it was sent before this client was listening.
+    // The start of the request is missing if the request was sent before this client was listening.
     if (request === undefined || !isRecorded(request)) continue;
     const track = `${page} ${domain === 'Target' || RACING_EVENTS.test(method) ? method : domain} ${request}`;
     if (known.has(method, params)) continue;

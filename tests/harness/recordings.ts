@@ -18,8 +18,8 @@ export async function playlistOf(server: TestServer, id: string, pageId: string)
   return response.status === 200 ? response.text : undefined;
 }
 
-/** Requests the playlist as often as allowed until it matches. */
-export async function playlistWhen(
+/** Requests the playlist repeatedly, within the rate limit, until the text matches. */
+export async function waitForPlaylist(
   server: TestServer,
   id: string,
   pageId: string,
@@ -30,13 +30,14 @@ export async function playlistWhen(
     if (text !== undefined && isMatch(text)) return text;
     await setTimeout(POLL_MS);
   }
-  throw new Error(`the playlist of page ${pageId} did not match in time`);
+  throw new Error(`the playlist of page ${pageId} did not satisfy the condition within the time limit`);
 }
 
 export async function filesOf(server: TestServer, id: string): Promise<readonly RecordingDownload[]> {
   const path = `/v1/browsers/sessions/${id}/recording/downloads`;
   const response = await server.api<{ downloads: RecordingDownload[] }>('GET', path);
-  if (response.status !== 200) throw new Error(`${path}: ${response.status} ${response.text}`);
+  if (response.status !== 200)
+    throw new Error(`the files at ${path} could not be listed: ${response.status} ${response.text}`);
   return response.body.downloads;
 }
 
@@ -53,7 +54,7 @@ export async function fetchFilm(playlist: string): Promise<Buffer> {
   const parts: Buffer[] = [];
   for (const url of [...(init ? [init] : []), ...media]) {
     const response = await fetch(url);
-    if (response.status !== 200) throw new Error(`${url}: ${response.status}`);
+    if (response.status !== 200) throw new Error(`the segment at ${url} could not be fetched: ${response.status}`);
     parts.push(Buffer.from(await response.arrayBuffer()));
   }
   return Buffer.concat(parts);

@@ -35,7 +35,7 @@ const KEY = 'S3RVER';
  * The store for files of the server under test: a bucket if BERTH_TEST_STORE=s3 is set, or if the server runs in a
  * fleet, which needs a bucket. Otherwise undefined. Closed after the test file.
  */
-export async function chosenStore(): Promise<S3Store | undefined> {
+export async function openChosenStore(): Promise<S3Store | undefined> {
   if (process.env.BERTH_TEST_STORE !== 's3' && !process.env.BERTH_TEST_FRONTS) return undefined;
   const store = await startS3();
   after(() => store.close());
@@ -75,7 +75,7 @@ export async function startS3(): Promise<S3Store> {
     },
     close: async () => {
       await down();
-      rmSync(directory, { recursive: true, force: true, maxRetries: 10 }); // it may still be writing
+      rmSync(directory, { recursive: true, force: true, maxRetries: 10 }); // the store may still be writing
     },
   };
 }

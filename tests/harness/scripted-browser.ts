@@ -1,6 +1,6 @@
-// The browser's end of the two FIFOs, for tests in which Chromium must answer something that a real one cannot be made
-// to answer. It has one page, attaches to whatever it is asked to, and answers any other command with an empty result,
-// unless the script says otherwise.
+// A replacement for Chromium at its end of the two FIFOs, for tests of responses that a real Chromium cannot be made to
+// give. It has one page, attaches to every requested target, and answers any other command with an empty result, unless
+// its script returns another result.
 import { execFileSync } from 'node:child_process';
 import { closeSync, constants, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
 import { Socket } from 'node:net';
@@ -18,7 +18,7 @@ export interface ScriptedCommand {
   readonly sessionId?: string;
 }
 
-export const infoOfPage = (targetId: string, url: string, attached = true): object => ({
+export const targetInfoOf = (targetId: string, url: string, attached = true): object => ({
   targetId,
   type: 'page',
   title: '',
@@ -54,7 +54,7 @@ export class ScriptedBrowser {
     this.#send({ method, params, sessionId });
   }
 
-  /** The ids of the channels that were to be detached. */
+  /** The ids of the channels for which a detach command was received. */
   get detached(): readonly unknown[] {
     return this.#sent('Target.detachFromTarget').map(({ params }) => params.sessionId);
   }
@@ -93,12 +93,12 @@ export class ScriptedBrowser {
 
   #usualResult({ method, params, sessionId }: ScriptedCommand): object {
     if (method === 'Target.setDiscoverTargets')
-      this.event('Target.targetCreated', { targetInfo: infoOfPage('page', 'about:blank') }, sessionId);
+      this.event('Target.targetCreated', { targetInfo: targetInfoOf('page', 'about:blank') }, sessionId);
     if (method !== 'Target.attachToBrowserTarget' && method !== 'Target.attachToTarget') return {};
     this.#channels++;
     const attached = String(this.#channels).padStart(CHANNEL_ID_CHARACTERS, '0');
     if (method === 'Target.attachToTarget') {
-      const targetInfo = infoOfPage(String(params.targetId), 'about:blank');
+      const targetInfo = targetInfoOf(String(params.targetId), 'about:blank');
       this.event('Target.attachedToTarget', { sessionId: attached, targetInfo }, sessionId);
     }
     return { sessionId: attached };

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-export function selfSigned(address: string): { cert: Buffer; key: Buffer } {
+export function createSelfSigned(address: string): { cert: Buffer; key: Buffer } {
   const folder = mkdtempSync(join(tmpdir(), 'berth-certificate-'));
   const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
   try {

@@ -23,7 +23,7 @@ type Three<T> = readonly [T, T, T];
 export interface SeparateFleet {
   /** Each host has a region of its own, which is the first name in its `BERTH_REGION`. */
   readonly hosts: Three<TestServer>;
-  /** The address of the proxy, which is the public one. */
+  /** The public address, which is the address of the proxy. */
   readonly url: string;
   readonly key: string;
   readonly database: Database;
@@ -130,6 +130,7 @@ export async function startSeparateFleet({ pages, slots, env = {} }: SeparateFle
 
 function membersOf({ members }: Network): readonly [Member, Member, Member, Member, Member, Member] {
   const [h1, h2, h3, db, s3, lb] = members;
-  if (!h1 || !h2 || !h3 || !db || !s3 || !lb) throw new Error('the network has six members');
+  if (!h1 || !h2 || !h3 || !db || !s3 || !lb)
+    throw new Error('the network needs six members: three hosts, a database, a store and a proxy');
   return [h1, h2, h3, db, s3, lb];
 }

@@ -1,5 +1,5 @@
-// The real server as a child process of a test, with its own folder and port. Sends requests to it, kills and restarts
-// it, and at the end stops it and checks that nothing is left.
+// The real server as a child process of a test, with its own folder and port. This module sends requests to the server,
+// kills and restarts it, and at the end stops it and checks that it has left nothing behind.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -13,11 +13,11 @@ import type { ErrorBody } from '../../contract/common.ts';
 import type { Session } from '../../contract/sessions.ts';
 import { bundledProgram, loadCommands, PROGRAM, WATCH_RESPONSES, WITH_CLOCK } from './bundle.ts';
 import { freePort } from './free-port.ts';
-import { ask, type HttpResult } from './http.ts';
+import { type HttpResult, sendRequest } from './http.ts';
 import { serverLeftovers, sessionLeftovers } from './leftovers.ts';
 import type { OrdinaryUser } from './ordinary-user.ts';
 import type { Pages } from './pages.ts';
-import { keepProbe, prepareDataFolder } from './prepared-data-folder.ts';
+import { keepProbeResults, prepareDataFolder } from './prepared-data-folder.ts';
 import { eventually, WITHIN_MS, withTimeLimit } from './until.ts';
 
 export const CHECKOUT = join(import.meta.dirname, '../..');
@@ -25,34 +25,35 @@ const READY_TIMEOUT_MS = 90_000;
 const STOP_TIMEOUT_MS = 90_000;
 const LOG_LINES_SHOWN = 60;
 const ORPHAN_CHECK_MS = 1_000;
-/** The last output of a process arrives shortly after its exit. */
+/** How long to wait for the last output of a process, which arrives shortly after its exit. */
 const OUTPUT_READ_MS = 10_000;
 const HOUR_MS = 3_600_000;
 /**
- * A check for leftovers reads the files of every process on the machine, so this is the shortest interval between
- * checks.
+ * The shortest interval between checks for leftovers, because each check reads the files of every process on the
+ * machine.
  */
 const LEFTOVER_CHECK_MS = 100;
 const FINDINGS_SHOWN = 20;
 
 export interface ServerOptions {
-  /** Settings in addition to those of the harness. `undefined` removes one. */
+  /** Settings in addition to those of the harness. `undefined` removes a setting. */
   readonly env?: Readonly<Record<string, string | undefined>>;
-  /** An existing data folder, or an empty one for a first start. It is not removed at the end. */
+  /** An existing data folder, or an empty folder for a first start. The folder is not removed at the end. */
   readonly dataDir?: string;
   readonly port?: number;
   /** Pages that sessions may reach by address and by name. */
   readonly pages?: Pages;
-  /** An ordinary user that runs the server. By default the user of the test. */
+  /** An ordinary user that runs the server. By default, the user that runs the test. */
   readonly user?: OrdinaryUser;
   /** With `test`, `advance` moves the clock. */
   readonly clock?: 'real' | 'test';
-  /** How far the test clock is ahead at the start. */
+  /** How far the test clock is ahead at the start, in milliseconds. */
   readonly aheadMs?: number;
   /** The key for a data folder that was used before. The server prints a key only at the first start. */
   readonly key?: string;
   /**
-   * The command of an installed release that replaces the checkout. Read at each start, so that a test can change it.
+   * The command of an installed release that replaces the checkout. The field is read at each start, so that a test can
+   * change it.
    */
   readonly installed?: { command?: string };
   /** For benchmarks: runs the server without the check of its responses. */
@@ -68,7 +69,7 @@ export interface ApiOptions {
   /** Objects are sent as JSON, strings and buffers unchanged. */
   readonly body?: unknown;
   readonly headers?: OutgoingHttpHeaders;
-  /** Another key, or `null` for none. */
+  /** Another key, or `null` to send no key. */
   readonly key?: string | null;
 }
 
@@ -95,7 +96,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
   const isPrepared = mayBePrepared(options);
   if (isPrepared) await prepareDataFolder(server.dataDir);
   await server.start();
-  if (isPrepared) keepProbe(server.dataDir);
+  if (isPrepared) keepProbeResults(server.dataDir);
   return server;
 }
 
@@ -132,7 +133,7 @@ export class TestServer {
     this.#key = options.key;
   }
 
-  /** The first key, which the first start printed. */
+  /** The first key, which was printed at the first start. */
   get key(): string {
     if (this.#key === undefined)
       throw new Error('this server has not printed a key; start it first, or pass a key in the options');
@@ -142,7 +143,7 @@ export class TestServer {
   /** The application of the first key. */
   get applicationId(): string {
     if (this.#applicationId === undefined)
-      throw new Error('the application is known only after the start of a server that has a key');
+      throw new Error('this server has no application id yet; start it first with a key');
     return this.#applicationId;
   }
 
@@ -151,12 +152,12 @@ export class TestServer {
     return this.#child.pid;
   }
 
-  /** All output lines of all processes of this server. */
+  /** Returns all output lines of all processes of this server. */
   log(): readonly string[] {
     return this.#lines;
   }
 
-  /** The name of the session's box, which is its own or that of the warm browser that it claimed. */
+  /** Returns the id of the session's box: the id of the session, or of the warm browser that the session claimed. */
   boxOf(session: string): string | undefined {
     return this.#boxes.get(session);
   }
@@ -195,7 +196,7 @@ export class TestServer {
     return Object.fromEntries(Object.entries(settings).flatMap(([name, value]) => (value ? [[name, value]] : [])));
   }
 
-  /** Starts the process and waits until it is ready for sessions, or with `serving` only until it answers. */
+  /** Starts the process and waits until it is ready for sessions, or with `serving` until it responds to requests. */
   async start(until: 'ready' | 'serving' = 'ready'): Promise<void> {
     const child = this.#spawn(await this.#program());
     this.#child = child;
@@ -242,14 +243,15 @@ export class TestServer {
   /** Advances the test clock. When this resolves, everything that became due has been started. */
   async advance(ms: number): Promise<void> {
     const child = this.#child;
-    if (this.#options.clock !== 'test' || !child) throw new Error('only a server with the test clock can be advanced');
+    if (this.#options.clock !== 'test' || !child)
+      throw new Error("only a running server with clock: 'test' can be advanced");
     const moved = once(child, 'message');
     child.send(ms);
     await withTimeLimit('the clock to move', moved);
     this.#aheadMs += ms;
   }
 
-  /** The time of the server's clock. */
+  /** Returns the time of the server's clock. */
   now(): Date {
     return new Date(Date.now() + this.#aheadMs);
   }
@@ -257,7 +259,7 @@ export class TestServer {
   api<Body = ErrorBody>(method: string, path: string, options: ApiOptions = {}): Promise<HttpResult<Body>> {
     const { body, headers = {}, key = this.#key ?? null } = options;
     const isRaw = body === undefined || typeof body === 'string' || Buffer.isBuffer(body);
-    return ask<Body>(`${this.url}${path}`, {
+    return sendRequest<Body>(`${this.url}${path}`, {
       method,
       headers: {
         ...(key === null ? {} : { authorization: `Bearer ${key}` }),
@@ -271,24 +273,25 @@ export class TestServer {
   /** The address of metrics and readiness. Throws if the server has not started. */
   get operatorUrl(): string {
     const record = JSON.parse(readFileSync(join(this.dataDir, 'server.json'), 'utf8'));
-    if (record.pid !== this.pid) throw new Error('server.json was written by another server');
+    if (record.pid !== this.pid) throw new Error('server.json was written by another process than this server');
     return this.#options.within?.operatorUrl ?? record.addresses.operatorUrl;
   }
 
   /** Reads `/metrics` or `/readyz` from the operator's listener. */
   async operator<Body = unknown>(path: '/metrics' | '/readyz'): Promise<HttpResult<Body>> {
-    return ask<Body>(`${this.operatorUrl}${path}`, {});
+    return sendRequest<Body>(`${this.operatorUrl}${path}`, {});
   }
 
   async createSession(body: object = {}, key = this.key): Promise<CreatedSession> {
     const reply = await this.api<CreatedSession>('POST', '/v1/browsers/sessions', { body, key });
-    if (reply.status !== 200 && reply.status !== 201) throw new Error(`create: ${reply.status} ${reply.text}`);
+    if (reply.status !== 200 && reply.status !== 201)
+      throw new Error(`the session was not created: ${reply.status} ${reply.text}`);
     return reply.body;
   }
 
   async read(id: string): Promise<Session> {
     const reply = await this.api<Session>('GET', `/v1/browsers/sessions/${id}`);
-    if (reply.status !== 200) throw new Error(`read: ${reply.status} ${reply.text}`);
+    if (reply.status !== 200) throw new Error(`session ${id} could not be read: ${reply.status} ${reply.text}`);
     return reply.body;
   }
 
@@ -296,7 +299,7 @@ export class TestServer {
     const reply = await this.api<Session>('POST', `/v1/browsers/sessions/${id}`, {
       body: { status: 'REQUEST_RELEASE' },
     });
-    if (reply.status !== 200) throw new Error(`release: ${reply.status} ${reply.text}`);
+    if (reply.status !== 200) throw new Error(`session ${id} could not be released: ${reply.status} ${reply.text}`);
     return reply.body;
   }
 
@@ -325,8 +328,8 @@ export class TestServer {
   }
 
   /**
-   * Like `berth`, for commands on the data folder in a test that is not about the command. Runs in the process of the
-   * test, which saves starting another one.
+   * Like `berth`, for commands on the data folder in a test that is not about the command. The command runs in the
+   * process of the test, which saves the start of another process.
    */
   operate(...args: string[]): Promise<CommandResult> {
     const { user, installed, within } = this.#options;
@@ -427,7 +430,7 @@ export class TestServer {
   }
 
   async #isReady(until: 'ready' | 'serving'): Promise<boolean> {
-    const asked = until === 'ready' ? this.operator('/readyz') : ask(`${this.url}/healthz`, {});
+    const asked = until === 'ready' ? this.operator('/readyz') : sendRequest(`${this.url}/healthz`, {});
     const reply = await asked.catch(() => undefined);
     return (
       reply?.status === 200 && (this.#key !== undefined || this.#lines.some(line => line.startsWith('Berth listens')))
@@ -439,7 +442,7 @@ export class TestServer {
     this.#applicationId = reply.status === 200 ? reply.body[0]?.id : this.#applicationId;
   }
 
-  /** The last log lines, without those that every request writes. */
+  /** Returns the last log lines, without those that every request writes. */
   #tail(): string {
     return this.#lines
       .filter(line => !/"event":"\w+\.(begin|end)"/.test(line))
@@ -481,7 +484,7 @@ export function runBerth(
     stdio: ['pipe', 'pipe', 'pipe'],
     ...(user ? { uid: user.uid, gid: user.gid } : {}),
   });
-  child.stdin.on('error', () => {}); // most commands end without reading it
+  child.stdin.on('error', () => {}); // most commands end without reading their input
   child.stdin.end(input);
   const said = { stdout: '', stderr: '' };
   child.stdout.on('data', chunk => {
@@ -521,7 +524,7 @@ function exitWithRunner(): void {
   setInterval(() => process.ppid === runner || process.exit(1), ORPHAN_CHECK_MS).unref();
 }
 
-/** Resolves with the exit code once the output, which arrives separately, has been read too. */
+/** Resolves with the exit code when the output, which arrives separately, has been read. */
 async function endOf(child: ChildProcess): Promise<unknown> {
   const closed = once(child, 'close');
   const [code] = await once(child, 'exit');

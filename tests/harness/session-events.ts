@@ -7,7 +7,8 @@ export async function eventsOf(server: TestServer, id: string, type?: EventType)
   const typeQuery = type === undefined ? '' : `&type=${type}`;
   const path = `/v1/browsers/sessions/${id}/events?limit=1000${typeQuery}`;
   const response = await server.api<SessionEventPage>('GET', path);
-  if (response.status !== 200) throw new Error(`events: ${response.status} ${response.text}`);
+  if (response.status !== 200)
+    throw new Error(`the events of session ${id} could not be listed: ${response.status} ${response.text}`);
   return response.body.data;
 }
 

@@ -9,7 +9,7 @@ export interface SessionProcess {
   readonly command: string;
 }
 
-/** Processes that have a mount of the session, and their descendants, because renderers do not have the mount. */
+/** Returns the processes that have a mount of the session, and their descendants, because renderers lack the mount. */
 export function processesOf(sessionId: string): SessionProcess[] {
   const pids = readdirSync('/proc').filter(name => /^\d+$/.test(name));
   const belongsToSession = (pid: string | undefined, generation = 0): boolean =>
@@ -23,7 +23,7 @@ export function processesOf(sessionId: string): SessionProcess[] {
     .map(pid => ({ pid: Number(pid), command: read(`/proc/${pid}/cmdline`).replaceAll('\0', ' ') }));
 }
 
-/** The main process of the browser. */
+/** Returns the main process of the browser. */
 export function browserOf(sessionId: string): SessionProcess {
   const found = processesOf(sessionId).find(
     ({ command }) => command.startsWith('/usr/lib/chromium/') && !command.includes(' --type='),
@@ -35,7 +35,7 @@ export function browserOf(sessionId: string): SessionProcess {
 export const renderersOf = (sessionId: string): SessionProcess[] =>
   processesOf(sessionId).filter(({ command }) => command.includes(' --type=renderer '));
 
-/** Finds the renderer of a page as the one that uses CPU time while `work` is running. */
+/** Returns the renderer of the session that uses the most CPU time while `work` is running. */
 export async function busiestRenderer(sessionId: string, work: () => Promise<unknown>): Promise<SessionProcess> {
   const before = new Map(renderersOf(sessionId).map(({ pid }) => [pid, ticksOf(pid)]));
   await work();
@@ -46,10 +46,12 @@ export async function busiestRenderer(sessionId: string, work: () => Promise<unk
   return busiest.renderer;
 }
 
-/** User mode CPU time in clock ticks. */
+/** Returns the user mode CPU time in clock ticks. */
 const ticksOf = (pid: number): number => Number(statOf(pid)[11] ?? 0);
 
-/** The fields of /proc/PID/stat from the state (field 3) on. The second of them is the parent. */
+/**
+ * Returns the fields of /proc/PID/stat from the state (field 3) on. The second of the returned fields is the parent.
+ */
 function statOf(pid: number | string): string[] {
   const stat = read(`/proc/${pid}/stat`);
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ');

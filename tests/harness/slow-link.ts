@@ -6,7 +6,7 @@ import { connect, createServer, type Socket } from 'node:net';
 const TICK_MS = 20;
 
 export interface SlowLink {
-  /** The same URL through the relay. */
+  /** Returns the URL with the address of the relay. */
   urlThrough(url: string): string;
   /** Number of bytes that were relayed. */
   readonly passed: number;

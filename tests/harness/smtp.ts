@@ -1,5 +1,5 @@
-// A mail server on a loopback port for tests. It accepts messages as in RFC 5321, or refuses them if a test asks for
-// that. Without TLS.
+// A mail server on a loopback port for tests. The server accepts messages as in RFC 5321, or refuses messages if a test
+// asks for that. Without TLS.
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
@@ -36,7 +36,8 @@ export async function startMailServer(): Promise<MailServer> {
   listener.listen(0, '127.0.0.1');
   await once(listener, 'listening');
   const address = listener.address();
-  if (typeof address !== 'object' || !address) throw new Error('the mail server has no port');
+  if (typeof address !== 'object' || !address)
+    throw new Error('the mail server has no port, because it is not listening');
   const server: MailServer = {
     ...{ url: `smtp://127.0.0.1:${address.port}`, mails, commands },
     ...{ refusal: undefined, isSilent: false },

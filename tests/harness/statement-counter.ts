@@ -17,7 +17,7 @@ export interface StatementCounter {
 }
 
 /** Starts the relay. `url` is the address of PostgreSQL, with host and port. */
-export async function countStatements(url: string): Promise<StatementCounter> {
+export async function openStatementCounter(url: string): Promise<StatementCounter> {
   const target = new URL(url);
   const sockets = new Set<Socket>();
   const seen: string[] = [];
@@ -40,7 +40,8 @@ export async function countStatements(url: string): Promise<StatementCounter> {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('the counter has no port');
+  if (address === null || typeof address === 'string')
+    throw new Error('the statement counter has no port, because its server is not listening');
   const relayUrl = new URL(url);
   relayUrl.host = `127.0.0.1:${address.port}`;
   return {
@@ -76,8 +77,8 @@ function createReader(onStatement: (text: string) => void): (chunk: Buffer) => v
       const content = unread.subarray(HEADER_BYTES, bytes).toString('latin1');
       unread = unread.subarray(bytes);
       hasStarted = true;
-      // A query has its text. A parse message has the name of the statement, then its text. A bind message has a
-      // portal, then the name of the statement.
+      // A query contains its text. A parse message contains the name of the statement and then its text. A bind message
+      // contains a portal and then the name of the statement.
       const [first = '', second = ''] = content.split('\0', 2);
       if (type === QUERY) onStatement(first);
       if (type === PARSE) parsed.set(first, second);

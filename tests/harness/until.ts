@@ -1,14 +1,14 @@
-// Waits with a time limit. The error of a timeout says what was awaited and which value was seen last.
+// Waits with a time limit. The error at a timeout names the awaited condition and the last observed value.
 import { inspect } from 'node:util';
 
 const FIRST_INTERVAL_MS = 25;
 /**
- * The factor by which each interval is longer than the one before. Checks are often requests: frequent ones slow down
- * the work that the test waits for.
+ * The factor by which each interval is longer than the previous one. Checks are often requests, and frequent requests
+ * slow down the work for which the test waits.
  */
 const INTERVAL_FACTOR = 1.15;
 const INTERVAL_MS_MAX = 100;
-/** This limit is long, so that a busy machine does not make a test fail. */
+/** The default time limit, which is long so that a busy machine does not make a test fail. */
 export const WITHIN_MS = 60_000;
 
 /** Calls `look` until its value satisfies the condition, and returns the value. `everyMs` is the first interval. */

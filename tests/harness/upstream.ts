@@ -19,7 +19,7 @@ export interface Upstream {
   readonly host: string;
   readonly url: string;
   readonly settings: Readonly<Record<string, string>>;
-  /** Requests so far, oldest first. With `path`, only those whose path begins with it. */
+  /** Returns the requests so far, oldest first. With `path`, only requests whose path begins with this text. */
   received(path?: string): readonly ReceivedRequest[];
   /** Sets the response to requests whose path begins with `path`. The longest matching path applies. */
   respondTo(path: string, handler: UpstreamHandler): void;
@@ -47,7 +47,8 @@ export async function openUpstream(): Promise<Upstream> {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('the upstream has no port');
+  if (address === null || typeof address === 'string')
+    throw new Error('the upstream service has no port, because its server is not listening');
   const { port } = address;
   const close = (): void => {
     server.closeAllConnections();

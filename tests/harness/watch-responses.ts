@@ -10,18 +10,18 @@ import {
 } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { isMainThread } from 'node:worker_threads';
-import type { DescribedResponses, ObservedResponse } from './described-responses.ts';
+import type { ObservedResponse, ResponseValidator } from './described-responses.ts';
 
 const BODY_BYTES_MAX = 4 * 1024 ** 2;
 const OPERATOR = 'berth-operator';
 const UPGRADED_PATH = /\/connect\/?$/;
 
 const outputFile = new URL(import.meta.url).searchParams.get('into');
-let loaded: Promise<DescribedResponses> | undefined;
+let loaded: Promise<ResponseValidator> | undefined;
 
 /** Loaded at the first response, so that the start of the server is not delayed. */
-function loadChecker(): Promise<DescribedResponses> {
-  loaded ??= import('./described-responses.ts').then(({ DescribedResponses }) => new DescribedResponses());
+function loadChecker(): Promise<ResponseValidator> {
+  loaded ??= import('./described-responses.ts').then(({ ResponseValidator }) => new ResponseValidator());
   return loaded;
 }
 
@@ -33,7 +33,7 @@ function judge(seen: ObservedResponse): void {
     .then(complaint => complaint !== undefined && appendFileSync(outputFile, `${complaint}\n`));
 }
 
-// ---- answers -------------------------------------------------------------------------------------------------------
+// ---- responses -----------------------------------------------------------------------------------------------------
 
 interface KeptResponse {
   headers: Record<string, string>;

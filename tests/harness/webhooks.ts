@@ -1,4 +1,4 @@
-// A receiver of webhooks on loopback, and requests about webhooks for tests.
+// A receiver of webhooks on loopback, and requests about webhooks.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
@@ -100,14 +100,14 @@ export async function deliveriesOf(server: TestServer, key: string, id: string):
   return listed.body.data;
 }
 
-export async function testWebhook(server: TestServer, key: string, id: string): Promise<WebhookDelivery> {
+export async function sendTestEvent(server: TestServer, key: string, id: string): Promise<WebhookDelivery> {
   const sent = await server.api<WebhookDelivery>('POST', webhooksPath(server, `/${id}/test`), { key });
   assert.equal(sent.status, 201, sent.text);
   return sent.body;
 }
 
 /** Waits until the delivery satisfies the condition, and returns it. */
-export const deliveryWhen = (
+export const waitForDelivery = (
   server: TestServer,
   key: string,
   { id, webhookId }: Pick<WebhookDelivery, 'id' | 'webhookId'>,

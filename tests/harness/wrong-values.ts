@@ -1,6 +1,6 @@
-// Values that a JSON schema of the contract refuses. For each field: of a wrong type, out of range, too long, in a
-// wrong format, null and missing, and one unknown field. Every value is checked against the schema, so that none is
-// valid by accident.
+// Values that a JSON schema of the contract refuses: for each field, a value of a wrong type, out of range, too long,
+// in a wrong format, null and missing, and one unknown field. Every value is checked against the schema, so that no
+// value is valid by accident.
 import type { TSchema } from 'typebox';
 import { Check } from 'typebox/value';
 
@@ -22,7 +22,7 @@ interface Shape {
   readonly maximum?: number;
 }
 
-export interface WrongValue {
+export interface InvalidValue {
   /** The field, in the notation of error messages: `proxies[0].server`. */
   readonly path: string;
   /** The kind of error. */
@@ -38,16 +38,16 @@ const TIME = '2031-01-01T00:00:00.000Z';
 const EXTRA_FIELD = 'noSuchField';
 
 /** All invalid variants of a value of the schema, including nested fields. */
-export function wrongValues(schema: TSchema): WrongValue[] {
+export function invalidValues(schema: TSchema): InvalidValue[] {
   const shape = schema as Shape; // a schema is JSON
   return [...wrongValuesOf(shape, '')].filter(({ isExtra, value }) => isExtra || !Check(schema, value));
 }
 
 /** Whether the schema accepts the value. */
-export const fits = (schema: TSchema, value: unknown): boolean => Check(schema, value);
+export const isValid = (schema: TSchema, value: unknown): boolean => Check(schema, value);
 
 /** The smallest value that the schema accepts. */
-export const rightValue = (schema: TSchema): unknown => smallestValue(schema as Shape);
+export const validValue = (schema: TSchema): unknown => smallestValue(schema as Shape);
 
 function smallestValue(shape: Shape): unknown {
   if (shape.anyOf)
@@ -75,7 +75,7 @@ function rightText({ format, pattern, minLength = 0 }: Shape): string {
   );
 }
 
-function* wrongValuesOf(shape: Shape, path: string): Generator<WrongValue> {
+function* wrongValuesOf(shape: Shape, path: string): Generator<InvalidValue> {
   for (const [how, value] of ownWrongValues(shape)) yield { path, how, value, isExtra: false };
   for (const choice of shape.anyOf ?? [shape]) {
     if (choice.type === 'object' && choice.properties) yield* wrongFields(choice, path);
@@ -84,7 +84,7 @@ function* wrongValuesOf(shape: Shape, path: string): Generator<WrongValue> {
   }
 }
 
-function* wrongFields(shape: Shape, path: string): Generator<WrongValue> {
+function* wrongFields(shape: Shape, path: string): Generator<InvalidValue> {
   const { properties = {}, required = [] } = shape;
   const all = Object(smallestValue(shape));
   yield { path: join(path, EXTRA_FIELD), how: 'extra', value: { ...all, [EXTRA_FIELD]: 1 }, isExtra: true };
@@ -97,7 +97,7 @@ function* wrongFields(shape: Shape, path: string): Generator<WrongValue> {
       yield { ...wrong, value: { ...all, [name]: wrong.value } };
 }
 
-/** Yields values that may be invalid as they are, not because of one of their fields. Valid ones are dropped later. */
+/** Yields values that may be invalid as a whole, not because of one of their fields. Valid values are dropped later. */
 function* ownWrongValues(shape: Shape): Generator<readonly [how: string, value: unknown]> {
   for (const value of [null, true, 7, 1.5, '7', 'true', 'no such word', {}, []])
     yield [`type: ${JSON.stringify(value)}`, value];

@@ -1,5 +1,5 @@
-// Builds zip archives byte by byte, so that any name, mode, flag, size and checksum can be wrong, and the header of a
-// .crx file.
+// Builds zip archives byte by byte, so that a test can choose any name, mode, flag, size and checksum. Also builds .crx
+// files.
 import { createHash, type KeyObject, sign } from 'node:crypto';
 import { crc32, deflateRawSync } from 'node:zlib';
 
@@ -11,7 +11,7 @@ export interface ZipEntry {
   readonly flags?: number;
   /** 0 for stored, 8 for deflated (the default). */
   readonly method?: number;
-  /** The declared size, if it differs from the real one. */
+  /** The declared size in bytes, if it differs from the real size. */
   readonly size?: number;
   readonly crc?: number;
 }
@@ -61,7 +61,10 @@ function encodeEntry(entry: ZipEntry, at: number): { local: Buffer; record: Buff
 }
 
 /** Builds a .crx file of version 3, signed with this key. */
-export function crx3(archive: Buffer, key: { readonly publicKey: KeyObject; readonly privateKey: KeyObject }): Buffer {
+export function createCrx3(
+  archive: Buffer,
+  key: { readonly publicKey: KeyObject; readonly privateKey: KeyObject },
+): Buffer {
   const der = key.publicKey.export({ type: 'spki', format: 'der' });
   const signedData = field(1, createHash('sha256').update(der).digest().subarray(0, 16));
   const text = Buffer.concat([Buffer.from('CRX3 SignedData\0'), uint32(signedData.length), signedData, archive]);

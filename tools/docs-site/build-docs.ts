@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import about from '../../package.json' with { type: 'json' };
 import { type Entry, siteEntries } from './navigation.ts';
 import { type Frame, pageHtml } from './page.ts';
-import { type Rendered, render } from './render.ts';
+import { type RenderedPage, render } from './render.ts';
 
 const HERE = import.meta.dirname;
 const ROOT = dirname(dirname(HERE));
@@ -14,7 +14,7 @@ const SEARCHED_CHARACTERS_MAX = 600;
 
 interface Page {
   readonly entry: Entry;
-  readonly rendered: Rendered;
+  readonly rendered: RenderedPage;
 }
 
 export function buildDocs(outDir: string): void {
@@ -48,8 +48,8 @@ export function buildDocs(outDir: string): void {
     mkdirSync(folder, { recursive: true });
     writeFileSync(join(folder, 'index.html'), pageHtml(entry, rendered, frame));
   }
-  const notFound = render('404.md', NOT_FOUND, file => addresses.get(file));
-  writeFileSync(join(outDir, '404.html'), pageHtml({ path: '404' }, notFound, frame));
+  const notFoundPage = render('404.md', NOT_FOUND, file => addresses.get(file));
+  writeFileSync(join(outDir, '404.html'), pageHtml({ path: '404' }, notFoundPage, frame));
 }
 
 const NOT_FOUND = `# Page not found

@@ -1,7 +1,7 @@
 // The frame of a page of the docs site: navigation, table of contents, previous and next page.
 import { escapeHtml } from './colours.ts';
 import type { Entry, Section } from './navigation.ts';
-import type { Rendered } from './render.ts';
+import type { RenderedPage } from './render.ts';
 
 export interface Frame {
   readonly version: string;
@@ -13,7 +13,7 @@ export interface Frame {
 const MARK =
   '<svg class="mark" viewBox="0 0 24 24" aria-hidden="true"><path d="M3 4v16M21 4v16"/><path d="M7 12h10l-1.6 5.2a2 2 0 0 1-1.9 1.4h-3a2 2 0 0 1-1.9-1.4z" class="hull"/><path d="M12 12V5l4 4"/></svg>';
 
-export function pageHtml(entry: Entry, { title, html, headings }: Rendered, frame: Frame): string {
+export function pageHtml(entry: Entry, { title, html, headings }: RenderedPage, frame: Frame): string {
   const { assets, version } = frame;
   const sectionHeadings = headings.filter(({ level }) => level === 2 || level === 3);
   return `<!doctype html>
@@ -64,18 +64,18 @@ const contents = (current: Entry, { sections, titleOf }: Frame): string =>
     })
     .join('');
 
-const tableOfContents = (headings: Rendered['headings']): string =>
+const tableOfContents = (headings: RenderedPage['headings']): string =>
   `<nav class="here" aria-label="On this page"><h2>On this page</h2><ul>${headings
     .map(({ id, text, level }) => `<li class="level-${level}"><a href="#${id}">${escapeHtml(text)}</a></li>`)
     .join('')}</ul></nav>`;
 
 function pageLinks(current: Entry, { sections, titleOf }: Frame): string {
-  const all = sections.flatMap(({ entries }) => entries);
-  const at = all.findIndex(({ path }) => path === current.path);
+  const allEntries = sections.flatMap(({ entries }) => entries);
+  const at = allEntries.findIndex(({ path }) => path === current.path);
   if (at === -1) return '';
   const neighbourLink = (entry: Entry | undefined, word: string): string =>
     entry
       ? `<a href="${addressOf(entry)}"><small>${word}</small><span>${escapeHtml(titleOf(entry))}</span></a>`
       : '<span></span>';
-  return `<nav class="onward" aria-label="Further pages">${neighbourLink(all[at - 1], 'Before')}${neighbourLink(all[at + 1], 'Next')}</nav>`;
+  return `<nav class="onward" aria-label="Further pages">${neighbourLink(allEntries[at - 1], 'Before')}${neighbourLink(allEntries[at + 1], 'Next')}</nav>`;
 }

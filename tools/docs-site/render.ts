@@ -10,7 +10,7 @@ export interface Heading {
   readonly text: string;
 }
 
-export interface Rendered {
+export interface RenderedPage {
   readonly title: string;
   readonly html: string;
   readonly headings: readonly Heading[];
@@ -21,7 +21,7 @@ export interface Rendered {
 /** Returns the page of a file below docs/. Undefined if the file has no page. */
 export type PageOf = (file: string) => string | undefined;
 
-export function render(file: string, text: string, pageOf: PageOf): Rendered {
+export function render(file: string, text: string, pageOf: PageOf): RenderedPage {
   // Generated documents begin with a comment for developers, which is removed.
   const source = text.replace(/^<!--[\s\S]*?-->\n/gm, '');
   const markdown = markdownIt({ html: false, linkify: false, typographer: false });
@@ -35,18 +35,18 @@ export function render(file: string, text: string, pageOf: PageOf): Rendered {
       const heading = {
         level: Number(token.tag.slice(1)),
         id: freeId(next.content, usedIds),
-        text: plain(next.content),
+        text: plainText(next.content),
       };
       token.attrSet('id', heading.id);
       headings.push(heading);
     } else if (token.type === 'inline' && tokens[index - 1]?.type !== 'heading_open') {
-      texts.push({ heading: headings.at(-1), text: plain(token.content) });
+      texts.push({ heading: headings.at(-1), text: plainText(token.content) });
       relink(token.children ?? [], file, pageOf);
     }
   });
   markdown.renderer.rules.fence = (all, index) => codeBlock(all[index]?.content ?? '', all[index]?.info ?? '');
-  // A wide table scrolls separately from the page, with the keyboard too. Each table is therefore a landmark, and its
-  // name must be unique on the page.
+  // A wide table can be scrolled separately from the page, even with the keyboard. Each table is therefore a landmark,
+  // and its name must be unique on the page.
   markdown.renderer.rules.table_open = (tokens, at) => {
     const number = tokens.slice(0, at + 1).filter(({ type }) => type === 'table_open').length;
     return `<div class="table" role="region" aria-label="Table ${number}" tabindex="0"><table>`;
@@ -56,12 +56,12 @@ export function render(file: string, text: string, pageOf: PageOf): Rendered {
   return { title, html: markdown.renderer.render(tokens, markdown.options, {}), headings, texts };
 }
 
-const plain = (text: string): string =>
+const plainText = (text: string): string =>
   text.replace(/\[([^\]]+)\]\([^)]*\)/g, '$1').replace(/[`*_]{1,2}([^`*_]+)[`*_]{1,2}/g, '$1');
 
 function freeId(text: string, used: Set<string>): string {
   const base =
-    plain(text)
+    plainText(text)
       .toLowerCase()
       .replace(/[^\p{L}\p{N}]+/gu, '-')
       .replace(/^-|-$/g, '') || 'section';

@@ -1,9 +1,9 @@
-// The script of the docs pages: the search, copy buttons, and the mark at the current section. Pages can be read
-// without it.
+// The script of the docs pages: the search, the copy buttons, and the mark at the current section. Pages can be read
+// without this script.
 const stored = localStorage.getItem('berth.theme');
 if (stored === 'light' || stored === 'dark') document.documentElement.dataset.theme = stored;
 
-const SAID_MS = 1500;
+const COPIED_SHOWN_MS = 1500;
 const SHOWN_MAX = 8;
 
 for (const button of document.querySelectorAll('.copy')) {
@@ -14,7 +14,7 @@ for (const button of document.querySelectorAll('.copy')) {
     button.textContent = 'Copied';
     setTimeout(() => {
       button.textContent = 'Copy';
-    }, SAID_MS);
+    }, COPIED_SHOWN_MS);
   });
 }
 
@@ -60,7 +60,7 @@ const load = async () => {
   return index;
 };
 
-/** Every word must be found. A match in the page's name or the heading counts for more than a match in the text. */
+/** Every word must be found. A match in the title or the heading of a page scores higher than a match in the text. */
 const find = (entries, words) =>
   entries
     .map(entry => {

@@ -64,15 +64,15 @@ async function openAddress({ namespace }: Member, hosts: readonly Member[]): Pro
   await relay(`127.0.0.1:${PORT}`, [socket]);
 }
 
-let ending: Promise<void> | undefined;
+let endOfFleet: Promise<void> | undefined;
 
 /** Runs once, even if a signal arrives while the fleet is starting. */
 function endFleet(remove: () => void): Promise<void> {
-  ending ??= programs.endAll().then(() => {
+  endOfFleet ??= programs.endAll().then(() => {
     remove();
     rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
   });
-  return ending;
+  return endOfFleet;
 }
 
 async function main(): Promise<void> {

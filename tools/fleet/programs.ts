@@ -1,4 +1,4 @@
-// The processes of a fleet on this machine: run side by side, ended one after the other.
+// The processes of a fleet on this machine. They run at the same time, and are ended one after the other.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -20,9 +20,9 @@ export interface ProgramsOptions {
 
 export class Programs {
   readonly #options: ProgramsOptions;
-  readonly #running: ChildProcess[] = [];
+  readonly #runningProcesses: ChildProcess[] = [];
   #isEnding = false;
-  #notStarted: Error | undefined;
+  #startError: Error | undefined;
 
   constructor(options: ProgramsOptions = {}) {
     this.#options = options;
@@ -36,28 +36,28 @@ export class Programs {
     const { onLine, onLost } = this.#options;
     const [file = '', ...args] = command;
     const child = spawn(file, args, { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
-    this.#running.push(child);
+    this.#runningProcesses.push(child);
     for (const stream of [child.stdout, child.stderr])
       if (stream) createInterface(stream).on('line', line => onLine?.(name, line));
     child.once('exit', code => {
-      const at = this.#running.indexOf(child);
+      const at = this.#runningProcesses.indexOf(child);
       if (at >= 0) onLost?.(name, code);
-      if (at >= 0) this.#running.splice(at, 1);
+      if (at >= 0) this.#runningProcesses.splice(at, 1);
     });
     child.on('error', error => {
-      if (child.pid !== undefined) return; // It runs, and could not be sent a signal.
-      const at = this.#running.indexOf(child);
-      if (at >= 0) this.#running.splice(at, 1);
-      this.#notStarted ??= new Error(`${name} could not be started: ${error.message}`);
+      if (child.pid !== undefined) return; // The program is running, but a signal could not be sent to it.
+      const at = this.#runningProcesses.indexOf(child);
+      if (at >= 0) this.#runningProcesses.splice(at, 1);
+      this.#startError ??= new Error(`${name} could not be started: ${error.message}`);
     });
     return child;
   }
 
   /** Sends SIGINT: a host then ends its sessions, and PostgreSQL does a fast shutdown. */
   async end(child: ChildProcess): Promise<void> {
-    const at = this.#running.indexOf(child);
+    const at = this.#runningProcesses.indexOf(child);
     if (at < 0) return;
-    this.#running.splice(at, 1);
+    this.#runningProcesses.splice(at, 1);
     const ended = once(child, 'exit');
     child.kill('SIGINT');
     const timeout = setTimeout(END_TIMEOUT_MS, 'late', { ref: false });
@@ -68,20 +68,21 @@ export class Programs {
 
   /** Kills all programs at once, when this process ends. */
   killAll(): void {
-    for (const child of this.#running) child.kill('SIGKILL');
+    for (const child of this.#runningProcesses) child.kill('SIGKILL');
   }
 
   /** Ends the programs in reverse order, because hosts need the database while they end. */
   async endAll(): Promise<void> {
     this.#isEnding = true;
-    for (const child of [...this.#running].reverse()) await this.end(child);
+    for (const child of [...this.#runningProcesses].reverse()) await this.end(child);
   }
 
-  /** @throws Error if the program, or one before it, could not be started, or if it is not there in time. */
-  async waitUntilReady(what: string, isReady: () => boolean): Promise<void> {
+  /** @throws Error if this program or an earlier one could not be started, or if the program is not ready in time. */
+  async waitUntilReady(description: string, isReady: () => boolean): Promise<void> {
     for (let remainingMs = START_TIMEOUT_MS; !isReady(); remainingMs -= POLL_MS) {
-      if (this.#notStarted) throw this.#notStarted;
-      if (remainingMs <= 0 || this.#isEnding) throw new Error(`${what} did not start; FLEET_VERBOSE=1 shows why`);
+      if (this.#startError) throw this.#startError;
+      if (remainingMs <= 0 || this.#isEnding)
+        throw new Error(`${description} did not start. Set FLEET_VERBOSE=1 to see the output of all programs.`);
       await setTimeout(POLL_MS);
     }
   }

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { eventually } from '../../tests/harness/until.ts';
 import { relay } from './relay.ts';
 
-test('a client that is gone before the endpoint is connected leaves no connection to the endpoint', async t => {
+test('a client that disconnects before the endpoint is connected leaves no connection to the endpoint', async t => {
   const connections = new Set<Socket>();
   const endpoint = createServer(socket => {
     connections.add(socket);

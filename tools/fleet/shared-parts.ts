@@ -29,14 +29,14 @@ export async function startDatabase(
   { programs, folder, env }: SharedPartsOptions,
 ): Promise<Database> {
   const binaries = await findBinaries();
-  if (!binaries) throw new Error('PostgreSQL was not found. Run npm ci.');
+  if (!binaries) throw new Error('PostgreSQL was not found. Run `npm ci`, which installs it.');
   const dataFolder = join(folder, 'pg');
   mkdirSync(dataFolder, { mode: 0o700 });
   const { wrapCommand: as } = await postgresIdentity(dataFolder);
   const initdbArgs = ['-D', dataFolder, '-U', 'berth', '-A', 'trust', '-E', 'UTF8', '--no-sync'];
   const [setpriv = '', ...args] = as([join(binaries.folder, 'initdb'), ...initdbArgs]);
-  const made = spawnSync(setpriv, args, { encoding: 'utf8' });
-  if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr}`);
+  const initdbResult = spawnSync(setpriv, args, { encoding: 'utf8' });
+  if (initdbResult.status !== 0) throw new Error(`initdb failed: ${initdbResult.stderr}`);
   appendFileSync(join(dataFolder, 'pg_hba.conf'), `host all all ${SUBNET}.0/24 trust\n`);
   const settings = [
     `listen_addresses=${address}`,
@@ -46,9 +46,9 @@ export async function startDatabase(
   ];
   const server = [join(binaries.folder, 'postgres'), '-D', dataFolder, ...settings.flatMap(one => ['-c', one])];
   const command = ['nsenter', `--net=/run/netns/${namespace}`, ...as(server)];
-  let running: ChildProcess | undefined;
+  let postgresProcess: ChildProcess | undefined;
   const start = async (): Promise<void> => {
-    running ??= programs.run('database', command, env);
+    postgresProcess ??= programs.run('database', command, env);
     await programs.waitUntilReady('the database', () => existsSync(join(dataFolder, '.s.PGSQL.5432')));
   };
   await start();
@@ -56,8 +56,8 @@ export async function startDatabase(
     url: `postgres://berth@${address}:5432/postgres`,
     start,
     stop: async () => {
-      if (running) await programs.end(running);
-      running = undefined;
+      if (postgresProcess) await programs.end(postgresProcess);
+      postgresProcess = undefined;
     },
   };
 }

@@ -34,9 +34,9 @@ const nameOf = (specifier: string): string =>
  * @throws if a package is not pinned there.
  */
 export function pinnedDependencies(repository: Manifest, names: ReadonlySet<string>): Record<string, string> {
-  const missing = [...names].filter(name => !(name in repository.dependencies));
-  if (missing.length > 0)
-    throw new Error(`package.json must pin these packages in its dependencies: ${missing.join(', ')}`);
+  const unpinnedNames = [...names].filter(name => !(name in repository.dependencies));
+  if (unpinnedNames.length > 0)
+    throw new Error(`package.json must pin these packages in its dependencies: ${unpinnedNames.join(', ')}`);
   return Object.fromEntries(Object.entries(repository.dependencies).filter(([name]) => names.has(name)));
 }
 

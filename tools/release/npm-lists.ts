@@ -12,7 +12,7 @@ import type { Manifest } from './manifest.ts';
 const NPM_MS_MAX = 120_000;
 const NPM_BYTES_MAX = 64 * 2 ** 20;
 
-/** The lock file, reduced to what this manifest needs. */
+/** The lock file, reduced to the packages that this manifest needs. */
 export const lockFor = (root: string, manifest: Manifest): string =>
   withPackageFolder(root, manifest, folder => readFileSync(join(folder, 'package-lock.json'), 'utf8'));
 
@@ -42,16 +42,16 @@ function uuidOf(text: string): string {
 
 /** Calls `read` with a folder that has the manifest and its lock file. npm names the project after the folder. */
 function withPackageFolder(root: string, manifest: Manifest, read: (folder: string) => string): string {
-  const outer = mkdtempSync(join(tmpdir(), 'berth-release-'));
+  const temporaryFolder = mkdtempSync(join(tmpdir(), 'berth-release-'));
   try {
-    const folder = join(outer, manifest.name);
+    const folder = join(temporaryFolder, manifest.name);
     mkdirSync(folder);
     copyFileSync(join(root, 'package-lock.json'), join(folder, 'package-lock.json'));
     writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest));
     npm(folder, 'install', '--package-lock-only', '--offline', '--ignore-scripts', '--no-audit', '--no-fund');
     return read(folder);
   } finally {
-    rmSync(outer, { recursive: true, force: true });
+    rmSync(temporaryFolder, { recursive: true, force: true });
   }
 }
 

@@ -15,8 +15,8 @@ const TOP_FOLDER = 'package';
 export async function tarball(files: ReadonlyMap<string, PackedFile>, at: Date): Promise<Buffer> {
   const tar = pack();
   const zipped = buffer(tar.pipe(createGzip({ level: 9 })));
-  const sorted = [...files].sort(([one], [other]) => (one < other ? -1 : 1));
-  for (const [path, { bytes, isProgram }] of sorted)
+  const sortedFiles = [...files].sort(([one], [other]) => (one < other ? -1 : 1));
+  for (const [path, { bytes, isProgram }] of sortedFiles)
     tar.entry({ name: `${TOP_FOLDER}/${path}`, mode: isProgram ? 0o755 : 0o644, mtime: at, uid: 0, gid: 0 }, bytes);
   tar.finalize();
   return zipped;

@@ -84,15 +84,15 @@ const codeOf = async (response: Response): Promise<unknown> =>
 const credentialOf = (id: OperationId): string => BERTH_OPERATIONS[id]?.credential ?? 'public';
 
 async function sendOnce<Id extends OperationId>(id: Id, input: Input<Id>): Promise<Response> {
-  const known = BERTH_OPERATIONS[id];
-  if (!known) throw new Error(`this service has no operation ${id}`);
+  const offeredOperation = BERTH_OPERATIONS[id];
+  if (!offeredOperation) throw new Error(`this service does not have the operation ${id}`);
   const { body, form, headers = {}, signal } = input;
   try {
-    return await fetch(urlOf(known.path, input.params, input.query), {
-      method: known.method,
+    return await fetch(urlOf(offeredOperation.path, input.params, input.query), {
+      method: offeredOperation.method,
       headers: {
         accept: 'application/json',
-        ...(await credentialHeaders(known.credential, input.app)),
+        ...(await credentialHeaders(offeredOperation.credential, input.app)),
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
         ...headers,
       },

@@ -31,7 +31,7 @@ let signOutReasonText: string | undefined;
 let tokenFromLink: string | undefined;
 const keys = storedKeys();
 /** Keys that are being issued, by application, so that concurrent calls share one. */
-const issuing = new Map<string, Promise<ConsoleKey>>();
+const pendingKeys = new Map<string, Promise<ConsoleKey>>();
 const listeners = new Set<() => void>();
 
 export const signInState = (): 'signed_in' | 'signed_out' | 'unknown' =>
@@ -41,7 +41,7 @@ export const isPerson = (): boolean => currentSignIn === 'person';
 
 const token = (): string | undefined => (typeof currentSignIn === 'object' ? currentSignIn.token : undefined);
 
-/** Headers for operations of the account. A person needs none, because the browser sends the cookie. */
+/** Headers for operations of the account. Empty for a person, because the browser sends the cookie. */
 export function accountHeaders(): Record<string, string> {
   const text = token();
   return text === undefined ? {} : { authorization: `Bearer ${text}` };
@@ -103,7 +103,7 @@ export async function tryToken(text: string): Promise<void> {
   const response = await fetch('/v1/account/tokens/current', { headers: { authorization: `Bearer ${text}` } });
   if (response.ok) return;
   const body: unknown = await response.json().catch(() => ({}));
-  throw new ApiError(response.status, Object(body), 'The token could not be checked.');
+  throw new ApiError(response.status, Object(body), 'The token could not be checked. Try again.');
 }
 
 export function signIn(text: string): void {
@@ -122,8 +122,11 @@ export function signOut(reason?: string): void {
   notify();
 }
 
-/** Ends the session when the keys have been revoked, which requires its cookie, or before the page is left. */
-function endSessionAfter(revoked: Promise<unknown>): void {
+/**
+ * Ends the session after the keys have been revoked, because revoking them requires the cookie of the session. If the
+ * user leaves the page earlier, ends the session then.
+ */
+function endSessionAfter(keyRevocations: Promise<unknown>): void {
   let isSent = false;
   const send = (): void => {
     if (isSent) return;
@@ -133,7 +136,7 @@ function endSessionAfter(revoked: Promise<unknown>): void {
     void fetch('/v1/account/sign-out', { method: 'POST', keepalive: true }).catch(() => undefined);
   };
   addEventListener('pagehide', send);
-  void revoked.then(send);
+  void keyRevocations.then(send);
 }
 
 const notify = (): void => {
@@ -145,22 +148,22 @@ const notify = (): void => {
 export async function agentKey(app: string): Promise<string> {
   const currentKey = keys.get(app);
   if (currentKey && currentKey.untilMs - Date.now() > RENEW_BEFORE_MS) return currentKey.key;
-  const { key } = await (issuing.get(app) ?? renewKey(app, currentKey));
+  const { key } = await (pendingKeys.get(app) ?? renewKey(app, currentKey));
   return key;
 }
 
-async function renewKey(app: string, former: ConsoleKey | undefined): Promise<ConsoleKey> {
+async function renewKey(app: string, formerKey: ConsoleKey | undefined): Promise<ConsoleKey> {
   const promisedKey = issueKey(app);
-  issuing.set(app, promisedKey);
+  pendingKeys.set(app, promisedKey);
   try {
     const key = await promisedKey;
-    if (issuing.get(app) !== promisedKey) return key; // signed out meanwhile
+    if (pendingKeys.get(app) !== promisedKey) return key; // signed out meanwhile
     keys.set(app, key);
     storeKeys();
-    if (former) void revokeKey(app, former.id, false); // A live view may use it.
+    if (formerKey) void revokeKey(app, formerKey.id, false); // A live view may use it.
     return key;
   } finally {
-    if (issuing.get(app) === promisedKey) issuing.delete(app);
+    if (pendingKeys.get(app) === promisedKey) pendingKeys.delete(app);
   }
 }
 
@@ -171,7 +174,8 @@ export function forgetAgentKey(app: string): void {
 
 /** The keys that were stored before the page was reloaded. */
 function storedKeys(): Map<string, ConsoleKey> {
-  return new Map(JSON.parse(tabStore.getItem(KEYS_STORAGE_KEY) ?? '[]') as Array<[string, ConsoleKey]>); // By storeKeys.
+  // The stored value was written by storeKeys.
+  return new Map(JSON.parse(tabStore.getItem(KEYS_STORAGE_KEY) ?? '[]') as Array<[string, ConsoleKey]>);
 }
 
 function storeKeys(): void {
@@ -186,7 +190,8 @@ async function issueKey(app: string): Promise<ConsoleKey> {
     body: JSON.stringify({ name: CONSOLE_KEY_NAME, expiresAt: new Date(untilMs).toISOString() }),
   });
   const body: unknown = await response.json().catch(() => ({}));
-  if (!response.ok) throw new ApiError(response.status, Object(body), 'No agent key could be issued for this tab.');
+  if (!response.ok)
+    throw new ApiError(response.status, Object(body), 'No agent key could be issued for this tab. Reload the page.');
   const { id, key } = body as IssuedAgentKey; // The contract defines the body of a successful response.
   return { id, key, untilMs };
 }
@@ -203,12 +208,12 @@ const revokeKey = (
     keepalive: true,
   }).catch(() => undefined);
 
-/** Revokes the keys on sign-out, also those that are still being issued. Keys of a closed tab expire within an hour. */
+/** Revokes the keys, including those still being issued. The keys of a closed tab are not revoked, but expire soon. */
 export function revokeKeys(): Promise<unknown> {
-  const headers = accountHeaders(); // Those of the user who signs out.
-  const promisedKeys = [...[...keys].map(([app, key]) => [app, Promise.resolve(key)] as const), ...issuing];
+  const headers = accountHeaders(); // The headers of the user who signs out.
+  const promisedKeys = [...[...keys].map(([app, key]) => [app, Promise.resolve(key)] as const), ...pendingKeys];
   keys.clear();
-  issuing.clear();
+  pendingKeys.clear();
   tabStore.removeItem(KEYS_STORAGE_KEY);
   return Promise.allSettled(promisedKeys.map(async ([app, key]) => revokeKey(app, (await key).id, true, headers)));
 }

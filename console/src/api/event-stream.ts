@@ -7,7 +7,7 @@ import { sendRequest } from './call.ts';
 const RETRY_FIRST_MS = 1_000;
 const RETRY_MAX_MS = 15_000;
 
-/** `broken`: it is opened again. `refused`: it is not, because the service refused it. */
+/** `broken`: the stream is opened again. `refused`: the service refused the stream, and it is not opened again. */
 export type StreamState = 'connecting' | 'live' | 'broken' | 'refused' | 'over';
 
 export interface ListenOptions {
@@ -55,13 +55,13 @@ function open({ app, sessionId }: ListenOptions, lastId: string | undefined, sig
 }
 
 async function* eventsOf(body: ReadableStream<Uint8Array>): AsyncGenerator<SessionEvent, void> {
-  let incomplete = '';
+  let incompletePiece = '';
   const reader = body.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>).getReader();
   for (;;) {
     const { done, value } = await reader.read();
     if (done) return;
-    const pieces = (incomplete + value).split('\n\n');
-    incomplete = pieces.pop() ?? '';
+    const pieces = (incompletePiece + value).split('\n\n');
+    incompletePiece = pieces.pop() ?? '';
     for (const piece of pieces) {
       const data = piece.split('\n').find(line => line.startsWith('data: '));
       if (data) yield JSON.parse(data.slice('data: '.length)) as SessionEvent;

@@ -4,8 +4,8 @@ const STORED_MAX = 50;
 const storageKey = (app: string): string => `berth.extensions.${app}`;
 
 export function knownExtensions(app: string): readonly string[] {
-  const stored = localStorage.getItem(storageKey(app));
-  return stored ? stored.split(' ').filter(Boolean) : [];
+  const storedIds = localStorage.getItem(storageKey(app));
+  return storedIds ? storedIds.split(' ').filter(Boolean) : [];
 }
 
 export const rememberExtensions = (app: string, ids: readonly string[]): void =>

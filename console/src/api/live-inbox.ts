@@ -1,4 +1,4 @@
-// What is waiting for the person who is signed in, kept up to date by long polling. A hidden tab asks only rarely,
+// What is waiting for the person who is signed in, kept up to date by long polling. A hidden tab polls rarely,
 // because a browser allows few connections to one service.
 import { type QueryClient, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect } from 'react';
@@ -17,12 +17,12 @@ const EARLY_RESPONSE_MS = 10_000;
  * Returns counts by application. Undefined while the counts are not known, and for a user who signed in with a token.
  */
 export const useInbox = (): Inbox | undefined =>
-  // Filled by `useLiveInbox` only.
+  // Only `useLiveInbox` fills this query.
   useQuery<Inbox>({ queryKey: KEY, enabled: false, queryFn: () => call('readInbox', {}) }).data;
 
 export const waitingCountOf = (inbox: Inbox | undefined, app: string | undefined): number => {
-  const own = inbox?.applications.find(({ applicationId }) => applicationId === app);
-  return own ? own.approvals + own.handoffs : 0;
+  const applicationCounts = inbox?.applications.find(({ applicationId }) => applicationId === app);
+  return applicationCounts ? applicationCounts.approvals + applicationCounts.handoffs : 0;
 };
 
 export const totalWaitingCount = (inbox: Inbox | undefined): number =>
@@ -33,9 +33,9 @@ export function useLiveInbox(): void {
   const client = useQueryClient();
   useEffect(() => {
     if (!isPerson() || !isOffered('readInbox')) return undefined;
-    const unmounted = new AbortController();
-    void pollInbox(client, unmounted.signal);
-    return () => unmounted.abort();
+    const unmountController = new AbortController();
+    void pollInbox(client, unmountController.signal);
+    return () => unmountController.abort();
   }, [client]);
 }
 
@@ -65,13 +65,13 @@ async function pollInbox(client: QueryClient, signal: AbortSignal): Promise<void
 /** Waits for `ms`, or until the tab becomes visible or hidden. */
 const pause = (ms: number, signal: AbortSignal): Promise<void> =>
   new Promise(resolve => {
-    const done = (): void => {
+    const finish = (): void => {
       clearTimeout(timer);
-      document.removeEventListener('visibilitychange', done);
-      signal.removeEventListener('abort', done);
+      document.removeEventListener('visibilitychange', finish);
+      signal.removeEventListener('abort', finish);
       resolve();
     };
-    const timer = setTimeout(done, ms);
-    document.addEventListener('visibilitychange', done);
-    signal.addEventListener('abort', done);
+    const timer = setTimeout(finish, ms);
+    document.addEventListener('visibilitychange', finish);
+    signal.addEventListener('abort', finish);
   });

@@ -30,5 +30,5 @@ async function runCeremony(ceremony: () => Promise<Credential | null>): Promise<
   } catch (error) {
     throw new Error('The passkey was not used. Try again, or use another method.', { cause: error });
   }
-  throw new Error('This browser did not provide a passkey.');
+  throw new Error('This browser did not provide a passkey. Use another method.');
 }

@@ -9,7 +9,7 @@ import { ApiError } from './api-error.ts';
 import { call, sendRequest } from './call.ts';
 
 const FRESH_MS = 5_000;
-const RETRIES = 2;
+const RETRIES_MAX = 2;
 const APPLICATIONS_MAX = 100;
 const KEYS_PER_PAGE = 100;
 /**
@@ -21,7 +21,7 @@ const CONTEXTS_MAX = 200;
 
 export const queryClient = new QueryClient({
   defaultOptions: {
-    queries: { staleTime: FRESH_MS, retry: (count, error) => count < RETRIES && isTransient(error) },
+    queries: { staleTime: FRESH_MS, retry: (count, error) => count < RETRIES_MAX && isTransient(error) },
     mutations: { retry: false },
   },
 });
@@ -157,7 +157,7 @@ const HISTORY_PER_PAGE = 50;
  */
 const INBOX_EVERY_MS = 30_000;
 
-/** Everything that is waiting, whoever should act on it. */
+/** All waiting items, including those that other people must act on. */
 export const waitingQuery = (app: string) =>
   queryOptions({
     queryKey: ['inbox', app, 'waiting'],
@@ -353,11 +353,15 @@ export const sessionQuery = (app: string, id: string) =>
 const SESSIONS_FOUND_MAX = 6;
 
 /** Sessions that match every word, newest first. */
-export const sessionSearchQuery = (app: string, words: string) =>
+export const sessionSearchQuery = (app: string, searchWords: string) =>
   queryOptions({
-    queryKey: ['sessions', app, 'found', words],
+    queryKey: ['sessions', app, 'found', searchWords],
     queryFn: ({ signal }) =>
-      call('listSessions', { app, query: { limit: SESSIONS_FOUND_MAX, q: searchQuery(words) ?? words }, signal }),
+      call('listSessions', {
+        app,
+        query: { limit: SESSIONS_FOUND_MAX, q: searchQuery(searchWords) ?? searchWords },
+        signal,
+      }),
     retry: false,
   });
 

@@ -1,13 +1,13 @@
-// What the browser stores for these pages. If a page is in a frame of another site, some browsers refuse to store
-// anything; the values are then kept in memory until the page is closed.
+// Stores values of these pages in the browser. If a page is in a frame of another site, some browsers refuse to store
+// anything. The values are then kept in memory until the page is closed.
 type KeyValueStore = Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
 
 export const localStore: KeyValueStore = orInMemory(() => localStorage);
 export const tabStore: KeyValueStore = orInMemory(() => sessionStorage);
 
-function orInMemory(open: () => Storage): KeyValueStore {
+function orInMemory(getStorage: () => Storage): KeyValueStore {
   try {
-    return open();
+    return getStorage();
   } catch {
     const items = new Map<string, string>();
     return {

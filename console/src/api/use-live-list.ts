@@ -11,7 +11,7 @@ export function useLiveList(app: string): StreamState {
   const [state, setState] = useState<StreamState>('connecting');
   const client = useQueryClient();
   useEffect(() => {
-    const unmounted = new AbortController();
+    const unmountController = new AbortController();
     let gatherTimer: ReturnType<typeof setTimeout> | undefined;
     const onEvents = (): void => {
       const lists = client.getQueriesData<{ readonly pages?: readonly unknown[] }>({ queryKey: ['sessions', app] });
@@ -24,9 +24,9 @@ export function useLiveList(app: string): StreamState {
         isLong ? GATHER_LONG_LIST_MS : GATHER_MS,
       );
     };
-    void listen({ app, onEvents, onState: setState }, unmounted.signal);
+    void listen({ app, onEvents, onState: setState }, unmountController.signal);
     return () => {
-      unmounted.abort();
+      unmountController.abort();
       clearTimeout(gatherTimer);
     };
   }, [app, client]);

@@ -11,7 +11,7 @@ export function useSessionEvents(app: string, id: string): { events: readonly Se
   const [events, setEvents] = useState<readonly SessionEvent[]>([]);
   const client = useQueryClient();
   useEffect(() => {
-    const unmounted = new AbortController();
+    const unmountController = new AbortController();
     let pendingEvents: SessionEvent[] = [];
     let gatherTimer: ReturnType<typeof setTimeout> | undefined;
     const flush = (): void => {
@@ -25,9 +25,9 @@ export function useSessionEvents(app: string, id: string): { events: readonly Se
       pendingEvents.push(...newEvents);
       gatherTimer ??= setTimeout(flush, GATHER_MS);
     };
-    void listen({ app, sessionId: id, onEvents, onState: setState }, unmounted.signal);
+    void listen({ app, sessionId: id, onEvents, onState: setState }, unmountController.signal);
     return () => {
-      unmounted.abort();
+      unmountController.abort();
       clearTimeout(gatherTimer);
       setEvents([]);
     };

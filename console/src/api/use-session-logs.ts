@@ -24,20 +24,20 @@ export function useSessionLogs(app: string, id: string, isOpen: boolean) {
   const result = useQuery({
     queryKey,
     queryFn: async ({ signal }) => {
-      let loaded = queryClient.getQueryData<CachedLogs>(queryKey) ?? { logs: [] };
-      for (let hasMore = true; hasMore && loaded.logs.length < LOGS_SHOWN_MAX; ) {
-        const next = await readNext(app, id, loaded, signal);
-        hasMore = !isOpen && next.after !== loaded.after; // While the session runs, the next poll reads further.
-        loaded = next;
+      let loadedLogs = queryClient.getQueryData<CachedLogs>(queryKey) ?? { logs: [] };
+      for (let hasMore = true; hasMore && loadedLogs.logs.length < LOGS_SHOWN_MAX; ) {
+        const nextLogs = await readNext(app, id, loadedLogs, signal);
+        hasMore = !isOpen && nextLogs.after !== loadedLogs.after; // In a running session, the next poll reads the rest.
+        loadedLogs = nextLogs;
       }
-      return loaded;
+      return loadedLogs;
     },
     refetchInterval: isOpen ? POLL_MS : false,
     structuralSharing: false,
   });
   const wasOpen = useRef(isOpen);
-  // Reads the last entries, which are written when the session ends. After useQuery, so that the query already has the
-  // function for an ended session.
+  // Reads the last entries, which are written when the session ends. This effect is declared after useQuery, so that
+  // the query already has the function for an ended session.
   useEffect(() => {
     if (wasOpen.current && !isOpen) void queryClient.invalidateQueries({ queryKey: ['logs', app, id] });
     wasOpen.current = isOpen;
@@ -46,13 +46,13 @@ export function useSessionLogs(app: string, id: string, isOpen: boolean) {
 }
 
 /** Reads the next page of the log, and returns the known entries with those of the page. */
-async function readNext(app: string, id: string, previous: CachedLogs, signal: AbortSignal): Promise<CachedLogs> {
-  const query = previous.after === undefined ? {} : { after: previous.after };
+async function readNext(app: string, id: string, previousLogs: CachedLogs, signal: AbortSignal): Promise<CachedLogs> {
+  const query = previousLogs.after === undefined ? {} : { after: previousLogs.after };
   const { body, headers } = await callWithHeaders('listSessionLogs', { app, params: { id }, query, signal });
-  const after = headers.get('x-next-after') ?? previous.after;
+  const after = headers.get('x-next-after') ?? previousLogs.after;
   const loggingHeader = headers.get('x-logging');
   return {
-    logs: [...previous.logs, ...(body ?? [])],
+    logs: [...previousLogs.logs, ...(body ?? [])],
     ...(after === undefined ? {} : { after }),
     ...(loggingHeader ? { emptyReason: loggingHeader } : {}),
   };

@@ -42,7 +42,9 @@ async function verifyInvocation(app: string, invocation: Invocation, keys: KeySe
   });
   for (const [factName, claimed, shown] of comparedFacts(invocation, claims))
     if (claimed !== shown)
-      throw new ReceiptInvalid(`its ${factName} is ${words(claimed)}, but this page shows ${words(shown)}`);
+      throw new ReceiptInvalid(
+        `the ${factName} in the receipt is ${factText(claimed)}, but this page shows ${factText(shown)}`,
+      );
   return {
     claims,
     checks: [
@@ -60,7 +62,7 @@ type Fact = string | number | undefined;
 const comparedFacts = (
   invocation: Invocation,
   { sub, berth }: ReceiptClaims,
-): ReadonlyArray<readonly [what: string, said: Fact, shown: Fact]> => [
+): ReadonlyArray<readonly [factName: string, claimed: Fact, shown: Fact]> => [
   ['invocation', sub, `invocation:${invocation.id}`],
   ['operation', berth.operation.id, invocation.operationId],
   ['revision', berth.operation.revision, invocation.operationRevision],
@@ -73,8 +75,8 @@ const comparedFacts = (
   ['end', berth.endedAt, invocation.endedAt],
   ['input digest', berth.inputDigest, invocation.inputDigest],
   ['output digest', berth.outputDigest, invocation.outputDigest],
-  // While the receipt says that the amount is still held, nothing has been captured.
+  // If the amount is still held according to the receipt, nothing has been captured.
   ['cost', berth.cost.captured ?? 0, berth.cost.captured === undefined ? 0 : invocation.cost.captured],
 ];
 
-const words = (fact: Fact): string => (fact === undefined ? 'nothing' : String(fact));
+const factText = (fact: Fact): string => (fact === undefined ? 'nothing' : String(fact));

@@ -7,7 +7,7 @@ const parsed = (text: string) => {
   return 'places' in outcome ? outcome : assert.fail(outcome.message);
 };
 
-test('finds the value at a path, or the nearest value around it', () => {
+test('offsetOf returns the offset of the value at a path, or of the nearest enclosing value', () => {
   const text = '{\n  "steps": [\n    {"do": "goto"},\n    {"do": "fill", "a\\"b": [1, 2]}\n  ]\n}';
   const json = parsed(text);
   assert.deepEqual(json.value, JSON.parse(text));
@@ -22,7 +22,7 @@ test('finds the value at a path, or the nearest value around it', () => {
   assert.equal(lineOf(text, offsetOf(json, partsOf('steps[1].do'))), 4);
 });
 
-test('reports the position of a JSON syntax error, and what was expected there', () => {
+test('parseJson reports the position of a syntax error and what was expected there', () => {
   for (const [text, offset, message] of [
     ['', 0, /a value/],
     ['{"a": 1,}', 8, /a name in double quotes/],
@@ -42,7 +42,7 @@ test('reports the position of a JSON syntax error, and what was expected there',
   }
 });
 
-test('accepts exactly the strings that JSON.parse accepts', () => {
+test('parseJson accepts exactly the strings that JSON.parse accepts', () => {
   const texts = [
     '1',
     '-0.5e+3',

@@ -7,15 +7,15 @@ export interface ParsedJson {
 }
 
 export interface ParseFailure {
-  /** Says what was expected. */
+  /** States what was expected. */
   readonly message: string;
   readonly offset: number;
 }
 
-/** What is wrong with a text, and where. */
+/** A problem in a text. */
 export interface PlacedProblem {
   readonly message: string;
-  /** The position in the text. */
+  /** The position of the problem in the text. Absent if the problem has no position. */
   readonly offset?: number;
 }
 

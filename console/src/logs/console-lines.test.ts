@@ -6,7 +6,7 @@ import { consoleLines } from './console-lines.ts';
 const lineOf = (method: string, params: JsonObject) =>
   consoleLines([{ method, pageId: 0, sessionId: 's', timestamp: 5, request: { params, rawBody: '' } }])[0];
 
-test('converts a console call to a line with its values and its source position', () => {
+test('consoleLines converts a console call to a line with its values and its source position', () => {
   const line = lineOf('Runtime.consoleAPICalled', {
     type: 'warning',
     args: [
@@ -16,19 +16,22 @@ test('converts a console call to a line with its values and its source position'
     ],
     stackTrace: { callFrames: [{ url: 'http://a.test/x/app.js?v=1', lineNumber: 11 }] },
   });
-  assert.deepEqual([line?.level, line?.words, line?.place], ['warning', 'careful 7 Object', 'app.js:12']);
+  assert.deepEqual([line?.level, line?.message, line?.sourcePosition], ['warning', 'careful 7 Object', 'app.js:12']);
 });
 
-test('converts exceptions and browser messages to lines', () => {
+test('consoleLines converts exceptions and browser messages to lines', () => {
   const thrown = lineOf('Runtime.exceptionThrown', {
     exceptionDetails: { text: 'Uncaught', exception: { description: 'Error: broken' } },
   });
-  assert.deepEqual([thrown?.level, thrown?.words], ['error', 'Error: broken']);
+  assert.deepEqual([thrown?.level, thrown?.message], ['error', 'Error: broken']);
   const remark = lineOf('Log.entryAdded', { entry: { level: 'error', text: 'Failed to load', url: 'http://a.test/' } });
-  assert.deepEqual([remark?.level, remark?.words, remark?.place], ['error', 'Failed to load', 'http://a.test/']);
+  assert.deepEqual(
+    [remark?.level, remark?.message, remark?.sourcePosition],
+    ['error', 'Failed to load', 'http://a.test/'],
+  );
 });
 
-test('accepts malformed log entries without throwing', () => {
-  assert.equal(lineOf('Runtime.consoleAPICalled', { args: 'x', stackTrace: [] })?.words, '');
+test('consoleLines accepts malformed log entries without throwing', () => {
+  assert.equal(lineOf('Runtime.consoleAPICalled', { args: 'x', stackTrace: [] })?.message, '');
   assert.equal(lineOf('Page.loadEventFired', {}), undefined);
 });

@@ -8,35 +8,35 @@ export interface ConsoleLine {
   readonly timeMs: number;
   readonly pageId: number;
   readonly level: 'error' | 'warning' | 'info';
-  readonly words: string;
+  readonly message: string;
   /** Source position, such as `app.js:12`. */
-  readonly place: string;
+  readonly sourcePosition: string;
 }
 
 export function consoleLines(logs: readonly SessionLog[]): ConsoleLine[] {
   return logs.flatMap((entry, key) => {
     const params = entry.request?.params ?? {};
-    const read = READERS[entry.method];
-    return read ? [{ key, timeMs: entry.timestamp ?? 0, pageId: entry.pageId, ...read(params) }] : [];
+    const readLine = READERS[entry.method];
+    return readLine ? [{ key, timeMs: entry.timestamp ?? 0, pageId: entry.pageId, ...readLine(params) }] : [];
   });
 }
 
-type LineContent = Pick<ConsoleLine, 'level' | 'words' | 'place'>;
+type LineContent = Pick<ConsoleLine, 'level' | 'message' | 'sourcePosition'>;
 
 const READERS: Readonly<Record<string, (params: JsonObject) => LineContent>> = {
   'Runtime.consoleAPICalled': params => ({
     level: levelOf(text(params.type)),
-    words: list(params.args).map(argumentText).join(' '),
-    place: sourcePositionOf(object(list(object(params.stackTrace).callFrames)[0])),
+    message: list(params.args).map(argumentText).join(' '),
+    sourcePosition: sourcePositionOf(object(list(object(params.stackTrace).callFrames)[0])),
   }),
   'Runtime.exceptionThrown': params => {
     const details = object(params.exceptionDetails);
     const exceptionText = text(object(details.exception).description);
-    return { level: 'error', words: exceptionText || text(details.text), place: sourcePositionOf(details) };
+    return { level: 'error', message: exceptionText || text(details.text), sourcePosition: sourcePositionOf(details) };
   },
   'Log.entryAdded': params => {
     const entry = object(params.entry);
-    return { level: levelOf(text(entry.level)), words: text(entry.text), place: sourcePositionOf(entry) };
+    return { level: levelOf(text(entry.level)), message: text(entry.text), sourcePosition: sourcePositionOf(entry) };
   },
 };
 

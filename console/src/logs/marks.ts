@@ -25,7 +25,7 @@ export function lanesOf(logs: readonly SessionLog[], events: readonly SessionEve
     { name: 'Pages', marks: pageMarks(logs) },
     {
       name: 'Network',
-      marks: networkCalls(logs).map(({ key, startMs, endMs, url, status, failed: failure }) => ({
+      marks: networkCalls(logs).map(({ key, startMs, endMs, url, status, failureText: failure }) => ({
         key,
         atMs: startMs,
         ...(endMs === undefined ? {} : { untilMs: endMs }),
@@ -35,7 +35,7 @@ export function lanesOf(logs: readonly SessionLog[], events: readonly SessionEve
     },
     {
       name: 'Console',
-      marks: consoleLines(logs).map(({ key, timeMs, words, level }) => ({
+      marks: consoleLines(logs).map(({ key, timeMs, message: words, level }) => ({
         key: String(key),
         atMs: timeMs,
         words,

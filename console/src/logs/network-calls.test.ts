@@ -12,7 +12,7 @@ const entry = (method: string, timestamp: number, params: JsonObject): SessionLo
   request: { params, rawBody: '' },
 });
 
-test('merges the events of a request into one call, and creates two calls for a redirected request', () => {
+test('networkCalls merges the events of a request into one call and returns two calls for a redirected request', () => {
   const calls = networkCalls([
     entry('Network.requestWillBeSent', 10, {
       requestId: '1',
@@ -34,7 +34,14 @@ test('merges the events of a request into one call, and creates two calls for a 
     entry('Network.loadingFailed', 60, { requestId: '2', errorText: 'net::ERR_FAILED' }),
   ]);
   assert.deepEqual(
-    calls.map(({ url, status, startMs, endMs, bytes, failed }) => [url, status, startMs, endMs, bytes, failed]),
+    calls.map(({ url, status, startMs, endMs, bytes, failureText: failed }) => [
+      url,
+      status,
+      startMs,
+      endMs,
+      bytes,
+      failed,
+    ]),
     [
       ['http://a/', 302, 10, 20, undefined, undefined],
       ['http://a/b', 200, 20, 40, 99, undefined],
@@ -43,13 +50,13 @@ test('merges the events of a request into one call, and creates two calls for a 
   );
 });
 
-test('accepts malformed log entries without throwing', () => {
+test('networkCalls accepts malformed log entries without throwing', () => {
   const odd = { method: 'Network.requestWillBeSent', pageId: 0, sessionId: 's' };
   assert.deepEqual(networkCalls([odd, entry('Network.loadingFinished', 1, { requestId: 7 })]).length, 1);
   assert.equal(networkCalls([entry('Network.requestWillBeSent', 1, { request: 'x' })])[0]?.url, '');
 });
 
-test('shortens a URL to its last part', () => {
+test('shortUrl shortens a URL to its last part', () => {
   assert.equal(shortUrl('https://a.test/x/app.js?v=1'), 'app.js');
   assert.equal(shortUrl('https://a.test/'), 'a.test');
   assert.equal(shortUrl('data:text/html,hello'), 'data:…');

@@ -14,7 +14,7 @@ export interface NetworkCall {
   readonly status?: number;
   readonly mimeType?: string;
   readonly bytes?: number;
-  readonly failed?: string;
+  readonly failureText?: string;
   readonly requestHeaders: JsonObject;
   readonly responseHeaders: JsonObject;
   readonly remoteAddress?: string;
@@ -55,7 +55,7 @@ export function networkCalls(logs: readonly SessionLog[]): NetworkCall[] {
     if (method === 'Network.loadingFinished')
       calls.set(key(), { ...call, endMs: timestamp, bytes: number(params.encodedDataLength) ?? call.bytes ?? 0 });
     if (method === 'Network.loadingFailed')
-      calls.set(key(), { ...call, endMs: timestamp, failed: text(params.errorText) || 'failed' });
+      calls.set(key(), { ...call, endMs: timestamp, failureText: text(params.errorText) || 'failed' });
   }
   return [...calls.values()];
 }

@@ -1,4 +1,4 @@
-// The account of the person who is signed in: what they sign in with, and where they are signed in.
+// The account of the person who is signed in: the sign-in methods, and the browsers in which the person is signed in.
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { CurrentAccount, SignedInSession } from '../../../contract/sign-in.ts';
@@ -10,11 +10,11 @@ import { PasswordDialog } from '../people/password-dialog.tsx';
 import { RecoveryCodesDialog } from '../people/recovery-codes-dialog.tsx';
 import { VerifyEmailDialog } from '../people/verify-email-dialog.tsx';
 import { Button } from '../ui/button.tsx';
-import { Confirm } from '../ui/confirm.tsx';
+import { ConfirmDialog } from '../ui/confirm.tsx';
 import { TextField } from '../ui/form.tsx';
 import { FormDialog } from '../ui/form-dialog.tsx';
 import { Page, Panel } from '../ui/page.tsx';
-import { Empty, Failed, Loading } from '../ui/states.tsx';
+import { EmptyState, LoadError, LoadingRows } from '../ui/states.tsx';
 import { Ago } from '../ui/time.tsx';
 import { Notifications } from './notifications.tsx';
 
@@ -23,9 +23,9 @@ export function AccountPage() {
   return (
     <Page title="Account" about="How you sign in, and where you are signed in.">
       {error ? (
-        <Failed error={error} retry={() => void refetch()} />
+        <LoadError error={error} retry={() => void refetch()} />
       ) : !account ? (
-        <Loading what="your account" />
+        <LoadingRows contentLabel="your account" />
       ) : account.session ? (
         <div className="grid max-w-3xl gap-5">
           <Profile account={account} />
@@ -35,9 +35,9 @@ export function AccountPage() {
           <Sessions />
         </div>
       ) : (
-        <Empty icon="keys" title="You are signed in with an access token">
+        <EmptyState icon="keys" title="You are signed in with an access token">
           Sign in with your e-mail address to see and change your sign-in methods.
-        </Empty>
+        </EmptyState>
       )}
     </Page>
   );
@@ -86,9 +86,9 @@ function Profile({ account }: { readonly account: CurrentAccount }) {
           {account.hasPassword ? 'Set' : 'Not set'}
         </Row>
       </div>
-      {openDialog === 'name' && <RenameDialog name={account.name} close={close} done={refresh} />}
-      {openDialog === 'password' && <PasswordDialog close={close} done={refresh} />}
-      {openDialog === 'email' && <VerifyEmailDialog close={close} done={refresh} />}
+      {openDialog === 'name' && <RenameDialog name={account.name} close={close} onFinished={refresh} />}
+      {openDialog === 'password' && <PasswordDialog close={close} onFinished={refresh} />}
+      {openDialog === 'email' && <VerifyEmailDialog close={close} onFinished={refresh} />}
     </Panel>
   );
 }
@@ -96,11 +96,11 @@ function Profile({ account }: { readonly account: CurrentAccount }) {
 function RenameDialog({
   name,
   close,
-  done,
+  onFinished: done,
 }: {
   readonly name: string;
   readonly close: () => void;
-  readonly done: () => Promise<void>;
+  readonly onFinished: () => Promise<void>;
 }) {
   const [text, setText] = useState(name);
   const work = useMutation({
@@ -159,25 +159,31 @@ function Passkeys({ account }: { readonly account: CurrentAccount }) {
           </Row>
         )}
       </div>
-      {isAdding && <AddPasskeyDialog close={() => setIsAdding(false)} done={refresh} />}
+      {isAdding && <AddPasskeyDialog close={() => setIsAdding(false)} onFinished={refresh} />}
       {passkeyToRemove && (
-        <Confirm
+        <ConfirmDialog
           title={`Remove ${passkeyToRemove.name}?`}
           action="Remove"
           close={() => setPasskeyToRemove(undefined)}
-          act={async () => {
+          onConfirm={async () => {
             await call('removePasskey', { params: { id: passkeyToRemove.id } });
             await refresh();
           }}
         >
           This passkey can no longer be used to sign in. Remove it from your device too.
-        </Confirm>
+        </ConfirmDialog>
       )}
     </Panel>
   );
 }
 
-function AddPasskeyDialog({ close, done: onDone }: { readonly close: () => void; readonly done: () => Promise<void> }) {
+function AddPasskeyDialog({
+  close,
+  onFinished: onDone,
+}: {
+  readonly close: () => void;
+  readonly onFinished: () => Promise<void>;
+}) {
   const [name, setName] = useState('');
   const work = useMutation({
     mutationFn: async () => {
@@ -242,24 +248,24 @@ function Authenticator({ account }: { readonly account: CurrentAccount }) {
       {openDialog === 'add' && (
         <AuthenticatorDialog
           close={() => setOpenDialog(undefined)}
-          done={recoveryCodes => {
+          onFinished={recoveryCodes => {
             setOpenDialog(undefined);
             setNewRecoveryCodes(recoveryCodes);
           }}
         />
       )}
       {openDialog === 'remove' && (
-        <Confirm
+        <ConfirmDialog
           title="Stop using the authenticator app?"
           action="Stop using it"
           close={() => setOpenDialog(undefined)}
-          act={async () => {
+          onConfirm={async () => {
             await call('removeTotp', {});
             await refresh();
           }}
         >
           You will then sign in with your password alone. The recovery codes stop working.
-        </Confirm>
+        </ConfirmDialog>
       )}
       {newRecoveryCodes && (
         <RecoveryCodesDialog
@@ -290,13 +296,13 @@ function Sessions() {
       }
     >
       {error ? (
-        <Failed error={error} retry={() => void refetch()} />
+        <LoadError error={error} retry={() => void refetch()} />
       ) : !data ? (
-        <Loading what="your sessions" rows={2} />
+        <LoadingRows contentLabel="your sessions" rows={2} />
       ) : (
         <div className="divide-y divide-line">
           {sessions.map(session => (
-            <SessionRow key={session.id} session={session} done={() => refetch()} />
+            <SessionRow key={session.id} session={session} onFinished={() => refetch()} />
           ))}
         </div>
       )}
@@ -306,10 +312,10 @@ function Sessions() {
 
 function SessionRow({
   session,
-  done: onDone,
+  onFinished: onDone,
 }: {
   readonly session: SignedInSession;
-  readonly done: () => Promise<unknown>;
+  readonly onFinished: () => Promise<unknown>;
 }) {
   const end = useMutation({
     mutationFn: () => call('endSignedInSession', { params: { id: session.id } }),

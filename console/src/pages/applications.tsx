@@ -11,7 +11,7 @@ import { TextField } from '../ui/form.tsx';
 import { FormDialog } from '../ui/form-dialog.tsx';
 import { ListPanel } from '../ui/list-panel.tsx';
 import { Page } from '../ui/page.tsx';
-import { Empty } from '../ui/states.tsx';
+import { EmptyState } from '../ui/states.tsx';
 import { Ago } from '../ui/time.tsx';
 
 export function ApplicationsPage() {
@@ -28,19 +28,19 @@ export function ApplicationsPage() {
       }
     >
       <ListPanel
-        what="applications"
+        contentLabel="applications"
         items={data?.data}
         error={error}
         retry={refetch}
         empty={
-          <Empty icon="applications" title="No applications">
+          <EmptyState icon="applications" title="No applications">
             Create an application, then issue agent keys for it.
-          </Empty>
+          </EmptyState>
         }
       >
         {one => <ApplicationRow key={one.id} application={one} rename={() => setEditTarget(one)} />}
       </ListPanel>
-      {editTarget && <Edit what={editTarget} close={() => setEditTarget(undefined)} />}
+      {editTarget && <EditDialog applicationToEdit={editTarget} close={() => setEditTarget(undefined)} />}
     </Page>
   );
 }
@@ -70,7 +70,13 @@ const ApplicationRow = ({
   </li>
 );
 
-function Edit({ what: editTarget, close }: { readonly what: Application | 'new'; readonly close: () => void }) {
+function EditDialog({
+  applicationToEdit: editTarget,
+  close,
+}: {
+  readonly applicationToEdit: Application | 'new';
+  readonly close: () => void;
+}) {
   const isNew = editTarget === 'new';
   const [name, setName] = useState(isNew ? '' : editTarget.name);
   const client = useQueryClient();

@@ -7,7 +7,7 @@ import { Icon } from '../ui/icon.tsx';
 import { ListPanel } from '../ui/list-panel.tsx';
 import { LoadMore } from '../ui/more.tsx';
 import { Page } from '../ui/page.tsx';
-import { Empty } from '../ui/states.tsx';
+import { EmptyState } from '../ui/states.tsx';
 import { Ago } from '../ui/time.tsx';
 import { createdAfter, isSessionId as isUuid, readFilters, type Since } from './session-filters.ts';
 import { SinceChoice, WordChoice } from './word-choice.tsx';
@@ -82,27 +82,30 @@ export function AuditPage({ app, filters }: { readonly app: string; readonly fil
         )}
       </div>
       <ListPanel
-        what="the audit log"
+        contentLabel="the audit log"
         items={entries}
         error={error}
         retry={refetch}
         empty={
-          <Empty icon="docs" title={Object.keys(queryFilters).length > 0 ? 'No matching entries' : 'No entries yet'} />
+          <EmptyState
+            icon="docs"
+            title={Object.keys(queryFilters).length > 0 ? 'No matching entries' : 'No entries yet'}
+          />
         }
       >
-        {entry => <Entry key={entry.id} entry={entry} only={id => apply({ actor: id })} />}
+        {entry => <Entry key={entry.id} entry={entry} onActorClick={id => apply({ actor: id })} />}
       </ListPanel>
-      <LoadMore list={list} what="Show older entries" />
+      <LoadMore list={list} buttonText="Show older entries" />
     </Page>
   );
 }
 
 const Entry = ({
   entry,
-  only: filterByActor,
+  onActorClick: filterByActor,
 }: {
   readonly entry: AuditEntry;
-  readonly only: (actor: string) => void;
+  readonly onActorClick: (actor: string) => void;
 }) => {
   const { action, outcome, actor, via, target, ip, at, details = {} } = entry;
   const facts = Object.entries(details).flatMap(([name, value]) => {

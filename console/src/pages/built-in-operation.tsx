@@ -1,4 +1,4 @@
-// What an application can change about a built-in operation. Changes take effect at once.
+// The settings of a built-in operation that an application can change. Changes take effect at once.
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import type { ConfiguredOperation } from '../../../contract/configured-operations.ts';

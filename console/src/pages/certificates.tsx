@@ -5,12 +5,12 @@ import type { Certificate } from '../../../contract/certificates.ts';
 import { call } from '../api/call.ts';
 import { certificatesQuery } from '../api/queries.ts';
 import { Button } from '../ui/button.tsx';
-import { Confirm } from '../ui/confirm.tsx';
+import { ConfirmDialog } from '../ui/confirm.tsx';
 import { CopyButton } from '../ui/copy-button.tsx';
 import { FileButton } from '../ui/file-button.tsx';
 import { ListPanel } from '../ui/list-panel.tsx';
 import { Page } from '../ui/page.tsx';
-import { Empty, FormError } from '../ui/states.tsx';
+import { EmptyState, FormError } from '../ui/states.tsx';
 import { fullTime } from '../ui/time.tsx';
 
 export function CertificatesPage({ app }: { readonly app: string }) {
@@ -39,30 +39,30 @@ export function CertificatesPage({ app }: { readonly app: string }) {
         </p>
       ))}
       <ListPanel
-        what="certificates"
+        contentLabel="certificates"
         items={data}
         error={error}
         retry={refetch}
         empty={
-          <Empty icon="certificates" title="No certificates">
+          <EmptyState icon="certificates" title="No certificates">
             Upload the certificate authority of your network as a PEM file, and name it when you create a session.
-          </Empty>
+          </EmptyState>
         }
       >
         {one => <Row key={one.id} certificate={one} remove={() => setCertificateToDelete(one)} />}
       </ListPanel>
       {certificateToDelete && (
-        <Confirm
+        <ConfirmDialog
           title="Delete these certificates?"
           action="Delete"
           close={() => setCertificateToDelete(undefined)}
-          act={async () => {
+          onConfirm={async () => {
             await call('deleteCertificate', { app, params: { id: certificateToDelete.id } });
             await refresh();
           }}
         >
           Running sessions keep trusting them. New sessions that name them are refused.
-        </Confirm>
+        </ConfirmDialog>
       )}
     </Page>
   );

@@ -10,12 +10,12 @@ import { draftOf, type GrantDraft, GrantFields, grantOf } from './grant-fields.t
 export function ChangeKey({
   app,
   agentKey,
-  done,
+  onFinished: done,
   close,
 }: {
   readonly app: string;
   readonly agentKey: AgentKey;
-  readonly done: () => Promise<void>;
+  readonly onFinished: () => Promise<void>;
   readonly close: () => void;
 }) {
   const [name, setName] = useState(agentKey.name);

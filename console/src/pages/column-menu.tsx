@@ -5,9 +5,9 @@ import { Icon } from '../ui/icon.tsx';
 import { COLUMNS, hideColumns, OPTIONAL_COLUMNS, type OptionalColumn, useHiddenColumns } from './session-columns.ts';
 
 export function ColumnMenu() {
-  const hidden = useHiddenColumns();
+  const hiddenColumns = useHiddenColumns();
   const setVisible = (column: OptionalColumn, isVisible: boolean): void => {
-    const next = new Set(hidden);
+    const next = new Set(hiddenColumns);
     if (isVisible) next.delete(column);
     else next.add(column);
     hideColumns(next);
@@ -27,7 +27,7 @@ export function ColumnMenu() {
                 <label key={column} className="flex h-8 items-center gap-2.5 rounded px-2 pr-6 text-sm hover:bg-sunk">
                   <input
                     type="checkbox"
-                    checked={!hidden.has(column)}
+                    checked={!hiddenColumns.has(column)}
                     onChange={event => setVisible(column, event.target.checked)}
                     className="size-4 accent-accent"
                   />

@@ -4,16 +4,16 @@ import { useState } from 'react';
 import type { Session } from '../../../contract/sessions.ts';
 import { Button } from '../ui/button.tsx';
 import { CodeBlock } from '../ui/code-block.tsx';
-import { Empty } from '../ui/states.tsx';
+import { EmptyState } from '../ui/states.tsx';
 
 export function ConnectTab({ session }: { readonly session: Session }) {
   const [isKeyShown, setIsKeyShown] = useState(false);
   const { connectUrl } = session;
   if (!connectUrl)
     return (
-      <Empty icon="keys" title="No connect address">
+      <EmptyState icon="keys" title="No connect address">
         Your access token does not permit connecting to sessions.
-      </Empty>
+      </EmptyState>
     );
   const address = isKeyShown ? connectUrl : connectUrl.replace(/(signingKey=).*/, '$1…');
   return (
@@ -31,12 +31,12 @@ export function ConnectTab({ session }: { readonly session: Session }) {
             {isKeyShown ? 'Hide the key' : 'Show the key'}
           </Button>
         </div>
-        <CodeBlock code={address} copied={connectUrl} label="the connect address" />
+        <CodeBlock code={address} copyText={connectUrl} label="the connect address" />
       </section>
       {SNIPPETS.map(([name, codeFor]) => (
         <section key={name}>
           <h2 className="mb-2 text-sm font-semibold">{name}</h2>
-          <CodeBlock code={codeFor(address)} copied={codeFor(connectUrl)} label={`the code for ${name}`} />
+          <CodeBlock code={codeFor(address)} copyText={codeFor(connectUrl)} label={`the code for ${name}`} />
         </section>
       ))}
     </div>

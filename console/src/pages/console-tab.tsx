@@ -38,7 +38,7 @@ export function ConsoleTab({
   const pages = useMemo(() => pageNames(data?.logs ?? []), [data]);
   const lines = allLines.filter(
     line =>
-      line.words.toLowerCase().includes(find.toLowerCase()) &&
+      line.message.toLowerCase().includes(find.toLowerCase()) &&
       (level === '' || line.level === level) &&
       (page === '' || line.pageId === Number(page)),
   );
@@ -49,7 +49,7 @@ export function ConsoleTab({
       error={error}
       retry={() => void refetch()}
       isEmpty={allLines.length === 0}
-      nothing="No console messages"
+      titleIfEmpty="No console messages"
     >
       <LogFilters label="Filter the console" {...{ find, setFind, page, setPage, pages, count }}>
         <Choice label="Level" value={level} choose={setLevel} any="All levels">
@@ -75,7 +75,11 @@ export function ConsoleTab({
   );
 }
 
-const Line = ({ line: { timeMs, pageId, level, words, place } }: { readonly line: ConsoleLine }) => {
+const Line = ({
+  line: { timeMs, pageId, level, message: words, sourcePosition: place },
+}: {
+  readonly line: ConsoleLine;
+}) => {
   const time = new Date(timeMs).toISOString();
   return (
     <div className="grid grid-cols-[60px_minmax(0,1fr)] gap-x-3 px-4 py-1.5 font-mono text-xs leading-4 md:grid-cols-[60px_44px_minmax(0,1fr)_auto]">

@@ -5,14 +5,14 @@ import type { Context } from '../../../contract/contexts.ts';
 import { call } from '../api/call.ts';
 import { contextsQuery } from '../api/queries.ts';
 import { Button } from '../ui/button.tsx';
-import { Confirm } from '../ui/confirm.tsx';
+import { ConfirmDialog } from '../ui/confirm.tsx';
 import { CopyButton } from '../ui/copy-button.tsx';
 import { Dialog } from '../ui/dialog.tsx';
 import { TextField } from '../ui/form.tsx';
 import { FormDialog } from '../ui/form-dialog.tsx';
 import { ListPanel } from '../ui/list-panel.tsx';
 import { Page } from '../ui/page.tsx';
-import { Empty, FormError } from '../ui/states.tsx';
+import { EmptyState, FormError } from '../ui/states.tsx';
 import { Ago, bytesWords } from '../ui/time.tsx';
 
 type OpenDialog = 'create' | { readonly versions: Context } | { readonly remove: Context };
@@ -34,15 +34,15 @@ export function ContextsPage({ app }: { readonly app: string }) {
       }
     >
       <ListPanel
-        what="contexts"
+        contentLabel="contexts"
         items={data}
         error={error}
         retry={refetch}
         empty={
-          <Empty icon="contexts" title="No contexts yet">
+          <EmptyState icon="contexts" title="No contexts yet">
             Sign in to a site once in a session that saves to a context. Later sessions with this context are already
             signed in.
-          </Empty>
+          </EmptyState>
         }
       >
         {context => (
@@ -54,22 +54,22 @@ export function ContextsPage({ app }: { readonly app: string }) {
           />
         )}
       </ListPanel>
-      {openDialog === 'create' && <Create app={app} close={close} done={refresh} />}
+      {openDialog === 'create' && <CreateDialog app={app} close={close} onFinished={refresh} />}
       {typeof openDialog === 'object' && 'versions' in openDialog && (
-        <Versions app={app} context={openDialog.versions} close={close} done={refresh} />
+        <VersionsDialog app={app} context={openDialog.versions} close={close} onFinished={refresh} />
       )}
       {typeof openDialog === 'object' && 'remove' in openDialog && (
-        <Confirm
+        <ConfirmDialog
           title={`Delete ${nameOf(openDialog.remove)}?`}
           action="Delete"
           close={close}
-          act={async () => {
+          onConfirm={async () => {
             await call('deleteContext', { app, params: { id: openDialog.remove.id } });
             await refresh();
           }}
         >
           The encryption key of the context is destroyed, and with it every version. This cannot be undone.
-        </Confirm>
+        </ConfirmDialog>
       )}
     </Page>
   );
@@ -114,14 +114,14 @@ const Row = ({
   </li>
 );
 
-function Create({
+function CreateDialog({
   app,
   close,
-  done,
+  onFinished: done,
 }: {
   readonly app: string;
   readonly close: () => void;
-  readonly done: () => Promise<void>;
+  readonly onFinished: () => Promise<void>;
 }) {
   const [name, setName] = useState('');
   const create = useMutation({
@@ -145,16 +145,16 @@ function Create({
   );
 }
 
-function Versions({
+function VersionsDialog({
   app,
   context,
   close,
-  done,
+  onFinished: done,
 }: {
   readonly app: string;
   readonly context: Context;
   readonly close: () => void;
-  readonly done: () => Promise<void>;
+  readonly onFinished: () => Promise<void>;
 }) {
   const params = { id: context.id };
   const { data, error, refetch } = useQuery({

@@ -8,7 +8,7 @@ import { keysQuery } from '../api/queries.ts';
 import { Button } from '../ui/button.tsx';
 import { BarChart, BarList, FigureTable } from '../ui/chart.tsx';
 import { Panel } from '../ui/page.tsx';
-import { Failed, Loading } from '../ui/states.tsx';
+import { LoadError, LoadingRows } from '../ui/states.tsx';
 import { bytesWords } from '../ui/time.tsx';
 import {
   type CreditView,
@@ -52,9 +52,9 @@ export function CreditUse({
         {data ? (
           <UsageTable app={app} usage={data} isCharged={isCharged} period={period} />
         ) : error ? (
-          <Failed error={error} retry={() => void refetch()} />
+          <LoadError error={error} retry={() => void refetch()} />
         ) : (
-          <Loading what="usage" rows={6} />
+          <LoadingRows contentLabel="usage" rows={6} />
         )}
       </Panel>
     </section>
@@ -140,7 +140,12 @@ function UsageTable({
           headings={headings}
           formatTop={formatFigure}
           bars={data.map(row => ({
-            ...{ key: row.of, ...dayNames(row.of), to: figureOf(row), words: shortWords(figureOf(row), isCharged) },
+            ...{
+              key: row.of,
+              ...dayNames(row.of),
+              upperValue: figureOf(row),
+              valueText: shortWords(figureOf(row), isCharged),
+            },
             cells: cells(row),
           }))}
         />
@@ -152,7 +157,7 @@ function UsageTable({
       <p className="px-4 pt-3 text-sm text-soft">{summary}.</p>
       <BarList
         items={data.slice(0, BARS_MAX).map(row => ({
-          ...{ key: row.of, value: figureOf(row), words: formatFigure(figureOf(row)), hatched: false },
+          ...{ key: row.of, value: figureOf(row), shownValue: formatFigure(figureOf(row)), hatched: false },
           name: nameOf(app, by, row, names),
         }))}
       />

@@ -1,4 +1,4 @@
-// Labels for credit, and the queries of the credit page: names of entries and prices.
+// Labels for the credit page (entries, orders, prices, days), and the view and the queries that its address selects.
 import type { CreditEntry, CreditUsageQuery, UsageGrouping } from '../../../contract/credits.ts';
 import type { Checkout } from '../../../contract/topups.ts';
 import { createdAfter, readFilters, type Since } from './session-filters.ts';
@@ -56,8 +56,8 @@ export function readCreditView({ by, period, type, since }: Record<string, unkno
   };
 }
 
-const keyIn = <Key extends string>(words: Readonly<Record<Key, unknown>>, value: unknown): Key | undefined =>
-  (Object.keys(words) as Key[]).find(key => key === value); // Object.keys() returns strings.
+const keyIn = <Key extends string>(labels: Readonly<Record<Key, unknown>>, value: unknown): Key | undefined =>
+  (Object.keys(labels) as Key[]).find(key => key === value); // Object.keys() returns strings.
 
 export const usageQueryOf = ({ by = 'day', period = 'week' }: CreditView, nowMs: number): CreditUsageQuery => ({
   by,

@@ -8,7 +8,7 @@ import { isAtLeast, useRole } from '../api/use-role.ts';
 import { ListPanel } from '../ui/list-panel.tsx';
 import { LoadMore } from '../ui/more.tsx';
 import { Page, Panel } from '../ui/page.tsx';
-import { Empty, Failed, Loading } from '../ui/states.tsx';
+import { EmptyState, LoadError, LoadingRows } from '../ui/states.tsx';
 import { Ago } from '../ui/time.tsx';
 import { CreditUse } from './credit-use.tsx';
 import { type CreditView, ENTRY_WORDS, entryQueryOf, readCreditView } from './credit-words.ts';
@@ -33,7 +33,7 @@ export function CreditPage({ app, view }: { readonly app: string; readonly view:
     >
       {data ? (
         <div className="grid gap-6">
-          {data.enforced || data.balance > 0 ? <CreditTotals credits={data} /> : <NotCharged />}
+          {data.enforced || data.balance > 0 ? <CreditTotals credits={data} /> : <NotChargedPanel />}
           <CreditUse app={app} view={view} isCharged={data.enforced || data.thisApplication.capturedThisMonth > 0} />
           <HeldReservations app={app} reservations={data.reservations} />
           <Ledger app={app} view={view} />
@@ -41,14 +41,18 @@ export function CreditPage({ app, view }: { readonly app: string; readonly view:
         </div>
       ) : (
         <Panel>
-          {error ? <Failed error={error} retry={() => void refetch()} /> : <Loading what="the credit" rows={4} />}
+          {error ? (
+            <LoadError error={error} retry={() => void refetch()} />
+          ) : (
+            <LoadingRows contentLabel="the credit" rows={4} />
+          )}
         </Panel>
       )}
     </Page>
   );
 }
 
-const NotCharged = () => (
+const NotChargedPanel = () => (
   <Panel title="This installation does not charge">
     <p className="p-4 text-sm text-soft">
       No credit is needed. The usage of sessions and calls is still counted, and shown below. The operator sets the
@@ -162,26 +166,26 @@ function Ledger({ app, view }: { readonly app: string; readonly view: CreditView
         </search>
       </div>
       <ListPanel
-        what="ledger entries"
+        contentLabel="ledger entries"
         items={data?.pages.flatMap(page => page.data)}
         error={error}
         retry={refetch}
         empty={
           isFiltered ? (
-            <Empty icon="credit" title="No matching entries">
+            <EmptyState icon="credit" title="No matching entries">
               Change or clear the filters.
-            </Empty>
+            </EmptyState>
           ) : (
-            <Empty icon="credit" title="No entries yet">
+            <EmptyState icon="credit" title="No entries yet">
               Every change to the credit is listed here: credit that is bought or given, held for work, used, or given
               back. Entries are never changed.
-            </Empty>
+            </EmptyState>
           )
         }
       >
         {entry => <EntryRow key={entry.id} entry={entry} />}
       </ListPanel>
-      <LoadMore list={list} what="Show older entries" />
+      <LoadMore list={list} buttonText="Show older entries" />
     </section>
   );
 }

@@ -1,4 +1,4 @@
-// Says why a session did not end well, and where to look next.
+// Shows why a session failed or timed out, and where to look next.
 import { Link } from '@tanstack/react-router';
 import type { EndReason, Session } from '../../../contract/sessions.ts';
 import { endReasonWords } from '../ui/end-reasons.ts';

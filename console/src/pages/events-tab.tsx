@@ -2,7 +2,7 @@
 import type { EventType, SessionEvent } from '../../../contract/events.ts';
 import type { StreamState } from '../api/event-stream.ts';
 import { LiveMark } from '../ui/live-mark.tsx';
-import { Empty, Failed, Loading } from '../ui/states.tsx';
+import { EmptyState, LoadError, LoadingRows } from '../ui/states.tsx';
 import { clockTime, durationWords, fullTime, utcTime } from '../ui/time.tsx';
 
 const EVENT_TEXTS: Readonly<Partial<Record<EventType, string>>> = {
@@ -58,16 +58,16 @@ export function EventsTab({
   readonly startedAt: string;
 }) {
   if (events.length === 0 && state === 'broken')
-    return <Failed error={new Error('The events could not be read. Trying again…')} />;
+    return <LoadError error={new Error('The events could not be read. Trying again…')} />;
   if (events.length === 0 && state === 'refused')
-    return <Failed error={new Error('The events could not be read. Reload the page to try again.')} />;
+    return <LoadError error={new Error('The events could not be read. Reload the page to try again.')} />;
   if (events.length === 0 && state === 'over')
     return (
-      <Empty icon="sessions" title="No events">
+      <EmptyState icon="sessions" title="No events">
         Events are kept for 31 days after the end of a session.
-      </Empty>
+      </EmptyState>
     );
-  if (events.length === 0) return <Loading what="events" rows={4} />;
+  if (events.length === 0) return <LoadingRows contentLabel="events" rows={4} />;
   return (
     <>
       <div className="flex h-10 items-center border-b border-line px-4">

@@ -12,12 +12,12 @@ export const expiresAtOf = (days: string): { expiresAt?: string } =>
 export const ExpiryField = ({
   value,
   onChange,
-  never: allowsNever = false,
+  allowsNoExpiry: allowsNever = false,
 }: {
   readonly value: string;
   readonly onChange: (value: string) => void;
   /** Whether the credential may be issued without an expiry. */
-  readonly never?: boolean;
+  readonly allowsNoExpiry?: boolean;
 }) => (
   <SelectField label="Expires" value={value} onChange={event => onChange(event.target.value)}>
     {allowsNever && <option value="">Never</option>}

@@ -7,19 +7,19 @@ import { ApiError } from '../api/api-error.ts';
 import { call } from '../api/call.ts';
 import { knownExtensions, rememberExtensions } from '../api/known-extensions.ts';
 import { Button } from '../ui/button.tsx';
-import { Confirm } from '../ui/confirm.tsx';
+import { ConfirmDialog } from '../ui/confirm.tsx';
 import { CopyButton } from '../ui/copy-button.tsx';
 import { FileButton } from '../ui/file-button.tsx';
 import { Page, Panel } from '../ui/page.tsx';
-import { Empty, Failed, FormError } from '../ui/states.tsx';
+import { EmptyState, FormError, LoadError } from '../ui/states.tsx';
 import { Ago, bytesWords } from '../ui/time.tsx';
 
 export function ExtensionsPage({ app }: { readonly app: string }) {
   const [ids, setIds] = useState(() => knownExtensions(app));
   const [extensionToDelete, setExtensionToDelete] = useState<Extension | undefined>();
-  const saveIds = (next: readonly string[]): void => {
-    rememberExtensions(app, next);
-    setIds(next);
+  const saveIds = (newIds: readonly string[]): void => {
+    rememberExtensions(app, newIds);
+    setIds(newIds);
   };
   const upload = useMutation({
     mutationFn: (form: FormData) => call('uploadExtension', { app, form }),
@@ -48,10 +48,10 @@ export function ExtensionsPage({ app }: { readonly app: string }) {
       <FindExtension add={id => saveIds([id, ...ids.filter(one => one !== id)])} />
       <Panel>
         {ids.length === 0 ? (
-          <Empty icon="extensions" title="No extensions remembered by this browser">
+          <EmptyState icon="extensions" title="No extensions remembered by this browser">
             The service has no list of extensions. This browser remembers the extensions that you upload here. To see
             another one, enter its id.
-          </Empty>
+          </EmptyState>
         ) : (
           <ul className="divide-y divide-line">
             {reads.map(({ data, error }, at) => {
@@ -65,17 +65,17 @@ export function ExtensionsPage({ app }: { readonly app: string }) {
         )}
       </Panel>
       {extensionToDelete && (
-        <Confirm
+        <ConfirmDialog
           title={`Delete ${extensionToDelete.name}?`}
           action="Delete"
           close={() => setExtensionToDelete(undefined)}
-          act={async () => {
+          onConfirm={async () => {
             await call('deleteExtension', { app, params: { id: extensionToDelete.id } });
             saveIds(ids.filter(one => one !== extensionToDelete.id));
           }}
         >
           Running sessions keep their copy. New sessions that name the extension are refused.
-        </Confirm>
+        </ConfirmDialog>
       )}
     </Page>
   );
@@ -149,6 +149,6 @@ const UnavailableExtension = ({
     </li>
   ) : (
     <li>
-      <Failed error={error} />
+      <LoadError error={error} />
     </li>
   );

@@ -5,9 +5,9 @@ import type { Download } from '../../../contract/files.ts';
 import type { Session } from '../../../contract/sessions.ts';
 import { call } from '../api/call.ts';
 import { Button, buttonClass } from '../ui/button.tsx';
-import { Confirm } from '../ui/confirm.tsx';
+import { ConfirmDialog } from '../ui/confirm.tsx';
 import { Icon } from '../ui/icon.tsx';
-import { Failed, FormError, Loading } from '../ui/states.tsx';
+import { FormError, LoadError, LoadingRows } from '../ui/states.tsx';
 import { Ago, bytesWords } from '../ui/time.tsx';
 
 const DOWNLOADS_MAX = 100;
@@ -36,9 +36,9 @@ export function FilesTab({
     <>
       <Heading name="Downloads" />
       {error ? (
-        <Failed error={error} retry={() => void refetch()} />
+        <LoadError error={error} retry={() => void refetch()} />
       ) : !data ? (
-        <Loading what="downloads" rows={2} />
+        <LoadingRows contentLabel="downloads" rows={2} />
       ) : data.downloads.length === 0 ? (
         <EmptyNote>No downloads.</EmptyNote>
       ) : (
@@ -65,17 +65,17 @@ export function FilesTab({
       )}
       <Uploads app={app} session={session} isOpen={isOpen} />
       {downloadToDelete && (
-        <Confirm
+        <ConfirmDialog
           title={`Delete ${downloadToDelete.filename}?`}
           action="Delete"
           close={() => setDownloadToDelete(undefined)}
-          act={async () => {
+          onConfirm={async () => {
             await call('deleteDownload', { app, params: { id: downloadToDelete.id } });
             await client.invalidateQueries({ queryKey });
           }}
         >
           The file is deleted and links to it stop working. This cannot be undone.
-        </Confirm>
+        </ConfirmDialog>
       )}
     </>
   );

@@ -3,24 +3,24 @@ import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { accountQuery } from '../api/queries.ts';
 import { Panel } from '../ui/page.tsx';
-import { Empty, Failed, Loading } from '../ui/states.tsx';
+import { EmptyState, LoadError, LoadingRows } from '../ui/states.tsx';
 
 export function ForOperator({ children }: { readonly children: ReactNode }) {
   const { data, error, refetch } = useQuery(accountQuery);
-  if (error && !data) return <Failed error={error} retry={() => void refetch()} />;
+  if (error && !data) return <LoadError error={error} retry={() => void refetch()} />;
   if (!data)
     return (
       <Panel>
-        <Loading what="the account" rows={3} />
+        <LoadingRows contentLabel="the account" rows={3} />
       </Panel>
     );
   return data.isOperator ? (
     children
   ) : (
     <Panel>
-      <Empty icon="host" title="Only for the operator">
+      <EmptyState icon="host" title="Only for the operator">
         Hosts are shared by all applications, so only the account that was set up at the first start can see them.
-      </Empty>
+      </EmptyState>
     </Panel>
   );
 }

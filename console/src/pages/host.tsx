@@ -8,7 +8,7 @@ import { BarChart } from '../ui/chart.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { Meter } from '../ui/meter.tsx';
 import { Facts, Page, Panel } from '../ui/page.tsx';
-import { Failed, FormError, Loading } from '../ui/states.tsx';
+import { FormError, LoadError, LoadingRows } from '../ui/states.tsx';
 import { bytesWords, fullTime } from '../ui/time.tsx';
 import { ForOperator } from './for-operator.tsx';
 
@@ -39,11 +39,11 @@ function OperatorView() {
     queryFn: ({ signal }) => call('readHost', { signal }),
     refetchInterval: POLL_MS,
   });
-  if (error && !data) return <Failed error={error} retry={() => void refetch()} />;
+  if (error && !data) return <LoadError error={error} retry={() => void refetch()} />;
   if (!data)
     return (
       <Panel>
-        <Loading what="the host" rows={6} />
+        <LoadingRows contentLabel="the host" rows={6} />
       </Panel>
     );
   return (
@@ -52,13 +52,13 @@ function OperatorView() {
       <Panel title="Readiness">
         <Checks checks={data.checks} />
       </Panel>
-      <OverTime title="Processor" host={data} of={({ cpuShare }) => cpuShare} words={percent} />
-      <OverTime title="Memory" host={data} of={sample => sample.memoryUsedBytes} words={bytesWords} />
-      <OverTime
+      <HistoryChart title="Processor" host={data} getValue={({ cpuShare }) => cpuShare} toText={percent} />
+      <HistoryChart title="Memory" host={data} getValue={sample => sample.memoryUsedBytes} toText={bytesWords} />
+      <HistoryChart
         title="Sessions"
         host={data}
-        of={({ sessions }) => sessions}
-        words={value => String(Math.round(value))}
+        getValue={({ sessions }) => sessions}
+        toText={value => String(Math.round(value))}
       />
       <Process host={data} />
       <Examination />
@@ -84,16 +84,16 @@ const CurrentUse = ({ host: { now, sessionsMax, processors, memoryBytes } }: { r
   </Panel>
 );
 
-function OverTime({
+function HistoryChart({
   title,
   host: { samples, now },
-  of: readValue,
-  words: formatValue,
+  getValue: readValue,
+  toText: formatValue,
 }: {
   readonly title: string;
   readonly host: Host;
-  readonly of: (sample: HostSample) => number;
-  readonly words: (value: number) => string;
+  readonly getValue: (sample: HostSample) => number;
+  readonly toText: (value: number) => string;
 }) {
   const allSamples = [...samples, now];
   const samplesPerBar = Math.ceil(allSamples.length / BARS_MAX);
@@ -102,7 +102,14 @@ function OverTime({
     const from = group[0]?.at ?? now.at;
     const value = Math.max(...group.map(readValue));
     const tick = TICK.format(new Date(from));
-    return { key: from, name: fullTime(from), tick, to: value, words: formatValue(value), cells: [formatValue(value)] };
+    return {
+      key: from,
+      name: fullTime(from),
+      tick,
+      upperValue: value,
+      valueText: formatValue(value),
+      cells: [formatValue(value)],
+    };
   });
   const peak = Math.max(...allSamples.map(readValue));
   return (

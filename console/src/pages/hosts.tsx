@@ -7,11 +7,11 @@ import { call } from '../api/call.ts';
 import { isPerson } from '../api/credentials.ts';
 import { applicationsQuery, hostSessionsQuery, hostsQuery } from '../api/queries.ts';
 import { Button, buttonClass } from '../ui/button.tsx';
-import { Confirm } from '../ui/confirm.tsx';
+import { ConfirmDialog } from '../ui/confirm.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { Meter } from '../ui/meter.tsx';
 import { Facts, Page, Panel } from '../ui/page.tsx';
-import { Failed, FormError, Loading } from '../ui/states.tsx';
+import { FormError, LoadError, LoadingRows } from '../ui/states.tsx';
 import { Status } from '../ui/status.tsx';
 import { Ago, TimeText } from '../ui/time.tsx';
 import { ForOperator } from './for-operator.tsx';
@@ -31,7 +31,11 @@ function List() {
   if (!data)
     return (
       <Panel>
-        {error ? <Failed error={error} retry={() => void refetch()} /> : <Loading what="the hosts" rows={4} />}
+        {error ? (
+          <LoadError error={error} retry={() => void refetch()} />
+        ) : (
+          <LoadingRows contentLabel="the hosts" rows={4} />
+        )}
       </Panel>
     );
   const liveHosts = data.data.filter(isAlive).toSorted((one, other) => Number(other.isThis) - Number(one.isThis));
@@ -159,8 +163,8 @@ function HostCard({ host }: { readonly host: ListedHost }) {
 function Drain({ host: { id, state, draining, used } }: { readonly host: ListedHost }) {
   const [isConfirming, setIsConfirming] = useState(false);
   const client = useQueryClient();
-  const change = async (next: boolean): Promise<void> => {
-    await call('drainHost', { params: { hostId: id }, body: { draining: next } });
+  const change = async (shouldDrain: boolean): Promise<void> => {
+    await call('drainHost', { params: { hostId: id }, body: { draining: shouldDrain } });
     await client.invalidateQueries({ queryKey: hostsQuery.queryKey });
   };
   const undrain = useMutation({ mutationFn: () => change(false) });
@@ -178,10 +182,15 @@ function Drain({ host: { id, state, draining, used } }: { readonly host: ListedH
     <>
       <Button onClick={() => setIsConfirming(true)}>Drain</Button>
       {isConfirming && (
-        <Confirm title="Drain this host?" action="Drain" close={() => setIsConfirming(false)} act={() => change(true)}>
+        <ConfirmDialog
+          title="Drain this host?"
+          action="Drain"
+          close={() => setIsConfirming(false)}
+          onConfirm={() => change(true)}
+        >
           {used === 0 ? 'No sessions are running on this host.' : `Running sessions (${used}) continue until they end.`}{' '}
           New sessions go to the other hosts. You can undo this at any time.
-        </Confirm>
+        </ConfirmDialog>
       )}
     </>
   );
@@ -209,16 +218,20 @@ function Sessions({ host: { id, used } }: { readonly host: ListedHost }) {
 
 function SessionList({ id }: { readonly id: string }) {
   const { data, error, refetch } = useQuery(hostSessionsQuery(id));
-  const own = new Set(useQuery(applicationsQuery).data?.data.map(application => application.id));
+  const ownAppIds = new Set(useQuery(applicationsQuery).data?.data.map(application => application.id));
   if (!data)
-    return error ? <Failed error={error} retry={() => void refetch()} /> : <Loading what="the sessions" rows={2} />;
+    return error ? (
+      <LoadError error={error} retry={() => void refetch()} />
+    ) : (
+      <LoadingRows contentLabel="the sessions" rows={2} />
+    );
   return (
     <ul className="max-h-96 divide-y divide-line overflow-y-auto border-t border-line">
       {data.data.map(session => (
         <li key={session.id} className="grid grid-cols-[minmax(0,1fr)_auto] gap-x-4 gap-y-0.5 px-4 py-2 text-sm">
           <SessionName
             id={session.id}
-            app={own.has(session.applicationId) ? session.applicationId : undefined}
+            app={ownAppIds.has(session.applicationId) ? session.applicationId : undefined}
             name={session.applicationName}
           />
           <Status status={session.status} />

@@ -6,13 +6,13 @@ import { historyOf } from './inbox-history.ts';
 
 const at = (minute: number): string => new Date(minute * 60_000).toISOString();
 const action = (minute: number, status = 'approved') =>
-  ({ jobId: `a${minute}`, createdAt: at(minute), status }) as ApplicationAction; // What is read of it.
+  ({ jobId: `a${minute}`, createdAt: at(minute), status }) as ApplicationAction; // The fields that historyOf reads.
 const handoff = (minute: number, more: Partial<Handoff> = {}) =>
   ({ id: `h${minute}`, createdAt: at(minute), endedAt: at(minute), origin: 'api', ...more }) as Handoff;
 
 const ids = (entries: ReturnType<typeof historyOf>): string[] => entries.map(({ id }) => id);
 
-test('merges Actions and hand-offs, newest first, and omits open entries and hand-offs started by a viewer', () => {
+test('historyOf merges Actions and hand-offs, newest first, and omits open entries and hand-offs started by a viewer', () => {
   const { endedAt: _, ...open } = handoff(9);
   const entries = historyOf(
     { items: [action(8), action(7, 'awaiting_approval'), action(3)], hasMore: false },
@@ -21,7 +21,7 @@ test('merges Actions and hand-offs, newest first, and omits open entries and han
   assert.deepEqual(ids(entries), ['a8', 'h5', 'a3', 'h1']);
 });
 
-test('omits entries older than the last loaded entry of an incomplete list', () => {
+test('historyOf omits entries older than the last loaded entry of an incomplete list', () => {
   const entries = historyOf(
     { items: [action(8), action(6)], hasMore: true },
     { items: [handoff(7), handoff(5), handoff(2)], hasMore: false },

@@ -28,7 +28,7 @@ export function historyOf(
     ...actions.items
       .filter(({ status }) => status !== 'awaiting_approval')
       .map(action => ({ kind: 'approval' as const, id: action.jobId, createdAt: action.createdAt, action })),
-    // The hand-offs of viewers who took over in the live view are left out, because nobody asked for them.
+    // Hand-offs that viewers started by taking over in the live view are left out: nobody requested them.
     ...handoffs.items
       .filter(({ endedAt, origin }) => endedAt !== undefined && origin !== 'viewer')
       .map(handoff => ({ kind: 'handoff' as const, id: handoff.id, createdAt: handoff.createdAt, handoff })),

@@ -6,13 +6,13 @@ import { isPerson } from '../api/credentials.ts';
 import { useInbox, waitingCountOf } from '../api/live-inbox.ts';
 import { applicationsQuery } from '../api/queries.ts';
 import { recentApplication } from '../shell/recent-application.ts';
-import { Failed, Loading } from '../ui/states.tsx';
+import { LoadError, LoadingRows } from '../ui/states.tsx';
 
 export function InboxHomePage() {
   const { data, error, refetch } = useQuery(applicationsQuery);
   const inbox = useInbox();
-  if (error) return <Failed error={error} retry={() => void refetch()} />;
-  if (!data || (isPerson() && !inbox)) return <Loading what="the inbox" />;
+  if (error) return <LoadError error={error} retry={() => void refetch()} />;
+  if (!data || (isPerson() && !inbox)) return <LoadingRows contentLabel="the inbox" />;
   const recentApp = data.data.find(({ id }) => id === recentApplication()) ?? data.data[0];
   const waitingApp = inbox?.applications[0]?.applicationId;
   const app = waitingApp !== undefined && waitingCountOf(inbox, recentApp?.id) === 0 ? waitingApp : recentApp?.id;

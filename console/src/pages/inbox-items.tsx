@@ -69,12 +69,12 @@ export function HandoffCard({
   app,
   handoff,
   agentName,
-  mine: hasControl,
+  isReaderInControl: hasControl,
 }: {
   readonly app: string;
   readonly handoff: Handoff;
   readonly agentName: string | undefined;
-  readonly mine: boolean;
+  readonly isReaderInControl: boolean;
 }) {
   const { id, reason, instructions, sessionId, record, createdAt, expiresAt, pageOrigin } = handoff;
   const title = hasControl ? `You have control: ${HANDOFF_REASONS[reason].toLowerCase()}` : HANDOFF_REASONS[reason];

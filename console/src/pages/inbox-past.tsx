@@ -1,4 +1,4 @@
-// Past items, which were decided or done, were cancelled or have expired: by whom, when, and where the receipt is.
+// Past items, which were decided, completed or cancelled or have expired: the person, the time, and the receipt.
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
@@ -8,7 +8,7 @@ import { actionsQuery, handoffsQuery } from '../api/queries.ts';
 import { HANDOFF_REASONS } from '../people/handoff-words.ts';
 import { ListPanel } from '../ui/list-panel.tsx';
 import { LoadMore } from '../ui/more.tsx';
-import { Empty } from '../ui/states.tsx';
+import { EmptyState } from '../ui/states.tsx';
 import { Ago } from '../ui/time.tsx';
 import { type HistoryEntry, historyOf, type LoadedList } from './inbox-history.ts';
 import { LINK, SessionLink } from './inbox-items.tsx';
@@ -38,19 +38,19 @@ export function InboxPast({ app, people }: { readonly app: string; readonly peop
         History
       </h2>
       <ListPanel
-        what="past decisions"
+        contentLabel="past decisions"
         items={entries}
         error={actions.error ?? handoffs.error}
         retry={() => Promise.all([actions.refetch(), handoffs.refetch()])}
         empty={
-          <Empty icon="inbox" title="Nothing has been decided yet">
+          <EmptyState icon="inbox" title="Nothing has been decided yet">
             What people approved, refused or did for agents is listed here for 90 days.
-          </Empty>
+          </EmptyState>
         }
       >
         {entry => <Entry key={entry.id} app={app} entry={entry} people={people} />}
       </ListPanel>
-      <LoadMore list={list} what="Show older entries" />
+      <LoadMore list={list} buttonText="Show older entries" />
     </section>
   );
 }

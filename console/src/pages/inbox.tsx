@@ -9,7 +9,7 @@ import { accountQuery, keysQuery, membersQuery, waitingQuery } from '../api/quer
 import { isAtLeast, useRole } from '../api/use-role.ts';
 import { ListPanel } from '../ui/list-panel.tsx';
 import { Page, Panel } from '../ui/page.tsx';
-import { Empty, Failed, Loading } from '../ui/states.tsx';
+import { EmptyState, LoadError, LoadingRows } from '../ui/states.tsx';
 import { ApprovalCard, ApprovalLine, HandoffCard, HandoffLine, LINK } from './inbox-items.tsx';
 import { InboxPast, type Names } from './inbox-past.tsx';
 
@@ -69,7 +69,11 @@ function WaitingItems({ app, people }: { readonly app: string; readonly people: 
   if (!data)
     return (
       <Panel>
-        {error ? <Failed error={error} retry={() => void refetch()} /> : <Loading what="the inbox" rows={4} />}
+        {error ? (
+          <LoadError error={error} retry={() => void refetch()} />
+        ) : (
+          <LoadingRows contentLabel="the inbox" rows={4} />
+        )}
       </Panel>
     );
   const isHolder = ({ status, holder }: Handoff): boolean =>
@@ -91,11 +95,11 @@ function WaitingItems({ app, people }: { readonly app: string; readonly people: 
         </h2>
         {ownItems.length === 0 ? (
           <Panel>
-            <Empty icon="inbox" title="Nothing is waiting for you">
+            <EmptyState icon="inbox" title="Nothing is waiting for you">
               {isPerson()
                 ? 'When an agent needs your approval or your help, the request appears here at once, and you get an e-mail.'
                 : 'You are signed in with an access token, which cannot make decisions. Sign in with your e-mail address.'}
-            </Empty>
+            </EmptyState>
           </Panel>
         ) : (
           <ul className="grid items-start gap-4 @min-[900px]:grid-cols-2">
@@ -108,7 +112,7 @@ function WaitingItems({ app, people }: { readonly app: string; readonly people: 
                   app={app}
                   handoff={item.handoff}
                   agentName={keyNames.get(item.handoff.requestedBy.id ?? '')}
-                  mine={isHolder(item.handoff)}
+                  isReaderInControl={isHolder(item.handoff)}
                 />
               ),
             )}
@@ -120,7 +124,13 @@ function WaitingItems({ app, people }: { readonly app: string; readonly people: 
           <h2 id="others" className="mb-3 text-base font-semibold">
             Waiting for others ({othersItems.length})
           </h2>
-          <ListPanel what="requests waiting for others" items={othersItems} error={null} retry={refetch} empty={null}>
+          <ListPanel
+            contentLabel="requests waiting for others"
+            items={othersItems}
+            error={null}
+            retry={refetch}
+            empty={null}
+          >
             {item =>
               item.kind === 'approval' ? (
                 <ApprovalLine key={item.id} action={item.action} />
@@ -141,8 +151,8 @@ function WaitingItems({ app, people }: { readonly app: string; readonly people: 
 }
 
 /**
- * Items that expire first come first. The hand-offs of viewers who took over in the live view are left out, because
- * nobody asked for them.
+ * Returns the items, sorted by expiry, earliest first. Hand-offs that viewers started themselves by taking over in the
+ * live view are left out, because nobody requested them.
  */
 function itemsOf({
   actions,

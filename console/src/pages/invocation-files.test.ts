@@ -5,7 +5,7 @@ import { filesIn } from './invocation-files.ts';
 const FILE = { downloadUrl: 'https://berth.example/f', mimeType: 'image/png', size: 3, checksum: 'ff' };
 const SHOWN = { url: 'https://berth.example/f', mimeType: 'image/png', size: 3 };
 
-test('finds one or several files in an output, and ignores invalid entries', () => {
+test('filesIn returns one or several files of an output and ignores invalid entries', () => {
   assert.deepEqual(filesIn({ artifact: FILE }), [SHOWN]);
   assert.deepEqual(filesIn({ artifacts: [FILE, FILE, null, 'x'] }), [SHOWN, SHOWN]);
   assert.deepEqual(filesIn({ artifacts: [FILE], downloads: [FILE] }), [SHOWN, SHOWN]);
@@ -13,6 +13,6 @@ test('finds one or several files in an output, and ignores invalid entries', () 
     assert.deepEqual(filesIn(output), []);
 });
 
-test('omits a file whose download URL would run a script', () => {
+test('filesIn omits a file whose download URL would run a script', () => {
   assert.deepEqual(filesIn({ artifact: { ...FILE, downloadUrl: 'javascript:alert(1)' } }), []);
 });

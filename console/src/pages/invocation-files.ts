@@ -6,7 +6,7 @@ export interface LinkedFile {
   readonly size: number;
 }
 
-/** An output may be any JSON. Whatever is not a file of this service is left out. */
+/** Returns the files. An output may be any JSON; members that are not files of this service are left out. */
 export function filesIn(output: unknown): readonly LinkedFile[] {
   const { artifact, artifacts, downloads } = Object(output);
   const candidates: readonly unknown[] = [artifact, artifacts ?? [], downloads ?? []].flat();

@@ -4,7 +4,7 @@ import { invocationQueryOf, readInvocationFilters } from './invocation-filters.t
 
 const KEY = '01a1fa50-5319-7450-a6b3-c787ada50631';
 
-test('reads valid filters from the address, and ignores everything else', () => {
+test('readInvocationFilters reads valid filters and ignores everything else', () => {
   const search = { state: 'failed', operation: 'browser.pdf', key: KEY, since: 'day' };
   assert.deepEqual(readInvocationFilters(search), search);
   const wrong = { state: 'done', operation: 'Browser PDF', key: 'x', since: 'ever', more: '1' };
@@ -12,7 +12,7 @@ test('reads valid filters from the address, and ignores everything else', () => 
   assert.deepEqual(readInvocationFilters({ operation: 'a'.repeat(65) }), {});
 });
 
-test('converts filters to query parameters of the API', () => {
+test('invocationQueryOf converts filters to query parameters of the API', () => {
   const asked = invocationQueryOf(
     { state: 'failed', operation: 'browser.pdf', key: KEY, since: 'hour' },
     Date.parse('2026-11-24T12:00:30.000Z'),

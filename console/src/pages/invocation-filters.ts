@@ -14,7 +14,7 @@ const STATUSES = Object.keys(STATUS_WORDS) as InvocationStatus[]; // Object.keys
 
 /** As defined in the contract. */
 const OPERATION_ID = /^[a-z][a-z0-9]*([._-][a-z0-9]+)*$/;
-const OPERATION_ID_MAX = 64;
+const OPERATION_ID_CHARACTERS_MAX = 64;
 
 export interface InvocationFilters {
   readonly state?: InvocationStatus;
@@ -36,7 +36,7 @@ export function readInvocationFilters({ state, operation, key, since }: Record<s
 }
 
 const isOperationId = (value: unknown): value is string =>
-  typeof value === 'string' && value.length <= OPERATION_ID_MAX && OPERATION_ID.test(value);
+  typeof value === 'string' && value.length <= OPERATION_ID_CHARACTERS_MAX && OPERATION_ID.test(value);
 
 /** Returns the query for the API. */
 export const invocationQueryOf = (

@@ -10,7 +10,7 @@ import { CodeBlock } from '../ui/code-block.tsx';
 import { CopyButton } from '../ui/copy-button.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { Facts, Page, Panel } from '../ui/page.tsx';
-import { Failed, Loading } from '../ui/states.tsx';
+import { LoadError, LoadingRows } from '../ui/states.tsx';
 import { bytesWords, TimeText } from '../ui/time.tsx';
 import { filesIn } from './invocation-files.ts';
 import { InvocationSteps } from './invocation-steps.tsx';
@@ -48,7 +48,11 @@ export function InvocationPage({ app, id }: { readonly app: string; readonly id:
         <InvocationDetails app={app} invocation={data} />
       ) : (
         <Panel>
-          {error ? <Failed error={error} retry={() => void refetch()} /> : <Loading what="the invocation" />}
+          {error ? (
+            <LoadError error={error} retry={() => void refetch()} />
+          ) : (
+            <LoadingRows contentLabel="the invocation" />
+          )}
         </Panel>
       )}
     </Page>
@@ -139,7 +143,7 @@ const Cost = ({ invocation: { cost, status, sessionId } }: { readonly invocation
 
 function Evidence({ app, invocation }: { readonly app: string; readonly invocation: Invocation }) {
   const { sessionId } = invocation;
-  // Only the receipt says whether the session was recorded.
+  // Only the receipt states whether the session was recorded.
   const isRecorded = useQuery(verificationQuery(app, invocation)).data?.claims.berth.session?.recorded ?? true;
   const files = filesIn(invocation.output);
   const linkProps = { to: '/a/$app/sessions/$id', className: LINK } as const;
@@ -221,9 +225,9 @@ function Value({
           </p>
         )}
         {text === undefined ? (
-          <p className="text-soft">{whyAbsent(name, status, mayRead, keptUntil !== undefined)}</p>
+          <p className="text-soft">{absenceReason(name, status, mayRead, keptUntil !== undefined)}</p>
         ) : (
-          <CodeBlock code={shorten(text)} copied={text} label={name.toLowerCase()} />
+          <CodeBlock code={shorten(text)} copyText={text} label={name.toLowerCase()} />
         )}
         {keptUntil && (
           <p className="text-xs text-soft">
@@ -236,7 +240,7 @@ function Value({
   );
 }
 
-function whyAbsent(name: string, status: Invocation['status'], mayRead: boolean, isKept: boolean): string {
+function absenceReason(name: string, status: Invocation['status'], mayRead: boolean, isKept: boolean): string {
   if (!mayRead && isKept)
     return `The ${name.toLowerCase()} is kept, but is shown only to developers, admins and owners.`;
   if (status === 'running') return `The ${name.toLowerCase()} is shown when the call has ended, if it is kept.`;

@@ -7,7 +7,7 @@ import { invocationsQuery, keysQuery, operationNamesQuery } from '../api/queries
 import { ListPanel } from '../ui/list-panel.tsx';
 import { LoadMore } from '../ui/more.tsx';
 import { Page } from '../ui/page.tsx';
-import { Empty } from '../ui/states.tsx';
+import { EmptyState } from '../ui/states.tsx';
 import { Ago } from '../ui/time.tsx';
 import {
   type InvocationFilters,
@@ -39,25 +39,25 @@ export function InvocationsPage({ app, filters }: { readonly app: string; readon
     >
       <Filters app={app} filters={filters} keys={keys ?? []} />
       <ListPanel
-        what="invocations"
+        contentLabel="invocations"
         items={data?.pages.flatMap(page => page.data)}
         error={error}
         retry={refetch}
         empty={
           isFiltered ? (
-            <Empty icon="invocations" title="No matching invocations">
+            <EmptyState icon="invocations" title="No matching invocations">
               Change or clear the filters.
-            </Empty>
+            </EmptyState>
           ) : (
-            <Empty icon="invocations" title="No invocations yet">
+            <EmptyState icon="invocations" title="No invocations yet">
               They appear here when an agent calls an operation that its key has a grant for.
-            </Empty>
+            </EmptyState>
           )
         }
       >
         {one => <Row key={one.id} app={app} invocation={one} keyName={keyNames.get(one.caller.keyId)} />}
       </ListPanel>
-      <LoadMore list={list} what="Show older invocations" />
+      <LoadMore list={list} buttonText="Show older invocations" />
     </Page>
   );
 }

@@ -15,12 +15,12 @@ export function IssueCredential<Scope extends string, Issued>({
   title,
   placeholder,
   scopes: scopeChoices,
-  chosen: initialScopes = scopeChoices.map(([scope]) => scope),
+  defaultScopes: initialScopes = scopeChoices.map(([scope]) => scope),
   days: firstDays,
-  never: allowsNever = false,
-  more: extraFields,
+  allowsNoExpiry: allowsNever = false,
+  additionalFields: extraFields,
   issue,
-  done,
+  onFinished: done,
   close,
 }: {
   readonly title: string;
@@ -28,15 +28,15 @@ export function IssueCredential<Scope extends string, Issued>({
   /** Scopes with a description of each. */
   readonly scopes: ReadonlyArray<readonly [Scope, string]>;
   /** The scopes that are selected initially. Default: all. */
-  readonly chosen?: readonly Scope[];
+  readonly defaultScopes?: readonly Scope[];
   /** The expiry that is selected initially, in days. An empty string means no expiry. */
   readonly days: string;
   /** Whether the credential may be issued without an expiry. */
-  readonly never?: boolean;
+  readonly allowsNoExpiry?: boolean;
   /** More fields of the form. */
-  readonly more?: ReactNode;
+  readonly additionalFields?: ReactNode;
   readonly issue: (form: CredentialForm<Scope>) => Promise<Issued>;
-  readonly done: (issued: Issued) => Promise<void>;
+  readonly onFinished: (issued: Issued) => Promise<void>;
   readonly close: () => void;
 }) {
   const [name, setName] = useState('');
@@ -58,10 +58,10 @@ export function IssueCredential<Scope extends string, Issued>({
       />
       <fieldset className="grid gap-2.5">
         <legend className="mb-2 text-sm font-medium">Permissions</legend>
-        {scopeChoices.map(([scope, words]) => (
+        {scopeChoices.map(([scope, scopeLabel]) => (
           <CheckField
             key={scope}
-            label={words}
+            label={scopeLabel}
             checked={scopes.includes(scope)}
             onChange={event =>
               setScopes(event.target.checked ? [...scopes, scope] : scopes.filter(one => one !== scope))
@@ -70,7 +70,7 @@ export function IssueCredential<Scope extends string, Issued>({
         ))}
       </fieldset>
       {extraFields}
-      <ExpiryField value={days} onChange={setDays} never={allowsNever} />
+      <ExpiryField value={days} onChange={setDays} allowsNoExpiry={allowsNever} />
     </FormDialog>
   );
 }

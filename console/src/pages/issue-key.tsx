@@ -24,11 +24,11 @@ const OPERATION_SCOPE_CHOICES: ScopeChoices = [
 
 export function IssueKey({
   app,
-  done,
+  onFinished: done,
   close,
 }: {
   readonly app: string;
-  readonly done: (issued: IssuedAgentKey) => Promise<void>;
+  readonly onFinished: (issued: IssuedAgentKey) => Promise<void>;
   readonly close: () => void;
 }) {
   const [grants, setGrants] = useState<readonly GrantDraft[]>([]);
@@ -37,12 +37,12 @@ export function IssueKey({
       title="Issue an agent key"
       placeholder="nightly crawl"
       scopes={[...BROWSER_SCOPE_CHOICES, ...OPERATION_SCOPE_CHOICES]}
-      chosen={BROWSER_SCOPE_CHOICES.map(([scope]) => scope)}
+      defaultScopes={BROWSER_SCOPE_CHOICES.map(([scope]) => scope)}
       days=""
-      never
-      more={<GrantFields grants={grants} change={setGrants} />}
+      allowsNoExpiry
+      additionalFields={<GrantFields grants={grants} change={setGrants} />}
       issue={body => call('createAgentKey', { params: { appId: app }, body: { ...body, grants: grants.map(grantOf) } })}
-      done={done}
+      onFinished={done}
       close={close}
     />
   );

@@ -8,11 +8,11 @@ import { CONSOLE_KEY_NAME } from '../api/credentials.ts';
 import { keysQuery } from '../api/queries.ts';
 import { isAtLeast, useRole } from '../api/use-role.ts';
 import { Button } from '../ui/button.tsx';
-import { Confirm } from '../ui/confirm.tsx';
+import { ConfirmDialog } from '../ui/confirm.tsx';
 import { ListPanel } from '../ui/list-panel.tsx';
 import { Page } from '../ui/page.tsx';
-import { Reveal } from '../ui/reveal.tsx';
-import { Empty } from '../ui/states.tsx';
+import { SecretDialog } from '../ui/reveal.tsx';
+import { EmptyState } from '../ui/states.tsx';
 import { ChangeKey } from './change-key.tsx';
 import { CredentialRow } from './credential-row.tsx';
 import { IssueKey } from './issue-key.tsx';
@@ -53,14 +53,14 @@ export function KeysPage({ app }: { readonly app: string }) {
       }
     >
       <ListPanel
-        what="agent keys"
+        contentLabel="agent keys"
         items={data && visibleKeys}
         error={error}
         retry={refetch}
         empty={
-          <Empty icon="keys" title="No active keys">
+          <EmptyState icon="keys" title="No active keys">
             Issue one key for each program, so that each can be revoked separately.
-          </Empty>
+          </EmptyState>
         }
       >
         {key => (
@@ -93,47 +93,47 @@ export function KeysPage({ app }: { readonly app: string }) {
         </Button>
       )}
       {openDialog && 'issue' in openDialog && (
-        <IssueKey app={app} done={onDone} close={() => setOpenDialog(undefined)} />
+        <IssueKey app={app} onFinished={onDone} close={() => setOpenDialog(undefined)} />
       )}
       {openDialog && 'change' in openDialog && (
         <ChangeKey
           app={app}
           agentKey={openDialog.change}
-          done={() => onDone()}
+          onFinished={() => onDone()}
           close={() => setOpenDialog(undefined)}
         />
       )}
       {openDialog && 'rotate' in openDialog && (
-        <Confirm
+        <ConfirmDialog
           title={`Rotate ${openDialog.rotate.name}?`}
           action="Rotate"
           close={() => setOpenDialog(undefined)}
-          act={async () => {
+          onConfirm={async () => {
             const params = { appId: app, keyId: openDialog.rotate.id };
             await onDone(await call('rotateAgentKey', { params, body: {} }));
           }}
         >
           A new key with the same rights is issued and shown. The old key keeps working for an hour.
-        </Confirm>
+        </ConfirmDialog>
       )}
       {openDialog && 'revoke' in openDialog && (
-        <Confirm
+        <ConfirmDialog
           title={`Revoke ${openDialog.revoke.name}?`}
           action="Revoke"
           close={() => setOpenDialog(undefined)}
-          act={async () => {
+          onConfirm={async () => {
             await call('revokeAgentKey', { params: { appId: app, keyId: openDialog.revoke.id } });
             await onDone();
           }}
         >
           Programs that use this key are refused immediately. Running sessions are not ended. This cannot be undone.
-        </Confirm>
+        </ConfirmDialog>
       )}
       {issuedKey && (
-        <Reveal
+        <SecretDialog
           title={`Agent key ${issuedKey.name}`}
           secret={issuedKey.key}
-          what="agent key"
+          secretKind="agent key"
           close={() => setIssuedKey(undefined)}
         />
       )}

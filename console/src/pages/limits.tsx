@@ -8,7 +8,7 @@ import { Button } from '../ui/button.tsx';
 import { TextField } from '../ui/form.tsx';
 import { Meter } from '../ui/meter.tsx';
 import { Facts, Page, Panel } from '../ui/page.tsx';
-import { Failed, FormError, Loading } from '../ui/states.tsx';
+import { FormError, LoadError, LoadingRows } from '../ui/states.tsx';
 import { bytesWords } from '../ui/time.tsx';
 
 type Member = keyof BrowserLimits;
@@ -21,21 +21,21 @@ interface Field {
   /**
    * The factor from the unit of the field to the unit of the API: 60 if the field is in minutes and the API in seconds.
    */
-  readonly each: number;
+  readonly multiplier: number;
 }
 
 const FIELDS: Readonly<Record<Member, Field>> = {
-  maxConcurrent: { label: 'Concurrent sessions', hint: 'Includes sessions that are starting.', each: 1 },
-  maxCreatesPerMinute: { label: 'Creates per minute', hint: 'In any period of 60 seconds.', each: 1 },
-  maxWaiting: { label: 'Queued creates', hint: 'Creates sent with Prefer: wait.', each: 1 },
-  defaultTimeout: { label: 'Default time limit, minutes', hint: 'For sessions without a timeout.', each: 60 },
-  maxTimeout: { label: 'Maximum time limit, minutes', hint: 'At most 360.', each: 60 },
-  maxStoredBytes: { label: 'Stored data, GB', hint: 'Total of the application.', each: GIB },
-  maxUploadBytes: { label: 'Upload size, GB', hint: 'Size of one file.', each: GIB },
+  maxConcurrent: { label: 'Concurrent sessions', hint: 'Includes sessions that are starting.', multiplier: 1 },
+  maxCreatesPerMinute: { label: 'Creates per minute', hint: 'In any period of 60 seconds.', multiplier: 1 },
+  maxWaiting: { label: 'Queued creates', hint: 'Creates sent with Prefer: wait.', multiplier: 1 },
+  defaultTimeout: { label: 'Default time limit, minutes', hint: 'For sessions without a timeout.', multiplier: 60 },
+  maxTimeout: { label: 'Maximum time limit, minutes', hint: 'At most 360.', multiplier: 60 },
+  maxStoredBytes: { label: 'Stored data, GB', hint: 'Total of the application.', multiplier: GIB },
+  maxUploadBytes: { label: 'Upload size, GB', hint: 'Size of one file.', multiplier: GIB },
   egressBytesPerDay: {
     label: 'Network bytes per day, GB',
     hint: 'Sent and received. A day begins at midnight UTC.',
-    each: GIB,
+    multiplier: GIB,
   },
 };
 const MEMBERS = Object.keys(FIELDS) as Member[]; // Object.keys() returns strings.
@@ -46,10 +46,10 @@ export function LimitsPage({ app }: { readonly app: string }) {
   return (
     <Page title="Limits and usage" about="Checked when a session is created. Operator limits take precedence.">
       {error && !data ? (
-        <Failed error={error} retry={() => void refetch()} />
+        <LoadError error={error} retry={() => void refetch()} />
       ) : !data ? (
         <Panel>
-          <Loading what="limits" rows={3} />
+          <LoadingRows contentLabel="limits" rows={3} />
         </Panel>
       ) : (
         <div className="grid gap-5 lg:grid-cols-[minmax(0,1fr)_minmax(0,1.3fr)] lg:items-start">
@@ -57,7 +57,7 @@ export function LimitsPage({ app }: { readonly app: string }) {
             <UsageNow limits={data} />
             <UsageSoFar app={app} />
           </div>
-          <Configure key={data.revision} app={app} limits={data} />
+          <LimitsForm key={data.revision} app={app} limits={data} />
         </div>
       )}
     </Page>
@@ -101,23 +101,26 @@ function UsageSoFar({ app }: { readonly app: string }) {
 
 const inUnits = (value: number, unitSize: number): string => String(Number((value / unitSize).toFixed(2)));
 
-function Configure({ app, limits }: { readonly app: string; readonly limits: Limits }) {
+function LimitsForm({ app, limits }: { readonly app: string; readonly limits: Limits }) {
   const { configured, ceiling, revision } = limits;
   const [texts, setTexts] = useState<Readonly<Record<string, string>>>(() =>
     Object.fromEntries(
-      LIMIT_FIELDS.map(({ member, each: unitFactor }) => [member, inUnits(configured.browsers[member], unitFactor)]),
+      LIMIT_FIELDS.map(({ member, multiplier: unitFactor }) => [
+        member,
+        inUnits(configured.browsers[member], unitFactor),
+      ]),
     ),
   );
   const { data: applications } = useQuery(applicationsQuery);
   const isOwner = applications?.data.find(({ id }) => id === app)?.role === 'owner';
   const client = useQueryClient();
   const isChanged = LIMIT_FIELDS.some(
-    ({ member, each: unitFactor }) => texts[member] !== inUnits(configured.browsers[member], unitFactor),
+    ({ member, multiplier: unitFactor }) => texts[member] !== inUnits(configured.browsers[member], unitFactor),
   );
   const save = useMutation({
     mutationFn: () => {
       const browsers = Object.fromEntries(
-        LIMIT_FIELDS.map(({ member, each: unitFactor }) => [
+        LIMIT_FIELDS.map(({ member, multiplier: unitFactor }) => [
           member,
           texts[member] === inUnits(configured.browsers[member], unitFactor)
             ? configured.browsers[member]
@@ -140,7 +143,7 @@ function Configure({ app, limits }: { readonly app: string; readonly limits: Lim
     <Panel title="Configured">
       <form onSubmit={submit} className="grid gap-4 p-4">
         <div className="grid gap-4 sm:grid-cols-2">
-          {LIMIT_FIELDS.map(({ member, label, hint, each: unitFactor }) => {
+          {LIMIT_FIELDS.map(({ member, label, hint, multiplier: unitFactor }) => {
             const operatorMax = ceiling.browsers[member];
             return (
               <TextField

@@ -1,7 +1,7 @@
 // The live view of a session, embedded in a frame.
 import { useQuery } from '@tanstack/react-query';
 import { readLiveAddress } from '../api/live-address.ts';
-import { Failed, Loading } from '../ui/states.tsx';
+import { LoadError, LoadingRows } from '../ui/states.tsx';
 
 export function LiveTab({ app, id }: { readonly app: string; readonly id: string }) {
   const { data, error, refetch } = useQuery({
@@ -12,8 +12,8 @@ export function LiveTab({ app, id }: { readonly app: string; readonly id: string
     gcTime: 0,
     retry: false,
   });
-  if (error) return <Failed error={error} retry={() => void refetch()} />;
-  if (!data) return <Loading what="the live view" rows={4} />;
+  if (error) return <LoadError error={error} retry={() => void refetch()} />;
+  if (!data) return <LoadingRows contentLabel="the live view" rows={4} />;
   return (
     <iframe
       src={data}

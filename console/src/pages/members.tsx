@@ -8,14 +8,14 @@ import { call } from '../api/call.ts';
 import { accountQuery, invitationsQuery, membersQuery } from '../api/queries.ts';
 import { isAtLeast, roleNamed, useRole } from '../api/use-role.ts';
 import { Button } from '../ui/button.tsx';
-import { Confirm } from '../ui/confirm.tsx';
+import { ConfirmDialog } from '../ui/confirm.tsx';
 import { SelectField, TextField } from '../ui/form.tsx';
 import { FormDialog } from '../ui/form-dialog.tsx';
 import { ListPanel } from '../ui/list-panel.tsx';
 import { LoadMore } from '../ui/more.tsx';
 import { Page } from '../ui/page.tsx';
-import { Reveal } from '../ui/reveal.tsx';
-import { Empty } from '../ui/states.tsx';
+import { SecretDialog } from '../ui/reveal.tsx';
+import { EmptyState } from '../ui/states.tsx';
 import { Ago, TimeText } from '../ui/time.tsx';
 
 /** Strongest last. */
@@ -51,7 +51,7 @@ export function MembersPage({ app }: { readonly app: string }) {
           app={app}
           mine={role}
           close={() => setIsInviting(false)}
-          done={async invitation => {
+          onFinished={async invitation => {
             setIsInviting(false);
             setIssuedInvitation(invitation);
             await client.invalidateQueries({ queryKey: invitationsQuery(app).queryKey });
@@ -59,10 +59,10 @@ export function MembersPage({ app }: { readonly app: string }) {
         />
       )}
       {issuedInvitation && (
-        <Reveal
+        <SecretDialog
           title={`Invitation for ${issuedInvitation.email}`}
           secret={issuedInvitation.acceptUrl}
-          what="link"
+          secretKind="link"
           close={() => setIssuedInvitation(undefined)}
         />
       )}
@@ -78,7 +78,7 @@ function MemberList({ app, mine: ownRole }: { readonly app: string; readonly min
   return (
     <>
       <ListPanel
-        what="members"
+        contentLabel="members"
         items={data?.pages.flatMap(page => page.data)}
         error={error}
         retry={refetch}
@@ -95,15 +95,15 @@ function MemberList({ app, mine: ownRole }: { readonly app: string; readonly min
           />
         )}
       </ListPanel>
-      <LoadMore list={members} what="Show more members" />
+      <LoadMore list={members} buttonText="Show more members" />
       {memberToRemove && (
-        <Confirm
+        <ConfirmDialog
           title={
             memberToRemove.accountId === account?.id ? 'Leave this application?' : `Remove ${memberToRemove.name}?`
           }
           action={memberToRemove.accountId === account?.id ? 'Leave' : 'Remove'}
           close={() => setMemberToRemove(undefined)}
-          act={async () => {
+          onConfirm={async () => {
             await call('removeMember', { params: { appId: app, accountId: memberToRemove.accountId } });
             if (memberToRemove.accountId === account?.id) location.assign('/console/');
             else await refetch();
@@ -111,7 +111,7 @@ function MemberList({ app, mine: ownRole }: { readonly app: string; readonly min
         >
           Access ends immediately, including for tokens. Agent keys and running sessions of the application are not
           affected.
-        </Confirm>
+        </ConfirmDialog>
       )}
     </>
   );
@@ -133,7 +133,7 @@ function MemberRow({
   const client = useQueryClient();
   const { accountId, name, email, role, joinedAt, lastActiveAt } = member;
   const work = useMutation({
-    mutationFn: (next: Role) => call('changeMember', { params: { appId: app, accountId }, body: { role: next } }),
+    mutationFn: (newRole: Role) => call('changeMember', { params: { appId: app, accountId }, body: { role: newRole } }),
     onSettled: () => client.invalidateQueries({ queryKey: membersQuery(app).queryKey }),
   });
   const mayChange = isAtLeast(mine, 'admin') && isAtLeast(mine, role);
@@ -198,14 +198,14 @@ function InvitationList({ app }: { readonly app: string }) {
     <section className="mt-8">
       <h2 className="mb-3 text-base font-semibold">Invitations</h2>
       <ListPanel
-        what="invitations"
+        contentLabel="invitations"
         items={data?.pages.flatMap(page => page.data)}
         error={error}
         retry={refetch}
         empty={
-          <Empty icon="account" title="No invitations">
+          <EmptyState icon="account" title="No invitations">
             Invite people by their e-mail address.
-          </Empty>
+          </EmptyState>
         }
       >
         {invitation => (
@@ -232,19 +232,19 @@ function InvitationList({ app }: { readonly app: string }) {
           </li>
         )}
       </ListPanel>
-      <LoadMore list={invitations} what="Show older invitations" />
+      <LoadMore list={invitations} buttonText="Show older invitations" />
       {invitationToRevoke && (
-        <Confirm
+        <ConfirmDialog
           title={`Revoke the invitation for ${invitationToRevoke.email}?`}
           action="Revoke"
           close={() => setInvitationToRevoke(undefined)}
-          act={async () => {
+          onConfirm={async () => {
             await call('revokeInvitation', { params: { appId: app, invitationId: invitationToRevoke.id } });
             await refetch();
           }}
         >
           The link stops working immediately.
-        </Confirm>
+        </ConfirmDialog>
       )}
     </section>
   );
@@ -276,12 +276,12 @@ function InviteDialog({
   app,
   mine,
   close,
-  done,
+  onFinished: done,
 }: {
   readonly app: string;
   readonly mine: Role | undefined;
   readonly close: () => void;
-  readonly done: (invitation: IssuedInvitation) => Promise<void>;
+  readonly onFinished: (invitation: IssuedInvitation) => Promise<void>;
 }) {
   const [email, setEmail] = useState('');
   const [role, setRole] = useState<Role>('developer');

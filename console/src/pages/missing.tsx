@@ -1,10 +1,10 @@
 // The page for unknown addresses.
 import { Link } from '@tanstack/react-router';
 import { buttonClass } from '../ui/button.tsx';
-import { Empty } from '../ui/states.tsx';
+import { EmptyState } from '../ui/states.tsx';
 
 export const MissingPage = () => (
-  <Empty
+  <EmptyState
     icon="search"
     title="Page not found"
     action={
@@ -14,5 +14,5 @@ export const MissingPage = () => (
     }
   >
     The address may be outdated or mistyped.
-  </Empty>
+  </EmptyState>
 );

@@ -50,7 +50,7 @@ export function NetworkTab({
       error={error}
       retry={() => void refetch()}
       isEmpty={allCalls.length === 0}
-      nothing="No requests"
+      titleIfEmpty="No requests"
     >
       <LogFilters label="Filter the requests" {...{ find, setFind, page, setPage, pages, count }}>
         <Choice label="Status" value={status} choose={setStatus} any="All statuses">
@@ -83,7 +83,7 @@ const STATUSES: ReadonlyArray<{ readonly id: string; readonly name: string; matc
   {
     id: 'bad',
     name: 'Failed or 4xx, 5xx',
-    matches: ({ failed: failure, status = 0 }) => failure !== undefined || status >= 400,
+    matches: ({ failureText: failure, status = 0 }) => failure !== undefined || status >= 400,
   },
   { id: 'ok', name: '2xx', matches: ({ status = 0 }) => status >= 200 && status < 300 },
   { id: 'moved', name: '3xx', matches: ({ status = 0 }) => status >= 300 && status < 400 },
@@ -101,7 +101,7 @@ function Row({
   readonly toMs: number;
   readonly choose: () => void;
 }) {
-  const { startMs, endMs, failed: failure, status, bytes } = call;
+  const { startMs, endMs, failureText: failure, status, bytes } = call;
   const isBad = failure !== undefined || (status ?? 0) >= 400;
   const share = (ms: number): number => (ms - fromMs) / (toMs - fromMs);
   const width = Math.max(BAR_SHARE_MIN, share(endMs ?? toMs) - share(startMs));
@@ -142,7 +142,7 @@ const Details = ({ call, close }: { readonly call: NetworkCall; readonly close: 
     <div className="-mx-5 border-t border-line">
       <Facts
         facts={[
-          ['Response', call.failed ?? String(call.status ?? 'none yet')],
+          ['Response', call.failureText ?? String(call.status ?? 'none yet')],
           ['Method', call.method],
           ['Type', [call.type, call.mimeType].filter(Boolean).join(', ')],
           ['Took', callDuration(call) || 'in progress'],

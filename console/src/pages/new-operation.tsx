@@ -1,10 +1,10 @@
-// A new operation, from an example.
+// The page that creates an operation from an example.
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { isAtLeast, useRole } from '../api/use-role.ts';
 import { Icon } from '../ui/icon.tsx';
 import { Page, Panel } from '../ui/page.tsx';
-import { Empty, Loading } from '../ui/states.tsx';
+import { EmptyState, LoadingRows } from '../ui/states.tsx';
 import { OperationEditor } from './operation-editor.tsx';
 import { EXAMPLES, type OperationExample } from './operation-examples.ts';
 
@@ -20,13 +20,13 @@ export function NewOperationPage({ app }: { readonly app: string }) {
     >
       {role === undefined ? (
         <Panel>
-          <Loading what="your role" rows={2} />
+          <LoadingRows contentLabel="your role" rows={2} />
         </Panel>
       ) : !isAtLeast(role, 'developer') ? (
         <Panel>
-          <Empty icon="operations" title="You can view operations, but not create them">
+          <EmptyState icon="operations" title="You can view operations, but not create them">
             Creating operations requires the developer role. Ask an admin or owner of the application for it.
-          </Empty>
+          </EmptyState>
         </Panel>
       ) : (
         <div className="grid max-w-4xl gap-5">
@@ -49,9 +49,9 @@ export function NewOperationPage({ app }: { readonly app: string }) {
             <OperationEditor
               key={example.id}
               app={app}
-              start={example}
+              initialContent={example}
               mayWrite
-              saved={({ id }) => void navigate({ to: '/a/$app/operations/$id', params: { app, id } })}
+              onOperationSaved={({ id }) => void navigate({ to: '/a/$app/operations/$id', params: { app, id } })}
             />
           ) : (
             <p className="text-sm text-soft">Choose an example to see its form.</p>

@@ -106,12 +106,12 @@ interface FieldChange {
 }
 
 /** Properties of a field that edits one form value. */
-const textOf = ({ form, set }: SectionProps, name: Member<string>) => ({
+const textFieldProps = ({ form, set }: SectionProps, name: Member<string>) => ({
   value: form[name],
   onChange: ({ target }: FieldChange) => set({ ...form, [name]: target.value }),
 });
 
-const checkOf = ({ form, set }: SectionProps, name: Member<boolean>) => ({
+const checkFieldProps = ({ form, set }: SectionProps, name: Member<boolean>) => ({
   checked: form[name],
   onChange: ({ target }: FieldChange) => set({ ...form, [name]: target.checked === true }),
 });
@@ -125,13 +125,13 @@ const LifetimeFields = (part: SectionProps) => (
         type="number"
         min={1}
         max={360}
-        {...textOf(part, 'minutes')}
+        {...textFieldProps(part, 'minutes')}
         required
       />
       <CheckField
         label="Keep alive"
         hint="Keep running without clients. Otherwise the session ends when the last client disconnects, or if none connects within 5 minutes."
-        {...checkOf(part, 'keepAlive')}
+        {...checkFieldProps(part, 'keepAlive')}
         className="sm:pt-1"
       />
     </div>
@@ -155,9 +155,9 @@ function Settings(part: SectionProps) {
             </option>
           ))}
         </SelectField>
-        <TextField label="Language" placeholder="de-DE" {...textOf(part, 'locale')} />
-        <TextField label="Time zone" placeholder="Europe/Berlin" {...textOf(part, 'timezoneId')} />
-        <TextField label="User agent" placeholder="Chromium default" {...textOf(part, 'userAgent')} />
+        <TextField label="Language" placeholder="de-DE" {...textFieldProps(part, 'locale')} />
+        <TextField label="Time zone" placeholder="Europe/Berlin" {...textFieldProps(part, 'timezoneId')} />
+        <TextField label="User agent" placeholder="Chromium default" {...textFieldProps(part, 'userAgent')} />
         <TextField
           label="Latitude"
           type="number"
@@ -165,7 +165,7 @@ function Settings(part: SectionProps) {
           min={-90}
           max={90}
           placeholder="52.52"
-          {...textOf(part, 'latitude')}
+          {...textFieldProps(part, 'latitude')}
         />
         <TextField
           label="Longitude"
@@ -174,17 +174,17 @@ function Settings(part: SectionProps) {
           min={-180}
           max={180}
           placeholder="13.40"
-          {...textOf(part, 'longitude')}
+          {...textFieldProps(part, 'longitude')}
         />
         <CheckField
           label="Show PDFs in the tab"
           hint="Otherwise they are downloaded."
-          {...checkOf(part, 'enablePdfViewer')}
+          {...checkFieldProps(part, 'enablePdfViewer')}
         />
         <CheckField
           label="Ignore certificate errors"
           hint="Turns off TLS certificate checks."
-          {...checkOf(part, 'ignoreCertificateErrors')}
+          {...checkFieldProps(part, 'ignoreCertificateErrors')}
         />
       </div>
     </Panel>
@@ -197,7 +197,7 @@ function StorageAndNetwork({ app, ...part }: SectionProps & { readonly app: stri
   return (
     <Panel title="Storage and network">
       <div className="grid gap-4 p-4 sm:grid-cols-2">
-        <SelectField label="Context" hint="Cookies and storage to start from." {...textOf(part, 'contextId')}>
+        <SelectField label="Context" hint="Cookies and storage to start from." {...textFieldProps(part, 'contextId')}>
           <option value="">None: start empty, save nothing</option>
           {contexts.map(({ id, name }) => (
             <option key={id} value={id}>
@@ -209,22 +209,22 @@ function StorageAndNetwork({ app, ...part }: SectionProps & { readonly app: stri
           label="Save to the context"
           hint="When the session ends, as a new version."
           disabled={form.contextId === ''}
-          {...checkOf(part, 'persist')}
+          {...checkFieldProps(part, 'persist')}
           className="sm:pt-1"
         />
         <TextField
           label="Allowed domains"
           hint="Pages may navigate only to these domains and their subdomains. Separate with commas."
           placeholder="example.com, shop.example"
-          {...textOf(part, 'allowedDomains')}
+          {...textFieldProps(part, 'allowedDomains')}
           className="sm:col-span-2"
         />
         <CheckField
           label="Record"
           hint="Record every page for replay. Kept for 31 days."
-          {...checkOf(part, 'recordSession')}
+          {...checkFieldProps(part, 'recordSession')}
         />
-        <CheckField label="Log" hint="Log console, network and commands." {...checkOf(part, 'logSession')} />
+        <CheckField label="Log" hint="Log console, network and commands." {...checkFieldProps(part, 'logSession')} />
       </div>
     </Panel>
   );

@@ -1,11 +1,11 @@
-// Whether a person gets e-mails when something is waiting for them, and about which applications.
+// The settings for e-mail notifications: whether a person gets e-mails, and about which applications.
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import type { ChangeNotifications } from '../../../contract/inbox.ts';
 import { call } from '../api/call.ts';
 import { applicationsQuery, notificationsQuery } from '../api/queries.ts';
 import { CheckField } from '../ui/form.tsx';
 import { Panel } from '../ui/page.tsx';
-import { Failed, FormError, Loading } from '../ui/states.tsx';
+import { FormError, LoadError, LoadingRows } from '../ui/states.tsx';
 
 export function Notifications() {
   const { data, error, refetch } = useQuery(notificationsQuery);
@@ -13,18 +13,24 @@ export function Notifications() {
   const client = useQueryClient();
   const change = useMutation({
     mutationFn: (body: ChangeNotifications) => call('changeNotifications', { body }),
-    onSuccess: now => client.setQueryData(notificationsQuery.queryKey, now),
+    onSuccess: savedSettings => client.setQueryData(notificationsQuery.queryKey, savedSettings),
   });
   if (!data)
     return (
       <Panel title="E-mail notifications">
-        {error ? <Failed error={error} retry={() => void refetch()} /> : <Loading what="the settings" rows={2} />}
+        {error ? (
+          <LoadError error={error} retry={() => void refetch()} />
+        ) : (
+          <LoadingRows contentLabel="the settings" rows={2} />
+        )}
       </Panel>
     );
   const { mails, mutedApplications, email } = data;
-  const own = applications?.data ?? [];
+  const ownApplications = applications?.data ?? [];
   const mute = (id: string, isMuted: boolean): void => {
-    const others = mutedApplications.filter(one => one !== id && own.some(application => application.id === one));
+    const others = mutedApplications.filter(
+      one => one !== id && ownApplications.some(application => application.id === one),
+    );
     change.mutate({ mutedApplications: isMuted ? [...others, id] : others });
   };
   return (
@@ -41,10 +47,10 @@ export function Notifications() {
           disabled={change.isPending}
           onChange={event => change.mutate({ mails: event.target.checked })}
         />
-        {mails && own.length > 1 && (
+        {mails && ownApplications.length > 1 && (
           <fieldset className="grid gap-2.5">
             <legend className="mb-2 text-sm text-soft">For these applications</legend>
-            {own.map(({ id, name }) => (
+            {ownApplications.map(({ id, name }) => (
               <CheckField
                 key={id}
                 label={name}

@@ -4,7 +4,7 @@ import type { ConfiguredOperation } from '../../../contract/configured-operation
 import { operationRevisionQuery } from '../api/queries.ts';
 import { type Difference, differences } from '../json/differences.ts';
 import { Panel } from '../ui/page.tsx';
-import { Failed, Loading } from '../ui/states.tsx';
+import { LoadError, LoadingRows } from '../ui/states.tsx';
 
 const DIFFERENCES_MAX = 40;
 const CHARACTERS_MAX = 300;
@@ -35,9 +35,9 @@ export function OperationDifferences({
           )}
         </ul>
       ) : error ? (
-        <Failed error={error} retry={() => void refetch()} />
+        <LoadError error={error} retry={() => void refetch()} />
       ) : (
-        <Loading what="the published revision" rows={2} />
+        <LoadingRows contentLabel="the published revision" rows={2} />
       )}
     </Panel>
   );

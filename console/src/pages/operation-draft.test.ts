@@ -24,12 +24,12 @@ const BROWSER = {
 } as ConfiguredOperation;
 
 for (const operation of [OPERATION, BROWSER])
-  test(`converts an operation to a form draft and back without loss: ${operation.kind}`, () => {
+  test(`draftOf and requestOf convert an operation to a form draft and back without loss: ${operation.kind}`, () => {
     const { id: _, status: __, revision: ___, digest: ____, ...content } = operation;
     assert.deepEqual(requestOf(draftOf(operation)), content);
   });
 
-test('reports the field, line and offset of invalid JSON', () => {
+test('requestOf reports the field, line and offset of invalid JSON', () => {
   const draft = { ...EMPTY_DRAFT, inputSchema: '{\n  "type": object\n}', examples: '{}' };
   assert.throws(
     () => requestOf(draft),
@@ -48,7 +48,7 @@ test('reports the field, line and offset of invalid JSON', () => {
   );
 });
 
-test('assigns API errors to their form fields, and to lines within JSON fields', () => {
+test('problemsOf assigns API errors to their form fields and to lines within JSON fields', () => {
   const draft = draftOf(OPERATION);
   const at = (path: string) => problemsOf([{ path, message: 'is wrong' }], draft)[0];
   assert.deepEqual(at('binding.auth.credentialId'), { field: 'credentialId', message: 'is wrong' });

@@ -11,10 +11,10 @@ import type {
 import type { OperationEffect } from '../../../contract/invocations.ts';
 import { lineOf, offsetOf, type PlacedProblem, parseJson, partsOf } from '../json/places.ts';
 
-export type OwnKind = 'http' | 'browser';
+export type ConfigurableKind = 'http' | 'browser';
 
 export interface OperationDraft {
-  readonly kind: OwnKind;
+  readonly kind: ConfigurableKind;
   readonly title: string;
   readonly description: string;
   readonly effect: OperationEffect;
@@ -87,7 +87,7 @@ function bindingFields(binding: HttpBinding | BrowserBinding): Partial<Operation
 export const formatJson = (value: unknown): string => JSON.stringify(value, undefined, 2);
 const formatRest = (rest: object): string => (Object.keys(rest).length > 0 ? formatJson(rest) : '');
 
-/** An error, and the field that it is about. */
+/** A problem in the form, and its field. Without `field`, the problem belongs to no single field. */
 export interface Problem extends PlacedProblem {
   readonly field?: DraftField;
 }
@@ -117,7 +117,7 @@ export function requestOf(draft: OperationDraft): ConfigureOperation {
     ...(acknowledged ? { acknowledgeUnattended: true } : {}),
     ...(outputSchema ? { outputSchema } : {}),
     ...(examples ? { examples: examples.map(input => ({ input })) } : {}),
-    binding: binding as HttpBinding | BrowserBinding, // The API validates it.
+    binding: binding as HttpBinding | BrowserBinding, // The API validates the binding.
     timeoutMs: Math.round(Number(seconds) * SECOND_MS),
     price: { microCredits: Math.round(Number(price) * MICRO_CREDITS_PER_CREDIT) },
   } as ConfigureOperation; // The API validates the whole request.
@@ -184,7 +184,7 @@ class Reader {
 /** Assigns issues of the API to the fields that they are about. */
 export const problemsOf = (issues: readonly Issue[], draft: OperationDraft): readonly Problem[] =>
   issues.map(({ path, message }) => {
-    const { field, rest } = fieldPathOf(partsOf(path), draft.kind);
+    const { field, pathInField: rest } = fieldPathOf(partsOf(path), draft.kind);
     if (field === undefined) return { message: `${path} ${message}`.trim() };
     if (!isJsonField(field)) return { field, message };
     const json = parseJson(draft[field]);
@@ -197,7 +197,7 @@ export const problemsOf = (issues: readonly Issue[], draft: OperationDraft): rea
     };
   });
 
-/** In the form `steps[0].do`. */
+/** Formats a path, for example as `steps[0].do`. */
 const formatPath = (path: readonly string[]): string =>
   path.reduce((text, part) => (/^\d+$/.test(part) ? `${text}[${part}]` : text === '' ? part : `${text}.${part}`), '');
 
@@ -207,17 +207,18 @@ const isJsonField = (field: DraftField): field is JsonField =>
 interface FieldPath {
   readonly field?: DraftField;
   /** The path within a field that contains JSON. */
-  readonly rest: readonly string[];
+  readonly pathInField: readonly string[];
 }
 
-function fieldPathOf(path: readonly string[], kind: OwnKind): FieldPath {
+function fieldPathOf(path: readonly string[], kind: ConfigurableKind): FieldPath {
   const [first = '', ...rest] = path;
   if (first === 'binding') return bindingPathOf(rest, kind);
-  if (first === 'inputSchema' || first === 'outputSchema') return { field: first, rest };
-  if (first === 'examples') return { field: 'examples', rest: rest.filter((part, at) => at !== 1 || part !== 'input') };
-  if (first === 'display' || first === 'retention') return { field: 'settings', rest: path };
+  if (first === 'inputSchema' || first === 'outputSchema') return { field: first, pathInField: rest };
+  if (first === 'examples')
+    return { field: 'examples', pathInField: rest.filter((part, at) => at !== 1 || part !== 'input') };
+  if (first === 'display' || first === 'retention') return { field: 'settings', pathInField: path };
   const field = TOP_LEVEL_FIELDS[first];
-  return field ? { field, rest: [] } : { rest: [] };
+  return field ? { field, pathInField: [] } : { pathInField: [] };
 }
 
 const TOP_LEVEL_FIELDS: Readonly<Record<string, DraftField>> = {
@@ -225,15 +226,15 @@ const TOP_LEVEL_FIELDS: Readonly<Record<string, DraftField>> = {
   ...{ acknowledgeUnattended: 'acknowledged', timeoutMs: 'seconds', price: 'price' },
 };
 
-function bindingPathOf([first = '', ...rest]: readonly string[], kind: OwnKind): FieldPath {
-  if (first === 'url') return { field: 'url', rest: [] };
+function bindingPathOf([first = '', ...rest]: readonly string[], kind: ConfigurableKind): FieldPath {
+  if (first === 'url') return { field: 'url', pathInField: [] };
   if (kind === 'browser')
-    return first === 'steps' ? { field: 'steps', rest } : { field: 'call', rest: [first, ...rest] };
-  if (first === 'method' || first === 'idempotencyHeader') return { field: first, rest: [] };
-  if (first === 'body') return { field: 'bodyFrom', rest: [] };
+    return first === 'steps' ? { field: 'steps', pathInField: rest } : { field: 'call', pathInField: [first, ...rest] };
+  if (first === 'method' || first === 'idempotencyHeader') return { field: first, pathInField: [] };
+  if (first === 'body') return { field: 'bodyFrom', pathInField: [] };
   if (first === 'auth') {
     const [part] = rest;
-    return { field: part === 'as' || part === 'header' ? part : 'credentialId', rest: [] };
+    return { field: part === 'as' || part === 'header' ? part : 'credentialId', pathInField: [] };
   }
-  return first === '' ? { rest: [] } : { field: 'call', rest: [first, ...rest] };
+  return first === '' ? { pathInField: [] } : { field: 'call', pathInField: [first, ...rest] };
 }

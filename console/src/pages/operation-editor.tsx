@@ -15,17 +15,17 @@ import { AboutFields, BrowserFields, DataFields, HttpFields, LimitFields } from 
 export function OperationEditor({
   app,
   operation,
-  start,
+  initialContent: start,
   mayWrite,
-  saved: onSaved,
+  onOperationSaved: onSaved,
 }: {
   readonly app: string;
   /** Absent for a new operation. */
   readonly operation?: ConfiguredOperation;
   /** The initial content of a new operation. */
-  readonly start?: { readonly id: string; readonly draft: OperationDraft };
+  readonly initialContent?: { readonly id: string; readonly draft: OperationDraft };
   readonly mayWrite: boolean;
-  readonly saved: (operation: ConfiguredOperation) => void;
+  readonly onOperationSaved: (operation: ConfiguredOperation) => void;
 }) {
   const client = useQueryClient();
   const form = useRef<HTMLFormElement>(null);
@@ -43,7 +43,7 @@ export function OperationEditor({
         body: requestOf(draft),
       });
       setBase(savedOperation);
-      setDraft(current => (current === draft ? draftOf(savedOperation) : current)); // Keeps what was typed meanwhile.
+      setDraft(current => (current === draft ? draftOf(savedOperation) : current)); // Keeps later changes.
       return publish ? call('publishOperation', { params }) : savedOperation;
     },
     onError: error => setProblems(problemsIn(error, draft)),
@@ -55,9 +55,9 @@ export function OperationEditor({
   }, [problems]);
   const change = (changes: Partial<OperationDraft>): void => {
     setDraft({ ...draft, ...changes });
-    // Problems of changed fields are dropped: the API has not seen the new text.
-    const remaining = problems.filter(({ field }) => field === undefined || !Object.hasOwn(changes, field));
-    if (remaining.length < problems.length) setProblems(remaining);
+    // Problems of changed fields are removed: the API has not checked the new text.
+    const remainingProblems = problems.filter(({ field }) => field === undefined || !Object.hasOwn(changes, field));
+    if (remainingProblems.length < problems.length) setProblems(remainingProblems);
   };
   const submit = (event: FormEvent): void => {
     event.preventDefault();

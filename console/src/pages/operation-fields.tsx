@@ -21,7 +21,7 @@ export interface FieldsProps {
 }
 
 /** Returns the props of a text field, select or JSON field, by its name in the draft. */
-function fieldsOf({ draft, change, problems, locked }: FieldsProps) {
+function fieldPropsOf({ draft, change, problems, locked }: FieldsProps) {
   const problemsOf = (field: DraftField): readonly Problem[] => problems.filter(problem => problem.field === field);
   const problem = (field: DraftField): string | undefined =>
     problemsOf(field).length > 0
@@ -52,15 +52,15 @@ type TextName =
   | 'credentialId';
 type JsonName = 'steps' | 'inputSchema' | 'outputSchema' | 'examples' | 'call' | 'settings';
 
-const BODY = 'grid gap-4 p-4';
+const BODY_CLASS = 'grid gap-4 p-4';
 
 /** `children`: fields that are shown before the others. */
 export function AboutFields({ children, ...props }: FieldsProps & { readonly children?: ReactNode }) {
   const { draft, change, locked } = props;
-  const { text, problem } = fieldsOf(props);
+  const { text, problem } = fieldPropsOf(props);
   return (
     <Panel title="General">
-      <div className={BODY}>
+      <div className={BODY_CLASS}>
         {children}
         <TextField label="Title" hint="For people." maxLength={100} required {...text('title')} />
         <TextField
@@ -106,8 +106,8 @@ export function AboutFields({ children, ...props }: FieldsProps & { readonly chi
   );
 }
 
-export const Options = ({ words }: { readonly words: Readonly<Record<string, string>> }) =>
-  Object.entries(words).map(([value, name]) => (
+export const Options = ({ words: labels }: { readonly words: Readonly<Record<string, string>> }) =>
+  Object.entries(labels).map(([value, name]) => (
     <option key={value} value={value}>
       {name || value}
     </option>
@@ -115,10 +115,10 @@ export const Options = ({ words }: { readonly words: Readonly<Record<string, str
 
 export function HttpFields(props: FieldsProps) {
   const { draft, change, locked } = props;
-  const { text, json, problem } = fieldsOf(props);
+  const { text, json, problem } = fieldPropsOf(props);
   return (
     <Panel title="The call">
-      <div className={BODY}>
+      <div className={BODY_CLASS}>
         <div className="grid gap-4 @min-[560px]:grid-cols-[112px_minmax(0,1fr)]">
           <SelectField
             label="Method"
@@ -168,7 +168,7 @@ export function HttpFields(props: FieldsProps) {
 
 function Authentication(props: FieldsProps) {
   const { app, draft, change, locked } = props;
-  const { text, problem } = fieldsOf(props);
+  const { text, problem } = fieldPropsOf(props);
   const { data } = useInfiniteQuery(storedCredentialsQuery(app));
   const usableCredentials = data?.pages.flatMap(page => page.data).filter(({ type }) => type !== 'login') ?? [];
   const ids = usableCredentials.map(({ id }) => id);
@@ -213,10 +213,10 @@ function Authentication(props: FieldsProps) {
 }
 
 export function BrowserFields(props: FieldsProps) {
-  const { text, json } = fieldsOf(props);
+  const { text, json } = fieldPropsOf(props);
   return (
     <Panel title="The steps">
-      <div className={BODY}>
+      <div className={BODY_CLASS}>
         <TextField
           label="Address"
           hint="The page that is opened first. Names in braces are members of the input. Leave empty if the first step is a goto."
@@ -243,10 +243,10 @@ export function BrowserFields(props: FieldsProps) {
 }
 
 export function DataFields(props: FieldsProps) {
-  const { json } = fieldsOf(props);
+  const { json } = fieldPropsOf(props);
   return (
     <Panel title="Input and output">
-      <div className={BODY}>
+      <div className={BODY_CLASS}>
         <JsonField label="Schema of the input" hint="JSON Schema of an object." rows={10} {...json('inputSchema')} />
         <JsonField label="Examples" hint="A list of inputs, for agents. Optional." rows={5} {...json('examples')} />
         <JsonField
@@ -261,10 +261,10 @@ export function DataFields(props: FieldsProps) {
 }
 
 export function LimitFields(props: FieldsProps) {
-  const { text, json } = fieldsOf(props);
+  const { text, json } = fieldPropsOf(props);
   return (
     <Panel title="Limits and price">
-      <div className={BODY}>
+      <div className={BODY_CLASS}>
         <div className="grid gap-4 @min-[560px]:grid-cols-2">
           <TextField label="Time limit in seconds" type="number" min={1} max={120} step="any" {...text('seconds')} />
           <TextField

@@ -23,8 +23,8 @@ export const APPROVALS: Readonly<Record<OperationApproval, string>> = {
 };
 
 /** Converts the value of a select to the key of a choice. */
-export const keyIn = <Key extends string>(words: Readonly<Record<Key, string>>, value: string, fallback: Key): Key =>
-  (Object.keys(words) as Key[]).find(key => key === value) ?? fallback; // Object.keys() returns strings.
+export const keyIn = <Key extends string>(labels: Readonly<Record<Key, string>>, value: string, fallback: Key): Key =>
+  (Object.keys(labels) as Key[]).find(key => key === value) ?? fallback; // Object.keys() returns strings.
 
 export const hasDraft = ({ status, revision, publishedRevision }: ConfiguredOperation): boolean =>
   status === 'draft' || (publishedRevision !== undefined && publishedRevision !== revision);

@@ -8,9 +8,9 @@ import { operationQuery } from '../api/queries.ts';
 import { isAtLeast, useRole } from '../api/use-role.ts';
 import { Button } from '../ui/button.tsx';
 import { CodeBlock } from '../ui/code-block.tsx';
-import { Confirm } from '../ui/confirm.tsx';
+import { ConfirmDialog } from '../ui/confirm.tsx';
 import { Facts, Page, Panel } from '../ui/page.tsx';
-import { Failed, FormError, Loading } from '../ui/states.tsx';
+import { FormError, LoadError, LoadingRows } from '../ui/states.tsx';
 import { Ago } from '../ui/time.tsx';
 import { BuiltInOperation } from './built-in-operation.tsx';
 import { BackToOperations } from './new-operation.tsx';
@@ -42,7 +42,11 @@ export function OperationPage({ app, id }: { readonly app: string; readonly id: 
         <OperationDetails app={app} operation={data} mayWrite={mayWrite} mayRelax={isAtLeast(role, 'admin')} />
       ) : (
         <Panel>
-          {error ? <Failed error={error} retry={() => void refetch()} /> : <Loading what="the operation" />}
+          {error ? (
+            <LoadError error={error} retry={() => void refetch()} />
+          ) : (
+            <LoadingRows contentLabel="the operation" />
+          )}
         </Panel>
       )}
     </Page>
@@ -70,7 +74,7 @@ function OperationDetails({ app, operation, mayWrite, mayRelax }: OperationDetai
             {outputSchema && <Schema name="output" schema={outputSchema} />}
           </>
         ) : (
-          <OperationEditor key={id} {...{ app, operation, mayWrite }} saved={() => {}} />
+          <OperationEditor key={id} {...{ app, operation, mayWrite }} onOperationSaved={() => {}} />
         )}
       </div>
       <div className="grid min-w-0 gap-5">
@@ -150,31 +154,31 @@ function Actions({
       )}
       <FormError error={publish.error} />
       {openDialog === 'withdraw' && (
-        <Confirm
+        <ConfirmDialog
           title={`Withdraw ${id}?`}
           action="Withdraw"
           close={() => setOpenDialog(undefined)}
-          act={async () => {
+          onConfirm={async () => {
             await call('withdrawOperation', { params });
             await refresh();
           }}
         >
           From now on, agents cannot call it. Calls in progress are not stopped. It can be published again.
-        </Confirm>
+        </ConfirmDialog>
       )}
       {openDialog === 'delete' && (
-        <Confirm
+        <ConfirmDialog
           title={`Delete ${id}?`}
           action="Delete"
           close={() => setOpenDialog(undefined)}
-          act={async () => {
+          onConfirm={async () => {
             await call('deleteOperation', { params, headers: { 'if-match': `"${revision}"` } });
             await navigate({ to: '/a/$app/operations', params: { app } });
             await refresh();
           }}
         >
           All of its revisions are deleted. Invocations and receipts are kept. This cannot be undone.
-        </Confirm>
+        </ConfirmDialog>
       )}
     </>
   );

@@ -9,7 +9,7 @@ import { Icon } from '../ui/icon.tsx';
 import { ListPanel } from '../ui/list-panel.tsx';
 import { LoadMore } from '../ui/more.tsx';
 import { Page } from '../ui/page.tsx';
-import { Empty } from '../ui/states.tsx';
+import { EmptyState } from '../ui/states.tsx';
 import { Ago } from '../ui/time.tsx';
 import { APPROVALS, EFFECTS, KINDS, OperationState, priceWords } from './operation-words.tsx';
 
@@ -39,28 +39,28 @@ export function OperationsPage({ app }: { readonly app: string }) {
     >
       <h2 className="mb-2 text-sm font-semibold">Of this application</h2>
       <ListPanel
-        what="operations"
+        contentLabel="operations"
         items={allOperations?.filter(({ kind }) => kind !== 'managed')}
         error={error}
         retry={refetch}
         empty={
-          <Empty icon="operations" title="No operations of your own">
+          <EmptyState icon="operations" title="No operations of your own">
             {mayWrite
               ? 'Create one that calls a service or runs steps in a browser, with a schema for its input. Agents see neither the address nor the credential.'
               : 'A developer of this application can create one that calls a service or runs steps in a browser.'}
-          </Empty>
+          </EmptyState>
         }
       >
         {operation => <Row key={operation.id} app={app} operation={operation} />}
       </ListPanel>
-      <LoadMore list={list} what="Show more operations" />
+      <LoadMore list={list} buttonText="Show more operations" />
       <h2 className="mt-8 mb-2 text-sm font-semibold">Built in</h2>
       <ListPanel
-        what="built-in operations"
+        contentLabel="built-in operations"
         items={allOperations?.filter(({ kind }) => kind === 'managed')}
         error={error}
         retry={refetch}
-        empty={<Empty icon="operations" title="No built-in operations" />}
+        empty={<EmptyState icon="operations" title="No built-in operations" />}
       >
         {operation => <Row key={operation.id} app={app} operation={operation} />}
       </ListPanel>

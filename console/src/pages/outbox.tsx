@@ -9,7 +9,7 @@ import { CopyButton } from '../ui/copy-button.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { ListPanel } from '../ui/list-panel.tsx';
 import { Page, Panel } from '../ui/page.tsx';
-import { Empty } from '../ui/states.tsx';
+import { EmptyState } from '../ui/states.tsx';
 import { Ago, TimeText } from '../ui/time.tsx';
 
 const TITLE = 'Outbox';
@@ -19,10 +19,10 @@ export function OutboxPage() {
     return (
       <Page title={TITLE}>
         <Panel>
-          <Empty icon="outbox" title="Sign in as a person to read the outbox">
+          <EmptyState icon="outbox" title="Sign in as a person to read the outbox">
             The outbox contains links that sign people in, so a token is not enough. On the machine,{' '}
             <code className="font-mono text-sm">berth outbox</code> prints it.
-          </Empty>
+          </EmptyState>
         </Panel>
       </Page>
     );
@@ -58,14 +58,14 @@ function Mails() {
         </span>
       </p>
       <ListPanel
-        what="the outbox"
+        contentLabel="the outbox"
         items={data?.data}
         error={error}
         retry={refetch}
         empty={
-          <Empty icon="outbox" title="No e-mails">
+          <EmptyState icon="outbox" title="No e-mails">
             Invitations and sign-in codes appear here.
-          </Empty>
+          </EmptyState>
         }
       >
         {mail => <MailRow key={mail.id} mail={mail} />}

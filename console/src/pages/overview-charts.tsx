@@ -12,18 +12,18 @@ interface Props {
   readonly period: Period;
 }
 
-const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`;
+const countWords = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`;
 const periodName = (period: Period): string => PERIODS[period].name.toLowerCase();
 
 const Sum = ({ children }: { readonly children: string }) => <p className="px-4 pt-3 text-sm text-soft">{children}</p>;
 
 export function SessionCharts({ usage: { steps, total }, period }: Props) {
-  const words = `${count(total.created, 'session')} created, ${total.failed} of ${total.ended} ended sessions failed`;
+  const sessionSummary = `${countWords(total.created, 'session')} created, ${total.failed} of ${total.ended} ended sessions failed`;
   return (
     <Panel title="Sessions">
-      <Sum>{`${words}. Failures are hatched.`}</Sum>
+      <Sum>{`${sessionSummary}. Failures are hatched.`}</Sum>
       <BarChart
-        label={`Sessions in the ${periodName(period)}: ${words}`}
+        label={`Sessions in the ${periodName(period)}: ${sessionSummary}`}
         headings={['Time', 'Created', 'Ended', 'Failed']}
         formatTop={String}
         bars={steps.map(({ from, created, ended, failed }) => ({
@@ -31,9 +31,9 @@ export function SessionCharts({ usage: { steps, total }, period }: Props) {
           // The number of failed sessions in a step may exceed the number created in it, because some of these sessions
           // were created earlier.
           ...{
-            to: Math.max(created, failed),
-            hatched: failed,
-            words: failed > 0 ? `${created} (${failed})` : `${created}`,
+            upperValue: Math.max(created, failed),
+            hatchedValue: failed,
+            valueText: failed > 0 ? `${created} (${failed})` : `${created}`,
           },
           cells: [created, ended, failed].map(String),
         }))}
@@ -47,19 +47,25 @@ export const msWords = (ms: number): string =>
 
 export function StartTimes({ usage: { steps, total }, period }: Props) {
   const { startMsP50: p50Ms, startMsP95: p95Ms } = total;
-  const words =
+  const startSummary =
     p50Ms === undefined || p95Ms === undefined
       ? 'No session started'
       : `Half of the sessions started within ${msWords(p50Ms)}, 95 % within ${msWords(p95Ms)}`;
   return (
     <Panel title="Start times">
-      <Sum>{`${words}. Each bar reaches from p50 to p95.`}</Sum>
+      <Sum>{`${startSummary}. Each bar reaches from p50 to p95.`}</Sum>
       <BarChart
-        label={`Start times in the ${periodName(period)}. ${words}`}
+        label={`Start times in the ${periodName(period)}. ${startSummary}`}
         headings={['Time', 'p50', 'p95']}
         formatTop={msWords}
         bars={steps.map(({ from, startMsP50 = 0, startMsP95 = 0 }) => ({
-          ...{ key: from, ...stepNames(period, from), from: startMsP50, to: startMsP95, words: msWords(startMsP95) },
+          ...{
+            key: from,
+            ...stepNames(period, from),
+            lowerValue: startMsP50,
+            upperValue: startMsP95,
+            valueText: msWords(startMsP95),
+          },
           cells: startMsP95 > 0 ? [msWords(startMsP50), msWords(startMsP95)] : ['–', '–'],
         }))}
       />
@@ -68,16 +74,16 @@ export function StartTimes({ usage: { steps, total }, period }: Props) {
 }
 
 export function ConcurrentSessions({ usage: { steps, total }, period }: Props) {
-  const words = `At most ${count(total.peakRunning, 'session')} ran at once`;
+  const peakSummary = `At most ${countWords(total.peakRunning, 'session')} ran at once`;
   return (
     <Panel title="Running at once">
-      <Sum>{`${words}.`}</Sum>
+      <Sum>{`${peakSummary}.`}</Sum>
       <BarChart
-        label={`${words} in the ${periodName(period)}`}
+        label={`${peakSummary} in the ${periodName(period)}`}
         headings={['Time', 'Most at once']}
         formatTop={String}
         bars={steps.map(({ from, peakRunning }) => ({
-          ...{ key: from, ...stepNames(period, from), to: peakRunning, words: String(peakRunning) },
+          ...{ key: from, ...stepNames(period, from), upperValue: peakRunning, valueText: String(peakRunning) },
           cells: [String(peakRunning)],
         }))}
       />

@@ -1,4 +1,4 @@
-// What an application is running and storing now, each with its limit.
+// The current usage of an application, with its limits.
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { Limits } from '../../../contract/limits.ts';

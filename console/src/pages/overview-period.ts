@@ -6,7 +6,7 @@ const DAY_MS = 24 * HOUR_MS;
 
 /**
  * `backMs`: the time from the beginning of the first step to now. It is one step shorter than the period, because the
- * current step is shown too.
+ * current step is also shown.
  */
 export const PERIODS = {
   day: { name: 'Last 24 hours', step: '1h', backMs: 23 * HOUR_MS },

@@ -7,7 +7,7 @@ import { limitsQuery } from '../api/queries.ts';
 import { Button, buttonClass } from '../ui/button.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { Page, Panel } from '../ui/page.tsx';
-import { Empty, Failed, Loading } from '../ui/states.tsx';
+import { EmptyState, LoadError, LoadingRows } from '../ui/states.tsx';
 import { ConcurrentSessions, EndReasons, SessionCharts, StartTimes } from './overview-charts.tsx';
 import { KeyShares, TotalUsage } from './overview-costs.tsx';
 import { CurrentUsage } from './overview-now.tsx';
@@ -49,9 +49,9 @@ export function OverviewPage({ app, period = PERIOD_DEFAULT }: { readonly app: s
         ) : (
           <Panel>
             {limits.error ? (
-              <Failed error={limits.error} retry={() => void limits.refetch()} />
+              <LoadError error={limits.error} retry={() => void limits.refetch()} />
             ) : (
-              <Loading what="current usage" rows={2} />
+              <LoadingRows contentLabel="current usage" rows={2} />
             )}
           </Panel>
         )}
@@ -61,9 +61,9 @@ export function OverviewPage({ app, period = PERIOD_DEFAULT }: { readonly app: s
         ) : (
           <Panel>
             {usage.error ? (
-              <Failed error={usage.error} retry={() => void usage.refetch()} />
+              <LoadError error={usage.error} retry={() => void usage.refetch()} />
             ) : (
-              <Loading what="usage" rows={8} />
+              <LoadingRows contentLabel="usage" rows={8} />
             )}
           </Panel>
         )}
@@ -103,7 +103,7 @@ interface UsageChartsProps {
 const UsageCharts = ({ app, usage, period }: UsageChartsProps) =>
   usage.total.created + usage.total.ended + usage.total.peakRunning === 0 ? (
     <Panel>
-      <Empty
+      <EmptyState
         icon="sessions"
         title="No sessions in this period"
         action={
@@ -118,7 +118,7 @@ const UsageCharts = ({ app, usage, period }: UsageChartsProps) =>
         }
       >
         A session is one browser. Programs create sessions with an agent key.
-      </Empty>
+      </EmptyState>
     </Panel>
   ) : (
     <>

@@ -2,7 +2,7 @@
 // loaded when it is first used.
 import { useEffect, useRef, useState } from 'react';
 import { agentKey } from '../api/credentials.ts';
-import { Failed } from '../ui/states.tsx';
+import { LoadError } from '../ui/states.tsx';
 
 /** To show the last frame, the player seeks to the end of the replay minus this duration. */
 const LAST_FRAME_MARGIN_SECONDS = 0.2;
@@ -56,11 +56,11 @@ export function Player({
   useEffect(() => {
     const element = video.current;
     if (!element) return;
-    const unmounted = new AbortController();
-    play(app, url, initialPosition.current, element, unmounted.signal, ms => {
+    const unmountController = new AbortController();
+    play(app, url, initialPosition.current, element, unmountController.signal, ms => {
       startedMs.current = ms;
-    }).catch(problem => unmounted.signal.aborted || setError(problem));
-    return () => unmounted.abort();
+    }).catch(problem => unmountController.signal.aborted || setError(problem));
+    return () => unmountController.abort();
   }, [app, url]);
   const reportPosition = (): void => {
     const element = video.current;
@@ -81,7 +81,7 @@ export function Player({
     currentSeek.current = { at: seekTo.seconds, seeks: 0, shownAt: undefined };
     latestReport.current();
   }, [seekTo]);
-  if (error) return <Failed error={error} />;
+  if (error) return <LoadError error={error} />;
   return (
     <div className="bg-code">
       <video
@@ -102,8 +102,9 @@ export function Player({
 }
 
 /**
- * Returns the requested moment in seconds until the player has shown it and played on; then returns undefined. Makes
- * the player seek to the moment as soon as it has frames. For a moment after the last frame, the last frame is shown.
+ * Returns the requested moment in seconds until the player has shown that moment and played past it; then returns
+ * undefined. Makes the player seek to the moment as soon as the player has frames. For a moment after the last frame,
+ * the last frame is shown.
  */
 function secondsOf(seekRequest: SeekRequest, element: HTMLVideoElement): number | undefined {
   const lastFramePosition = Math.max(0, element.duration - LAST_FRAME_MARGIN_SECONDS);

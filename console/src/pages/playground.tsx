@@ -7,7 +7,7 @@ import { call } from '../api/call.ts';
 import { sessionQuery } from '../api/queries.ts';
 import { Button } from '../ui/button.tsx';
 import { Page, Panel } from '../ui/page.tsx';
-import { Empty, FormError } from '../ui/states.tsx';
+import { EmptyState, FormError } from '../ui/states.tsx';
 import { isOpen, Status } from '../ui/status.tsx';
 import { LiveTab } from './live-tab.tsx';
 import { PlaygroundSession } from './playground-session.tsx';
@@ -80,7 +80,7 @@ export function PlaygroundPage({ app }: { readonly app: string }) {
             </Button>
             {runner.isRunning && <Button onClick={() => runner.stop()}>Stop</Button>}
             <p role="status" className="text-sm text-soft">
-              {runner.ended}
+              {runner.endText}
             </p>
           </div>
           <FormError error={release.error} />
@@ -103,9 +103,9 @@ export function PlaygroundPage({ app }: { readonly app: string }) {
           {hasOpenSession && id !== undefined ? (
             <LiveTab key={id} app={app} id={id} />
           ) : (
-            <Empty icon="play" title={id === undefined ? 'No session yet' : 'The session has ended'}>
+            <EmptyState icon="play" title={id === undefined ? 'No session yet' : 'The session has ended'}>
               Run creates a session and shows its pages here.
-            </Empty>
+            </EmptyState>
           )}
         </Panel>
       </div>

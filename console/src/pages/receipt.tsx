@@ -10,7 +10,7 @@ import { Button } from '../ui/button.tsx';
 import { CodeBlock } from '../ui/code-block.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { Facts, Panel } from '../ui/page.tsx';
-import { Failed } from '../ui/states.tsx';
+import { LoadError } from '../ui/states.tsx';
 import { TimeText } from '../ui/time.tsx';
 import { creditWords } from './invocation-words.tsx';
 
@@ -57,7 +57,7 @@ function Verification({ app, invocation }: { readonly app: string; readonly invo
   if (error instanceof ReceiptInvalid)
     return (
       <Verdict look="bad" title="This receipt is not valid" action={verifyAgainButton}>
-        {toSentence(error.message)} Nothing that it says is shown here.
+        {toSentence(error.message)} Its claims are not shown here.
       </Verdict>
     );
   if (error instanceof CannotVerify)
@@ -66,7 +66,7 @@ function Verification({ app, invocation }: { readonly app: string; readonly invo
         {toSentence(error.message)} The command below verifies it.
       </Verdict>
     );
-  if (error) return <Failed error={error} retry={() => void refetch()} />;
+  if (error) return <LoadError error={error} retry={() => void refetch()} />;
   if (!data)
     return (
       <p role="status" className="px-4 py-3 text-sm text-soft">

@@ -11,7 +11,7 @@ import { useSessionLogs } from '../api/use-session-logs.ts';
 import { lanesOf, pageNames } from '../logs/marks.ts';
 import { CopyButton } from '../ui/copy-button.tsx';
 import { useObjectUrl } from '../ui/session-picture.tsx';
-import { Empty, Failed, Loading } from '../ui/states.tsx';
+import { EmptyState, LoadError, LoadingRows } from '../ui/states.tsx';
 import { durationWords } from '../ui/time.tsx';
 import { Player, type Position } from './player.tsx';
 import { RecordingFiles } from './recording-files.tsx';
@@ -22,19 +22,19 @@ const POLL_MS = 4_000;
 /** The maximum time after the end of a session during which its last frames may still be encoded. */
 const SETTLE_MS = 60_000;
 
-const NOT_RECORDED = {
+const NOT_RECORDED_REASONS = {
   too_many_at_once: 'because more than 64 pages were open',
   too_many_in_all: 'because the session had already opened 1000 pages',
 } as const;
 
-const NO_REPLAY: Readonly<Record<string, string>> = {
+const NO_REPLAY_TEXTS: Readonly<Record<string, string>> = {
   disabled: 'Recording was off for this session.',
   none: 'No page of the session was painted.',
   expired: 'The recording was deleted. Recordings are kept for 31 days after the end of a session.',
 };
 
 const noReplayWords = ({ details, message }: ApiError): string =>
-  (typeof details.reason === 'string' && NO_REPLAY[details.reason]) || message;
+  (typeof details.reason === 'string' && NO_REPLAY_TEXTS[details.reason]) || message;
 
 const WAIT_TEXTS = {
   open: 'A page is recorded as soon as it is painted.',
@@ -44,13 +44,13 @@ const WAIT_TEXTS = {
 /** `wait`: the reason why a replay may still appear. */
 const NoReplay = ({ error, wait }: { readonly error: ApiError; readonly wait: keyof typeof WAIT_TEXTS | undefined }) =>
   wait && error.details.reason === 'none' ? (
-    <Empty icon="play" title="Nothing recorded yet">
+    <EmptyState icon="play" title="Nothing recorded yet">
       {WAIT_TEXTS[wait]}
-    </Empty>
+    </EmptyState>
   ) : (
-    <Empty icon="play" title="No replay">
+    <EmptyState icon="play" title="No replay">
       {noReplayWords(error)}
-    </Empty>
+    </EmptyState>
   );
 
 interface Props {
@@ -85,15 +85,15 @@ export function ReplayTab({ app, id, isOpen, failed, endedAt, events, view }: Pr
   });
   if (error instanceof ApiError && error.code === 'replay_not_found')
     return <NoReplay error={error} wait={isOpen ? 'open' : isSettling() ? 'settling' : undefined} />;
-  if (error && !data) return <Failed error={error} retry={() => void refetch()} />;
-  if (!data) return <Loading what="the replay" rows={4} />;
+  if (error && !data) return <LoadError error={error} retry={() => void refetch()} />;
+  if (!data) return <LoadingRows contentLabel="the replay" rows={4} />;
   return data.pages.length === 0 ? (
-    <Empty icon="play" title="Nothing was recorded" />
+    <EmptyState icon="play" title="Nothing was recorded" />
   ) : (
     <>
       {data.notRecorded && (
         <p className="border-b border-line px-3 py-2 text-sm text-soft">
-          Not recorded: {data.notRecorded.map(({ why, pages }) => `${pages} ${NOT_RECORDED[why]}`).join(', ')}.
+          Not recorded: {data.notRecorded.map(({ why, pages }) => `${pages} ${NOT_RECORDED_REASONS[why]}`).join(', ')}.
         </p>
       )}
       <SessionReplay {...{ app, id, isOpen, failed, events, view }} pages={data.pages} />
@@ -105,12 +105,12 @@ export function ReplayTab({ app, id, isOpen, failed, endedAt, events, view }: Pr
 const Pages = ({
   pages,
   names,
-  chosen,
+  selectedPageId: chosen,
   choose,
 }: {
   readonly pages: readonly Replay[];
   readonly names: ReadonlyMap<number, string>;
-  readonly chosen: string;
+  readonly selectedPageId: string;
   readonly choose: (pageId: string) => void;
 }) => (
   <fieldset className="flex gap-1 overflow-x-auto border-b border-line px-3 py-2">
@@ -157,7 +157,7 @@ function SessionReplay({
     const { pageId, startTimeMs } = pageAt(pages, page, seconds * 1000);
     const moment = { pageId, seconds: Math.max(0, seconds - startTimeMs / 1000) };
     setRequestedMoment(moment);
-    // The player reports the moment only after a render. A key that is pressed before that must step from here.
+    // The player reports the new moment after a render. A key pressed before then must step from the new moment.
     setReportedMoment(reported => reported && { ...reported, ...moment });
   };
   const report = ({ startedMs, seconds }: Position): void =>
@@ -170,7 +170,7 @@ function SessionReplay({
         <Pages
           pages={pages}
           names={names}
-          chosen={page.pageId}
+          selectedPageId={page.pageId}
           choose={pageId => setRequestedMoment({ pageId, seconds: 0 })}
         />
       )}

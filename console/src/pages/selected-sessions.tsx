@@ -5,7 +5,7 @@ import { useState } from 'react';
 import { ApiError } from '../api/api-error.ts';
 import { call } from '../api/call.ts';
 import { Button } from '../ui/button.tsx';
-import { Confirm } from '../ui/confirm.tsx';
+import { ConfirmDialog } from '../ui/confirm.tsx';
 
 /** The maximum number of concurrent requests. */
 const CONCURRENT_RELEASES_MAX = 8;
@@ -21,14 +21,14 @@ export function SelectedSessions({
 }) {
   const [isAsking, setAsking] = useState(false);
   const client = useQueryClient();
-  const words = ids.length === 1 ? '1 session' : `${ids.length} sessions`;
+  const countText = ids.length === 1 ? '1 session' : `${ids.length} sessions`;
   return (
     <section
       aria-label="Selected sessions"
       className="sticky bottom-4 z-20 mx-auto mt-4 flex w-fit items-center gap-2 rounded-lg border border-line-strong bg-raised py-2 pr-2 pl-4 shadow-xl"
     >
       <span role="status" className="mr-2 text-sm font-medium">
-        {words} selected
+        {countText} selected
       </span>
       <Button look="quiet" onClick={clear}>
         Clear
@@ -37,24 +37,24 @@ export function SelectedSessions({
         Release
       </Button>
       {isAsking && (
-        <Confirm
-          title={`Release ${words}?`}
+        <ConfirmDialog
+          title={`Release ${countText}?`}
           action="Release"
           close={() => setAsking(false)}
-          act={async () => {
+          onConfirm={async () => {
             await releaseAll(app, ids);
             clear();
             await client.invalidateQueries({ queryKey: ['sessions', app] });
           }}
         >
           Their browsers are closed and their clients are disconnected. Stored data of the sessions is kept.
-        </Confirm>
+        </ConfirmDialog>
       )}
     </section>
   );
 }
 
-/** Sessions that have ended in the meantime need no release. */
+/** Releases the sessions. Sessions that have already ended are ignored. */
 async function releaseAll(app: string, ids: readonly string[]): Promise<void> {
   const remainingIds = [...ids];
   const releaseRemaining = async (): Promise<void> => {

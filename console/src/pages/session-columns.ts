@@ -30,9 +30,9 @@ export function useHiddenColumns(): ReadonlySet<OptionalColumn> {
   return new Set(OPTIONAL_COLUMNS.filter(column => names.includes(column)));
 }
 
-export function hideColumns(hidden: ReadonlySet<OptionalColumn>): void {
-  if (hidden.size === 0) localStorage.removeItem(STORAGE_KEY);
-  else localStorage.setItem(STORAGE_KEY, [...hidden].join(' '));
+export function hideColumns(hiddenColumns: ReadonlySet<OptionalColumn>): void {
+  if (hiddenColumns.size === 0) localStorage.removeItem(STORAGE_KEY);
+  else localStorage.setItem(STORAGE_KEY, [...hiddenColumns].join(' '));
   for (const listener of listeners) listener();
 }
 

@@ -45,14 +45,14 @@ export function readFilters(search: Record<string, unknown>): Filters {
   return {
     ...(show && show !== 'all' ? { show } : {}),
     ...(typeof search.find === 'string' && search.find !== '' ? { find: search.find } : {}),
-    ...optional('reason', keyOf(END_REASON_WORDS, search.reason)),
+    ...optionalEntry('reason', keyOf(END_REASON_WORDS, search.reason)),
     ...(typeof search.key === 'string' && isSessionId(search.key) ? { key: search.key } : {}),
-    ...optional('since', keyOf(SINCE, search.since)),
-    ...optional('lasted', keyOf(DURATION_FILTERS, search.lasted)),
+    ...optionalEntry('since', keyOf(SINCE, search.since)),
+    ...optionalEntry('lasted', keyOf(DURATION_FILTERS, search.lasted)),
   };
 }
 
-const optional = <Name extends string, Value>(
+const optionalEntry = <Name extends string, Value>(
   name: Name,
   value: Value | undefined,
 ): { readonly [N in Name]?: Value } =>
@@ -63,7 +63,7 @@ function keyOf<Keys extends string>(table: Readonly<Record<Keys, unknown>>, valu
   return names.find(name => name === value);
 }
 
-/** Rounded to minutes, so that the query for the same filters stays the same for a while. */
+/** Returns the earliest creation time, rounded to minutes, so that the query for the same filters rarely changes. */
 export const createdAfter = (since: Since, nowMs: number): string =>
   new Date(Math.floor(nowMs / MINUTE_MS) * MINUTE_MS - SINCE[since].hours * HOUR_MS).toISOString();
 
@@ -89,7 +89,7 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 export const isSessionId = (text: string): boolean => UUID.test(text.trim());
 
-/** A name and a value of metadata. */
+/** The beginning of a name=value pair of metadata. */
 const PAIR = /^[\p{L}\p{N}_.-]+\s*=/u;
 /** The beginning of a query in the query language of the API. */
 const QUERY_SYNTAX = /^(user_metadata\b|\w+\[)/;

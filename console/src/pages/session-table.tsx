@@ -36,7 +36,7 @@ export interface Selection {
 
 /** Returns whether the list is wide, and where it begins on the page. */
 function useListLayout(list: RefObject<HTMLElement | null>): { readonly isWide: boolean; readonly top: number } {
-  const [room, setLayout] = useState({ isWide: true, top: 0 });
+  const [listLayout, setLayout] = useState({ isWide: true, top: 0 });
   useLayoutEffect(() => {
     const element = list.current;
     if (!element) return;
@@ -49,7 +49,7 @@ function useListLayout(list: RefObject<HTMLElement | null>): { readonly isWide: 
     observer.observe(element);
     return () => observer.disconnect();
   }, [list]);
-  return room;
+  return listLayout;
 }
 
 export function SessionTable({
@@ -66,8 +66,8 @@ export function SessionTable({
 }) {
   const list = useRef<HTMLUListElement>(null);
   const { isWide, top } = useListLayout(list);
-  const hidden: ReadonlySet<Column> = useHiddenColumns();
-  const columns = ALL_COLUMNS.filter(column => !hidden.has(column));
+  const hiddenColumns: ReadonlySet<Column> = useHiddenColumns();
+  const columns = ALL_COLUMNS.filter(column => !hiddenColumns.has(column));
   const tracks: CSSProperties = { ['--tracks' as string]: tracksOf(columns) }; // custom properties are not in the type
   const rows = useWindowVirtualizer({
     count: sessions.length,
@@ -172,8 +172,8 @@ const CELLS: Readonly<Record<Column, (props: CellProps) => ReactNode>> = {
 };
 
 /**
- * Shows the title of the session's last page, if the page has one, and below it what distinguishes the session from
- * others.
+ * Shows the title of the session's last page, if the page has one, and below it the id, the site and the metadata,
+ * which distinguish the session from others.
  */
 function Identity({ app, session }: CellProps) {
   const { id, lastPage } = session;

@@ -1,4 +1,4 @@
-// What a link to a session opens: a tab and, in the replay, a page and a time.
+// The view of a session that a link opens: a tab and, in the replay, a page and a time.
 
 export interface SessionView {
   readonly tab?: string;

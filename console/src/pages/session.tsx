@@ -8,11 +8,11 @@ import { offersLiveView } from '../api/live-address.ts';
 import { sessionQuery } from '../api/queries.ts';
 import { useSessionEvents } from '../api/use-session-events.ts';
 import { Button } from '../ui/button.tsx';
-import { Confirm } from '../ui/confirm.tsx';
+import { ConfirmDialog } from '../ui/confirm.tsx';
 import { CopyButton } from '../ui/copy-button.tsx';
 import { endReasonWords } from '../ui/end-reasons.ts';
 import { Facts, Page, Panel } from '../ui/page.tsx';
-import { Failed, Loading } from '../ui/states.tsx';
+import { LoadError, LoadingRows } from '../ui/states.tsx';
 import { isOpen, Status } from '../ui/status.tsx';
 import { type Tab, Tabs } from '../ui/tabs.tsx';
 import { Ago, durationWords, ElapsedTime, TimeText, useNow } from '../ui/time.tsx';
@@ -63,7 +63,13 @@ export function SessionPage({
       {data ? (
         <SessionDetails app={app} session={data} view={view} />
       ) : (
-        <Panel>{error ? <Failed error={error} retry={() => void refetch()} /> : <Loading what="the session" />}</Panel>
+        <Panel>
+          {error ? (
+            <LoadError error={error} retry={() => void refetch()} />
+          ) : (
+            <LoadingRows contentLabel="the session" />
+          )}
+        </Panel>
       )}
     </Page>
   );
@@ -233,17 +239,17 @@ function Actions({ app, session }: { readonly app: string; readonly session: Ses
       </Button>
       {openDialog === 'change' && <ChangeSession app={app} session={session} close={close} />}
       {openDialog === 'release' && (
-        <Confirm
+        <ConfirmDialog
           title="Release this session?"
           action="Release"
           close={close}
-          act={async () => {
+          onConfirm={async () => {
             await call('updateSession', { app, params: { id: session.id }, body: { status: 'REQUEST_RELEASE' } });
             await client.invalidateQueries({ queryKey: ['session', app, session.id] });
           }}
         >
           The browser is closed and its clients are disconnected. Stored data of the session is kept.
-        </Confirm>
+        </ConfirmDialog>
       )}
     </>
   );

@@ -9,7 +9,7 @@ import { Button, buttonClass } from '../ui/button.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { LiveMark } from '../ui/live-mark.tsx';
 import { Page, Panel } from '../ui/page.tsx';
-import { Empty, Failed, Loading } from '../ui/states.tsx';
+import { EmptyState, LoadError, LoadingRows } from '../ui/states.tsx';
 import { isOpen } from '../ui/status.tsx';
 import { SelectedSessions } from './selected-sessions.tsx';
 import { FilterBar } from './session-filter-bar.tsx';
@@ -60,13 +60,13 @@ export function SessionsPage({ app, filters }: { readonly app: string; readonly 
       <FilterBar app={app} filters={filters} />
       <Panel className="@container">
         {list.isPending ? (
-          <Loading what="sessions" rows={8} />
+          <LoadingRows contentLabel="sessions" rows={8} />
         ) : isInvalidQuery(list.error) ? (
-          <NoSessions app={app} narrowed more={list.error.message} />
+          <NoSessions app={app} hasFilters emptyText={list.error.message} />
         ) : list.error && sessions.length === 0 ? (
-          <Failed error={list.error} retry={() => void list.refetch()} />
+          <LoadError error={list.error} retry={() => void list.refetch()} />
         ) : sessions.length === 0 ? (
-          <NoSessions app={app} narrowed={Object.keys(filters).length > 0} />
+          <NoSessions app={app} hasFilters={Object.keys(filters).length > 0} />
         ) : (
           <SessionTable app={app} sessions={sessions} selection={{ ids: selectedIds, change }} onNearEnd={loadMore} />
         )}
@@ -88,16 +88,16 @@ const isInvalidQuery = (error: unknown): error is ApiError =>
 
 const NoSessions = ({
   app,
-  narrowed: isFiltered,
-  more:
+  hasFilters: isFiltered,
+  emptyText:
     explanation = 'The search looks for words in ids, titles, addresses, metadata and end reasons. A pair such as run=r-1842 must match exactly.',
 }: {
   readonly app: string;
-  readonly narrowed: boolean;
-  readonly more?: string;
+  readonly hasFilters: boolean;
+  readonly emptyText?: string;
 }) =>
   isFiltered ? (
-    <Empty
+    <EmptyState
       icon="search"
       title="No matching sessions"
       action={
@@ -107,9 +107,9 @@ const NoSessions = ({
       }
     >
       {explanation}
-    </Empty>
+    </EmptyState>
   ) : (
-    <Empty
+    <EmptyState
       icon="sessions"
       title="No sessions yet"
       action={
@@ -119,5 +119,5 @@ const NoSessions = ({
       }
     >
       A session is one browser that a program uses until it is done. Create the first one here, or from your code.
-    </Empty>
+    </EmptyState>
   );

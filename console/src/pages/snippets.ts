@@ -36,13 +36,13 @@ console.log(await page.$eval('input', input => input.value));
   },
 ];
 
-const KEY = 'berth.snippets';
+const STORAGE_KEY = 'berth.snippets';
 export const SNIPPETS_MAX = 50;
 
 export function readSnippets(): readonly Snippet[] {
   try {
-    const kept: unknown = JSON.parse(localStorage.getItem(KEY) ?? '[]');
-    return Array.isArray(kept) ? kept.filter(isSnippet).slice(0, SNIPPETS_MAX) : [];
+    const storedSnippets: unknown = JSON.parse(localStorage.getItem(STORAGE_KEY) ?? '[]');
+    return Array.isArray(storedSnippets) ? storedSnippets.filter(isSnippet).slice(0, SNIPPETS_MAX) : [];
   } catch {
     return [];
   }
@@ -57,7 +57,7 @@ export const forgetSnippet = (name: string): readonly Snippet[] =>
   storeSnippets(readSnippets().filter(snippet => snippet.name !== name));
 
 function storeSnippets(snippets: readonly Snippet[]): readonly Snippet[] {
-  localStorage.setItem(KEY, JSON.stringify(snippets));
+  localStorage.setItem(STORAGE_KEY, JSON.stringify(snippets));
   return snippets;
 }
 

@@ -6,18 +6,18 @@ import type { CredentialValue, StoredCredential, StoredCredentialType } from '..
 import { call } from '../api/call.ts';
 import { SelectField, TextField } from '../ui/form.tsx';
 import { FormDialog } from '../ui/form-dialog.tsx';
-import { hasOrigins, type SecretField, TYPES, typeNamed } from './stored-credential-types.ts';
+import { CREDENTIAL_TYPES, hasOrigins, type SecretField, typeNamed } from './stored-credential-types.ts';
 
 export function StoredCredentialForm({
   app,
   credential,
-  done,
+  onFinished: done,
   close,
 }: {
   readonly app: string;
   /** If absent, the dialog creates a new credential. */
   readonly credential?: StoredCredential;
-  readonly done: () => Promise<void>;
+  readonly onFinished: () => Promise<void>;
   readonly close: () => void;
 }) {
   const [id, setId] = useState(credential?.id ?? '');
@@ -43,7 +43,7 @@ export function StoredCredentialForm({
     },
     onSuccess: done,
   });
-  const { about, fields } = TYPES[type];
+  const { description: about, fields } = CREDENTIAL_TYPES[type];
   return (
     <FormDialog
       title={credential ? `Rotate ${credential.id}` : 'Add a credential'}
@@ -74,7 +74,7 @@ export function StoredCredentialForm({
             value={type}
             onChange={event => setType(typeNamed(event.target.value))}
           >
-            {Object.entries(TYPES).map(([one, { name }]) => (
+            {Object.entries(CREDENTIAL_TYPES).map(([one, { name }]) => (
               <option key={one} value={one}>
                 {name}
               </option>

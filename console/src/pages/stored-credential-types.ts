@@ -15,25 +15,25 @@ const USERNAME_AND_PASSWORD = [
   { name: 'password', label: 'Password' },
 ] as const satisfies readonly SecretField[];
 
-export const TYPES: Readonly<
+export const CREDENTIAL_TYPES: Readonly<
   Record<
     StoredCredentialType,
-    { readonly name: string; readonly about: string; readonly fields: readonly SecretField[] }
+    { readonly name: string; readonly description: string; readonly fields: readonly SecretField[] }
   >
 > = {
   api_key: {
     name: 'API key',
-    about: 'A key or token. Operations send it as a bearer token, or in a header.',
+    description: 'A key or token. Operations send it as a bearer token, or in a header.',
     fields: [{ name: 'key', label: 'Key' }],
   },
   basic: {
     name: 'User name and password for an API',
-    about: 'Operations send both as HTTP basic authentication.',
+    description: 'Operations send both as HTTP basic authentication.',
     fields: USERNAME_AND_PASSWORD,
   },
   login: {
     name: 'Sign-in for a website',
-    about: 'Typed only into pages of its origins. No operation sends it over HTTP.',
+    description: 'Typed only into pages of its origins. No operation sends it over HTTP.',
     fields: [
       ...USERNAME_AND_PASSWORD,
       {
@@ -44,7 +44,7 @@ export const TYPES: Readonly<
   },
   oauth_client: {
     name: 'OAuth client',
-    about: 'Operations send the client id and the secret as HTTP basic authentication.',
+    description: 'Operations send the client id and the secret as HTTP basic authentication.',
     fields: [
       { name: 'clientId', label: 'Client id', as: 'line' },
       { name: 'clientSecret', label: 'Client secret' },
@@ -52,19 +52,19 @@ export const TYPES: Readonly<
   },
   private_key: {
     name: 'Private key',
-    about: 'Kept sealed. No operation sends it yet.',
+    description: 'Kept sealed. No operation sends it yet.',
     fields: [{ name: 'pem', label: 'Key in PEM', as: 'text' }],
   },
   file: {
     name: 'File',
-    about: 'Kept sealed, at most 64 KiB. No operation sends it yet.',
+    description: 'Kept sealed, at most 64 KiB. No operation sends it yet.',
     fields: [{ name: 'base64', label: 'File', as: 'file' }],
   },
 };
 
 /** Converts the value of a select element to a credential type. */
 export const typeNamed = (name: string): StoredCredentialType =>
-  (Object.keys(TYPES) as StoredCredentialType[]).find(type => type === name) ?? 'api_key';
+  (Object.keys(CREDENTIAL_TYPES) as StoredCredentialType[]).find(type => type === name) ?? 'api_key';
 
 /** Whether a credential of this type is bound to web origins instead of hosts. */
 export const hasOrigins = (type: StoredCredentialType): boolean => type === 'login';

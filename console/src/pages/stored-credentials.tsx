@@ -8,15 +8,15 @@ import { call } from '../api/call.ts';
 import { storedCredentialsQuery } from '../api/queries.ts';
 import { isAtLeast, useRole } from '../api/use-role.ts';
 import { Button } from '../ui/button.tsx';
-import { Confirm } from '../ui/confirm.tsx';
+import { ConfirmDialog } from '../ui/confirm.tsx';
 import { CheckField } from '../ui/form.tsx';
 import { ListPanel } from '../ui/list-panel.tsx';
 import { LoadMore } from '../ui/more.tsx';
 import { Page } from '../ui/page.tsx';
-import { Empty } from '../ui/states.tsx';
+import { EmptyState } from '../ui/states.tsx';
 import { Ago, TimeText, useNow } from '../ui/time.tsx';
 import { StoredCredentialForm } from './stored-credential-form.tsx';
-import { hasOrigins, TYPES } from './stored-credential-types.ts';
+import { CREDENTIAL_TYPES, hasOrigins } from './stored-credential-types.ts';
 
 type OpenDialog =
   | { readonly add: true }
@@ -56,14 +56,14 @@ export function StoredCredentialsPage({ app }: { readonly app: string }) {
       actions={mayWrite && addButton}
     >
       <ListPanel
-        what="credentials"
+        contentLabel="credentials"
         items={data?.pages.flatMap(page => page.data)}
         error={error}
         retry={refetch}
         empty={
-          <Empty icon="credentials" title="No credentials">
+          <EmptyState icon="credentials" title="No credentials">
             Add the key of a service here, then name it in an operation that calls the service.
-          </Empty>
+          </EmptyState>
         }
       >
         {credential => (
@@ -73,31 +73,31 @@ export function StoredCredentialsPage({ app }: { readonly app: string }) {
             credential={credential}
             mayWrite={mayWrite}
             mayRemove={isAtLeast(role, 'admin')}
-            act={setOpenDialog}
+            onAction={setOpenDialog}
           />
         )}
       </ListPanel>
-      <LoadMore list={list} what="Show more credentials" />
-      {openDialog && 'add' in openDialog && <StoredCredentialForm app={app} done={onDone} close={close} />}
+      <LoadMore list={list} buttonText="Show more credentials" />
+      {openDialog && 'add' in openDialog && <StoredCredentialForm app={app} onFinished={onDone} close={close} />}
       {openDialog && 'rotate' in openDialog && (
-        <StoredCredentialForm app={app} credential={openDialog.rotate} done={onDone} close={close} />
+        <StoredCredentialForm app={app} credential={openDialog.rotate} onFinished={onDone} close={close} />
       )}
       {openDialog && 'rollBack' in openDialog && (
-        <Confirm
+        <ConfirmDialog
           title={`Restore the previous value of ${openDialog.rollBack.id}?`}
           action="Restore"
           close={close}
-          act={async () => {
+          onConfirm={async () => {
             await call('rollBackStoredCredential', { params: { appId: app, id: openDialog.rollBack.id } });
             await onDone();
           }}
         >
           New calls use the previous value at once, at the places that it was written for. The current value can then be
           restored in the same way for 24 hours.
-        </Confirm>
+        </ConfirmDialog>
       )}
       {openDialog && 'remove' in openDialog && (
-        <Delete app={app} credential={openDialog.remove} done={onDone} close={close} />
+        <DeleteDialog app={app} credential={openDialog.remove} onFinished={onDone} close={close} />
       )}
     </Page>
   );
@@ -108,13 +108,13 @@ function Row({
   credential,
   mayWrite,
   mayRemove,
-  act,
+  onAction: act,
 }: {
   readonly app: string;
   readonly credential: StoredCredential;
   readonly mayWrite: boolean;
   readonly mayRemove: boolean;
-  readonly act: (dialog: OpenDialog) => void;
+  readonly onAction: (dialog: OpenDialog) => void;
 }) {
   const now = useNow();
   const { id, type, label, fingerprint, hosts, origins, usedBy, lastUsedAt, rotatedAt, version } = credential;
@@ -127,7 +127,7 @@ function Row({
       <div className="min-w-0">
         <p className="font-medium break-words">{id}</p>
         <p className="text-sm break-words text-soft">
-          {TYPES[type].name}
+          {CREDENTIAL_TYPES[type].name}
           {label && `, ${label}`}
         </p>
         <p
@@ -202,24 +202,24 @@ const UsedBy = ({ app, usedBy }: { readonly app: string; readonly usedBy: readon
     </span>
   ));
 
-function Delete({
+function DeleteDialog({
   app,
   credential: { id, revision, usedBy },
-  done,
+  onFinished: done,
   close,
 }: {
   readonly app: string;
   readonly credential: StoredCredential;
-  readonly done: () => Promise<void>;
+  readonly onFinished: () => Promise<void>;
   readonly close: () => void;
 }) {
   const [force, setForce] = useState(false);
   return (
-    <Confirm
+    <ConfirmDialog
       title={`Delete ${id}?`}
       action="Delete"
       close={close}
-      act={async () => {
+      onConfirm={async () => {
         await call('deleteStoredCredential', {
           params: { appId: app, id },
           query: force ? { force: 'true' } : {},
@@ -238,6 +238,6 @@ function Delete({
           onChange={event => setForce(event.target.checked)}
         />
       )}
-    </Confirm>
+    </ConfirmDialog>
   );
 }

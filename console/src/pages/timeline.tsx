@@ -67,15 +67,15 @@ export function Timeline({
 }
 
 function TimelineMark({ mark, share }: { readonly mark: Mark; readonly share: (ms: number) => number }) {
-  const from = share(mark.atMs);
-  const to = share(mark.untilMs ?? mark.atMs);
-  if (to < 0 || from > 1) return null;
-  const left = Math.max(0, from);
+  const startShare = share(mark.atMs);
+  const endShare = share(mark.untilMs ?? mark.atMs);
+  if (endShare < 0 || startShare > 1) return null;
+  const leftShare = Math.max(0, startShare);
   return (
     <span
       title={mark.words}
       className={`absolute top-1.5 h-2 min-w-[3px] rounded-[1px] ${mark.isBad ? 'bg-bad' : 'bg-accent opacity-70'}`}
-      style={{ left: `${left * 100}%`, width: `${(Math.min(1, to) - left) * 100}%` }}
+      style={{ left: `${leftShare * 100}%`, width: `${(Math.min(1, endShare) - leftShare) * 100}%` }}
     />
   );
 }
@@ -94,12 +94,12 @@ function RecentEvents({
       lanes.flatMap(({ name, marks }) => marks.map(mark => ({ ...mark, lane: name }))).sort((a, b) => a.atMs - b.atMs),
     [lanes],
   );
-  const recent = sortedMarks.filter(mark => mark.atMs <= atMs).slice(-RECENT_MARKS_MAX);
+  const recentMarks = sortedMarks.filter(mark => mark.atMs <= atMs).slice(-RECENT_MARKS_MAX);
   return (
     <section aria-label="At this moment" className="mt-3">
-      {recent.length > 0 && (
+      {recentMarks.length > 0 && (
         <ol className="grid gap-1">
-          {recent.map(({ lane, key, atMs: time, words, isBad }) => (
+          {recentMarks.map(({ lane, key, atMs: time, words, isBad }) => (
             <li key={`${lane} ${key}`} className="grid grid-cols-[72px_minmax(0,1fr)_84px] gap-3 text-xs">
               <span className="text-faint">{lane}</span>
               <span className={`truncate ${isBad ? 'text-bad' : ''}`}>{words}</span>

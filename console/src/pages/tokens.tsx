@@ -6,10 +6,10 @@ import { call } from '../api/call.ts';
 import { isPerson, revokeKeys, signOut } from '../api/credentials.ts';
 import { currentTokenQuery, tokensQuery } from '../api/queries.ts';
 import { Button } from '../ui/button.tsx';
-import { Confirm } from '../ui/confirm.tsx';
+import { ConfirmDialog } from '../ui/confirm.tsx';
 import { ListPanel } from '../ui/list-panel.tsx';
 import { Page } from '../ui/page.tsx';
-import { Reveal } from '../ui/reveal.tsx';
+import { SecretDialog } from '../ui/reveal.tsx';
 import { CredentialRow } from './credential-row.tsx';
 import { IssueCredential } from './issue-credential.tsx';
 
@@ -31,13 +31,13 @@ const OTHER_SCOPES = [
 
 export function TokensPage() {
   const { data, error, refetch } = useQuery(tokensQuery);
-  const { data: current } = useQuery({ ...currentTokenQuery, enabled: !isPerson() });
+  const { data: currentToken } = useQuery({ ...currentTokenQuery, enabled: !isPerson() });
   const [isIssuing, setIsIssuing] = useState(false);
   const [tokenToRevoke, setTokenToRevoke] = useState<Token | undefined>();
   const [issuedToken, setIssuedToken] = useState<IssuedToken | undefined>();
   const client = useQueryClient();
   const refresh = () => client.invalidateQueries({ queryKey: tokensQuery.queryKey });
-  const mayIssue = isPerson() || (current?.scopes.includes('account:tokens') ?? false);
+  const mayIssue = isPerson() || (currentToken?.scopes.includes('account:tokens') ?? false);
   return (
     <Page
       title="Access tokens"
@@ -50,12 +50,12 @@ export function TokensPage() {
         )
       }
     >
-      <ListPanel what="access tokens" items={data?.data} error={error} retry={refetch} empty={null}>
+      <ListPanel contentLabel="access tokens" items={data?.data} error={error} retry={refetch} empty={null}>
         {token => (
           <CredentialRow
             key={token.id}
             credential={token}
-            {...(token.id === current?.id ? { note: 'your current sign-in' } : {})}
+            {...(token.id === currentToken?.id ? { note: 'your current sign-in' } : {})}
             actions={
               token.status === 'active' && (
                 <Button look="quiet" aria-label={`Revoke ${token.name}`} onClick={() => setTokenToRevoke(token)}>
@@ -71,11 +71,11 @@ export function TokensPage() {
           title="Issue an access token"
           placeholder="ci"
           scopes={[...DEFAULT_SCOPES, ...OTHER_SCOPES]}
-          chosen={DEFAULT_SCOPES.map(([scope]) => scope)}
+          defaultScopes={DEFAULT_SCOPES.map(([scope]) => scope)}
           days="90"
           issue={body => call('createToken', { body })}
           close={() => setIsIssuing(false)}
-          done={async token => {
+          onFinished={async token => {
             setIsIssuing(false);
             setIssuedToken(token);
             await refresh();
@@ -83,28 +83,28 @@ export function TokensPage() {
         />
       )}
       {tokenToRevoke && (
-        <Confirm
+        <ConfirmDialog
           title={`Revoke ${tokenToRevoke.name}?`}
           action="Revoke"
           close={() => setTokenToRevoke(undefined)}
-          act={async () => {
+          onConfirm={async () => {
             // The keys of this tab are revoked first, because the token is needed for that.
-            if (tokenToRevoke.id === current?.id) await revokeKeys();
+            if (tokenToRevoke.id === currentToken?.id) await revokeKeys();
             await call('revokeToken', { params: { id: tokenToRevoke.id } });
-            if (tokenToRevoke.id === current?.id) signOut('You revoked the token that you were signed in with.');
+            if (tokenToRevoke.id === currentToken?.id) signOut('You revoked the token that you were signed in with.');
             else await refresh();
           }}
         >
-          {tokenToRevoke.id === current?.id
+          {tokenToRevoke.id === currentToken?.id
             ? 'You are signed in with this token: revoking it signs you out. This cannot be undone.'
             : 'Scripts that use this token are refused immediately. This cannot be undone.'}
-        </Confirm>
+        </ConfirmDialog>
       )}
       {issuedToken && (
-        <Reveal
+        <SecretDialog
           title={`Token ${issuedToken.name}`}
           secret={issuedToken.token}
-          what="token"
+          secretKind="token"
           close={() => setIssuedToken(undefined)}
         />
       )}

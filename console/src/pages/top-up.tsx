@@ -8,11 +8,11 @@ import { isPerson } from '../api/credentials.ts';
 import { checkoutsQuery, quoteQuery } from '../api/queries.ts';
 import { randomId } from '../api/random-id.ts';
 import { Button } from '../ui/button.tsx';
-import { Confirm } from '../ui/confirm.tsx';
+import { ConfirmDialog } from '../ui/confirm.tsx';
 import { CopyButton } from '../ui/copy-button.tsx';
 import { LoadMore } from '../ui/more.tsx';
 import { Panel } from '../ui/page.tsx';
-import { Failed, FormError, Loading } from '../ui/states.tsx';
+import { FormError, LoadError, LoadingRows } from '../ui/states.tsx';
 import { Ago, TimeText } from '../ui/time.tsx';
 import { CHECKOUT_WORDS, moneyWords } from './credit-words.ts';
 
@@ -27,9 +27,9 @@ export function TopUp({ app, isOwner }: { readonly app: string; readonly isOwner
       <Panel title="Add credit">
         {!data ? (
           error ? (
-            <Failed error={error} retry={() => void refetch()} />
+            <LoadError error={error} retry={() => void refetch()} />
           ) : (
-            <Loading what="prices" rows={2} />
+            <LoadingRows contentLabel="prices" rows={2} />
           )
         ) : !data.available ? (
           <p className="p-4 text-sm text-soft">
@@ -67,12 +67,12 @@ export function TopUp({ app, isOwner }: { readonly app: string; readonly isOwner
         )}
       </Panel>
       {isOwner && <Orders app={app} />}
-      {pack && data && <Order app={app} pack={pack} quoteId={data.quoteId} close={() => setPack(undefined)} />}
+      {pack && data && <OrderDialog app={app} pack={pack} quoteId={data.quoteId} close={() => setPack(undefined)} />}
     </>
   );
 }
 
-function Order({
+function OrderDialog({
   app,
   pack,
   quoteId,
@@ -87,11 +87,11 @@ function Order({
   /** The idempotency key: if the request is sent again, no second order is created. */
   const key = useRef(randomId());
   return (
-    <Confirm
+    <ConfirmDialog
       title={`Order ${pack.credits} credits for ${moneyWords(pack.price)}?`}
       action="Order"
       close={close}
-      act={async () => {
+      onConfirm={async () => {
         try {
           await call('openCheckout', {
             headers: { 'idempotency-key': key.current },
@@ -104,7 +104,7 @@ function Order({
     >
       You will then see how to pay, and the reference to give with the payment. The credit is added when the operator
       has confirmed the payment.
-    </Confirm>
+    </ConfirmDialog>
   );
 }
 
@@ -112,7 +112,7 @@ function Orders({ app }: { readonly app: string }) {
   const list = useInfiniteQuery(checkoutsQuery(app));
   const { data, error, refetch } = list;
   const orders = data?.pages.flatMap(page => page.data) ?? [];
-  if (error) return <Failed error={error} retry={() => void refetch()} />;
+  if (error) return <LoadError error={error} retry={() => void refetch()} />;
   if (orders.length === 0) return null;
   return (
     <div>
@@ -123,7 +123,7 @@ function Orders({ app }: { readonly app: string }) {
           ))}
         </ul>
       </Panel>
-      <LoadMore list={list} what="Show older orders" />
+      <LoadMore list={list} buttonText="Show older orders" />
     </div>
   );
 }

@@ -140,7 +140,7 @@ function Outcome({ app, initial }: { readonly app: string; readonly initial: Inv
               ? `${outputText.slice(0, SHOWN_CHARACTERS_MAX)}\n… truncated; copy the output to get the rest`
               : outputText
           }
-          copied={outputText}
+          copyText={outputText}
           label="the output"
         />
       )}

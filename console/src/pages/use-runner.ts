@@ -16,7 +16,7 @@ export interface Runner {
   readonly lines: readonly Line[];
   readonly isRunning: boolean;
   /** How the last run ended, in words. Empty until it has ended. */
-  readonly ended: string;
+  readonly endText: string;
   /** Returns the number of the run. Calls of `run` and `fail` for an earlier run, or a stopped one, have no effect. */
   begin(): number;
   run(number: number, request: RunRequest): void;
@@ -38,11 +38,11 @@ export function useRunner(): Runner {
 
   const addLine = (line: Omit<Line, 'id'>): void =>
     setLines(previous => [...previous, { ...line, id: (previous.at(-1)?.id ?? 0) + 1 }].slice(-LINES_MAX));
-  const endRun = (words: string): void => {
+  const endRun = (outcomeText: string): void => {
     currentRun.current += 1;
     removeFrame();
     setRunning(false);
-    setEnded(words);
+    setEnded(outcomeText);
   };
   const fail = (text: string): void => {
     addLine({ level: 'error', text });
@@ -52,7 +52,7 @@ export function useRunner(): Runner {
     if (number === currentRun.current) work();
   };
   return {
-    ...{ lines, isRunning, ended },
+    ...{ lines, isRunning, endText: ended },
     begin: () => {
       setLines([]);
       setEnded('');

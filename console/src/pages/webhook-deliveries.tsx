@@ -7,7 +7,7 @@ import { Button } from '../ui/button.tsx';
 import { CopyButton } from '../ui/copy-button.tsx';
 import { ListPanel } from '../ui/list-panel.tsx';
 import { LoadMore } from '../ui/more.tsx';
-import { Empty } from '../ui/states.tsx';
+import { EmptyState } from '../ui/states.tsx';
 import { Ago, TimeText } from '../ui/time.tsx';
 
 export function WebhookDeliveries({
@@ -25,19 +25,19 @@ export function WebhookDeliveries({
   return (
     <>
       <ListPanel
-        what="deliveries"
+        contentLabel="deliveries"
         items={data?.pages.flatMap(page => page.data)}
         error={error}
         retry={refetch}
         empty={
-          <Empty icon="outbox" title="No deliveries">
+          <EmptyState icon="outbox" title="No deliveries">
             Events appear here as they happen. Send a test to see one now.
-          </Empty>
+          </EmptyState>
         }
       >
         {delivery => <DeliveryRow key={delivery.id} app={app} delivery={delivery} mayWrite={mayWrite} />}
       </ListPanel>
-      <LoadMore list={deliveries} what="Show older deliveries" />
+      <LoadMore list={deliveries} buttonText="Show older deliveries" />
     </>
   );
 }

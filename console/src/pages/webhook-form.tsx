@@ -11,13 +11,13 @@ type EventTypes = NonNullable<CreateWebhook['eventTypes']>;
 export function WebhookForm({
   app,
   webhook,
-  done,
+  onFinished: done,
   close,
 }: {
   readonly app: string;
   /** The webhook to change. If absent, the dialog creates one. */
   readonly webhook?: Webhook;
-  readonly done: () => Promise<void>;
+  readonly onFinished: () => Promise<void>;
   readonly close: () => void;
 }) {
   const [name, setName] = useState(webhook?.name ?? '');
@@ -68,7 +68,7 @@ export function WebhookForm({
   );
 }
 
-/** Not validated here: the service responds with 400 to an unknown event type. */
+/** Does not validate the types: the service responds with 400 to an unknown event type. */
 const typesIn = (text: string): EventTypes =>
   text
     .split(',')

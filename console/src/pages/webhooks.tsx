@@ -1,4 +1,4 @@
-// Webhooks of an application, and what was delivered to each.
+// Webhooks of an application, and the deliveries of each.
 import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Webhook } from '../../../contract/webhooks.ts';
@@ -6,12 +6,12 @@ import { call } from '../api/call.ts';
 import { webhookDeliveriesQuery, webhooksQuery } from '../api/queries.ts';
 import { isAtLeast, useRole } from '../api/use-role.ts';
 import { Button } from '../ui/button.tsx';
-import { Confirm } from '../ui/confirm.tsx';
+import { ConfirmDialog } from '../ui/confirm.tsx';
 import { CopyButton } from '../ui/copy-button.tsx';
 import { ListPanel } from '../ui/list-panel.tsx';
 import { LoadMore } from '../ui/more.tsx';
 import { Page } from '../ui/page.tsx';
-import { Empty, FormError } from '../ui/states.tsx';
+import { EmptyState, FormError } from '../ui/states.tsx';
 import { Ago } from '../ui/time.tsx';
 import { WebhookDeliveries } from './webhook-deliveries.tsx';
 import { WebhookForm } from './webhook-form.tsx';
@@ -55,14 +55,14 @@ export function WebhooksPage({ app }: { readonly app: string }) {
       }
     >
       <ListPanel
-        what="webhooks"
+        contentLabel="webhooks"
         items={allWebhooks}
         error={error}
         retry={refetch}
         empty={
-          <Empty icon="webhooks" title="No webhooks">
+          <EmptyState icon="webhooks" title="No webhooks">
             Create one to be notified when sessions start and end, instead of polling.
-          </Empty>
+          </EmptyState>
         }
       >
         {webhook => (
@@ -73,11 +73,11 @@ export function WebhooksPage({ app }: { readonly app: string }) {
             mayWrite={mayWrite}
             isOpen={webhook.id === shownId}
             show={() => setShownId(webhook.id === shownId ? undefined : webhook.id)}
-            act={setOpenDialog}
+            onAction={setOpenDialog}
           />
         )}
       </ListPanel>
-      <LoadMore list={webhooks} what="Show older webhooks" />
+      <LoadMore list={webhooks} buttonText="Show older webhooks" />
       {shownWebhook && (
         <section className="mt-8">
           <h2 className="mb-3 text-base font-semibold">Deliveries of {shownWebhook.name}</h2>
@@ -90,36 +90,36 @@ export function WebhooksPage({ app }: { readonly app: string }) {
         </section>
       )}
       {openDialog && 'create' in openDialog && (
-        <WebhookForm app={app} done={onDone} close={() => setOpenDialog(undefined)} />
+        <WebhookForm app={app} onFinished={onDone} close={() => setOpenDialog(undefined)} />
       )}
       {openDialog && 'change' in openDialog && (
-        <WebhookForm app={app} webhook={openDialog.change} done={onDone} close={() => setOpenDialog(undefined)} />
+        <WebhookForm app={app} webhook={openDialog.change} onFinished={onDone} close={() => setOpenDialog(undefined)} />
       )}
       {openDialog && 'rotate' in openDialog && (
-        <Confirm
+        <ConfirmDialog
           title={`Rotate the key of ${openDialog.rotate.name}?`}
           action="Rotate"
           close={() => setOpenDialog(undefined)}
-          act={async () => {
+          onConfirm={async () => {
             await call('rotateWebhookKey', { params: { appId: app, webhookId: openDialog.rotate.id } });
             await onDone();
           }}
         >
           For 24 hours messages are signed with both keys. Switch the receiver to the new key within that time.
-        </Confirm>
+        </ConfirmDialog>
       )}
       {openDialog && 'remove' in openDialog && (
-        <Confirm
+        <ConfirmDialog
           title={`Delete ${openDialog.remove.name}?`}
           action="Delete"
           close={() => setOpenDialog(undefined)}
-          act={async () => {
+          onConfirm={async () => {
             await call('deleteWebhook', { params: { appId: app, webhookId: openDialog.remove.id } });
             await onDone();
           }}
         >
           Nothing more is sent. The key and the log of deliveries are deleted too.
-        </Confirm>
+        </ConfirmDialog>
       )}
     </Page>
   );
@@ -137,14 +137,14 @@ function WebhookRow({
   mayWrite,
   isOpen,
   show,
-  act,
+  onAction: act,
 }: {
   readonly app: string;
   readonly webhook: Webhook;
   readonly mayWrite: boolean;
   readonly isOpen: boolean;
   readonly show: () => void;
-  readonly act: (dialog: OpenDialog) => void;
+  readonly onAction: (dialog: OpenDialog) => void;
 }) {
   const client = useQueryClient();
   const { id, name, url, eventTypes, status, disabledReason, disabledAt, failingSince, publicKey } = webhook;

@@ -1,5 +1,5 @@
-// The content to approve, and the decision, for the page of an Action and for the inbox. What is shown comes from the
-// content that the digest covers; what the agent says is shown separately, as plain text.
+// The content to approve, and the decision, for the page of an Action and for the inbox. The display is made from
+// the content that the digest covers. The message of the agent is shown separately, as plain text.
 import { useMutation } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { ApplicationAction } from '../../../contract/actions.ts';
@@ -60,7 +60,7 @@ export function Approval({ action, heading }: { readonly action: ApplicationActi
   );
 }
 
-/** `onDecided` is called with the Action as it is after the decision. */
+/** `onDecision` is called with the Action as it is after the decision. */
 export function DecisionButtons({
   action,
   decided,

@@ -4,7 +4,7 @@ import { useSyncExternalStore } from 'react';
 import type { ApplicationAction } from '../../../contract/actions.ts';
 import { call } from '../api/call.ts';
 import { isPerson, onSignInChange, signInState } from '../api/credentials.ts';
-import { Failed, Loading } from '../ui/states.tsx';
+import { LoadError, LoadingRows } from '../ui/states.tsx';
 import { fullTime } from '../ui/time.tsx';
 import { Approval as ActionContent, DecisionButtons, Fact, Facts } from './approval.tsx';
 import { SignInForm } from './sign-in-form.tsx';
@@ -46,7 +46,11 @@ function Approval({ jobId }: { readonly jobId: string }) {
   if (data) return data.status === 'awaiting_approval' ? <Question action={data} /> : <Outcome action={data} />;
   return (
     <CenteredPage title="Approval">
-      {error ? <Failed error={error} retry={() => void refetch()} /> : <Loading what="the request" rows={4} />}
+      {error ? (
+        <LoadError error={error} retry={() => void refetch()} />
+      ) : (
+        <LoadingRows contentLabel="the request" rows={4} />
+      )}
     </CenteredPage>
   );
 }
@@ -65,7 +69,10 @@ function Question({ action }: { readonly action: ApplicationAction }) {
           Asked by the agent key {action.agent.name}, {fullTime(action.createdAt)}. If you did not expect this, refuse
           it.
         </p>
-        <DecisionButtons action={action} decided={now => client.setQueryData(['approval', action.jobId], now)} />
+        <DecisionButtons
+          action={action}
+          decided={updatedAction => client.setQueryData(['approval', action.jobId], updatedAction)}
+        />
       </div>
     </CenteredPage>
   );

@@ -5,14 +5,14 @@ import { renderSVG } from 'uqr';
 import { call } from '../api/call.ts';
 import { TextField } from '../ui/form.tsx';
 import { FormDialog } from '../ui/form-dialog.tsx';
-import { Failed, Loading } from '../ui/states.tsx';
+import { LoadError, LoadingRows } from '../ui/states.tsx';
 
 export function AuthenticatorDialog({
   close,
-  done,
+  onFinished: done,
 }: {
   readonly close: () => void;
-  readonly done: (recoveryCodes: readonly string[]) => void;
+  readonly onFinished: (recoveryCodes: readonly string[]) => void;
 }) {
   const seed = useQuery({
     queryKey: ['totp'],
@@ -29,9 +29,9 @@ export function AuthenticatorDialog({
   return (
     <FormDialog title="Add an authenticator app" action="Confirm" work={work} close={close} disabled={!seed.data}>
       {seed.error ? (
-        <Failed error={seed.error} retry={() => void seed.refetch()} />
+        <LoadError error={seed.error} retry={() => void seed.refetch()} />
       ) : !seed.data ? (
-        <Loading what="the seed" rows={3} />
+        <LoadingRows contentLabel="the seed" rows={3} />
       ) : (
         <>
           <p className="text-soft">Scan this with the app, or type the seed in. Then enter the code that it shows.</p>

@@ -30,7 +30,7 @@ export function DevicePage() {
     );
   return (
     <>
-      <Approval linked={codeFromLink} />
+      <Approval initialCode={codeFromLink} />
       <StepUpDialog />
     </>
   );
@@ -44,7 +44,7 @@ function takeCode(): string | undefined {
   return /^[A-Za-z0-9]{4}-?[A-Za-z0-9]{4}$/.test(code) ? code.toUpperCase() : undefined;
 }
 
-function Approval({ linked: linkedCode }: { readonly linked: string | undefined }) {
+function Approval({ initialCode: linkedCode }: { readonly initialCode: string | undefined }) {
   const [request, setRequest] = useState<{ code: string; asked: DeviceRequest } | undefined>();
   const [decided, setDecided] = useState<'approved' | 'denied' | undefined>();
   const { data: account } = useQuery(accountQuery);
@@ -55,22 +55,25 @@ function Approval({ linked: linkedCode }: { readonly linked: string | undefined 
   if (!request)
     return (
       <CenteredPage title={TITLE} about={account && `You are signed in as ${account.email ?? account.name}.`}>
-        <CodeStep linked={linkedCode} found={(code, deviceRequest) => setRequest({ code, asked: deviceRequest })} />
+        <CodeStep
+          codeToConfirm={linkedCode}
+          onRequestFound={(code, deviceRequest) => setRequest({ code, asked: deviceRequest })}
+        />
       </CenteredPage>
     );
   return (
     <CenteredPage title={TITLE} about={account && `You are signed in as ${account.email ?? account.name}.`}>
-      <Decision code={request.code} asked={request.asked} decided={setDecided} />
+      <Decision code={request.code} asked={request.asked} onOutcome={setDecided} />
     </CenteredPage>
   );
 }
 
 function CodeStep({
-  linked,
-  found: onFound,
+  codeToConfirm: linked,
+  onRequestFound: onFound,
 }: {
-  readonly linked: string | undefined;
-  readonly found: (code: string, deviceRequest: DeviceRequest) => void;
+  readonly codeToConfirm: string | undefined;
+  readonly onRequestFound: (code: string, deviceRequest: DeviceRequest) => void;
 }) {
   const [code, setCode] = useState('');
   const work = useMutation({
@@ -121,14 +124,14 @@ const SCOPES: Readonly<Partial<Record<TokenScope, string>>> = {
 
 function Decision({
   code,
-  asked,
-  decided: onDecided,
+  asked: accessRequest,
+  onOutcome: onDecided,
 }: {
   readonly code: string;
   readonly asked: DeviceRequest;
-  readonly decided: (outcome: 'approved' | 'denied') => void;
+  readonly onOutcome: (outcome: 'approved' | 'denied') => void;
 }) {
-  const requestedScopes = asked.scopes as TokenScope[]; // The service has validated them.
+  const requestedScopes = accessRequest.scopes as TokenScope[]; // The service has validated the scopes.
   const [scopes, setScopes] = useState<readonly TokenScope[]>(requestedScopes);
   const [apps, setApps] = useState<readonly string[]>([]);
   const [createsApplication, setCreatesApplication] = useState(false);
@@ -149,15 +152,15 @@ function Decision({
         <h2 className="mb-2 text-sm font-semibold">The program says</h2>
         <dl className="grid grid-cols-[96px_minmax(0,1fr)] gap-x-3 gap-y-1.5 text-sm">
           <Fact name="Name">
-            {asked.client.id}
-            {!asked.client.verified && <span className="text-soft"> (not verified)</span>}
+            {accessRequest.client.id}
+            {!accessRequest.client.verified && <span className="text-soft"> (not verified)</span>}
           </Fact>
-          {asked.deviceName && <Fact name="Device">{asked.deviceName}</Fact>}
-          <Fact name="Address">{asked.requestedFrom.ip}</Fact>
-          <Fact name="Asked">{fullTime(asked.startedAt)}</Fact>
+          {accessRequest.deviceName && <Fact name="Device">{accessRequest.deviceName}</Fact>}
+          <Fact name="Address">{accessRequest.requestedFrom.ip}</Fact>
+          <Fact name="Asked">{fullTime(accessRequest.startedAt)}</Fact>
         </dl>
       </section>
-      {!asked.requestedFrom.isYourNetwork && (
+      {!accessRequest.requestedFrom.isYourNetwork && (
         <p role="alert" className="rounded-md bg-warn-soft px-3 py-2 text-sm">
           The request came from a different network than yours. Approve it only if you started the program yourself,
           just now. Nobody should ever send you a code.
@@ -176,7 +179,7 @@ function Decision({
       </fieldset>
       <fieldset className="grid gap-2">
         <legend className="mb-1 text-sm font-semibold">In these applications</legend>
-        {asked.applications.map(({ id, name, role }) => (
+        {accessRequest.applications.map(({ id, name, role }) => (
           <CheckField
             key={id}
             label={name}
@@ -194,7 +197,7 @@ function Decision({
             onChange={event => setCreatesApplication(event.target.checked)}
           />
         )}
-        {asked.applications.length === 0 && !mayCreate && (
+        {accessRequest.applications.length === 0 && !mayCreate && (
           <p className="text-sm text-soft">There is no application that you may give access to.</p>
         )}
       </fieldset>

@@ -3,7 +3,7 @@ import type { ClaimedHandoff, Handoff, HandoffOutcome } from '../../../contract/
 import { NEEDS_STEP_UP, stepUp } from '../api/step-up.ts';
 import { tabStore } from '../api/storage.ts';
 
-export class HandoffRefused extends Error {
+export class HandoffError extends Error {
   readonly status: number;
   readonly code: string;
 
@@ -34,32 +34,33 @@ export function takeHandoffLink(): HandoffLink {
   return { id, app, secret: tabStore.getItem(storageKey) ?? undefined };
 }
 
-export const readHandoff = (place: HandoffLink): Promise<Handoff> => send(place, 'GET', '', place.secret);
+export const readHandoff = (handoffLink: HandoffLink): Promise<Handoff> =>
+  send(handoffLink, 'GET', '', handoffLink.secret);
 
-export const claimHandoff = (place: HandoffLink): Promise<ClaimedHandoff> =>
-  send(place, 'POST', '/claim', place.secret, {});
+export const claimHandoff = (handoffLink: HandoffLink): Promise<ClaimedHandoff> =>
+  send(handoffLink, 'POST', '/claim', handoffLink.secret, {});
 
-export const renewLease = (place: HandoffLink, token: string): Promise<Handoff> =>
-  send(place, 'POST', '/renew', token, {});
+export const renewLease = (handoffLink: HandoffLink, token: string): Promise<Handoff> =>
+  send(handoffLink, 'POST', '/renew', token, {});
 
 export const completeHandoff = (
-  place: HandoffLink,
+  handoffLink: HandoffLink,
   token: string,
   body: { readonly outcome: HandoffOutcome; readonly note?: string },
-): Promise<Handoff> => send(place, 'POST', '/complete', token, body);
+): Promise<Handoff> => send(handoffLink, 'POST', '/complete', token, body);
 
-export const giveBack = (place: HandoffLink, token: string): Promise<Handoff> =>
-  send(place, 'POST', '/cancel', token, {});
+export const giveBack = (handoffLink: HandoffLink, token: string): Promise<Handoff> =>
+  send(handoffLink, 'POST', '/cancel', token, {});
 
 async function send<T>(
-  place: HandoffLink,
+  handoffLink: HandoffLink,
   method: string,
   action: string,
   bearer: string | undefined,
   body?: object,
 ): Promise<T> {
   const attempt = (): Promise<Response> =>
-    fetch(`/v1/applications/${place.app}/handoffs/${place.id}${action}`, {
+    fetch(`/v1/applications/${handoffLink.app}/handoffs/${handoffLink.id}${action}`, {
       method,
       headers: {
         ...(bearer ? { authorization: `Bearer ${bearer}` } : {}),
@@ -74,7 +75,7 @@ async function send<T>(
   }
   if (response.ok) return (await response.json()) as T; // The contract defines this body.
   const { code, message } = await errorOf(response);
-  throw new HandoffRefused(response.status, code, message);
+  throw new HandoffError(response.status, code, message);
 }
 
 const errorOf = async (response: Response): Promise<{ code: string; message: string }> => {

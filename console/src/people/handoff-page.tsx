@@ -1,5 +1,5 @@
 // /handoffs/{id}: a person reads what an agent asks for, takes control of its browser, works in the live view, and
-// reports the outcome. What the agent wrote is shown as plain text, separate from the text of Berth.
+// reports the outcome. The message of the agent is shown as plain text, separate from the text of Berth.
 import { useCallback, useEffect, useState, useSyncExternalStore } from 'react';
 import type { ClaimedHandoff, Handoff, HandoffOutcome } from '../../../contract/handoffs.ts';
 import { onSignInChange, signInState } from '../api/credentials.ts';
@@ -10,8 +10,8 @@ import {
   claimHandoff,
   completeHandoff,
   giveBack,
+  HandoffError,
   type HandoffLink,
-  HandoffRefused,
   readHandoff,
   renewLease,
   takeHandoffLink,
@@ -29,19 +29,19 @@ const NO_RESPONSE = 'Berth is not responding. You keep control if it responds ag
 const LEASE_END_CODES: ReadonlySet<string> = new Set(['stale_fence', 'invalid_credentials', 'not_found']);
 
 export function HandoffPage() {
-  const [place] = useState(takeHandoffLink);
+  const [handoffLink] = useState(takeHandoffLink);
   const state = useSyncExternalStore(onSignInChange, signInState);
   // Protects against clickjacking: a site that frames this page could make members press what they do not see. Framing
   // is allowed for a person who has a link, because this person got the link from that site.
-  if (place.secret === undefined && isFramed)
+  if (handoffLink.secret === undefined && isFramed)
     return (
       <CenteredPage title="Open this page in its own window" about="Members cannot sign in inside another site." />
     );
-  if (place.secret === undefined && state === 'unknown') return null;
-  if (place.secret === undefined && state === 'signed_out') return <SignIn />;
+  if (handoffLink.secret === undefined && state === 'unknown') return null;
+  if (handoffLink.secret === undefined && state === 'signed_out') return <SignIn />;
   return (
     <>
-      <HandoffFlow place={place} />
+      <HandoffFlow place={handoffLink} />
       <StepUpDialog />
     </>
   );
@@ -61,33 +61,33 @@ function SignIn() {
   );
 }
 
-function HandoffFlow({ place }: { readonly place: HandoffLink }) {
-  const [lease, setLease] = useState<ClaimedHandoff | undefined>(() => storedLease(place));
+function HandoffFlow({ place: handoffLink }: { readonly place: HandoffLink }) {
+  const [lease, setLease] = useState<ClaimedHandoff | undefined>(() => storedLease(handoffLink));
   const [endNotice, setEndNotice] = useState<{ readonly title: string; readonly about: string } | undefined>();
-  const storeLease = (claimed: ClaimedHandoff | undefined): void => {
-    if (claimed) tabStore.setItem(leaseKey(place), JSON.stringify(claimed));
-    else tabStore.removeItem(leaseKey(place));
-    setLease(claimed);
+  const storeLease = (newLease: ClaimedHandoff | undefined): void => {
+    if (newLease) tabStore.setItem(leaseKey(handoffLink), JSON.stringify(newLease));
+    else tabStore.removeItem(leaseKey(handoffLink));
+    setLease(newLease);
   };
   if (endNotice)
     return (
       <CenteredPage title={endNotice.title} about={endNotice.about}>
-        {place.secret === undefined && (
-          <a href={`/console/a/${place.app}/inbox`} className={buttonClass()}>
+        {handoffLink.secret === undefined && (
+          <a href={`/console/a/${handoffLink.app}/inbox`} className={buttonClass()}>
             Back to the inbox
           </a>
         )}
       </CenteredPage>
     );
-  if (!lease) return <Request place={place} claimed={storeLease} />;
+  if (!lease) return <Request handoffLink={handoffLink} onLeaseClaimed={storeLease} />;
   return (
     <ActiveHandoff
-      place={place}
+      handoffLink={handoffLink}
       lease={lease}
-      lost={() => storeLease(undefined)}
-      over={(title, description, status) => {
-        // Tells the page that frames this one, which the application has registered, that the hand-off is over.
-        if (isFramed) parent.postMessage({ type: 'berth-handoff', handoffId: place.id, status }, '*');
+      onLeaseLost={() => storeLease(undefined)}
+      onHandoffOver={(title, description, status) => {
+        // Reports the end of the hand-off to the page that frames this one. The application has registered that page.
+        if (isFramed) parent.postMessage({ type: 'berth-handoff', handoffId: handoffLink.id, status }, '*');
         storeLease(undefined);
         setEndNotice({ title, about: description });
       }}
@@ -98,19 +98,19 @@ function HandoffFlow({ place }: { readonly place: HandoffLink }) {
 const leaseKey = ({ id }: HandoffLink): string => `handoff-lease ${id}`;
 
 /** The lease that was stored before a reload of the page. */
-function storedLease(place: HandoffLink): ClaimedHandoff | undefined {
-  const text = tabStore.getItem(leaseKey(place));
+function storedLease(handoffLink: HandoffLink): ClaimedHandoff | undefined {
+  const text = tabStore.getItem(leaseKey(handoffLink));
   return text === null ? undefined : (JSON.parse(text) as ClaimedHandoff); // Written by this page.
 }
 
 // ---- before control ----------------------------------------------------------------------------------------------------
 
 function Request({
-  place,
-  claimed: onClaimed,
+  handoffLink: place,
+  onLeaseClaimed: onClaimed,
 }: {
-  readonly place: HandoffLink;
-  readonly claimed: (lease: ClaimedHandoff) => void;
+  readonly handoffLink: HandoffLink;
+  readonly onLeaseClaimed: (lease: ClaimedHandoff) => void;
 }) {
   const [handoff, setHandoff] = useState<Handoff | undefined>();
   const [error, setError] = useState<Error | null>(null);
@@ -120,7 +120,8 @@ function Request({
   }, [place]);
   if (!handoff && error) return <CenteredPage title="This hand-off cannot be opened" about={error.message} />;
   if (!handoff) return null;
-  if (handoff.status !== 'requested') return <CenteredPage title="Nothing to do here" about={STATES[handoff.status]} />;
+  if (handoff.status !== 'requested')
+    return <CenteredPage title="Nothing to do here" about={STATUS_TEXTS[handoff.status]} />;
   const claim = (): void => {
     setBusy(true);
     claimHandoff(place)
@@ -156,7 +157,7 @@ function Request({
   );
 }
 
-const STATES: Readonly<Record<Exclude<Handoff['status'], 'requested'>, string>> = {
+const STATUS_TEXTS: Readonly<Record<Exclude<Handoff['status'], 'requested'>, string>> = {
   claimed: 'Another person has control at the moment.',
   completed: 'A person has already completed this request.',
   declined: 'A person has declined this request.',
@@ -183,15 +184,15 @@ const Fact = ({ name, children }: { readonly name: string; readonly children: Re
 // ---- in control --------------------------------------------------------------------------------------------------------
 
 function ActiveHandoff({
-  place,
+  handoffLink: place,
   lease,
-  lost: onLost,
-  over: onOver,
+  onLeaseLost: onLost,
+  onHandoffOver: onOver,
 }: {
-  readonly place: HandoffLink;
+  readonly handoffLink: HandoffLink;
   readonly lease: ClaimedHandoff;
-  readonly lost: () => void;
-  readonly over: (title: string, description: string, status: Handoff['status']) => void;
+  readonly onLeaseLost: () => void;
+  readonly onHandoffOver: (title: string, description: string, status: Handoff['status']) => void;
 }) {
   const [error, setError] = useState<Error | null>(null);
   const [busy, setBusy] = useState(false);
@@ -200,8 +201,8 @@ function ActiveHandoff({
   const handleFailure = useCallback(
     (reason: Error): void => {
       // These codes mean that the lease has ended. Any other failure, such as a restart of the service, is temporary.
-      if (reason instanceof HandoffRefused && LEASE_END_CODES.has(reason.code)) onLost();
-      else setError(reason instanceof HandoffRefused ? reason : new Error(NO_RESPONSE));
+      if (reason instanceof HandoffError && LEASE_END_CODES.has(reason.code)) onLost();
+      else setError(reason instanceof HandoffError ? reason : new Error(NO_RESPONSE));
     },
     [onLost],
   );
@@ -283,7 +284,7 @@ function toOwnOrigin(url: string): string {
 
 /** Renews the lease while this page is running. A page that is suspended loses its lease. */
 function useRenewal(
-  place: HandoffLink,
+  handoffLink: HandoffLink,
   { leaseToken, leaseExpiresAt }: ClaimedHandoff,
   onFailed: (reason: Error) => void,
   onRenewed: () => void,
@@ -296,7 +297,7 @@ function useRenewal(
     let isOver = false;
     const renew = (): void => {
       clearTimeout(retryTimer);
-      renewLease(place, leaseToken).then(
+      renewLease(handoffLink, leaseToken).then(
         () => {
           if (!isOver) onRenewed();
         },
@@ -324,5 +325,5 @@ function useRenewal(
       document.removeEventListener('visibilitychange', onVisible);
       removeEventListener('message', onMessage);
     };
-  }, [place, leaseToken, renewIntervalMs, onFailed, onRenewed]);
+  }, [handoffLink, leaseToken, renewIntervalMs, onFailed, onRenewed]);
 }

@@ -6,7 +6,7 @@ const AGENT_TEXT_CHARACTERS_MAX = 280;
 /** These characters would change the order in which text is displayed. */
 const BIDI = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
-/** What an agent wrote, as it is shown. */
+/** Prepares the text of an agent for display. */
 export const agentText = (text: string): string => text.replace(BIDI, '').slice(0, AGENT_TEXT_CHARACTERS_MAX);
 
 export const HANDOFF_REASONS: Readonly<Record<Handoff['reason'], string>> = {

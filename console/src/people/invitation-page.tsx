@@ -7,7 +7,7 @@ import { call } from '../api/call.ts';
 import { isPerson, markSignedInAsPerson, onSignInChange, signInState, signOut } from '../api/credentials.ts';
 import { accountQuery } from '../api/queries.ts';
 import { Button } from '../ui/button.tsx';
-import { Failed, FormError } from '../ui/states.tsx';
+import { FormError, LoadError } from '../ui/states.tsx';
 import { NewAccountForm } from './new-account-form.tsx';
 import { SignInForm } from './sign-in-form.tsx';
 import { CenteredPage } from './surface.tsx';
@@ -23,7 +23,7 @@ export function InvitationPage() {
     return (
       <CenteredPage title="Invitation" about="This address is incomplete. Open the whole link from the invitation." />
     );
-  return state === 'signed_in' && isPerson() ? <Accept secret={secret} /> : <InvitationStart secret={secret} />;
+  return state === 'signed_in' && isPerson() ? <AcceptancePage secret={secret} /> : <InvitationStart secret={secret} />;
 }
 
 /** Keeps the secret for this tab, because signing in may reload the page. */
@@ -45,7 +45,7 @@ function InvitationStart({ secret }: { readonly secret: string }) {
           <NewAccountForm
             emailHint="The invited address."
             create={account => call('register', { body: { ...account, invitation: secret } })}
-            created={markSignedInAsPerson}
+            onAccountCreated={markSignedInAsPerson}
           />
         ) : (
           <SignInForm />
@@ -58,7 +58,7 @@ function InvitationStart({ secret }: { readonly secret: string }) {
   );
 }
 
-function Accept({ secret }: { readonly secret: string }) {
+function AcceptancePage({ secret }: { readonly secret: string }) {
   const { data: account, error, refetch } = useQuery(accountQuery);
   const [isVerifying, setIsVerifying] = useState(false);
   const client = useQueryClient();
@@ -74,7 +74,7 @@ function Accept({ secret }: { readonly secret: string }) {
   if (error && !account)
     return (
       <CenteredPage title="You are invited">
-        <Failed error={error} retry={() => void refetch()} />
+        <LoadError error={error} retry={() => void refetch()} />
       </CenteredPage>
     );
   if (!account) return null;
@@ -101,7 +101,7 @@ function Accept({ secret }: { readonly secret: string }) {
       {isVerifying && (
         <VerifyEmailDialog
           close={() => setIsVerifying(false)}
-          done={() => client.invalidateQueries({ queryKey: accountQuery.queryKey })}
+          onFinished={() => client.invalidateQueries({ queryKey: accountQuery.queryKey })}
         />
       )}
     </CenteredPage>

@@ -18,11 +18,11 @@ export interface NewAccount {
 export function NewAccountForm({
   emailHint,
   create,
-  created: onCreated,
+  onAccountCreated: onCreated,
 }: {
   readonly emailHint?: string;
   readonly create: (account: NewAccount) => Promise<SignInResult>;
-  readonly created: (result: SignInResult) => void;
+  readonly onAccountCreated: (result: SignInResult) => void;
 }) {
   const [name, setName] = useState('');
   const [email, setEmail] = useState('');

@@ -7,10 +7,10 @@ import { NewPasswordField } from './new-password-field.tsx';
 
 export function PasswordDialog({
   close,
-  done: onDone,
+  onFinished: onDone,
 }: {
   readonly close: () => void;
-  readonly done: () => Promise<void>;
+  readonly onFinished: () => Promise<void>;
 }) {
   const [password, setPassword] = useState('');
   const work = useMutation({

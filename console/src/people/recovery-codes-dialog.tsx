@@ -1,5 +1,5 @@
 // Shows new recovery codes, which cannot be shown again.
-import { Reveal } from '../ui/reveal.tsx';
+import { SecretDialog } from '../ui/reveal.tsx';
 
 export const RecoveryCodesDialog = ({
   codes,
@@ -7,4 +7,4 @@ export const RecoveryCodesDialog = ({
 }: {
   readonly codes: readonly string[];
   readonly close: () => void;
-}) => <Reveal title="Recovery codes" secret={codes.join('\n')} what="recovery codes" close={close} />;
+}) => <SecretDialog title="Recovery codes" secret={codes.join('\n')} secretKind="recovery codes" close={close} />;

@@ -24,7 +24,7 @@ export function SetUpAccount({ secret }: { readonly secret: string }) {
       <NewAccountForm
         create={account => call('setUpAccount', { body: { token: secret, ...account } })}
         // To sign in to an account with an authenticator app, a code from that app is also needed.
-        created={({ status }) => (status === 'signed_in' ? continueSetUp() : location.assign('/signin'))}
+        onAccountCreated={({ status }) => (status === 'signed_in' ? continueSetUp() : location.assign('/signin'))}
       />
     </CenteredPage>
   );

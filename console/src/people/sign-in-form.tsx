@@ -16,7 +16,7 @@ type Step =
   | { readonly name: 'email_code'; readonly ticket: string; readonly email: string }
   | { readonly name: 'second_factor'; readonly ticket: string };
 
-/** `done` is called after the sign-in. By default, nothing happens, because the console then shows its pages. */
+/** `onFinished` is called after the sign-in. The console does not need it: it shows its pages after a sign-in. */
 export function SignInForm({ done: onDone = () => {} }: { readonly done?: () => void }) {
   const [step, setStep] = useState<Step>({ name: 'password' });
   const proceed = ({ status, ticket = '' }: SignInResult): void => {
@@ -28,15 +28,15 @@ export function SignInForm({ done: onDone = () => {} }: { readonly done?: () => 
   if (step.name === 'token') return <TokenStep back={back} done={onDone} />;
   if (step.name === 'second_factor') return <SecondFactor ticket={step.ticket} proceed={proceed} back={back} />;
   if (step.name === 'email_code') return <EmailCode {...step} proceed={proceed} back={back} />;
-  return <PasswordStep proceed={proceed} go={setStep} />;
+  return <PasswordStep proceed={proceed} showStep={setStep} />;
 }
 
 function PasswordStep({
   proceed,
-  go,
+  showStep: go,
 }: {
   readonly proceed: (result: SignInResult) => void;
-  readonly go: (step: Step) => void;
+  readonly showStep: (step: Step) => void;
 }) {
   const [email, setEmail] = useState('');
   const [password, setPassword] = useState('');

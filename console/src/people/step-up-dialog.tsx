@@ -48,8 +48,8 @@ function Proof({ account }: { readonly account: CurrentAccount }) {
         return call('stepUp', { body: { method: isRecovery ? 'recovery_code' : 'totp', code: text } });
       return call('stepUp', { body: { method: 'password', password: text } });
     },
-    onSuccess: now => {
-      client.setQueryData(accountQuery.queryKey, now);
+    onSuccess: updatedAccount => {
+      client.setQueryData(accountQuery.queryKey, updatedAccount);
       endStepUp(true);
     },
   });

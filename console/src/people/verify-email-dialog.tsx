@@ -7,10 +7,10 @@ import { FormDialog } from '../ui/form-dialog.tsx';
 
 export function VerifyEmailDialog({
   close,
-  done: onDone,
+  onFinished: onDone,
 }: {
   readonly close: () => void;
-  readonly done: () => Promise<void>;
+  readonly onFinished: () => Promise<void>;
 }) {
   const [ticket, setTicket] = useState<string | undefined>();
   const [code, setCode] = useState('');

@@ -17,7 +17,7 @@ interface Command {
   readonly icon: IconName;
   readonly name: string;
   /** Shown after the name. */
-  readonly about: string;
+  readonly hint: string;
   run(): void;
 }
 
@@ -48,11 +48,11 @@ export function CommandPalette({
   );
 }
 
-export const PaletteButton = ({ open }: { readonly open: () => void }) => (
+export const PaletteButton = ({ open: onOpen }: { readonly open: () => void }) => (
   <button
     type="button"
     aria-keyshortcuts="Control+K"
-    onClick={open}
+    onClick={onOpen}
     className="flex h-8 w-full items-center gap-2.5 rounded-md border border-line-strong bg-raised px-2.5 text-sm text-soft hover:text-ink"
   >
     <Icon name="search" size={16} />
@@ -130,7 +130,7 @@ function Finder({ app, close }: { readonly app: string | undefined; readonly clo
           >
             <Icon name={command.icon} />
             <span className="truncate">{command.name}</span>
-            <span className="ml-auto max-w-[45%] shrink-0 truncate pl-3 text-xs text-soft">{command.about}</span>
+            <span className="ml-auto max-w-[45%] shrink-0 truncate pl-3 text-xs text-soft">{command.hint}</span>
           </div>
         ))}
       </div>
@@ -159,23 +159,24 @@ function useCommands(app: string | undefined, text: string) {
     ...(app === undefined
       ? []
       : PAGES.filter(({ needs }) => isOffered(needs)).map(({ to, icon, name }) => ({
-          ...{ key: to, icon, name, about: 'Page' },
+          ...{ key: to, icon, name, hint: 'Page' },
           run: () => void navigate({ to, params: { app } }),
         }))),
     ...(app !== undefined && isOffered('createSession') ? [newSessionCommand(() => openNewSessionPage(app))] : []),
     ...SERVICE_PAGES.map(({ to, icon, name }) => ({
-      ...{ key: to, icon, name, about: 'Service' },
+      ...{ key: to, icon, name, hint: 'Service' },
       run: () => void navigate({ to }),
     })),
-    { key: 'docs', icon: 'docs', name: 'Docs', about: 'Service', run: () => location.assign('/docs') },
+    { key: 'docs', icon: 'docs', name: 'Docs', hint: 'Service', run: () => location.assign('/docs') },
     ...(applications?.data ?? [])
       .filter(({ id }) => id !== app)
       .map(({ id, name }) => ({
-        ...{ key: id, icon: 'applications' as const, name, about: 'Application' },
+        ...{ key: id, icon: 'applications' as const, name, hint: 'Application' },
         run: () => void navigate({ to: '/a/$app', params: { app: id } }),
       })),
   ];
-  const openNewSessionPage = (to: string): void => void navigate({ to: '/a/$app/sessions/new', params: { app: to } });
+  const openNewSessionPage = (targetApp: string): void =>
+    void navigate({ to: '/a/$app/sessions/new', params: { app: targetApp } });
   const openSession = (id: string): void => {
     if (app !== undefined) void navigate({ to: '/a/$app/sessions/$id', params: { app, id } });
   };
@@ -184,7 +185,7 @@ function useCommands(app: string | undefined, text: string) {
       ? []
       : (sessions ?? []).map(({ id, lastPage, status }) => ({
           ...{ key: id, icon: 'sessions', name: lastPage?.title || lastPage?.url || id },
-          about: `${statusWord(status)}, ${id.slice(0, 8)}\u2026${id.slice(-6)}`,
+          hint: `${statusWord(status)}, ${id.slice(0, 8)}\u2026${id.slice(-6)}`,
           run: () => openSession(id),
         }));
   const isId = app !== undefined && isSessionId(words) && foundSessions.length === 0;
@@ -198,11 +199,11 @@ function useCommands(app: string | undefined, text: string) {
 }
 
 const newSessionCommand = (run: () => void): Command => ({
-  ...{ key: 'new', icon: 'plus', name: 'New session', about: 'Action', run },
+  ...{ key: 'new', icon: 'plus', name: 'New session', hint: 'Action', run },
 });
 
 const openByIdCommand = (id: string, open: (id: string) => void): Command => ({
-  ...{ key: `open ${id}`, icon: 'sessions', name: id, about: 'Session' },
+  ...{ key: `open ${id}`, icon: 'sessions', name: id, hint: 'Session' },
   run: () => open(id),
 });
 

@@ -1,23 +1,23 @@
 // Asks for confirmation before the token of a link replaces the current sign-in.
 import { useSyncExternalStore } from 'react';
 import { answerOffer, offeredToken, onSignInChange, tryToken } from '../api/credentials.ts';
-import { Confirm } from '../ui/confirm.tsx';
+import { ConfirmDialog } from '../ui/confirm.tsx';
 
 export function SwitchSignIn() {
   const tokenFromLink = useSyncExternalStore(onSignInChange, offeredToken);
   if (tokenFromLink === undefined) return null;
   return (
-    <Confirm
+    <ConfirmDialog
       title="Sign in with another token?"
       action="Switch"
       close={() => answerOffer(false)}
-      act={async () => {
+      onConfirm={async () => {
         await tryToken(tokenFromLink);
         answerOffer(true);
       }}
     >
       You are already signed in, and this link contains the token of another sign-in. Switch only if you asked for the
       link: what you do after that is done in its account.
-    </Confirm>
+    </ConfirmDialog>
   );
 }

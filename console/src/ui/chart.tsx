@@ -9,13 +9,13 @@ export interface Bar {
   /** Shown below the bar, if there is room. */
   readonly tick: string;
   /** The value at the lower end of the bar. Default: 0. */
-  readonly from?: number;
+  readonly lowerValue?: number;
   /** The value at the upper end of the bar. */
-  readonly to: number;
+  readonly upperValue: number;
   /** The part of the value that is hatched, at the top of the bar. */
-  readonly hatched?: number;
+  readonly hatchedValue?: number;
   /** The value as shown at the bar. */
-  readonly words: string;
+  readonly valueText: string;
   /** The values as shown in the tooltip, and in a row of the table. */
   readonly cells: readonly string[];
 }
@@ -41,7 +41,7 @@ export function BarChart({
   /** Formats the value at the top of the axis. */
   readonly formatTop: (top: number) => string;
 }) {
-  const top = Math.max(...bars.map(({ to }) => to), 0);
+  const top = Math.max(...bars.map(({ upperValue: to }) => to), 0);
   const tickInterval = Math.ceil(bars.length / TICKS_MAX);
   return (
     <div className="px-4 pt-3 pb-2">
@@ -58,7 +58,7 @@ export function BarChart({
                 key={bar.key}
                 bar={bar}
                 top={top}
-                labelled={bars.length <= LABELLED_BARS_MAX}
+                isLabelled={bars.length <= LABELLED_BARS_MAX}
                 headings={headings}
               />
             ))}
@@ -87,14 +87,14 @@ export function BarChart({
 }
 
 function Column({
-  bar: { name, from = 0, to, hatched = 0, words, cells },
+  bar: { name, lowerValue: from = 0, upperValue: to, hatchedValue: hatched = 0, valueText: words, cells },
   top,
-  labelled,
+  isLabelled: labelled,
   headings,
 }: {
   readonly bar: Bar;
   readonly top: number;
-  readonly labelled: boolean;
+  readonly isLabelled: boolean;
   readonly headings: readonly string[];
 }) {
   const share = (value: number): string => `${top > 0 ? (value / top) * 100 : 0}%`;
@@ -132,14 +132,14 @@ export const BarList = ({
     readonly name: ReactNode;
     readonly value: number;
     /** The value as shown. */
-    readonly words?: string;
+    readonly shownValue?: string;
     readonly hatched: boolean;
   }>;
 }) => {
   const top = Math.max(...items.map(({ value }) => value), 1);
   return (
     <ul className="grid gap-3 px-4 py-3">
-      {items.map(({ key, name, value, words = String(value), hatched }) => (
+      {items.map(({ key, name, value, shownValue: words = String(value), hatched }) => (
         <li key={key}>
           <div className="mb-1 flex items-baseline justify-between gap-3 text-sm">
             <span className="min-w-0">{name}</span>

@@ -3,12 +3,12 @@ import { CopyButton } from './copy-button.tsx';
 
 export const CodeBlock = ({
   code,
-  copied = code,
+  copyText: copied = code,
   label,
 }: {
   readonly code: string;
   /** The text to copy, if the shown text is shortened or has its secrets hidden. Default: the shown text. */
-  readonly copied?: string;
+  readonly copyText?: string;
   readonly label: string;
 }) => (
   <figure className="relative overflow-hidden rounded-lg bg-code text-code-ink" aria-label={label}>

@@ -5,18 +5,18 @@ import { Button } from './button.tsx';
 import { Dialog } from './dialog.tsx';
 import { FormError } from './states.tsx';
 
-export function Confirm({
+export function ConfirmDialog({
   title,
   children,
   action,
-  act,
+  onConfirm: act,
   close,
 }: {
   readonly title: string;
   readonly children: ReactNode;
   /** Text of the button. */
   readonly action: string;
-  readonly act: () => Promise<unknown>;
+  readonly onConfirm: () => Promise<unknown>;
   readonly close: () => void;
 }) {
   const work = useMutation({ mutationFn: act, onSuccess: close });

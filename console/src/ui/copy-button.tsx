@@ -52,7 +52,7 @@ async function copyText(text: string): Promise<void> {
   area.className = 'sr-only';
   document.body.append(area);
   area.select();
-  const copied = document.execCommand('copy');
+  const isCopied = document.execCommand('copy');
   area.remove();
-  if (!copied) throw new Error('this browser does not permit copying');
+  if (!isCopied) throw new Error('this browser does not permit copying');
 }

@@ -19,9 +19,9 @@ const ariaProps = (id: string, { hint, problem }: Pick<FieldProps, 'hint' | 'pro
 export function TextField({ label, hint, problem, className = '', ...rest }: FieldProps & ComponentProps<'input'>) {
   const id = useId();
   return (
-    <Labelled {...{ id, label, hint, problem, className }}>
+    <LabelledField {...{ id, label, hint, problem, className }}>
       <input id={id} className={CONTROL_CLASS} {...ariaProps(id, { hint, problem })} {...rest} />
-    </Labelled>
+    </LabelledField>
   );
 }
 
@@ -35,11 +35,11 @@ export function SelectField({
 }: FieldProps & ComponentProps<'select'>) {
   const id = useId();
   return (
-    <Labelled {...{ id, label, hint, problem, className }}>
+    <LabelledField {...{ id, label, hint, problem, className }}>
       <select id={id} className={CONTROL_CLASS} {...ariaProps(id, { hint, problem })} {...rest}>
         {children}
       </select>
-    </Labelled>
+    </LabelledField>
   );
 }
 
@@ -69,7 +69,7 @@ export function CheckField({ label, hint, problem, className = '', ...rest }: Fi
   );
 }
 
-const Labelled = ({
+const LabelledField = ({
   id,
   label,
   hint,

@@ -1,10 +1,10 @@
 // A panel with a list. If there are no items, it shows whether they are loading, could not be loaded, or do not exist.
 import type { ReactNode } from 'react';
 import { Panel } from './page.tsx';
-import { Failed, Loading } from './states.tsx';
+import { LoadError, LoadingRows } from './states.tsx';
 
 export function ListPanel<Item>({
-  what,
+  contentLabel: what,
   items,
   error,
   retry,
@@ -12,7 +12,7 @@ export function ListPanel<Item>({
   children,
 }: {
   /** What is being loaded, for screen readers. */
-  readonly what: string;
+  readonly contentLabel: string;
   /** Undefined while loading. */
   readonly items: readonly Item[] | undefined;
   readonly error: unknown;
@@ -23,9 +23,9 @@ export function ListPanel<Item>({
   return (
     <Panel>
       {error && !items ? (
-        <Failed error={error} retry={() => void retry()} />
+        <LoadError error={error} retry={() => void retry()} />
       ) : !items ? (
-        <Loading what={what} rows={3} />
+        <LoadingRows contentLabel={what} rows={3} />
       ) : items.length === 0 ? (
         empty
       ) : (

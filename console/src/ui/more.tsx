@@ -3,14 +3,14 @@ import { Button } from './button.tsx';
 
 export const LoadMore = ({
   list: { hasNextPage, isFetchingNextPage, fetchNextPage },
-  what: label,
+  buttonText: label,
 }: {
   readonly list: {
     readonly hasNextPage: boolean;
     readonly isFetchingNextPage: boolean;
     readonly fetchNextPage: () => unknown;
   };
-  readonly what: string;
+  readonly buttonText: string;
 }) =>
   hasNextPage ? (
     <Button className="mt-4" busy={isFetchingNextPage} onClick={() => void fetchNextPage()}>

@@ -5,16 +5,16 @@ import { CodeBlock } from './code-block.tsx';
 import { Dialog } from './dialog.tsx';
 import { CheckField } from './form.tsx';
 
-export function Reveal({
+export function SecretDialog({
   title,
   secret,
-  what: secretName,
+  secretKind: secretName,
   close,
 }: {
   readonly title: string;
   readonly secret: string;
   /** The kind of secret, such as `agent key` or `token`. Part of the label of the copy button. */
-  readonly what: string;
+  readonly secretKind: string;
   readonly close: () => void;
 }) {
   const [isStored, setIsStored] = useState(false);

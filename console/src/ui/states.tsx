@@ -5,7 +5,13 @@ import { Button } from './button.tsx';
 import { Icon, type IconName } from './icon.tsx';
 
 /** Grey rows while content is loading, announced once to screen readers. */
-export const Loading = ({ rows = 6, what: contentName }: { readonly rows?: number; readonly what: string }) => (
+export const LoadingRows = ({
+  rows = 6,
+  contentLabel: contentName,
+}: {
+  readonly rows?: number;
+  readonly contentLabel: string;
+}) => (
   <div role="status" className="grid gap-px">
     <span className="sr-only">Loading {contentName}</span>
     {Array.from({ length: rows }, (_, index) => String(index)).map(row => (
@@ -18,7 +24,7 @@ export const Loading = ({ rows = 6, what: contentName }: { readonly rows?: numbe
   </div>
 );
 
-export const Empty = ({
+export const EmptyState = ({
   icon,
   title,
   children,
@@ -39,7 +45,7 @@ export const Empty = ({
   </div>
 );
 
-export function Failed({ error, retry }: { readonly error: unknown; readonly retry?: () => void }) {
+export function LoadError({ error, retry }: { readonly error: unknown; readonly retry?: () => void }) {
   const { message, requestId } = errorDetails(error);
   return (
     <div role="alert" className="m-4 flex gap-3 rounded-lg border border-bad/40 bg-bad-soft px-4 py-3">

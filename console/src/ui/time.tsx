@@ -38,13 +38,13 @@ export function Ago({ time }: { readonly time: string }) {
   );
 }
 
-/** Time that is left, such as `4 min left`, with the exact time as a tooltip. */
+/** Remaining time such as `4 min left`, with the exact time as a tooltip. */
 export function TimeLeft({ until }: { readonly until: string }) {
   const now = useNow();
   const seconds = (Date.parse(until) - now) / 1000;
   return (
     <time dateTime={until} title={`${fullTime(until)}\n${utcTime(until)}`} className="whitespace-nowrap">
-      {leftWords(seconds)}
+      {remainingWords(seconds)}
     </time>
   );
 }
@@ -64,7 +64,7 @@ export function agoWords(seconds: number): string {
   return `${Math.floor(seconds / DAY_SECONDS)} d ago`;
 }
 
-export function leftWords(seconds: number): string {
+export function remainingWords(seconds: number): string {
   if (seconds <= 0) return 'time is up';
   if (seconds < MINUTE_SECONDS) return 'less than a minute left';
   if (seconds < HOUR_SECONDS) return `${Math.floor(seconds / MINUTE_SECONDS)} min left`;

@@ -4,7 +4,7 @@ import type { ActionRow } from '../../engines/store/rows/actions.ts';
 import type { Audit, AuditSource, AuditTransaction, Detail } from '../audit/audit.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 
-export type ActionFact = `action.${'prepared' | 'approved' | 'refused' | 'expired' | 'executed' | 'cancelled'}`;
+export type ActionAuditAction = `action.${'prepared' | 'approved' | 'refused' | 'expired' | 'executed' | 'cancelled'}`;
 
 export class ActionAudit {
   readonly #audit: Pick<Audit, 'record'>;
@@ -14,7 +14,7 @@ export class ActionAudit {
   }
 
   record(
-    action: ActionFact,
+    action: ActionAuditAction,
     { id, applicationId, digest, operationId }: ActionRow,
     source: AuditSource,
     trx: AuditTransaction,

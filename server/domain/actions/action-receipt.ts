@@ -32,7 +32,7 @@ export async function actionReceipt(
 
 /**
  * Returns the part of a receipt that describes the end user whom the call names. Undefined if the call names no end
- * user, or one who has been deleted.
+ * user, or if the end user has been deleted.
  */
 export async function endUserReceipt(
   { rows, secret }: { readonly rows: Pick<Consumers, 'get'>; readonly secret: Secret },

@@ -1,4 +1,4 @@
-// The agent's side of Actions: prepare, follow, execute, cancel.
+// Lets an agent prepare, follow, execute and cancel Actions.
 import { randomBytes } from 'node:crypto';
 import {
   ACTION_SECONDS_DEFAULT,
@@ -45,7 +45,7 @@ export interface AgentActionsParts {
   readonly content: SealedContent;
   readonly following: ChangeFollower;
   readonly audit: ActionAudit;
-  /** If absent, the installation has no end users, so none can approve. */
+  /** Absent if the installation has no end users. An end user then cannot approve. */
   readonly endUsers?: EndUsers;
   readonly clock: Clock;
   readonly secret: Secret;
@@ -71,21 +71,21 @@ export class AgentActions {
     assertOwnApplication(caller, appId);
     const { invocations, store, audit } = this.#parts;
     if (request.executeOnApproval && !caller.scopes.has(EXECUTE_SCOPE)) throw scopeMissing([EXECUTE_SCOPE]);
-    const granted = await invocations.granted(caller, operationId, request.revision);
+    const grantedOperation = await invocations.granted(caller, operationId, request.revision);
     if (idempotencyKey === undefined) throw idempotencyKeyRequired();
-    const approver = approverOf(granted, request.endUser);
+    const approver = approverOf(grantedOperation, request.endUser);
     if (approver === 'end_user') await this.#assertEndUser(caller, request.endUser);
     const { input = {}, maxCost, metadata } = request;
-    const { reserved } = await invocations.check(caller, granted, {
+    const { reserved } = await invocations.check(caller, grantedOperation, {
       input,
       ...(maxCost === undefined ? {} : { maxCost }),
       ...(metadata ? { metadata } : {}),
     });
-    const row = await this.#newRow(caller, granted, approver, request, idempotencyKey, maxCost ?? reserved);
+    const row = await this.#newRow(caller, grantedOperation, approver, request, idempotencyKey, maxCost ?? reserved);
     const insertOutcome = await store.atomically(async trx => {
-      const inserted = await trx.actions.insert(row, LIMITS);
-      if (inserted === 'inserted') await audit.record('action.prepared', row, byAgent(caller), trx, { approver });
-      return inserted;
+      const insertResult = await trx.actions.insert(row, LIMITS);
+      if (insertResult === 'inserted') await audit.record('action.prepared', row, byAgent(caller), trx, { approver });
+      return insertResult;
     });
     if (insertOutcome === 'application_full')
       throw limitReached('open Actions in this application', OPEN_ACTIONS_PER_APPLICATION_MAX);
@@ -97,7 +97,7 @@ export class AgentActions {
     return { action: await this.#view(row), isReplayed: false };
   }
 
-  /** Returns an Action that the key has prepared, or that calls an operation that the key has a grant for. */
+  /** Returns an Action that the key has prepared, or for whose operation the key has a grant. */
   async read(
     caller: AgentCaller,
     appId: string,
@@ -132,12 +132,12 @@ export class AgentActions {
     const { store, audit, clock } = this.#parts;
     const row = await this.#get(caller, jobId);
     if (row.keyId !== caller.keyId) throw notFound('Action', jobId);
-    const cancelled = await store.atomically(async trx => {
-      const cancelled = await trx.actions.cancel(row.applicationId, row.id, 'caller', clock.now());
-      if (cancelled) await audit.record('action.cancelled', cancelled, byAgent(caller), trx, { why: 'caller' });
-      return cancelled;
+    const cancelledAction = await store.atomically(async trx => {
+      const cancelledRow = await trx.actions.cancel(row.applicationId, row.id, 'caller', clock.now());
+      if (cancelledRow) await audit.record('action.cancelled', cancelledRow, byAgent(caller), trx, { why: 'caller' });
+      return cancelledRow;
     });
-    if (cancelled) return this.#view(cancelled);
+    if (cancelledAction) return this.#view(cancelledAction);
     const latestRow = await this.#get(caller, jobId);
     assertNotOver(latestRow, statusAt(latestRow, clock.now()));
     throw notCancellable(latestRow);
@@ -157,36 +157,36 @@ export class AgentActions {
     const initialRow = await this.#get(caller, jobId);
     await this.#assertVisible(caller, initialRow);
     if (digest !== initialRow.digest) throw digestMismatch(initialRow);
-    const executed = await this.#executedInvocation(initialRow, options);
-    if (executed) return { invocation: executed, isReplayed: true };
+    const existingInvocation = await this.#executedInvocation(initialRow, options);
+    if (existingInvocation) return { invocation: existingInvocation, isReplayed: true };
     // If an execution was withdrawn, the Action is approved again.
     const row = initialRow.invocationId ? await this.#get(caller, jobId) : initialRow;
     this.#assertExecutable(row);
-    const granted = await this.#requireGranted(caller, row);
+    const grantedOperation = await this.#requireGranted(caller, row);
     await this.#assertEndUserExists(row);
     const { input, bounds } = await this.#parts.content.require(row);
     const request = {
       ...{ input, maxCost: bounds.maxCost },
       ...(row.metadata ? { metadata: row.metadata as Record<string, string> } : {}), // Validated by the contract.
     };
-    return this.#parts.invocations.runApproved(caller, granted, request, options, {
+    return this.#parts.invocations.runApproved(caller, grantedOperation, request, options, {
       jobId: row.id,
       ...(row.providerId === undefined || row.subject === undefined
         ? {}
         : { endUser: { providerId: row.providerId, subject: row.subject } }),
       insert: (invocation, rates, limits) =>
         this.#parts.store.atomically(async trx => {
-          // Concurrent executions wait for this lock, and then find the invocation of the first execution.
-          const locked = await trx.actions.lock(row.applicationId, row.id);
-          if (!locked) throw notFound('Action', jobId);
-          if (locked.invocationId) {
-            const existing = await trx.invocations.get(row.applicationId, locked.invocationId);
-            if (!existing) throw notFound('Invocation', locked.invocationId);
-            return { existing };
+          // Concurrent executions wait for this lock. They find the invocation of the first execution.
+          const lockedRow = await trx.actions.lock(row.applicationId, row.id);
+          if (!lockedRow) throw notFound('Action', jobId);
+          if (lockedRow.invocationId) {
+            const existingRow = await trx.invocations.get(row.applicationId, lockedRow.invocationId);
+            if (!existingRow) throw notFound('Invocation', lockedRow.invocationId);
+            return { existing: existingRow };
           }
-          this.#assertExecutable(locked);
-          const inserted = await trx.invocations.insert(invocation, rates, limits);
-          if (inserted !== 'inserted') return inserted;
+          this.#assertExecutable(lockedRow);
+          const insertResult = await trx.invocations.insert(invocation, rates, limits);
+          if (insertResult !== 'inserted') return insertResult;
           const executedRow = await trx.actions.execute(
             row.applicationId,
             row.id,
@@ -196,7 +196,7 @@ export class AgentActions {
           if (!executedRow) throw new Error(`the Action ${row.id} is approved but was not executed`);
           const details = { invocationId: invocation.id };
           await this.#parts.audit.record('action.executed', executedRow, byAgent(caller), trx, details);
-          return inserted;
+          return insertResult;
         }),
     });
   }
@@ -238,7 +238,7 @@ export class AgentActions {
       throw notFound('End user', subject);
   }
 
-  /** Returns the grant of the key for the revision of the operation that the Action names. */
+  /** Returns the grant of the key for the operation revision that the Action names. */
   #requireGranted(caller: AgentCaller, { operationId, operationRevision }: ActionRow): Promise<GrantedOperation> {
     return this.#parts.invocations.grantedRevision(caller, operationId, operationRevision);
   }
@@ -262,8 +262,8 @@ export class AgentActions {
   }
 
   /**
-   * Returns the id of the session that the input names, if that session exists. The id is stored in the row; the input
-   * itself is sealed.
+   * Returns the id of the session that the input names, if that session exists. The row contains this id, because the
+   * input itself is sealed.
    */
   async #sessionIn(application: ApplicationId, { sessionId }: JsonObject): Promise<SessionId | undefined> {
     if (typeof sessionId !== 'string' || !isUuid(sessionId)) return undefined;
@@ -288,13 +288,13 @@ export class AgentActions {
     const sessionId = await this.#sessionIn(applicationId, input);
     const nonce = randomBytes(NONCE_BYTES).toString('base64url');
     const contentParts = { jobId: id, applicationId, operation, input, endUser, maxCost, notBefore, expiresAt, nonce };
-    const action = contentOf(contentParts);
+    const actionContent = contentOf(contentParts);
     return {
       ...{ id, applicationId, keyId, operationId: operation.id, operationRevision: operation.revision },
       ...{ operationDigest: operation.digest, effect: operation.effect, approver, state: 'awaiting_approval' },
       ...(endUser ? { providerId: endUser.providerId, subject: endUser.subject } : {}),
-      ...{ digest: digestOfContent(action), likeness: likenessOf(secret, contentParts) },
-      sealedContent: await content.seal({ id, applicationId }, action),
+      ...{ digest: digestOfContent(actionContent), likeness: likenessOf(secret, contentParts) },
+      sealedContent: await content.seal({ id, applicationId }, actionContent),
       ...(cleanReason === '' ? {} : { reason: cleanReason }),
       ...(sessionId === undefined ? {} : { sessionId }),
       ...(metadata ? { metadata } : {}),
@@ -334,13 +334,13 @@ const idempotencyKeyConflict = (): Error =>
 
 const alreadyPrepared = ({ id, state }: ActionRow): Error =>
   fault('already_prepared', `The open Action ${id} has the same content.`, {
-    advice: 'Wait for that Action, or cancel it first.',
+    advice: 'Wait until that Action ends, or cancel that Action first.',
     details: { jobId: id, status: state },
   });
 
 const tooManyOpenActions = (): Error =>
   fault('concurrency_limit', `The end user has ${OPEN_ACTIONS_PER_END_USER_MAX} open Actions, which is the limit.`, {
-    advice: 'Wait until some are decided, or cancel them.',
+    advice: 'Wait until some of the Actions are decided, or cancel some of the Actions.',
     details: { limit: OPEN_ACTIONS_PER_END_USER_MAX, used: OPEN_ACTIONS_PER_END_USER_MAX, scope: 'end_user' },
   });
 
@@ -358,6 +358,6 @@ const tooEarly = ({ id }: ActionRow, notBefore: Date): Error =>
 
 const notCancellable = ({ id, state }: ActionRow): Error =>
   fault('not_ready', `The Action ${id} is ${state}, and cannot be cancelled.`, {
-    advice: 'Read its invocation.',
+    advice: 'Read the invocation of the Action.',
     details: { status: isOpen(state) ? 'awaiting_approval' : state },
   });

@@ -22,7 +22,7 @@ import { assertSteppedUp } from '../identity/step-up.ts';
 import type { MemberApprover } from './approver.ts';
 import type { Decisions, Sender } from './decisions.ts';
 
-/** The scope that a token needs, in addition to the role, to read inputs, because inputs may contain anything. */
+/** The scope that a token needs to read inputs, in addition to the role. An input may contain confidential data. */
 const CONTENT_SCOPE = 'applications:write';
 
 export interface ApplicationActionsParts {
@@ -68,7 +68,7 @@ export class ApplicationActions {
     return this.#viewOf(caller, application, row);
   }
 
-  /** Reads an Action for the approval page, which knows only the id of the Action. */
+  /** Reads an Action for the approval page, whose address contains the id of the Action, but not the application. */
   async readApproval(caller: HumanCaller, jobId: string): Promise<ApplicationAction> {
     const id = jobId as ActionId; // Checked by isUuid.
     const row = isUuid(jobId) ? await this.#parts.store.actions.forAccount(caller.accountId, id) : undefined;
@@ -115,7 +115,7 @@ export class ApplicationActions {
   }
 }
 
-/** Whether the caller may decide the Action: only a person may, and only with a sufficient role. */
+/** Whether the caller may decide the Action. Requires a signed-in person with a sufficient role. */
 function mayDecide({ via }: AccountCaller, { role }: MemberApplication, { approver }: ActionRow): boolean {
   if (via.kind !== 'human_session' || approver === 'end_user') return false;
   return hasRight(role, approver === 'owner' ? 'approveAsOwner' : 'approveActions');

@@ -1,5 +1,4 @@
-// The signature of a passkey over the digest of an Action: what is signed, and how the signature is checked. The bytes
-// come from a browser.
+// Requests and verifies the signature of a passkey over the digest of an Action. The signature is input from a browser.
 import { isIP } from 'node:net';
 import type { readAuthentication } from '../../engines/authenticators/passkey-response.ts';
 import type * as engine from '../../engines/authenticators/passkeys.ts';
@@ -28,7 +27,8 @@ export class ApprovalProofs {
   }
 
   /**
-   * Returns options for the browser. Undefined if the person has no passkey, or if passkeys do not work at this origin.
+   * Returns the options with which the browser requests the signature. Undefined if the person has no passkey, or if
+   * passkeys do not work at this origin.
    */
   async challenge(passkeys: ApproverPasskeys, digest: string, origin: URL): Promise<JsonObject | undefined> {
     const ownPasskeys = await passkeys.list();
@@ -47,14 +47,14 @@ export class ApprovalProofs {
     const credentialId = parsedResponse && Buffer.from(parsedResponse.id, 'base64url');
     const passkey = credentialId && (await passkeys.list()).find(one => one.credentialId.equals(credentialId));
     if (!passkey || isIpAddress(origin)) throw notVerified();
-    const party = partyOf(origin);
+    const relyingParty = partyOf(origin);
     const challenge = bytesOfDigest(digest).toString('base64url');
-    const counter = await this.#webauthn.verifyAuthentication(party, challenge, parsedResponse, passkey);
+    const counter = await this.#webauthn.verifyAuthentication(relyingParty, challenge, parsedResponse, passkey);
     const publicKey = counter === undefined ? undefined : await this.#webauthn.passkeyJwk(passkey.publicKey);
     if (counter === undefined || !publicKey || !(await passkeys.recordUse(passkey.id, counter))) throw notVerified();
     const { clientDataJSON, authenticatorData, signature } = parsedResponse.response;
     return {
-      ...{ publicKey, rpId: party.id },
+      ...{ publicKey, rpId: relyingParty.id },
       proof: { credentialId: passkey.credentialId.toString('base64url'), clientDataJSON, authenticatorData, signature },
     };
   }

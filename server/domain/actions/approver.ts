@@ -1,6 +1,6 @@
 // The people who decide Actions, after they have proved who they are: a member, an owner, or an end user of the
-// application. The code that verifies a person creates an Approver, which is all that `Decisions` needs to know about
-// the person.
+// application. The code that verifies a person creates an Approver. It contains everything that `Decisions` needs to
+// decide an Action for the person.
 import type { EndUser } from '../../../contract/actions.ts';
 import type { Acr } from '../../../contract/sign-in.ts';
 import type { StoredPasskey } from '../../engines/authenticators/passkeys.ts';
@@ -11,7 +11,7 @@ export interface ApproverPasskey extends StoredPasskey {
   readonly id: string;
 }
 
-/** The passkeys of one person only. */
+/** The passkeys of one person. */
 export interface ApproverPasskeys {
   list(): Promise<readonly ApproverPasskey[]>;
   /** Records a use of the passkey. Returns false if its counter did not increase. */
@@ -20,10 +20,11 @@ export interface ApproverPasskeys {
 
 interface VerifiedApprover {
   readonly applicationId: ApplicationId;
-  /** The strength of the proof of identity, and when it was given. */
+  /** Strength of the proof of identity. */
   readonly acr: Acr;
+  /** Time at which the person proved their identity. */
   readonly authTime: Date;
-  /** @throws Fault `insufficient_user_authentication` if the proof is too old, or weaker than the person can give. */
+  /** @throws Fault `insufficient_user_authentication` if the proof is too old, or a stronger proof is possible. */
   readonly assertSteppedUp: () => void;
   readonly passkeys: ApproverPasskeys;
   /** For the audit log. */
@@ -31,7 +32,7 @@ interface VerifiedApprover {
 }
 
 export interface MemberApprover extends VerifiedApprover {
-  /** An `owner` may also decide what a member may decide. */
+  /** An `owner` may also make the decisions of a `member`. */
   readonly kind: 'member' | 'owner';
   /** Id of the account. */
   readonly id: string;
@@ -40,7 +41,7 @@ export interface MemberApprover extends VerifiedApprover {
 export interface EndUserApprover extends VerifiedApprover {
   readonly kind: 'end_user';
   readonly endUser: EndUser;
-  /** All names by which agents may name this person. The first one is `endUser`. */
+  /** All names by which agents may name this person. The first name is `endUser`. */
   readonly names: readonly EndUser[];
 }
 

@@ -1,5 +1,4 @@
-// The content of an Action, which is what a person approves, and its digest. Also recognises Actions that would do the
-// same. Pure.
+// The content of an Action, which is what a person approves, and the digests that identify it. Has no side effects.
 import { ACTION_TYPE, type ActionContent, type EndUser } from '../../../contract/actions.ts';
 import { digestOf } from '../../kit/canonical-json.ts';
 import type { JsonObject } from '../../kit/json.ts';
@@ -37,13 +36,13 @@ export function contentOf({ operation, endUser, notBefore, ...parts }: ContentPa
 export const digestOfContent = (content: ActionContent): string => digestOf(content);
 
 /**
- * Returns a digest that is the same for Actions that ask for the same thing. The bounds on time and cost are not
- * included.
+ * Returns a digest that is the same for Actions with the same operation, input and end user. The bounds on time and
+ * cost are not included.
  */
 export const likenessOf = (
   secret: Secret,
   { applicationId, operation, input, endUser }: Pick<ContentParts, 'applicationId' | 'operation' | 'input' | 'endUser'>,
 ): Buffer => requestDigest(secret, { likeness: [applicationId, operation.id, input, endUser ?? null] });
 
-/** The bytes of the digest, which a passkey signs. */
+/** Returns the bytes of the digest. A passkey signs these bytes. */
 export const bytesOfDigest = (digest: string): Buffer => Buffer.from(digest.slice('sha256:'.length), 'hex');

@@ -1,5 +1,5 @@
-// The Actions API for the people who decide: the Action to decide, and the decision. A decision refers to a digest. The
-// person who decides is an Approver, whom the caller has verified.
+// Lets approvers read and decide Actions. A decision contains the digest of the Action. The identity of an Approver has
+// been verified before.
 import type { ActionChallenge, ApplicationAction, DecideAction } from '../../../contract/actions.ts';
 import type { ActionDecision, ActionFilter, ActionRow } from '../../engines/store/rows/actions.ts';
 import type { Store } from '../../engines/store/store.ts';
@@ -40,14 +40,14 @@ export interface DecisionsParts {
   readonly prompt: (task: string) => void;
 }
 
-/** Where a decision comes from. */
+/** The sender of a decision. */
 export interface Sender {
   /** Origin of the page that sends the decision. */
   readonly origin: URL;
   readonly peer: Peer;
 }
 
-/** What a reader may see of an Action in addition to its metadata. */
+/** The permissions of the person who reads an Action. */
 export interface ReaderPermissions {
   readonly mayDecide: boolean;
   readonly maySeeContent: boolean;
@@ -63,9 +63,9 @@ export class Decisions {
     this.#endUserTally = parts.tallies.of({ ...limit, what: 'Decisions' });
   }
 
-  /** Returns an Action that names this end user. A member may be the one who decides it. */
+  /** Returns an Action that names this end user, even if a member must decide it. */
   async readFor(endUser: EndUserApprover, jobId: string): Promise<ApplicationAction> {
-    return this.#viewForEndUser(await this.#requireNaming(endUser, jobId));
+    return this.#viewForEndUser(await this.#requireActionNaming(endUser, jobId));
   }
 
   /** Returns the Actions that name this end user, newest first. */
@@ -82,7 +82,7 @@ export class Decisions {
     return this.viewFor(row, { mayDecide: row.approver === 'end_user', maySeeContent: true });
   }
 
-  /** Returns what a passkey of the person must sign. */
+  /** Returns the challenge that a passkey of the person must sign. Empty if the person cannot use a passkey here. */
   async challenge(approver: Approver, jobId: string, origin: URL): Promise<ActionChallenge> {
     const row = await this.#requireAction(approver, jobId);
     this.#assertUndecided(row);
@@ -97,13 +97,13 @@ export class Decisions {
     { origin, peer }: Sender,
   ): Promise<ApplicationAction> {
     const { store, clock, audit, isFromSession, prompt } = this.#parts;
-    if (request.decision === 'approve' && isFromSession(peer)) throw fromSession();
+    if (request.decision === 'approve' && isFromSession(peer)) throw requestFromSession();
     const initialRow = await this.#requireAction(approver, jobId);
     if (approver.kind === 'end_user') await this.#endUserTally.take(tallyNameOf(approver));
     if (request.digest !== initialRow.digest) throw digestMismatch(initialRow);
     this.#assertUndecided(initialRow);
     const record = await this.#record(approver, initialRow, request, origin);
-    const decided = await store.atomically(async trx => {
+    const decidedRow = await store.atomically(async trx => {
       const now = clock.now();
       const row = await trx.actions.decide(
         initialRow.applicationId,
@@ -112,16 +112,16 @@ export class Decisions {
         now,
       );
       if (!row) return undefined;
-      const fact = row.state === 'approved' ? 'action.approved' : 'action.refused';
-      await audit.record(fact, row, approver.source, trx, { method: record.method, acr: record.acr });
+      const auditAction = row.state === 'approved' ? 'action.approved' : 'action.refused';
+      await audit.record(auditAction, row, approver.source, trx, { method: record.method, acr: record.acr });
       return row;
     });
-    if (!decided) {
+    if (!decidedRow) {
       this.#assertUndecided(await this.#requireAction(approver, jobId));
       throw alreadyDecided(initialRow, 'expired');
     }
-    if (decided.executeAt) prompt(EXECUTE_TASK);
-    return this.viewFor(decided, { mayDecide: true, maySeeContent: true });
+    if (decidedRow.executeAt) prompt(EXECUTE_TASK);
+    return this.viewFor(decidedRow, { mayDecide: true, maySeeContent: true });
   }
 
   /** Returns the Action as shown to people. */
@@ -151,14 +151,14 @@ export class Decisions {
   async #requireAction(approver: Approver, jobId: string): Promise<ActionRow> {
     const row =
       approver.kind === 'end_user'
-        ? await this.#requireNaming(approver, jobId)
+        ? await this.#requireActionNaming(approver, jobId)
         : await this.#get(approver.applicationId, jobId);
     if ((row.approver === 'end_user') !== (approver.kind === 'end_user')) throw notFound('Action', jobId);
     if (row.approver === 'owner' && approver.kind !== 'owner') throw roleMissing('owner');
     return row;
   }
 
-  async #requireNaming({ applicationId, names }: EndUserApprover, jobId: string): Promise<ActionRow> {
+  async #requireActionNaming({ applicationId, names }: EndUserApprover, jobId: string): Promise<ActionRow> {
     const row = await this.#get(applicationId, jobId);
     const isNamed = names.some(({ providerId, subject }) => row.providerId === providerId && row.subject === subject);
     if (!isNamed) throw notFound('Action', jobId);
@@ -180,9 +180,9 @@ export class Decisions {
   }
 
   /**
-   * Returns the record of the decision. A signature over the digest is the strongest proof. Without one, a recent
-   * step-up is required: for every approval by a member, and for an approval by an end user if the effect cannot be
-   * undone.
+   * Returns the record of the decision. A signature over the digest is the strongest proof. If there is no signature, a
+   * recent step-up is required: for every approval by a member, and for an approval by an end user if the effect cannot
+   * be undone.
    */
   async #record(
     approver: Approver,
@@ -231,11 +231,11 @@ const tallyNameOf = ({
   endUser: { providerId: string; subject: string };
 }) => JSON.stringify([applicationId, endUser.providerId, endUser.subject]);
 
-const fromSession = (): Error =>
+const requestFromSession = (): Error =>
   fault(
     'address_not_allowed',
     'This request comes from the browser of a session of this service, which cannot approve an Action.',
     {
-      advice: 'Open the address in your own browser.',
+      advice: 'Open the approval page in your own browser.',
     },
   );

@@ -8,7 +8,7 @@ import { valueAt } from '../configured-operations/json-pointer.ts';
 const VALUE_CHARACTERS_MAX = 200;
 const FIELDS_MAX = 50;
 /** Control characters, and those that reorder or hide text. */
-const UNSAFE = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\u2028\u2029]/gu;
+const UNSAFE_CHARACTERS = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\u2028\u2029]/gu;
 const PLACEHOLDER = /\{\{input((?:\.[A-Za-z0-9_-]{1,64}){1,8})\}\}/g;
 
 export interface Rendering {
@@ -34,9 +34,11 @@ function allFields(input: JsonObject): Rendering['fields'] {
   const members = Object.entries(input);
   const fields = members
     .slice(0, FIELDS_MAX)
-    .map(([name, value]) => ({ label: truncate(visible(name)), value: valueText(value) }));
-  const more = members.length - fields.length;
-  return more > 0 ? [...fields, { label: 'And', value: `${more} more fields, in the full content` }] : fields;
+    .map(([name, value]) => ({ label: truncate(escapeUnsafe(name)), value: valueText(value) }));
+  const omittedCount = members.length - fields.length;
+  return omittedCount > 0
+    ? [...fields, { label: 'And', value: `${omittedCount} more fields, in the full content` }]
+    : fields;
 }
 
 function memberAt(value: Json | undefined, path: readonly string[]): Json | undefined {
@@ -46,16 +48,16 @@ function memberAt(value: Json | undefined, path: readonly string[]): Json | unde
 }
 
 /**
- * Renders a value as one line. Invisible characters in it are shown as escapes, because they are part of what is
- * approved.
+ * Renders a value as one line. Invisible characters of the value are shown as escapes, because they are part of the
+ * content that is approved.
  */
 function valueText(value: Json | undefined): string {
   if (value === undefined) return '(none)';
-  return truncate(visible(typeof value === 'string' ? value : JSON.stringify(value)));
+  return truncate(escapeUnsafe(typeof value === 'string' ? value : JSON.stringify(value)));
 }
 
-const visible = (text: string): string =>
-  text.replace(UNSAFE, character => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);
+const escapeUnsafe = (text: string): string =>
+  text.replace(UNSAFE_CHARACTERS, character => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);
 
 function truncate(text: string): string {
   const characters = [...text];
@@ -64,4 +66,4 @@ function truncate(text: string): string {
 }
 
 /** Returns the reason of an agent as one paragraph, without control characters and characters that reorder text. */
-export const plainReason = (text: string): string => text.replace(/\s+/gu, ' ').replace(UNSAFE, '').trim();
+export const plainReason = (text: string): string => text.replace(/\s+/gu, ' ').replace(UNSAFE_CHARACTERS, '').trim();

@@ -22,7 +22,7 @@ export class SealedContent {
   async open(row: SealedAction): Promise<ActionContent | undefined> {
     if (!row.sealedContent) return undefined;
     const text = (await this.#vault.open(placeOf(row), row.sealedContent)).reveal();
-    const content = parseJson(text) as unknown as ActionContent; // Sealed by `seal`; the digest says so.
+    const content = parseJson(text) as unknown as ActionContent; // Written by `seal`, as the digest confirms.
     if (digestOfContent(content) !== row.digest)
       throw new Error(`the content of the Action ${row.id} does not match its digest`);
     return content;

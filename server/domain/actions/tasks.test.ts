@@ -7,7 +7,7 @@ import { actionTasks, type TasksParts } from './tasks.ts';
 
 const NOW = new Date('2026-11-20T10:00:00.000Z');
 
-test('postpones an approved Action that cannot be executed, and executes those behind it', async () => {
+test('postpones an approved Action that cannot be executed, and executes the Actions after it', async () => {
   const executed: string[] = [];
   const postponed: unknown[] = [];
   const tasks = actionTasks({

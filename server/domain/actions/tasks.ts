@@ -1,4 +1,4 @@
-// The clock tasks of Actions: expiry, execution on approval, deletion.
+// The clock tasks of Actions. They record expiries, execute approved Actions, and delete old Actions.
 import { ACTION_DAYS } from '../../../contract/actions.ts';
 import type { ActionRow } from '../../engines/store/rows/actions.ts';
 import type { KeyRow } from '../../engines/store/rows/credentials.ts';
@@ -16,17 +16,17 @@ import type { ActionAudit } from './action-audit.ts';
 import type { AgentActions } from './agent-actions.ts';
 import { EXECUTE_TASK } from './decisions.ts';
 
-const EXPIRE_MS = 5_000;
-const EXECUTE_MS = 5_000;
-const FORGET_MS = 600_000;
+const EXPIRE_INTERVAL_MS = 5_000;
+const EXECUTE_INTERVAL_MS = 5_000;
+const FORGET_INTERVAL_MS = 600_000;
 const BATCH = 100;
 const FORGET_LIMITS = { batch: BATCH, batchesMax: 20 };
 const EXECUTE_BATCH = 20;
 /**
- * Delay after an execution that was refused or failed. The cause may be a limit, or something that only a person can
- * fix.
+ * Delay before an execution that was refused or failed is tried again. The cause may be a limit, or a problem that only
+ * a person can fix.
  */
-const RETRY_MS = 60_000;
+const RETRY_DELAY_MS = 60_000;
 const DAY_MS = 24 * 3_600_000;
 
 export interface TasksParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
@@ -37,13 +37,13 @@ export interface TasksParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
 }
 
 export const actionTasks = (parts: TasksParts): readonly Task[] => [
-  { name: 'expire_actions', everyMs: EXPIRE_MS, unusedMs: REST_MS, run: () => expire(parts) },
-  { name: EXECUTE_TASK, everyMs: EXECUTE_MS, run: () => execute(parts) },
-  { name: 'forget_actions', everyMs: FORGET_MS, run: () => forget(parts) },
+  { name: 'expire_actions', everyMs: EXPIRE_INTERVAL_MS, unusedMs: REST_MS, run: () => expire(parts) },
+  { name: EXECUTE_TASK, everyMs: EXECUTE_INTERVAL_MS, run: () => execute(parts) },
+  { name: 'forget_actions', everyMs: FORGET_INTERVAL_MS, run: () => forget(parts) },
 ];
 
 async function expire({ store, clock, audit }: TasksParts): Promise<{ expired: number }> {
-  const expired = await store.atomically(async trx => {
+  const expiredCount = await store.atomically(async trx => {
     const rows = await trx.actions.expire(clock.now(), BATCH);
     // The entries are written in the order of the application ids, because each entry locks the chain of its
     // application until the commit.
@@ -51,40 +51,40 @@ async function expire({ store, clock, audit }: TasksParts): Promise<{ expired: n
       await audit.record('action.expired', row, BY_SERVICE, trx);
     return rows.length;
   });
-  return { expired };
+  return { expired: expiredCount };
 }
 
 async function execute(parts: TasksParts): Promise<{ executed: number; heldBack: number }> {
-  const due = await parts.store.actions.due(parts.clock.now(), parts.host, EXECUTE_BATCH);
-  let executed = 0;
-  for (const row of due) executed += (await executeOne(parts, row)) ? 1 : 0;
-  return { executed, heldBack: due.length - executed };
+  const dueRows = await parts.store.actions.due(parts.clock.now(), parts.host, EXECUTE_BATCH);
+  let executedCount = 0;
+  for (const row of dueRows) executedCount += (await executeOne(parts, row)) ? 1 : 0;
+  return { executed: executedCount, heldBack: dueRows.length - executedCount };
 }
 
 /**
  * Executes the Action as the key that prepared it. Returns false if the execution was refused, in which case nothing
- * was started, or if it failed, such as when the content of the Action cannot be opened.
+ * was started, or if it failed, for example because the content of the Action cannot be opened.
  */
 async function executeOne({ store, keys, agent, clock, log }: TasksParts, row: ActionRow): Promise<boolean> {
   const { id, applicationId, keyId, digest } = row;
-  const heldBack = async (code: string): Promise<false> => {
+  const holdBack = async (code: string): Promise<false> => {
     log.info('action.held_back', { jobId: id, code });
-    await store.actions.postpone(id, addMs(clock.now(), RETRY_MS), code);
+    await store.actions.postpone(id, addMs(clock.now(), RETRY_DELAY_MS), code);
     return false;
   };
   const key = await keys.get(applicationId, keyId);
-  if (!key || statusOf(key, clock.now()) !== 'active') return heldBack('invalid_credentials');
+  if (!key || statusOf(key, clock.now()) !== 'active') return holdBack('invalid_credentials');
   const caller = callerOf(key);
-  if (!caller.scopes.has('actions:execute')) return heldBack('permission_denied');
+  if (!caller.scopes.has('actions:execute')) return holdBack('permission_denied');
   try {
     await agent.execute(caller, applicationId, id, { digest }, { waitSeconds: 0, signal: AbortSignal.abort() });
     return true;
   } catch (error) {
-    if (isFault(error)) return heldBack(error.code);
+    if (isFault(error)) return holdBack(error.code);
     log.error('action.not_executed', { jobId: id, reason: reason(error) });
-    // Otherwise it would come first again in the next run, and the Actions behind it would never be executed. If its
-    // execution had started, it is no longer approved, and is not postponed.
-    return heldBack('internal');
+    // Without the delay, this Action would be the first one in the next run again, and the Actions after it would never
+    // be executed. If its execution had started, the Action is no longer approved, and is not postponed.
+    return holdBack('internal');
   }
 }
 

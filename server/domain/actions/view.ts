@@ -5,7 +5,7 @@ import { decisionView } from './decision-record.ts';
 import { type RenderedOperation, render } from './rendering.ts';
 import { statusAt } from './state.ts';
 
-/** Returns the address of the approval page. For an end user, it is a consumer page of the application. */
+/** Returns the address of the approval page. For an end user, this is a consumer page of the application. */
 export const approvalUrl = (
   publicUrl: string,
   { id, approver, applicationId }: Pick<ActionRow, 'id' | 'approver' | 'applicationId'>,

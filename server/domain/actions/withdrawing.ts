@@ -1,7 +1,7 @@
 // Cancels the open Actions of an operation that is withdrawn or switched off, or of an end user who is deleted, in the
 // transaction of that change.
 import type { EndUser } from '../../../contract/actions.ts';
-import type { Atomic } from '../../engines/store/store.ts';
+import type { AtomicTables } from '../../engines/store/store.ts';
 import type { ApplicationId } from '../../kit/ids.ts';
 import type { Audit, AuditSource, AuditTransaction } from '../audit/audit.ts';
 import { ActionAudit } from './action-audit.ts';
@@ -16,7 +16,7 @@ interface CancelParts {
 }
 
 export async function cancelActionsOfOperation(
-  trx: Pick<Atomic, 'actions'> & AuditTransaction,
+  trx: Pick<AtomicTables, 'actions'> & AuditTransaction,
   { applicationId, id }: { readonly applicationId: ApplicationId; readonly id: string },
   { audit, source, now }: CancelParts,
 ): Promise<void> {
@@ -26,7 +26,7 @@ export async function cancelActionsOfOperation(
 }
 
 export async function cancelActionsOfEndUser(
-  trx: Pick<Atomic, 'actions'> & AuditTransaction,
+  trx: Pick<AtomicTables, 'actions'> & AuditTransaction,
   { applicationId, ...endUser }: EndUser & { readonly applicationId: ApplicationId },
   { audit, source, now }: CancelParts,
 ): Promise<void> {

@@ -1,4 +1,4 @@
-// Writes the audit log. This file limits what an entry may contain; the database prevents later changes to entries.
+// Writes the audit log. This file limits the content of an entry. The database prevents later changes to entries.
 import type { AuditAction } from '../../../contract/audit.ts';
 import type { NamedObject, NewAuditRow } from '../../engines/store/rows/audit.ts';
 import type { Store } from '../../engines/store/store.ts';
@@ -8,7 +8,8 @@ import type { Json } from '../../kit/json.ts';
 import { namedEventOf } from './told.ts';
 
 /**
- * A fact about the action: an id, a name or a number. Never a secret, and no content that a caller stores elsewhere.
+ * A fact about the action: an id, a name or a number. Must not contain a secret, or content that a caller has stored
+ * elsewhere.
  */
 export type Detail = string | number | boolean | readonly string[];
 
@@ -40,8 +41,8 @@ export interface AuditTransaction {
 const TEXT_CHARACTERS_MAX = 200;
 const LIST_MAX = 32;
 const DETAILS_MAX = 16;
-/** Agent keys, tokens, and all other credentials that we issue. */
-const CREDENTIAL = /\bb[a-z]{2}_[A-Za-z0-9_-]{43,}/g;
+/** Matches agent keys, tokens, and all other credentials that Berth issues. */
+const CREDENTIAL_PATTERN = /\bb[a-z]{2}_[A-Za-z0-9_-]{43,}/g;
 
 export class Audit {
   readonly #store: AuditTransaction;
@@ -54,7 +55,7 @@ export class Audit {
 
   /**
    * Resolves when the entry is durable. With `trx`, the entry is written in the transaction that makes the change.
-   * It should come last there, because other transactions wait for the locks of the entry and of its event.
+   * Call this last in the transaction, because other transactions wait for the locks of the entry and of its event.
    */
   async record(event: AuditEvent, trx?: AuditTransaction): Promise<void> {
     const { audit, applicationEvents } = trx ?? this.#store;
@@ -97,6 +98,6 @@ const truncate = (text: string): string =>
   text
     .toWellFormed()
     .replace(/\p{Cc}/gu, ' ')
-    .replace(CREDENTIAL, '***')
+    .replace(CREDENTIAL_PATTERN, '***')
     .slice(0, TEXT_CHARACTERS_MAX)
     .replace(/[\uD800-\uDBFF]$/u, '');

@@ -1,4 +1,4 @@
-// The actor of an audit entry: the caller of a request, or the operator at the command line.
+// Creates the source of an audit entry for each kind of actor.
 import type { AccountCaller, AgentCaller, ConsumerCaller } from '../identity/caller.ts';
 import type { AuditSource } from './audit.ts';
 
@@ -26,5 +26,5 @@ export const byAgent = ({ keyId, source }: AgentCaller): AuditSource => ({
 /** The actor of changes that the service makes by itself, for example when a time limit is reached. */
 export const BY_SERVICE: AuditSource = { actor: { kind: 'service' } };
 
-/** The actor for callers with a link and no account. */
+/** The actor for callers who use a link and have no account. */
 export const ANONYMOUS: AuditSource = { actor: { kind: 'anonymous' } };

@@ -16,7 +16,7 @@ test('records the refusal of a key at most once a minute, separately for each ke
     log: silentLog,
   });
   const refuse = (id: string): void =>
-    notices.refused({ applicationId: 'app' as ApplicationId, keyId: id as KeyId }, { ip: '::1' });
+    notices.recordRefusedAddress({ applicationId: 'app' as ApplicationId, keyId: id as KeyId }, { ip: '::1' });
   for (const id of ['one', 'one', 'other', 'one']) refuse(id);
   assert.deepEqual(
     events.map(({ target }) => target?.id),
@@ -34,7 +34,7 @@ test('records the refusal of a key at most once a minute, separately for each ke
 test('does not throw if the audit entry cannot be written', async () => {
   const audit = { record: () => Promise.reject(new Error('no database')) };
   const notices = new CredentialNotices({ audit, clock: systemClock, log: silentLog });
-  notices.refused({ applicationId: 'app' as ApplicationId, keyId: 'one' as KeyId }, { ip: '::1' });
+  notices.recordRefusedAddress({ applicationId: 'app' as ApplicationId, keyId: 'one' as KeyId }, { ip: '::1' });
 });
 
 test('records the first use of a token', async () => {
@@ -42,7 +42,7 @@ test('records the first use of a token', async () => {
   const audit = { record: async (event: AuditEvent) => void events.push(event) };
   const notices = new CredentialNotices({ audit, clock: systemClock, log: silentLog });
   const token = { kind: 'personal_token', id: 'one' as TokenId } as const;
-  notices.firstUsed('ada' as AccountId, token, { ip: '::1' });
+  notices.recordFirstUse('ada' as AccountId, token, { ip: '::1' });
   assert.deepEqual(events, [
     {
       ...{ action: 'token.used_first', outcome: 'success', accountId: 'ada', ip: '::1' },

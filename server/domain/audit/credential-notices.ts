@@ -1,6 +1,6 @@
 // Records two events of authentication in the audit log: the first use of a token, and the use of an agent key from an
-// address that is not allowed for it. The latter is recorded at most once a minute for each key, so that repeated
-// requests do not fill the audit log.
+// address that is not allowed for the key. The use from such an address is recorded at most once a minute for each key,
+// so that repeated requests do not fill the audit log.
 import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { AccountId, ApplicationId, KeyId } from '../../kit/ids.ts';
@@ -27,7 +27,10 @@ export class CredentialNotices {
     this.#parts = parts;
   }
 
-  refused({ applicationId, keyId }: { applicationId: ApplicationId; keyId: KeyId }, source: RequestSource): void {
+  recordRefusedAddress(
+    { applicationId, keyId }: { applicationId: ApplicationId; keyId: KeyId },
+    source: RequestSource,
+  ): void {
     if (!this.#isDue(keyId)) return;
     this.#record({
       ...{ action: 'agent_key.refused_address', outcome: 'refused', actor: { kind: 'anonymous' } },
@@ -36,7 +39,7 @@ export class CredentialNotices {
     });
   }
 
-  firstUsed(accountId: AccountId, token: TokenProof, source: RequestSource): void {
+  recordFirstUse(accountId: AccountId, token: TokenProof, source: RequestSource): void {
     this.#record({
       ...{ action: 'token.used_first', outcome: 'success', accountId },
       ...{ actor: { kind: 'account', id: accountId }, via: token, target: { kind: 'token', id: token.id } },
@@ -55,9 +58,9 @@ export class CredentialNotices {
     if (lastMs !== undefined && nowMs - lastMs < RECORD_INTERVAL_MS) return false;
     this.#recordedMs.delete(keyId);
     this.#recordedMs.set(keyId, nowMs);
-    for (const [oldest, atMs] of this.#recordedMs) {
+    for (const [oldestKeyId, atMs] of this.#recordedMs) {
       if (this.#recordedMs.size <= REMEMBERED_KEYS_MAX && nowMs - atMs < RECORD_INTERVAL_MS) break;
-      this.#recordedMs.delete(oldest);
+      this.#recordedMs.delete(oldestKeyId);
     }
     return true;
   }

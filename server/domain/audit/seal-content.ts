@@ -16,7 +16,7 @@ export interface SealContent {
   readonly last: number;
   readonly lastId: string;
   readonly count: number;
-  /** Digest of the list of the digests of all entries in the seal. */
+  /** Digest of the list of entry digests. */
   readonly entries: string;
   /** ISO 8601. */
   readonly at: string;

@@ -10,7 +10,7 @@ export interface SealHead {
   readonly digest: string;
 }
 
-const LINE = /^([0-9a-f-]{36}) (\d{1,15}) (sha256:[0-9a-f]{64})$/;
+const LINE_PATTERN = /^([0-9a-f-]{36}) (\d{1,15}) (sha256:[0-9a-f]{64})$/;
 
 export class SealHeads {
   readonly #folder: string;
@@ -28,7 +28,7 @@ export class SealHeads {
     });
     return new Map(
       text.split('\n').flatMap(line => {
-        const [, chain, number, digest] = LINE.exec(line) ?? [];
+        const [, chain, number, digest] = LINE_PATTERN.exec(line) ?? [];
         return chain && digest ? [[chain, { number: Number(number), digest }] as const] : [];
       }),
     );
@@ -36,9 +36,9 @@ export class SealHeads {
 
   /** Replaces the stored heads of these chains, and keeps those of the other chains. */
   async advance(heads: ReadonlyMap<string, SealHead>): Promise<void> {
-    const all = new Map([...(await this.read()), ...heads]);
+    const mergedHeads = new Map([...(await this.read()), ...heads]);
     const temporaryPath = `${this.#path}.${crypto.randomUUID()}`;
-    const lines = [...all].map(([chain, { number, digest }]) => `${chain} ${number} ${digest}\n`);
+    const lines = [...mergedHeads].map(([chain, { number, digest }]) => `${chain} ${number} ${digest}\n`);
     try {
       await writeSynced(temporaryPath, file => file.writeFile(lines.join('')));
       giveToFolderOwner(temporaryPath, this.#folder);

@@ -34,7 +34,7 @@ export class Sealer {
     const { store, heads, log } = this.#parts;
     const storedHeads = await heads.read();
     const newHeads = new Map<string, SealHead>();
-    let sealed = 0;
+    let sealedCount = 0;
     for (const chain of await store.audit.unsealedChains()) {
       // If a chain has lost seals, its stored head is not changed, so that the loss stays visible.
       const isIntact = await this.#isHeadStored(chain, storedHeads.get(chain));
@@ -43,11 +43,11 @@ export class Sealer {
         const seal = await this.#nextSeal(chain);
         if (!seal || !(await store.audit.insertSeal(seal))) break;
         if (isIntact) newHeads.set(chain, { number: seal.number, digest: sealDigest(seal.jws) });
-        sealed += seal.rowDigests.length;
+        sealedCount += seal.rowDigests.length;
       }
     }
     if (newHeads.size > 0) await heads.advance(newHeads);
-    return { sealed };
+    return { sealed: sealedCount };
   }
 
   async #isHeadStored(chain: string, head: SealHead | undefined): Promise<boolean> {
@@ -60,8 +60,8 @@ export class Sealer {
     const { store, keys, clock } = this.#parts;
     const previousSeal = await store.audit.lastSeal(chain);
     const rows = entriesBeforeGap(await store.audit.entriesAfter(chain, previousSeal?.lastNumber ?? 0, ENTRIES_MAX));
-    const [first, last] = [rows[0], rows.at(-1)];
-    if (!first || !last) return undefined;
+    const [firstRow, lastRow] = [rows[0], rows.at(-1)];
+    if (!firstRow || !lastRow) return undefined;
     const at = clock.now();
     const digests = rows.map(entryDigest);
     const content: SealContent = {
@@ -70,11 +70,11 @@ export class Sealer {
         number: (previousSeal?.number ?? 0) + 1,
         ...(previousSeal ? { previous: sealDigest(previousSeal.jws) } : {}),
       },
-      ...{ first: first.number, firstId: first.id, last: last.number, lastId: last.id },
+      ...{ first: firstRow.number, firstId: firstRow.id, last: lastRow.number, lastId: lastRow.id },
       ...{ count: rows.length, entries: listDigest(digests), at: at.toISOString() },
     };
     return {
-      ...{ chain, number: content.number, firstNumber: first.number, lastNumber: last.number, at },
+      ...{ chain, number: content.number, firstNumber: firstRow.number, lastNumber: lastRow.number, at },
       rowDigests: digests.map(digest => Buffer.from(digest.slice(DIGEST_PREFIX.length), 'hex')),
       jws: await keys.sign(SEAL_TYPE, Buffer.from(canonicalJson(content))),
     };
@@ -82,11 +82,11 @@ export class Sealer {
 }
 
 /**
- * Returns the entries before the first gap in the numbers. If a gap were sealed, nobody would notice the removal of an
- * entry that had no seal yet.
+ * Returns the entries before the first gap in the numbers. If a gap were sealed, the removal of an entry without a seal
+ * could not be detected.
  */
 function entriesBeforeGap(rows: readonly AuditRow[]): readonly AuditRow[] {
-  const start = rows[0]?.number ?? 0;
-  const gap = rows.findIndex(({ number }, index) => number !== start + index);
-  return gap === -1 ? rows : rows.slice(0, gap);
+  const startNumber = rows[0]?.number ?? 0;
+  const gapIndex = rows.findIndex(({ number }, index) => number !== startNumber + index);
+  return gapIndex === -1 ? rows : rows.slice(0, gapIndex);
 }

@@ -1,6 +1,6 @@
-// Audit entries that are also events of their application, for its feed and its webhooks, and the details that are
-// included. Events go to programs of the application, so they contain only ids and values that Berth defines: no input,
-// no text from an agent, and no data of a consumer.
+// Converts audit entries to events of their application, for its feed and its webhooks. Events go to programs of the
+// application, so they contain only ids and values that Berth defines: no input, no text from an agent, and no data of
+// a consumer.
 import type { AuditAction } from '../../../contract/audit.ts';
 import type { EventType } from '../../../contract/events.ts';
 import type { NamedObject, NewAuditRow } from '../../engines/store/rows/audit.ts';
@@ -20,21 +20,21 @@ interface EventMapping {
   readonly details: readonly string[];
 }
 
-const ACTION = { target: 'jobId', details: ['operationId', 'digest'] } as const;
-const DECISION = { ...ACTION, details: [...ACTION.details, 'method'] } as const;
+const ACTION_MAPPING = { target: 'jobId', details: ['operationId', 'digest'] } as const;
+const DECISION_MAPPING = { ...ACTION_MAPPING, details: [...ACTION_MAPPING.details, 'method'] } as const;
 
 /**
- * The event of each audit action that has one. Actions that anyone can cause without an account, such as a failed
- * sign-in, have no event.
+ * Audit actions that are also events, and the data that each event contains. Actions that anyone can cause without an
+ * account, such as a failed sign-in, have no event.
  */
 const EVENT_MAPPINGS = {
   'agent_key.revoked': { target: 'keyId', details: [] },
-  'action.prepared': { ...ACTION, details: [...ACTION.details, 'approver'] },
-  'action.approved': DECISION,
-  'action.refused': DECISION,
-  'action.expired': ACTION,
-  'action.executed': { ...ACTION, details: [...ACTION.details, 'invocationId'] },
-  'action.cancelled': { ...ACTION, details: [...ACTION.details, 'why'] },
+  'action.prepared': { ...ACTION_MAPPING, details: [...ACTION_MAPPING.details, 'approver'] },
+  'action.approved': DECISION_MAPPING,
+  'action.refused': DECISION_MAPPING,
+  'action.expired': ACTION_MAPPING,
+  'action.executed': { ...ACTION_MAPPING, details: [...ACTION_MAPPING.details, 'invocationId'] },
+  'action.cancelled': { ...ACTION_MAPPING, details: [...ACTION_MAPPING.details, 'why'] },
   'consumer.session.started': { details: ['provider', 'acr'] },
   'consumer.session.ended': { details: ['which'] },
   'consumer.session.replayed': { details: [] },
@@ -52,14 +52,14 @@ const hasEvent = (action: AuditAction): action is keyof typeof EVENT_MAPPINGS =>
 export function namedEventOf({ action, actor, target, details = {} }: RecordedEntry, at: Date): NamedEvent | undefined {
   if (!hasEvent(action)) return undefined;
   const mapping: EventMapping = EVENT_MAPPINGS[action];
-  const facts = mapping.details.flatMap(name => {
+  const detailEntries = mapping.details.flatMap(name => {
     const value = details[name];
     return value === undefined || typeof value === 'object' ? [] : [[name, value] as const];
   });
   const detail: JsonObject = {
     ...(mapping.target && target ? { [mapping.target]: target.id } : {}),
     ...(actor.kind === 'consumer' && actor.id !== undefined ? { consumerId: actor.id } : {}),
-    ...Object.fromEntries(facts),
+    ...Object.fromEntries(detailEntries),
   };
   return { type: action, at, actor: actorOf(actor), detail };
 }

@@ -9,13 +9,13 @@ import { entryDigest, listDigest, SEAL_TYPE, sealDigest } from './seal-content.t
 import type { SealHead, SealHeads } from './seal-heads.ts';
 
 /**
- * Number of days after which entries may be removed. Of the seals that are older than this, only the newest one of each
- * chain is kept.
+ * Number of days after which entries may be removed. Of the seals that are older, only the newest seal of each chain is
+ * kept.
  */
-const KEPT_DAYS = 400;
+const RETENTION_DAYS = 400;
 const DAY_MS = 24 * 3600_000;
-const SEALS_AT_ONCE = 10;
-const ENTRIES_AT_ONCE = 1_000;
+const SEALS_PER_QUERY = 10;
+const ENTRIES_PER_QUERY = 1_000;
 
 export interface AuditProblem {
   /** Id of the application, or the nil id for entries that belong to none. */
@@ -54,9 +54,9 @@ export async function verifyAudit(parts: VerifyParts): Promise<AuditVerdict> {
   const sum = (countOf: (walk: Walk) => number): number => walks.reduce((total, walk) => total + countOf(walk), 0);
   return {
     chains: walks.length,
-    seals: sum(({ seals }) => seals),
-    entries: sum(({ entries }) => entries),
-    unsealed: sum(({ unsealed }) => unsealed),
+    seals: sum(({ sealCount: seals }) => seals),
+    entries: sum(({ entryCount: entries }) => entries),
+    unsealed: sum(({ unsealedCount: unsealed }) => unsealed),
     problems: walks.flatMap(({ problem }) => problem ?? []),
   };
 }
@@ -67,28 +67,28 @@ class Walk {
   readonly #head: SealHead | undefined;
   readonly #forgottenBefore: Date;
   #previousSeal: SealRow | undefined;
-  seals = 0;
-  entries = 0;
-  unsealed = 0;
+  sealCount = 0;
+  entryCount = 0;
+  unsealedCount = 0;
   problem: AuditProblem | undefined;
 
   constructor(parts: VerifyParts, chain: string, head: SealHead | undefined) {
     this.#parts = parts;
     this.#chain = chain;
     this.#head = head;
-    this.#forgottenBefore = addMs(parts.clock.now(), -KEPT_DAYS * DAY_MS);
+    this.#forgottenBefore = addMs(parts.clock.now(), -RETENTION_DAYS * DAY_MS);
   }
 
   /** Checks the chain up to the first problem. */
   async run(): Promise<void> {
     const { audit } = this.#parts.store;
     for (;;) {
-      const seals = await audit.sealsAfter(this.#chain, this.#previousSeal?.number ?? 0, SEALS_AT_ONCE);
+      const seals = await audit.sealsAfter(this.#chain, this.#previousSeal?.number ?? 0, SEALS_PER_QUERY);
       for (const seal of seals) if (!(await this.#checkSeal(seal))) return;
       if (seals.length === 0) break;
     }
-    const last = this.#previousSeal?.number ?? 0;
-    if (this.#head && this.#head.number > last) return this.#report('seal', last + 1, 'missing');
+    const lastSealNumber = this.#previousSeal?.number ?? 0;
+    if (this.#head && this.#head.number > lastSealNumber) return this.#report('seal', lastSealNumber + 1, 'missing');
     await this.#walkUnsealed();
   }
 
@@ -96,13 +96,13 @@ class Walk {
     const priorSeal = this.#previousSeal;
     const isOld = seal.at < this.#forgottenBefore;
     // Numbers may begin above 1 only if the earlier entries were old enough to be removed.
-    const expected = priorSeal ? priorSeal.number + 1 : isOld ? seal.number : 1;
-    if (seal.number !== expected) this.#report('seal', expected, 'missing');
+    const expectedNumber = priorSeal ? priorSeal.number + 1 : isOld ? seal.number : 1;
+    if (seal.number !== expectedNumber) this.#report('seal', expectedNumber, 'missing');
     else if (!(await this.#isGenuine(seal, isOld))) this.#report('seal', seal.number, 'changed');
     else await this.#compareEntries(seal, isOld);
     if (this.problem) return false;
     this.#previousSeal = seal;
-    this.seals += 1;
+    this.sealCount += 1;
     return true;
   }
 
@@ -132,8 +132,8 @@ class Walk {
   }
 
   async #compareEntries(seal: SealRow, isOld: boolean): Promise<void> {
-    const expected = (this.#previousSeal?.lastNumber ?? (isOld ? seal.firstNumber - 1 : 0)) + 1;
-    if (seal.firstNumber !== expected) return this.#report('entry', expected, 'missing');
+    const expectedNumber = (this.#previousSeal?.lastNumber ?? (isOld ? seal.firstNumber - 1 : 0)) + 1;
+    if (seal.firstNumber !== expectedNumber) return this.#report('entry', expectedNumber, 'missing');
     const rows = await this.#parts.store.audit.entriesAfter(this.#chain, seal.firstNumber - 1, seal.rowDigests.length);
     const byNumber = new Map(rows.map(row => [row.number, row]));
     for (const [index, digest] of digestsOf(seal).entries()) {
@@ -141,7 +141,7 @@ class Walk {
       const row = byNumber.get(number);
       if (!row && !isOld) return this.#report('entry', number, 'missing');
       if (row && entryDigest(row) !== digest) return this.#report('entry', number, 'changed');
-      if (row) this.entries += 1;
+      if (row) this.entryCount += 1;
     }
   }
 
@@ -149,13 +149,13 @@ class Walk {
   async #walkUnsealed(): Promise<void> {
     let number = this.#previousSeal?.lastNumber ?? 0;
     for (;;) {
-      const rows = await this.#parts.store.audit.entriesAfter(this.#chain, number, ENTRIES_AT_ONCE);
+      const rows = await this.#parts.store.audit.entriesAfter(this.#chain, number, ENTRIES_PER_QUERY);
       for (const row of rows) {
         if (row.number !== number + 1) return this.#report('entry', number + 1, 'missing');
         number = row.number;
       }
-      this.entries += rows.length;
-      this.unsealed += rows.length;
+      this.entryCount += rows.length;
+      this.unsealedCount += rows.length;
       if (rows.length === 0) return;
     }
   }
@@ -168,7 +168,7 @@ class Walk {
 const digestsOf = ({ rowDigests }: SealRow): readonly string[] =>
   rowDigests.map(digest => `sha256:${digest.toString('hex')}`);
 
-/** The content was signed by this installation, so it has the expected form. */
+/** Parses the content of a seal. The content was signed by this installation, so it has the expected form. */
 function contentOf(payload: Buffer): { readonly [name: string]: Json } | undefined {
   const content: unknown = JSON.parse(payload.toString());
   return isObject(content) ? content : undefined;

@@ -1,4 +1,4 @@
-// Certificate authorities of an application: upload, list, read, delete.
+// Uploads, lists, reads and deletes the certificate authorities of an application.
 import { CERTIFICATES_PER_APPLICATION_MAX, type Certificate } from '../../../contract/certificates.ts';
 import type { Warning } from '../../../contract/common.ts';
 import type { CertificateRow, CertificateRows } from '../../engines/store/rows/certificates.ts';
@@ -49,10 +49,10 @@ export class Certificates {
     return viewOf(row);
   }
 
-  /** Deletes an upload. Running sessions keep trusting it. New sessions cannot name it. */
+  /** Deletes uploaded certificates. Running sessions still trust them. New sessions cannot use them. */
   async remove(caller: AgentCaller, id: string): Promise<void> {
-    const removed = isUuid(id) && (await this.#parts.rows.remove(caller.applicationId, id as CertificateId));
-    if (!removed) throw notFound('Certificate', id);
+    const isRemoved = isUuid(id) && (await this.#parts.rows.remove(caller.applicationId, id as CertificateId));
+    if (!isRemoved) throw notFound('Certificate', id);
   }
 
   async #read(caller: AgentCaller, file: Buffer): Promise<readonly ReadCertificate[]> {

@@ -7,7 +7,7 @@ import { fault } from '../faults.ts';
 
 /** Longer subjects are truncated in responses. */
 const SUBJECT_CHARACTERS_MAX = 512;
-const BOUNDARY = /-----(BEGIN|END) ([A-Z0-9 ]{1,40})-----/g;
+const BOUNDARY_PATTERN = /-----(BEGIN|END) ([A-Z0-9 ]{1,40})-----/g;
 const LABELS = ['CERTIFICATE', 'X509 CERTIFICATE'];
 
 export interface ReadCertificate {
@@ -22,13 +22,16 @@ export interface ReadCertificate {
 /** Returns the certificates in file order, without duplicates. */
 export function readCertificates(file: Buffer): readonly ReadCertificate[] {
   const text = file.toString('latin1');
-  // Checked before parsing: a private key must never be stored, wherever it is in the file.
+  // Checked before parsing, because a private key must never be stored, wherever it is in the file.
   if (/PRIVATE KEY/i.test(text))
-    throw invalid('it contains a private key', 'Treat that key as disclosed, and upload the certificate without it.');
+    throw invalidFile(
+      'it contains a private key',
+      'Treat that key as disclosed, and upload the certificate without it.',
+    );
   const blocks = blocksOf(text);
-  const single = blocks.length === 0 ? parse(file) : undefined;
-  if (single) return [describe(single)];
-  if (blocks.length === 0) throw invalid('it contains no certificate', EXPECTED);
+  const derCertificate = blocks.length === 0 ? parse(file) : undefined;
+  if (derCertificate) return [describe(derCertificate)];
+  if (blocks.length === 0) throw invalidFile('it contains no certificate', EXPECTED_FORMAT);
   const byFingerprint = new Map<string, ReadCertificate>();
   for (const [index, { label, body }] of blocks.entries()) {
     const certificate = readBlock(label, body, index + 1);
@@ -47,7 +50,7 @@ interface Block {
  * consists only of BEGIN lines, a separate search for each END would take quadratic time.
  */
 function blocksOf(text: string): readonly Block[] {
-  const lines = [...text.matchAll(BOUNDARY)].map(({ 0: match, 1: kind, 2: label = '', index }) => ({
+  const lines = [...text.matchAll(BOUNDARY_PATTERN)].map(({ 0: match, 1: kind, 2: label = '', index }) => ({
     isBegin: kind === 'BEGIN',
     label,
     from: index,
@@ -55,33 +58,33 @@ function blocksOf(text: string): readonly Block[] {
   }));
   const nextEnds = new Map<string, number>();
   const endIndexes = lines.map(() => -1);
-  for (let at = lines.length - 1; at >= 0; at--) {
-    const line = lines[at];
-    if (line?.isBegin) endIndexes[at] = nextEnds.get(line.label) ?? -1;
-    else if (line) nextEnds.set(line.label, at);
+  for (let lineIndex = lines.length - 1; lineIndex >= 0; lineIndex--) {
+    const line = lines[lineIndex];
+    if (line?.isBegin) endIndexes[lineIndex] = nextEnds.get(line.label) ?? -1;
+    else if (line) nextEnds.set(line.label, lineIndex);
   }
   const blocks: Block[] = [];
-  for (let at = 0; at < lines.length; at++) {
-    const [begin, end] = [lines[at], lines[endIndexes[at] ?? -1]];
+  for (let lineIndex = 0; lineIndex < lines.length; lineIndex++) {
+    const [begin, end] = [lines[lineIndex], lines[endIndexes[lineIndex] ?? -1]];
     if (!begin || !end) continue;
     blocks.push({ label: begin.label, body: text.slice(begin.to, end.from) });
-    at = endIndexes[at] ?? at;
+    lineIndex = endIndexes[lineIndex] ?? lineIndex;
   }
   return blocks;
 }
 
 function readBlock(label: string, body: string, number: number): ReadCertificate {
   if (!LABELS.includes(label))
-    throw invalid(`its block ${number} is a ${label}`, 'Remove the block: only CERTIFICATE blocks are allowed.');
+    throw invalidFile(`its block ${number} is a ${label}`, 'Remove the block: only CERTIFICATE blocks are allowed.');
   const certificate = parse(Buffer.from(body, 'base64'));
   if (!certificate)
-    throw invalid(`its block ${number} is not a valid certificate`, 'Export it again, or remove that block.');
+    throw invalidFile(`its block ${number} is not a valid certificate`, 'Export it again, or remove that block.');
   return describe(certificate);
 }
 
 const describe = (certificate: X509Certificate): ReadCertificate => ({
   der: certificate.raw,
-  subject: oneLine(certificate.subject),
+  subject: toOneLine(certificate.subject),
   fingerprint: `sha256:${certificate.fingerprint256.replaceAll(':', '').toLowerCase()}`,
   isAuthority: certificate.ca,
   notBefore: certificate.validFromDate,
@@ -99,12 +102,12 @@ function parse(der: Buffer): X509Certificate | undefined {
   }
 }
 
-/** Returns the subject on one line. An empty subject is valid; Node reports it as undefined. */
-const oneLine = (subject: string | undefined): string =>
+/** Returns the subject on one line. An empty subject is valid. Node reports an empty subject as undefined. */
+const toOneLine = (subject: string | undefined): string =>
   (subject ?? '').split('\n').join(', ').slice(0, SUBJECT_CHARACTERS_MAX);
 
-const EXPECTED =
+const EXPECTED_FORMAT =
   'Expected: text with one or more blocks that begin with -----BEGIN CERTIFICATE-----, or one certificate in DER form.';
 
-const invalid = (problem: string, advice: string): Fault<ErrorCode> =>
+const invalidFile = (problem: string, advice: string): Fault<ErrorCode> =>
   fault('invalid_file', `The file cannot be used: ${problem}.`, { advice });

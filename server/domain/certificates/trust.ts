@@ -8,7 +8,7 @@ import type { ApplicationId, CertificateId } from '../../kit/ids.ts';
 import { fault, invalidRequest } from '../faults.ts';
 import type { Watcher } from '../sessions/watchers.ts';
 
-const FIELD = 'proxySettings.caCertificates';
+const CA_CERTIFICATES_FIELD = 'proxySettings.caCertificates';
 
 export const trustWatcher = (rows: Pick<CertificateRows, 'ders'>): Watcher => ({
   name: 'certificates',
@@ -36,14 +36,18 @@ async function resolveTrusted(
   ids: readonly string[],
 ): Promise<readonly string[]> {
   // Ids of other applications are not found.
-  const found = await rows.ders(application, ids as readonly CertificateId[]);
-  const missing = ids.find(id => !found.has(id as CertificateId));
-  if (missing !== undefined)
-    throw fault('unknown_certificate', `${FIELD} names ${missing}, which does not exist in this application.`, {
-      advice: 'Upload the certificate first, or correct the id.',
-      details: { field: FIELD, id: missing },
-    });
-  const ders = new Set([...found.values()].flat().map(der => der.toString('base64')));
+  const dersById = await rows.ders(application, ids as readonly CertificateId[]);
+  const missingId = ids.find(id => !dersById.has(id as CertificateId));
+  if (missingId !== undefined)
+    throw fault(
+      'unknown_certificate',
+      `${CA_CERTIFICATES_FIELD} names ${missingId}, which does not exist in this application.`,
+      {
+        advice: 'Upload the certificate first, or correct the id.',
+        details: { field: CA_CERTIFICATES_FIELD, id: missingId },
+      },
+    );
+  const ders = new Set([...dersById.values()].flat().map(der => der.toString('base64')));
   assertSize([...ders].reduce((sum, der) => sum + der.length, 0) * (3 / 4));
   return [...ders].sort();
 }
@@ -52,7 +56,7 @@ function assertSize(bytes: number): void {
   if (bytes > TRUSTED_BYTES_MAX)
     throw invalidRequest([
       {
-        path: FIELD,
+        path: CA_CERTIFICATES_FIELD,
         message: `names certificates with a total size of ${bytes} bytes; expected at most ${TRUSTED_BYTES_MAX}`,
       },
     ]);

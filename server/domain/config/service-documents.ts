@@ -23,13 +23,13 @@ export interface ServiceDocuments {
   authorizationServer(): AuthorizationServer;
 }
 
-/** Programs have no client secret: the device code authorizes the token request. */
+/** Programs have no client secret, because the device code authorizes the token request. */
 const NO_CLIENT_SECRET = ['none'];
 
 export function serviceDocuments({ publicUrl, version, regions, signIn }: ServiceFacts): ServiceDocuments {
   const urlOf = (path: string): string => `${publicUrl}${path}`;
   const docsUrl = urlOf('/docs');
-  // A passkey is bound to a host name; browsers do not offer passkeys for an IP address.
+  // A passkey is bound to a host name, and browsers do not offer passkeys for an IP address.
   const isIpAddress = isIP(new URL(publicUrl).hostname.replace(/^\[|\]$/g, '')) !== 0;
   const offeredMethods = signIn.methods.filter(method => method !== 'passkey' || !isIpAddress);
   const startUrl = urlOf(operation('startDeviceAuthorization').path);

@@ -7,8 +7,8 @@ import { IDEMPOTENCY_KEY, SIGNATURE_HEADERS } from './message-signature.ts';
 import { readTemplate } from './url-template.ts';
 
 /**
- * Returns what is wrong with the binding. `properties` are the members that the input may have, if its schema lists
- * them.
+ * Returns the issues of the binding. `properties` are the members that the input may have. Undefined if the schema does
+ * not list them.
  */
 export function bindingIssues(binding: HttpBinding, properties: ReadonlySet<string> | undefined): Issue[] {
   const { method, body, auth } = binding;
@@ -46,9 +46,9 @@ function pointerIssues(
   ];
   return pointers.flatMap(([path, pointer]) => {
     if (!isPointer(pointer)) return [{ path, message: 'is not a JSON Pointer such as /orderId' }];
-    const [first] = stepsOf(pointer);
-    return first !== undefined && properties && !properties.has(first)
-      ? [{ path, message: `refers to the member ${first}, which inputSchema does not define` }]
+    const [memberName] = stepsOf(pointer);
+    return memberName !== undefined && properties && !properties.has(memberName)
+      ? [{ path, message: `refers to the member ${memberName}, which inputSchema does not define` }]
       : [];
   });
 }

@@ -16,17 +16,17 @@ const OPTION_CHARACTERS_MAX = 1000;
 const OPTIONS_MAX = 100;
 
 /**
- * Returns what is wrong with the binding. `properties` are the members that the input may have, if its schema lists
- * them.
+ * Returns the issues of the binding. `properties` are the members that the input may have. Undefined if the schema does
+ * not list them.
  */
 export function browserBindingIssues(
   { url, steps }: BrowserBinding,
   properties: ReadonlySet<string> | undefined,
 ): Issue[] {
-  const [first] = steps;
+  const [firstStep] = steps;
   return [
     ...(url === undefined ? [] : templateIssues('binding.url', url, properties)),
-    ...(url === undefined && first?.do !== 'goto'
+    ...(url === undefined && firstStep?.do !== 'goto'
       ? [{ path: 'binding.url', message: 'is required unless the first step is goto' }]
       : []),
     ...stepIssues(steps, 'binding.steps'),
@@ -54,9 +54,9 @@ function sourceIssues(
   const pointer = pointerIn(source);
   if (pointer === undefined) return [];
   if (!isPointer(pointer)) return [{ path: `${path}.from`, message: 'is not a JSON Pointer such as /orderId' }];
-  const [first] = stepsOf(pointer);
-  return first !== undefined && properties && !properties.has(first)
-    ? [{ path: `${path}.from`, message: `refers to the member ${first}, which inputSchema does not define` }]
+  const [memberName] = stepsOf(pointer);
+  return memberName !== undefined && properties && !properties.has(memberName)
+    ? [{ path: `${path}.from`, message: `refers to the member ${memberName}, which inputSchema does not define` }]
     : [];
 }
 
@@ -72,12 +72,12 @@ export interface BoundSteps {
  * Returns the steps with the values of this input. Throws `400 invalid_request` for a value that is missing or that
  * cannot be written as text.
  */
-export function boundSteps({ url, steps }: BrowserBinding, input: JsonObject): BoundSteps {
+export function bindSteps({ url, steps }: BrowserBinding, input: JsonObject): BoundSteps {
   return {
     ...(url === undefined ? {} : { url: addressOf(url, input) }),
-    steps: steps.map(({ url: to, value, values, ...step }) => ({
+    steps: steps.map(({ url: urlTemplate, value, values, ...step }) => ({
       ...step,
-      ...(to === undefined ? {} : { url: addressOf(to, input) }),
+      ...(urlTemplate === undefined ? {} : { url: addressOf(urlTemplate, input) }),
       ...(value === undefined ? {} : { value: textOf(value, input) }),
       ...(values === undefined ? {} : { values: optionsOf(values, input) }),
     })),
@@ -85,7 +85,7 @@ export function boundSteps({ url, steps }: BrowserBinding, input: JsonObject): B
 }
 
 function addressOf(template: string, input: JsonObject): string {
-  const expanded = expand(template, name => plainText(memberOf(input, name)), []);
+  const expanded = expand(template, name => toPlainText(memberOf(input, name)), []);
   if ('url' in expanded) return expanded.url;
   const { variable, problem } = expanded;
   throw invalidRequest([{ path: variable === undefined ? 'input' : `input.${variable}`, message: problem }]);
@@ -96,7 +96,7 @@ const memberOf = (input: JsonObject, name: string): Json | undefined =>
 
 function textOf(value: NonNullable<StepBinding['value']>, input: JsonObject): string {
   if (typeof value === 'string') return value;
-  const text = plainText(valueAt(input, value.from));
+  const text = toPlainText(valueAt(input, value.from));
   if (text === undefined) throw invalidInput(value.from, 'must be a string, a number or a boolean');
   if (text.length > VALUE_CHARACTERS_MAX)
     throw invalidInput(value.from, `is longer than ${VALUE_CHARACTERS_MAX} characters`);
@@ -105,8 +105,8 @@ function textOf(value: NonNullable<StepBinding['value']>, input: JsonObject): st
 
 function optionsOf(values: NonNullable<StepBinding['values']>, input: JsonObject): string[] {
   if (!isObject(values)) return [...values];
-  const found = valueAt(input, values.from);
-  const options = (Array.isArray(found) ? found : [found]).map(plainText);
+  const foundValue = valueAt(input, values.from);
+  const options = (Array.isArray(foundValue) ? foundValue : [foundValue]).map(toPlainText);
   const texts = options.flatMap(option =>
     option !== undefined && option.length <= OPTION_CHARACTERS_MAX ? [option] : [],
   );
@@ -118,7 +118,7 @@ function optionsOf(values: NonNullable<StepBinding['values']>, input: JsonObject
   return texts;
 }
 
-function plainText(value: Json | undefined): string | undefined {
+function toPlainText(value: Json | undefined): string | undefined {
   if (typeof value === 'number' || typeof value === 'boolean') return String(value);
   return typeof value === 'string' ? value : undefined;
 }

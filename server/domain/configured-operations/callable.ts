@@ -2,11 +2,11 @@
 // application. Also determines for which of these operations a key has a grant.
 import type { OperationApproval } from '../../../contract/configured-operations.ts';
 import { ANY_OPERATION } from '../../../contract/grants.ts';
-import { OPERATION_ID, type OperationEffect } from '../../../contract/invocations.ts';
+import { OPERATION_ID_OPTIONS, type OperationEffect } from '../../../contract/invocations.ts';
 import type { ManagedOperation } from '../../../contract/managed-operation.ts';
 import {
   MANAGED_OPERATIONS,
-  MANAGED_PRICE,
+  MANAGED_PRICE_MICRO_CREDITS,
   type ManagedOperationId,
   plainSchema,
 } from '../../../contract/managed-operations.ts';
@@ -75,15 +75,20 @@ function builtInCallable(
     ...{ id, kind: 'managed', ...managed },
     ...{ inputSchema: plainSchema(input) as JsonObject, outputSchema: plainSchema(output) as JsonObject },
   };
-  const fixedFields = { kind: 'managed', approval: 'none', price: { microCredits: MANAGED_PRICE } } as const;
+  const fixedFields = {
+    kind: 'managed',
+    approval: 'none',
+    price: { microCredits: MANAGED_PRICE_MICRO_CREDITS },
+  } as const;
   return { ...definition, ...fixedFields, digest: digestOf(definition) };
 }
 
 export const builtInNamed = (id: string): ManagedCallable | undefined => BUILT_IN.find(one => one.id === id);
 
-const ID_PATTERN = new RegExp(OPERATION_ID.pattern);
+const ID_PATTERN = new RegExp(OPERATION_ID_OPTIONS.pattern);
 
-export const isOperationId = (text: string): boolean => text.length <= OPERATION_ID.maxLength && ID_PATTERN.test(text);
+export const isOperationId = (text: string): boolean =>
+  text.length <= OPERATION_ID_OPTIONS.maxLength && ID_PATTERN.test(text);
 
 export class Catalogue {
   readonly #rows: Pick<ConfiguredOperationRows, 'listPublished' | 'revision'>;
@@ -99,10 +104,10 @@ export class Catalogue {
     const enabledBuiltIns = BUILT_IN.flatMap(operation =>
       withOverlay(operation, overlays.get(operation.id)?.definition),
     );
-    const own = rows
+    const ownOperations = rows
       .filter(({ kind }) => kind !== 'managed')
       .map(row => ownCallable(row.id, { ...row.content, revision: row.publishedRevision ?? row.revision }));
-    return [...enabledBuiltIns, ...own].sort((a, b) => (a.id < b.id ? -1 : 1));
+    return [...enabledBuiltIns, ...ownOperations].sort((a, b) => (a.id < b.id ? -1 : 1));
   }
 
   async findById(application: ApplicationId, id: string): Promise<CallableOperation | undefined> {
@@ -152,7 +157,7 @@ export const definitionIn = (stored: JsonObject) => stored as unknown as Operati
 export const overlayIn = (stored: JsonObject) => stored as unknown as OverlayDefinition;
 
 /** Returns the operations that the grants allow. */
-export const grantedOf = (
+export const grantedOperationsOf = (
   operations: readonly CallableOperation[],
   grants: readonly GrantRow[],
 ): readonly GrantedOperation[] =>

@@ -18,7 +18,7 @@ import type {
   OperationRow,
   OperationWithContent,
 } from '../../engines/store/rows/configured-operations.ts';
-import type { Atomic, Store } from '../../engines/store/store.ts';
+import type { AtomicTables, Store } from '../../engines/store/store.ts';
 import { digestOf } from '../../kit/canonical-json.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { ApplicationId } from '../../kit/ids.ts';
@@ -56,7 +56,7 @@ export interface ConfiguredOperationsParts {
   readonly credentials: Pick<CallCredentials, 'problem'>;
   readonly typedCredentials: Pick<TypedCredentials, 'problem'>;
   readonly outbound: Pick<Outbound, 'check'>;
-  /** Compiles schemas within a time limit. Returns the problem, or undefined if they can be used. */
+  /** Compiles schemas within a time limit. Returns the problem, or undefined if the schemas can be used. */
   readonly compile: (
     schemas: Readonly<Record<string, object>>,
     jobOwner: string,
@@ -101,14 +101,16 @@ export class ConfiguredOperations {
     const { id } = await applications.require(caller, appId, 'read');
     const { limit = PAGE_LIMIT_DEFAULT, cursor, kind } = query;
     const rows = await store.configuredOperations.list(id);
-    const builtIn = BUILT_IN.map(operation =>
+    const builtInViews = BUILT_IN.map(operation =>
       builtInView(
         operation,
         rows.find(row => row.id === operation.id),
       ),
     );
-    const own = rows.filter(row => row.kind !== 'managed').map(viewOf);
-    const listedOperations = [...builtIn, ...own].filter(operation => kind === undefined || operation.kind === kind);
+    const ownViews = rows.filter(row => row.kind !== 'managed').map(viewOf);
+    const listedOperations = [...builtInViews, ...ownViews].filter(
+      operation => kind === undefined || operation.kind === kind,
+    );
     listedOperations.sort((a, b) => (a.id < b.id ? -1 : 1));
     const name = { list: `operations ${kind ?? ''}`, owner: id };
     return listPageById(listedOperations, { limit, cursor, name, cursors });
@@ -134,24 +136,28 @@ export class ConfiguredOperations {
     const { id, role } = await this.#parts.applications.require(caller, appId, 'operations');
     if (!isOperationId(operationId))
       throw invalidRequest([{ path: 'id', message: 'is not a valid id; expected an id such as orders.cancel' }]);
-    const managed = builtInNamed(operationId);
-    if (managed)
-      return { operation: await this.#configureBuiltIn(caller, id, role, managed, ifMatch, request), isNew: false };
+    const builtInOperation = builtInNamed(operationId);
+    if (builtInOperation)
+      return {
+        operation: await this.#configureBuiltIn(caller, id, role, builtInOperation, ifMatch, request),
+        isNew: false,
+      };
     if (isReserved(operationId)) throw reservedId(operationId);
     const { kind: ownKind, definition } = definitionOf(request);
     await this.#assertUsable(id, definition);
     const content = contentOf(operationId, ownKind, definition);
-    const existing = await this.#parts.store.configuredOperations.get(id, operationId);
-    if (!existing) await this.#insert(caller, { id: operationId, applicationId: id, kind: ownKind }, ifMatch, content);
+    const existingRow = await this.#parts.store.configuredOperations.get(id, operationId);
+    if (!existingRow)
+      await this.#insert(caller, { id: operationId, applicationId: id, kind: ownKind }, ifMatch, content);
     else {
-      if (existing.kind !== ownKind && existing.status !== 'deleted') throw kindNotChangeable(existing);
-      const revision = revisionFrom(ifMatch, existing.revision);
-      const before = definitionIn(existing.content.definition);
-      assertMayRelax(role, before, definition);
-      if (revision !== existing.revision) throw preconditionFailed(existing.revision);
-      if (!isSameContent(before, definition)) await this.#change(caller, existing, content, false);
+      if (existingRow.kind !== ownKind && existingRow.status !== 'deleted') throw kindNotChangeable(existingRow);
+      const revision = revisionFrom(ifMatch, existingRow.revision);
+      const previousDefinition = definitionIn(existingRow.content.definition);
+      assertMayRelax(role, previousDefinition, definition);
+      if (revision !== existingRow.revision) throw preconditionFailed(existingRow.revision);
+      if (!isSameContent(previousDefinition, definition)) await this.#change(caller, existingRow, content, false);
     }
-    return { operation: await this.#view(id, operationId), isNew: !existing };
+    return { operation: await this.#view(id, operationId), isNew: !existingRow };
   }
 
   async publish(caller: AccountCaller, appId: string, operationId: string): Promise<ConfiguredOperation> {
@@ -161,10 +167,10 @@ export class ConfiguredOperations {
     if (row.status === 'published' && row.publishedRevision === row.revision) return viewOf(row);
     await this.#assertBinding(id, definitionIn(row.content.definition));
     await store.atomically(async trx => {
-      const published = await trx.configuredOperations.publish(id, operationId, row.revision, clock.now());
-      if (!published) throw preconditionFailed();
-      await this.#record(trx, 'operation.published', caller, published, { digest: row.content.digest });
-      await this.#recordChange(trx, 'operation.published', caller, published);
+      const publishedRow = await trx.configuredOperations.publish(id, operationId, row.revision, clock.now());
+      if (!publishedRow) throw preconditionFailed();
+      await this.#record(trx, 'operation.published', caller, publishedRow, { digest: row.content.digest });
+      await this.#recordChange(trx, 'operation.published', caller, publishedRow);
     });
     return this.#view(id, operationId);
   }
@@ -176,11 +182,11 @@ export class ConfiguredOperations {
     if (row.status === 'withdrawn') return viewOf(row);
     if (row.status === 'draft') throw notPublished(operationId);
     await store.atomically(async trx => {
-      const withdrawn = await trx.configuredOperations.withdraw(id, operationId, clock.now());
-      if (!withdrawn) throw preconditionFailed();
-      await this.#record(trx, 'operation.withdrawn', caller, withdrawn, { digest: row.content.digest });
-      await this.#cancelActions(trx, caller, withdrawn);
-      await this.#recordChange(trx, 'operation.withdrawn', caller, withdrawn);
+      const withdrawnRow = await trx.configuredOperations.withdraw(id, operationId, clock.now());
+      if (!withdrawnRow) throw preconditionFailed();
+      await this.#record(trx, 'operation.withdrawn', caller, withdrawnRow, { digest: row.content.digest });
+      await this.#cancelActions(trx, caller, withdrawnRow);
+      await this.#recordChange(trx, 'operation.withdrawn', caller, withdrawnRow);
     });
     return this.#view(id, operationId);
   }
@@ -192,9 +198,9 @@ export class ConfiguredOperations {
     const revision = revisionFrom(ifMatch, row.revision);
     if (row.status === 'published') throw stillPublished(operationId);
     await store.atomically(async trx => {
-      const deleted = await trx.configuredOperations.delete(id, operationId, revision, clock.now());
-      if (!deleted) throw preconditionFailed();
-      await this.#record(trx, 'operation.deleted', caller, deleted, { digest: row.content.digest });
+      const deletedRow = await trx.configuredOperations.delete(id, operationId, revision, clock.now());
+      if (!deletedRow) throw preconditionFailed();
+      await this.#record(trx, 'operation.deleted', caller, deletedRow, { digest: row.content.digest });
     });
   }
 
@@ -203,28 +209,28 @@ export class ConfiguredOperations {
     caller: AccountCaller,
     id: ApplicationId,
     role: Role,
-    managed: ManagedCallable,
+    builtInOperation: ManagedCallable,
     ifMatch: string | undefined,
     request: ConfigureOperation,
   ): Promise<ConfiguredOperation> {
     const overlay = overlayOf(request);
-    const existing = await this.#parts.store.configuredOperations.get(id, managed.id);
-    const revision = revisionFrom(ifMatch, existing?.revision ?? BUILT_IN_REVISION);
-    const before = currentOverlay(existing);
-    assertMayRelax(role, before, overlay);
-    if (revision !== (existing?.revision ?? BUILT_IN_REVISION)) throw preconditionFailed(existing?.revision);
-    const content = { digest: overlayDigest(managed, overlay), definition: { ...overlay }, credentialIds: [] };
-    if (!isSameContent(before, overlay)) {
-      if (existing) await this.#change(caller, existing, content, true);
+    const existingRow = await this.#parts.store.configuredOperations.get(id, builtInOperation.id);
+    const revision = revisionFrom(ifMatch, existingRow?.revision ?? BUILT_IN_REVISION);
+    const previousOverlay = currentOverlay(existingRow);
+    assertMayRelax(role, previousOverlay, overlay);
+    if (revision !== (existingRow?.revision ?? BUILT_IN_REVISION)) throw preconditionFailed(existingRow?.revision);
+    const content = { digest: overlayDigest(builtInOperation, overlay), definition: { ...overlay }, credentialIds: [] };
+    if (!isSameContent(previousOverlay, overlay)) {
+      if (existingRow) await this.#change(caller, existingRow, content, true);
       else
         await this.#insertRow(
           caller,
-          { applicationId: id, id: managed.id, kind: 'managed', status: 'published' },
+          { applicationId: id, id: builtInOperation.id, kind: 'managed', status: 'published' },
           content,
           BUILT_IN_REVISION + 1,
         );
     }
-    return this.#view(id, managed.id);
+    return this.#view(id, builtInOperation.id);
   }
 
   async #insert(
@@ -246,13 +252,13 @@ export class ConfiguredOperations {
     const { store, clock } = this.#parts;
     await store.atomically(async trx => {
       const max = OPERATIONS_PER_APPLICATION_MAX;
-      const inserted = await trx.configuredOperations.insert(row, content, firstRevision, max, clock.now());
-      if (inserted === 'limit_reached') throw limitReached('operations in this application', max);
-      if (inserted === 'name_taken') throw toolNameTaken(row.id);
-      if (!inserted) throw preconditionFailed();
-      const details = { digest: content.digest, ...unattendedFact(content) };
-      await this.#record(trx, 'operation.changed', caller, inserted, details);
-      if (isDisabled(inserted, content)) await this.#cancelActions(trx, caller, inserted);
+      const insertResult = await trx.configuredOperations.insert(row, content, firstRevision, max, clock.now());
+      if (insertResult === 'limit_reached') throw limitReached('operations in this application', max);
+      if (insertResult === 'name_taken') throw toolNameTaken(row.id);
+      if (!insertResult) throw preconditionFailed();
+      const details = { digest: content.digest, ...unattendedDetails(content) };
+      await this.#record(trx, 'operation.changed', caller, insertResult, details);
+      if (isDisabled(insertResult, content)) await this.#cancelActions(trx, caller, insertResult);
     });
   }
 
@@ -265,15 +271,21 @@ export class ConfiguredOperations {
     const { store, clock } = this.#parts;
     const options = { publish, kept: REVISIONS_KEPT, now: clock.now() };
     await store.atomically(async trx => {
-      const changed = await trx.configuredOperations.change(row.applicationId, row.id, row.revision, content, options);
-      if (!changed) throw preconditionFailed(row.revision);
-      const details = { digest: content.digest, before: row.content.digest, ...unattendedFact(content) };
-      await this.#record(trx, 'operation.changed', caller, changed, details);
-      if (isDisabled(changed, content)) await this.#cancelActions(trx, caller, changed);
+      const changedRow = await trx.configuredOperations.change(
+        row.applicationId,
+        row.id,
+        row.revision,
+        content,
+        options,
+      );
+      if (!changedRow) throw preconditionFailed(row.revision);
+      const details = { digest: content.digest, before: row.content.digest, ...unattendedDetails(content) };
+      await this.#record(trx, 'operation.changed', caller, changedRow, details);
+      if (isDisabled(changedRow, content)) await this.#cancelActions(trx, caller, changedRow);
     });
   }
 
-  /** Makes the checks that need other components: the worker that compiles schemas, the vault, and the network. */
+  /** Makes the checks for which other parts are needed: the worker that compiles schemas, the vault, the network. */
   async #assertUsable(id: ApplicationId, definition: OperationDefinition): Promise<void> {
     const { compile, validate } = this.#parts;
     const { inputSchema, outputSchema, examples } = definition;
@@ -293,10 +305,10 @@ export class ConfiguredOperations {
   }
 
   async #assertBinding(id: ApplicationId, { binding }: OperationDefinition): Promise<void> {
-    const { credentials, typedCredentials: typed, outbound } = this.#parts;
+    const { credentials, typedCredentials: browserCredentials, outbound } = this.#parts;
     if (isBrowserBinding(binding)) {
-      // Which hosts a browser may reach is decided by the rules of its session, at the time of the request.
-      const problem = await typed.problem(id, credentialsIn(binding.steps));
+      // The rules of the session decide which hosts its browser may reach, at the time of each request.
+      const problem = await browserCredentials.problem(id, credentialsIn(binding.steps));
       if (problem !== undefined) throw invalidRequest([{ path: 'binding.steps', message: problem }]);
       return;
     }
@@ -319,20 +331,20 @@ export class ConfiguredOperations {
 
   async #view(id: ApplicationId, operationId: string, revision?: number): Promise<ConfiguredOperation> {
     if (!isOperationId(operationId)) throw notFound('Operation', operationId);
-    const managed = builtInNamed(operationId);
-    const isWithoutOverlay = managed && revision === BUILT_IN_REVISION;
+    const builtInOperation = builtInNamed(operationId);
+    const isWithoutOverlay = builtInOperation && revision === BUILT_IN_REVISION;
     const row = isWithoutOverlay
       ? undefined
       : await this.#parts.store.configuredOperations.get(id, operationId, revision);
     const requestedRevision = revision === undefined ? {} : { revision };
-    if (managed && (row || isWithoutOverlay || revision === undefined))
-      return { ...builtInView(managed, row), ...requestedRevision };
+    if (builtInOperation && (row || isWithoutOverlay || revision === undefined))
+      return { ...builtInView(builtInOperation, row), ...requestedRevision };
     if (!row || row.kind === 'managed') throw notFound('Operation', operationId);
     return { ...viewOf(row), ...requestedRevision };
   }
 
   #cancelActions(
-    trx: Pick<Atomic, 'actions'> & AuditTransaction,
+    trx: Pick<AtomicTables, 'actions'> & AuditTransaction,
     caller: AccountCaller,
     row: OperationRow,
   ): Promise<void> {
@@ -366,7 +378,7 @@ export class ConfiguredOperations {
 }
 
 /** The audit log must show who allowed an irreversible operation to run without an approval. */
-const unattendedFact = ({ definition }: OperationContent): Readonly<Record<string, Detail>> =>
+const unattendedDetails = ({ definition }: OperationContent): Readonly<Record<string, Detail>> =>
   definition.acknowledgeUnattended === true ? { acknowledgeUnattended: true } : {};
 
 const contentOf = (id: string, kind: OwnKind, definition: OperationDefinition): OperationContent => {
@@ -376,7 +388,7 @@ const contentOf = (id: string, kind: OwnKind, definition: OperationDefinition): 
     : [binding.auth?.credentialId ?? []].flat();
   return {
     digest: digestOfDefinition(id, kind, definition),
-    definition: definition as unknown as JsonObject, // It consists of JSON only.
+    definition: definition as unknown as JsonObject, // A definition consists of JSON values.
     credentialIds: usedCredentialIds,
   };
 };
@@ -385,8 +397,8 @@ const currentOverlay = (row: OperationWithContent | undefined): OverlayDefinitio
   row ? overlayIn(row.content.definition) : { enabled: true, approval: 'none', price: { microCredits: 0 } };
 
 /**
- * Returns the digest of the operation with its overlay. If the operation is enabled and needs no approval, it is the
- * digest that receipts name.
+ * Returns the digest of the operation with its overlay. If the operation is enabled and needs no approval, this is the
+ * digest that receipts contain.
  */
 const overlayDigest = ({ digest }: ManagedCallable, { approval, enabled }: OverlayDefinition): string =>
   approval === 'none' && enabled ? digest : digestOf({ digest, approval, enabled });
@@ -400,12 +412,16 @@ function assertMayRelax(role: Role, previous: ApprovalAndPrice, next: ApprovalAn
 
 const approvalStrength = (approval: OperationApproval): number => OPERATION_APPROVALS.indexOf(approval);
 
-function builtInView(managed: ManagedCallable, row: OperationWithContent | undefined): ConfiguredOperation {
-  const { id, kind, title, description, effect, inputSchema, outputSchema, timeoutMs } = managed;
+function builtInView(builtInOperation: ManagedCallable, row: OperationWithContent | undefined): ConfiguredOperation {
+  const { id, kind, title, description, effect, inputSchema, outputSchema, timeoutMs } = builtInOperation;
   const overlay = currentOverlay(row);
   return {
     ...{ id, kind, title, description, effect, inputSchema, outputSchema, timeoutMs, ...overlay, examples: [] },
-    ...{ status: 'published', revision: row?.revision ?? BUILT_IN_REVISION, digest: overlayDigest(managed, overlay) },
+    ...{
+      status: 'published',
+      revision: row?.revision ?? BUILT_IN_REVISION,
+      digest: overlayDigest(builtInOperation, overlay),
+    },
     ...(row ? { createdAt: row.createdAt.toISOString(), updatedAt: row.updatedAt.toISOString() } : {}),
   };
 }
@@ -428,7 +444,7 @@ function viewOf({
   };
 }
 
-/** Whether the operation is a built-in operation that members have disabled, so that agents can no longer call it. */
+/** Whether this is a built-in operation that members have disabled. Agents can no longer call such an operation. */
 const isDisabled = ({ kind }: OperationRow, { definition }: OperationContent): boolean =>
   kind === 'managed' && !overlayIn(definition).enabled;
 
@@ -459,5 +475,5 @@ const notPublished = (id: string): Error =>
 
 const stillPublished = (id: string): Error =>
   fault('not_ready', `The operation ${id} is published, so it cannot be deleted.`, {
-    advice: 'Withdraw it first.',
+    advice: 'Withdraw the operation first.',
   });

@@ -1,4 +1,4 @@
-// Makes the definition of an operation from the request of a member, with defaults. Checks what the schema of the
+// Creates the definition of an operation from the request of a member, and adds defaults. Checks what the schema of the
 // contract cannot express. Pure.
 
 import type { Issue } from '../../../contract/common.ts';
@@ -161,7 +161,9 @@ const displayIssues = ({ summary, fields = [] }: NonNullable<ConfigureOperation[
       ]
     : []),
   ...fields.flatMap(({ value }, index) =>
-    isPointer(value) ? [] : [{ path: `display.fields[${index}].value`, message: 'is not a JSON Pointer' }],
+    isPointer(value)
+      ? []
+      : [{ path: `display.fields[${index}].value`, message: 'is not a JSON Pointer such as /orderId' }],
   ),
 ];
 
@@ -171,7 +173,12 @@ function assertStorable(definition: OperationDefinition): void {
   if (text.length > DEFINITION_BYTES_MAX)
     throw invalidRequest([{ path: '', message: `The operation is larger than ${DEFINITION_BYTES_MAX / 1024} KiB` }]);
   if (/\\u0000|\\ud[89a-f]/i.test(text.replaceAll('\\\\', '')))
-    throw invalidRequest([{ path: '', message: 'The operation contains a character that cannot be stored' }]);
+    throw invalidRequest([
+      {
+        path: '',
+        message: 'The operation contains a character that cannot be stored: NUL or half of a surrogate pair',
+      },
+    ]);
   try {
     canonicalJson(definition);
   } catch {

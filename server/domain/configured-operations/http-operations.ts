@@ -36,13 +36,13 @@ const NO_CREDENTIAL: CallCredential = { headers: {}, secrets: [] };
 
 export class HttpOperations {
   readonly #parts: HttpOperationsParts;
-  readonly #running = new Map<ApplicationId, number>();
+  readonly #runningCalls = new Map<ApplicationId, number>();
 
   constructor(parts: HttpOperationsParts) {
     this.#parts = parts;
   }
 
-  /** Checks what the schema of the input cannot express. */
+  /** @throws Fault `invalid_request` if no HTTP request can be made from the input. */
   assertInput({ definition }: HttpCallable, input: JsonObject): void {
     requestOf(definition.binding, input);
   }
@@ -95,10 +95,10 @@ export class HttpOperations {
   ): Promise<Outcome & { readonly upstream?: { readonly status: number } }> {
     const { idempotencyHeader, maxResponseBytes = RESPONSE_BYTES_DEFAULT, successStatus } = binding;
     const { outbound, clock } = this.#parts;
-    const key = idempotencyHeader === undefined ? {} : { [idempotencyHeader]: row.id };
+    const idempotencyHeaders = idempotencyHeader === undefined ? {} : { [idempotencyHeader]: row.id };
     const isKeySigned = signer && idempotencyHeader?.toLowerCase() === IDEMPOTENCY_KEY;
     const signedHeaders = signer ? signatureHeaders({ ...request, invocationId: row.id }, clock.now(), signer) : {};
-    const allHeaders = { ...request.headers, ...headers, ...(isKeySigned ? {} : key), ...signedHeaders };
+    const allHeaders = { ...request.headers, ...headers, ...(isKeySigned ? {} : idempotencyHeaders), ...signedHeaders };
     const result = await outbound.send(
       { ...request, headers: allHeaders, deadlineMs: timeoutMs, maxResponseBytes },
       signal,
@@ -114,16 +114,16 @@ export class HttpOperations {
     const upstream = { status };
     const isSuccess = successStatus ? successStatus.includes(status) : status >= 200 && status < 300;
     const isHead = request.method === 'HEAD';
-    const read = await this.#read(
+    const parsedResponse = await this.#read(
       result,
       isHead ? Buffer.alloc(0) : result.body,
       secrets,
       isSuccess ? outputSchema : undefined,
       row,
     );
-    if (!isSuccess) return { ...outcomeOfStatus(effect, status, excerptOf(read)), upstream };
-    if ('why' in read) return { ...outcomeOfUnreadable(effect, status, read.why), upstream };
-    const { output, digest, isValid } = read;
+    if (!isSuccess) return { ...outcomeOfStatus(effect, status, excerptOf(parsedResponse)), upstream };
+    if ('why' in parsedResponse) return { ...outcomeOfUnreadable(effect, status, parsedResponse.why), upstream };
+    const { output, digest, isValid } = parsedResponse;
     if (!isValid && effect === 'read') return { ...outcomeOfInvalidOutput(status), upstream };
     const { keptMs, isNotKept } = outputRetention(retention);
     return {
@@ -133,7 +133,7 @@ export class HttpOperations {
     };
   }
 
-  /** Reads the response. A response is treated as not matching the schema if the schema cannot be applied in time. */
+  /** Reads the response. It counts as not matching the schema if the schema cannot be applied in time. */
   async #read(
     { headers }: OutboundResponse,
     body: Buffer,
@@ -152,11 +152,11 @@ export class HttpOperations {
         logFailure(error);
       }
     try {
-      const read = await readResponse(input, applicationId);
-      return 'why' in read || !schema ? read : { ...read, isValid: false };
+      const parsedResponse = await readResponse(input, applicationId);
+      return 'why' in parsedResponse || !schema ? parsedResponse : { ...parsedResponse, isValid: false };
     } catch (error) {
       logFailure(error);
-      return { why: 'it takes too long' };
+      return { why: 'parsing it takes too long' };
     }
   }
 
@@ -169,20 +169,20 @@ export class HttpOperations {
   }
 
   /**
-   * Counts a running call of the application. Returns a function that removes the call from the count; calling it again
-   * has no effect.
+   * Counts a running call of the application. Returns a function that removes the call from the count. A second call of
+   * that function has no effect.
    */
   #countCall(application: ApplicationId): () => void {
-    const running = this.#running.get(application) ?? 0;
-    if (running >= CONCURRENT_CALLS_MAX) throw tooManyCalls();
-    this.#running.set(application, running + 1);
+    const runningCount = this.#runningCalls.get(application) ?? 0;
+    if (runningCount >= CONCURRENT_CALLS_MAX) throw tooManyCalls();
+    this.#runningCalls.set(application, runningCount + 1);
     let isCounted = true;
     return () => {
       if (!isCounted) return;
       isCounted = false;
-      const remaining = (this.#running.get(application) ?? 1) - 1;
-      if (remaining > 0) this.#running.set(application, remaining);
-      else this.#running.delete(application);
+      const remaining = (this.#runningCalls.get(application) ?? 1) - 1;
+      if (remaining > 0) this.#runningCalls.set(application, remaining);
+      else this.#runningCalls.delete(application);
     };
   }
 }
@@ -191,16 +191,18 @@ export class HttpOperations {
  * Returns the beginning of a response that is not a success. A response that cannot be read is not kept, because
  * secrets could not be removed from it.
  */
-function excerptOf(read: ResponseOutput): string {
-  if ('why' in read) return '';
-  const { text } = read.output;
+function excerptOf(parsedResponse: ResponseOutput): string {
+  if ('why' in parsedResponse) return '';
+  const { text } = parsedResponse.output;
   const fullText =
-    typeof text === 'string' && Object.keys(read.output).length === 1 ? text : JSON.stringify(read.output);
+    typeof text === 'string' && Object.keys(parsedResponse.output).length === 1
+      ? text
+      : JSON.stringify(parsedResponse.output);
   return fullText === '{}' ? '' : fullText.slice(0, ERROR_CHARACTERS_MAX).toWellFormed();
 }
 
 const tooManyCalls = (): Error =>
   fault('concurrency_limit', `${CONCURRENT_CALLS_MAX} calls of operations of this application are already running.`, {
-    advice: 'Wait until some have ended.',
+    advice: 'Wait until some of these calls have ended.',
     details: { limit: CONCURRENT_CALLS_MAX, used: CONCURRENT_CALLS_MAX, scope: 'application', name: 'operations' },
   });

@@ -12,7 +12,7 @@ export interface OperationEnd {
 const isClientError = (status: number | undefined): boolean => status !== undefined && status >= 400 && status < 500;
 
 /** Statuses after which the same request may get a different response later. */
-const RETRYABLE: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504]);
+const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504]);
 
 /** Returns the outcome of a call without a complete response. */
 export function outcomeOfFailure(
@@ -42,7 +42,7 @@ export function outcomeOfStatus(effect: OperationEffect, status: number, body: s
   const details: JsonObject = { status, ...(body === '' ? {} : { body }) };
   const words = `The service responded with the status ${status}.`;
   if (isClientError(status) || effect === 'read')
-    return failedOutcome('upstream_failed', words, { details, retryable: RETRYABLE.has(status) });
+    return failedOutcome('upstream_failed', words, { details, retryable: RETRYABLE_STATUSES.has(status) });
   return ambiguousOutcome('upstream_ambiguous', words, details);
 }
 
@@ -53,7 +53,7 @@ export function outcomeOfUnreadable(effect: OperationEffect, status: number, why
   return ambiguousOutcome('upstream_ambiguous', words, { status });
 }
 
-/** Returns the outcome of a read whose output does not match. The read had no effect, so it has failed. */
+/** Returns the outcome of a call with the effect `read` whose output does not match the schema. The call has failed. */
 export const outcomeOfInvalidOutput = (status: number): OperationEnd =>
   failedOutcome('output_invalid', 'The response of the service does not match the output schema of the operation.', {
     details: { status },

@@ -19,19 +19,19 @@ const DEFAULT_HEADERS = { accept: 'application/json', 'user-agent': 'Berth' };
 
 /**
  * Returns the HTTP request.
- * @throws Fault `invalid_request` that names the member of the input.
+ * @throws Fault `invalid_request` if a member of the input cannot be used. The fault names that member.
  */
 export function requestOf(binding: HttpBinding, input: JsonObject): PlainRequest {
   const { method, url: template, query = {}, headers = {}, fixedHeaders = {}, body } = binding;
   const parameters = textsAt(query, input);
-  const expanded = expand(
+  const expansion = expand(
     template,
     name => scalarText(Object.hasOwn(input, name) ? input[name] : undefined, `/${name}`),
     parameters,
   );
-  if ('problem' in expanded)
+  if ('problem' in expansion)
     throw invalidRequest([
-      { path: expanded.variable === undefined ? 'input' : `input.${expanded.variable}`, message: expanded.problem },
+      { path: expansion.variable === undefined ? 'input' : `input.${expansion.variable}`, message: expansion.problem },
     ]);
   const inputHeaders = textsAt(headers, input);
   for (const [name, value] of inputHeaders) {
@@ -40,7 +40,7 @@ export function requestOf(binding: HttpBinding, input: JsonObject): PlainRequest
   }
   const content = body && valueAt(input, body.from);
   return {
-    ...{ method, url: expanded.url },
+    ...{ method, url: expansion.url },
     headers: {
       ...omitHeaders(DEFAULT_HEADERS, [...Object.keys(fixedHeaders), ...inputHeaders.map(([name]) => name)]),
       ...(content === undefined ? {} : { 'content-type': 'application/json' }),

@@ -2,25 +2,25 @@
 import { isObject, type Json } from '../../kit/json.ts';
 
 /** An empty pointer and `/` both refer to the whole value. */
-const isWhole = (pointer: string): boolean => pointer === '' || pointer === '/';
+const isRootPointer = (pointer: string): boolean => pointer === '' || pointer === '/';
 
 export const isPointer = (text: string): boolean =>
-  isWhole(text) || (text.startsWith('/') && !/~(?![01])/.test(text) && !text.includes('\0'));
+  isRootPointer(text) || (text.startsWith('/') && !/~(?![01])/.test(text) && !text.includes('\0'));
 
 /** Returns the member names in the pointer, in order. */
 export const stepsOf = (pointer: string): readonly string[] =>
-  isWhole(pointer)
+  isRootPointer(pointer)
     ? []
     : pointer
         .slice(1)
         .split('/')
         .map(step => step.replaceAll('~1', '/').replaceAll('~0', '~'));
 
-/** Returns the value at the pointer, or undefined if there is none. */
+/** Returns the value at the pointer. Undefined if there is no such value. */
 export function valueAt(value: Json, pointer: string): Json | undefined {
-  let found: Json | undefined = value;
-  for (const step of stepsOf(pointer)) found = memberOf(found, step);
-  return found;
+  let current: Json | undefined = value;
+  for (const step of stepsOf(pointer)) current = memberOf(current, step);
+  return current;
 }
 
 function memberOf(value: Json | undefined, name: string): Json | undefined {

@@ -12,10 +12,10 @@ const SIGNED_COMPONENTS = [
   'berth-invocation-id',
 ] as const;
 /** Names the purpose of the signature, so that it cannot be mistaken for a signature with another purpose. */
-const TAG = 'berth-operation';
-const LABEL = 'berth';
+const SIGNATURE_TAG = 'berth-operation';
+const SIGNATURE_LABEL = 'berth';
 
-/** Headers of a signed call that only the service sets, in lower case. */
+/** Headers of a signed call, in lower case. Only the service sets these headers. */
 export const SIGNATURE_HEADERS: ReadonlySet<string> = new Set([
   ...['content-digest', 'date', 'idempotency-key', 'berth-invocation-id', 'signature', 'signature-input'],
 ]);
@@ -46,19 +46,19 @@ export function signatureHeaders(message: SignedMessage, at: Date, signer: Messa
   };
   const values = { ...addedHeaders, '@method': method, '@target-uri': targetUri(url) };
   const created = Math.floor(at.getTime() / 1000);
-  const parameters = `(${SIGNED_COMPONENTS.map(name => `"${name}"`).join(' ')});created=${created};keyid="${signer.kid}";alg="ed25519";tag="${TAG}"`;
+  const parameters = `(${SIGNED_COMPONENTS.map(name => `"${name}"`).join(' ')});created=${created};keyid="${signer.kid}";alg="ed25519";tag="${SIGNATURE_TAG}"`;
   const signatureBase = [
     ...SIGNED_COMPONENTS.map(name => `"${name}": ${values[name]}`),
     `"@signature-params": ${parameters}`,
   ].join('\n');
   return {
     ...addedHeaders,
-    'signature-input': `${LABEL}=${parameters}`,
-    signature: `${LABEL}=:${signer.sign(Buffer.from(signatureBase)).toString('base64')}:`,
+    'signature-input': `${SIGNATURE_LABEL}=${parameters}`,
+    signature: `${SIGNATURE_LABEL}=:${signer.sign(Buffer.from(signatureBase)).toString('base64')}:`,
   };
 }
 
-/** The URL as the receiver sees it: without a fragment, the standard port, or the `?` of an empty query. */
+/** Returns the URL for the receiver: without a fragment, the standard port, or the `?` of an empty query. */
 function targetUri(text: string): string {
   const { origin, pathname, search } = new URL(text);
   return `${origin}${pathname}${search}`;

@@ -1,4 +1,4 @@
-// The interface that operations need from the engine that sends requests to addresses that applications configure.
+// The interface of the engine that sends requests to addresses that applications configure.
 
 export interface OutboundRequest {
   readonly method: string;
@@ -26,13 +26,13 @@ export interface OutboundFailure {
   readonly reason: string;
   /** Status of the response, if its headers were received. */
   readonly status?: number;
-  /** A sentence for callers of the API that says what went wrong. */
+  /** A sentence that describes the failure to callers of the API. */
   readonly words: string;
 }
 
 export interface Outbound {
   /** Never rejects. Does not follow redirects. */
   send(request: OutboundRequest, signal?: AbortSignal): Promise<OutboundResponse | OutboundFailure>;
-  /** Returns why the URL would be refused now. Does not open a connection. */
+  /** Returns the failure if the URL would be refused now, otherwise undefined. Does not open a connection. */
   check(url: string, signal?: AbortSignal): Promise<OutboundFailure | undefined>;
 }

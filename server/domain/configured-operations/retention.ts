@@ -9,12 +9,12 @@ type Retention = OperationDefinition['retention'];
 const UNRETAINED_OUTPUT_MS = 600_000;
 const DAY_MS = 24 * 3_600_000;
 
-const daysMs = ({ days = RETENTION_DAYS_DEFAULT }: Retention): number => days * DAY_MS;
+const retentionMs = ({ days = RETENTION_DAYS_DEFAULT }: Retention): number => days * DAY_MS;
 
 export const inputRetention = (retention: Retention): Pick<PreparedCall, 'inputKeptMs'> =>
-  retention.input === 'full' ? { inputKeptMs: daysMs(retention) } : {};
+  retention.input === 'full' ? { inputKeptMs: retentionMs(retention) } : {};
 
 export const outputRetention = (retention: Retention): { readonly keptMs: number; readonly isNotKept: boolean } => ({
-  keptMs: retention.output === 'full' ? daysMs(retention) : UNRETAINED_OUTPUT_MS,
+  keptMs: retention.output === 'full' ? retentionMs(retention) : UNRETAINED_OUTPUT_MS,
   isNotKept: retention.output === 'none',
 });

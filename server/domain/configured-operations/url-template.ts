@@ -1,9 +1,9 @@
 // URL templates. Variables can appear only in the path and the query, and their values are percent-encoded, so that an
 // input can choose neither the host nor another path. Pure.
 
-const VARIABLE = /\{([A-Za-z_][A-Za-z0-9_]{0,63})\}/g;
+const VARIABLE_PATTERN = /\{([A-Za-z_][A-Za-z0-9_]{0,63})\}/g;
 /** Scheme, authority, path, query. A fragment is never sent. */
-const PARTS = /^(https?:\/\/)([^/?#{}\s\\@]+)(\/[^?#]*)?(\?[^#]*)?$/i;
+const URL_PARTS = /^(https?:\/\/)([^/?#{}\s\\@]+)(\/[^?#]*)?(\?[^#]*)?$/i;
 const VISIBLE_ASCII = /^[\u0021-\u007e]+$/;
 const URL_CHARACTERS_MAX = 2048;
 
@@ -15,17 +15,17 @@ export interface UrlTemplate {
   readonly queryVariables: readonly string[];
 }
 
-/** Returns the parts of the template, or a description of what is wrong with it. */
+/** Returns the parts of the template. If the template is not valid, returns a description of the problem. */
 export function readTemplate(template: string): UrlTemplate | string {
   if (!VISIBLE_ASCII.test(template)) return 'contains a character that must be percent-encoded';
-  const [, scheme, authority, path = '/', query = ''] = PARTS.exec(template) ?? [];
+  const [, scheme, authority, path = '/', query = ''] = URL_PARTS.exec(template) ?? [];
   if (scheme === undefined || authority === undefined)
     return 'is not a URL such as https://api.example/orders/{orderId}; variables are allowed only in the path and the query, and user names and fragments are not allowed';
   const url = URL.parse(`${scheme}${authority}`);
   if (!url || url.hostname === '') return 'has an invalid host';
-  if (/[{}]/.test(`${path}${query}`.replace(VARIABLE, '')))
+  if (/[{}]/.test(`${path}${query}`.replace(VARIABLE_PATTERN, '')))
     return 'has a brace that is not part of a variable such as {orderId}';
-  if (pathOf(path.replace(VARIABLE, 'x')) === undefined)
+  if (pathOf(path.replace(VARIABLE_PATTERN, 'x')) === undefined)
     return 'has a path that contains . or .. as a segment, or a character that must be percent-encoded';
   return {
     host: url.host,
@@ -35,9 +35,9 @@ export function readTemplate(template: string): UrlTemplate | string {
   };
 }
 
-const namesIn = (text: string): string[] => [...text.matchAll(VARIABLE)].map(([, name = '']) => name);
+const namesIn = (text: string): string[] => [...text.matchAll(VARIABLE_PATTERN)].map(([, name = '']) => name);
 
-/** Returns the path if URL parsing does not change it. */
+/** Returns the path, or undefined if URL parsing would change it. */
 function pathOf(path: string): string | undefined {
   const url = URL.parse(`https://host.invalid${path}`);
   return url?.pathname === path && url.hostname === 'host.invalid' ? path : undefined;
@@ -45,20 +45,20 @@ function pathOf(path: string): string | undefined {
 
 export type ExpansionResult = { readonly url: string } | { readonly variable?: string; readonly problem: string };
 
-/** Returns the URL with these values. `query` contains further parameters. */
+/** Fills the template in. `textOf` returns the value of a variable. `query` contains additional parameters. */
 export function expand(
   template: string,
   textOf: (name: string) => string | undefined,
   query: ReadonlyArray<readonly [name: string, value: string]>,
 ): ExpansionResult {
-  const [, scheme = '', authority = '', path = '/', templateQuery = ''] = PARTS.exec(template) ?? [];
+  const [, scheme = '', authority = '', path = '/', templateQuery = ''] = URL_PARTS.exec(template) ?? [];
   const missingName = namesIn(path + templateQuery).find(name => textOf(name) === undefined);
   if (missingName !== undefined) return { variable: missingName, problem: 'is required for the URL' };
   const emptyName = namesIn(path).find(name => textOf(name) === '');
   if (emptyName !== undefined)
     return { variable: emptyName, problem: 'must not be empty, because it is part of the path' };
   const fillIn = (text: string): string =>
-    text.replace(VARIABLE, (_, name: string) => percentEncode(textOf(name) ?? ''));
+    text.replace(VARIABLE_PATTERN, (_, name: string) => percentEncode(textOf(name) ?? ''));
   const wholePath = fillIn(path);
   if (pathOf(wholePath) === undefined) return { problem: 'contains a value that would change the path of the URL' };
   const addedQuery = query.map(([name, value]) => `${percentEncode(name)}=${percentEncode(value)}`).join('&');

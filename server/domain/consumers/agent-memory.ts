@@ -1,5 +1,5 @@
-// The memory of a consumer for agents: `memory.get` and `memory.put`, which require the consent of the consumer. If the
-// consumer withdraws consent during a call, the withdrawal applies to that call too.
+// The memory of a consumer for agents: `memory.get` and `memory.put`, which require the consent of the consumer. A
+// withdrawal of consent takes effect even for a call that is running.
 import type { Static } from 'typebox';
 import type { EndUser } from '../../../contract/actions.ts';
 import { MEMORY_VALUE_BYTES_MAX } from '../../../contract/consumer-memory.ts';
@@ -15,7 +15,7 @@ import type { AgentCaller } from '../identity/caller.ts';
 import type { Outcome, PreparedCall } from '../invocations/prepared.ts';
 import { itemMetadata, type Memory } from './memory.ts';
 
-type Input = Static<(typeof MEMORY_OPERATIONS)['memory.put']['input']>;
+type MemoryInput = Static<(typeof MEMORY_OPERATIONS)['memory.put']['input']>;
 type Access = 'read' | 'write';
 
 export interface AgentMemoryParts {
@@ -25,7 +25,10 @@ export interface AgentMemoryParts {
   readonly publicUrl: string;
 }
 
-const ACCESS: Readonly<Record<MemoryOperationId, Access>> = { 'memory.get': 'read', 'memory.put': 'write' };
+const ACCESS_BY_OPERATION: Readonly<Record<MemoryOperationId, Access>> = {
+  'memory.get': 'read',
+  'memory.put': 'write',
+};
 
 export class AgentMemory {
   readonly #parts: AgentMemoryParts;
@@ -47,11 +50,11 @@ export class AgentMemory {
 
   /** Throws if the consumer does not exist, or has not given consent. */
   async prepare(caller: AgentCaller, id: MemoryOperationId, callInput: JsonObject): Promise<PreparedCall> {
-    const input = callInput as unknown as Input; // Validated against the schema of the operation.
+    const input = callInput as unknown as MemoryInput; // Validated against the schema of the operation.
     const consumer = await this.consumerOf(caller.applicationId, input.endUser);
     if (!consumer) throw invalidRequest([{ path: 'input.endUser', message: 'does not exist in this application' }]);
     const { store, clock } = this.#parts;
-    const access = ACCESS[id];
+    const access = ACCESS_BY_OPERATION[id];
     if (!(await store.consumerMemory.isConsented(consumer, input.key, caller.keyId, access, clock.now())))
       throw this.#notAllowed(caller, input.key, access);
     const run = (): Promise<Outcome> =>
@@ -63,14 +66,14 @@ export class AgentMemory {
     const { store, clock, memory } = this.#parts;
     const row = await store.consumerMemory.getConsented(consumer, key, caller.keyId, clock.now());
     if (row === 'denied') return failedOutcome(this.#notAllowed(caller, key, 'read'));
-    // The value is stored only in the memory of the consumer. Deleting the item there therefore removes the value
-    // completely.
+    // The output is not kept with the invocation, so the value is stored only in the memory of the consumer. If the
+    // item is deleted there, the value is removed completely.
     const item = row && (await memory.itemOf(row));
     const output: JsonObject = item ? { item: { ...item, value: item.value as Json } } : {}; // Sealed as JSON.
     return { state: 'succeeded', output, isNotKept: true };
   }
 
-  async #put(caller: AgentCaller, consumerId: ConsumerId, { key, value, ifVersion }: Input): Promise<Outcome> {
+  async #put(caller: AgentCaller, consumerId: ConsumerId, { key, value, ifVersion }: MemoryInput): Promise<Outcome> {
     const { applicationId, keyId } = caller;
     try {
       const row = await this.#parts.memory.write({
@@ -92,7 +95,7 @@ export class AgentMemory {
   #notAllowed({ applicationId, keyId }: AgentCaller, key: string, access: Access) {
     const consentUrl = `${this.#parts.publicUrl}/consumer/${applicationId}/consent/${keyId}?key=${key}&access=${access}`;
     return fault('consent_required', `The end user has not allowed this agent key to ${access} ${key}.`, {
-      advice: 'Ask the end user to allow it, at consentUrl.',
+      advice: 'Ask the end user to allow this access at consentUrl.',
       details: { consentUrl, key, access },
     });
   }

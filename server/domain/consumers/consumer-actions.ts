@@ -1,4 +1,4 @@
-// The Actions API for consumers: they see their own Actions, and approve a digest, with a passkey if they have one.
+// The Actions API for consumers. Consumers read and decide the Actions that name them. They can sign with a passkey.
 import type {
   ActionChallenge,
   ApplicationAction,
@@ -39,11 +39,11 @@ export class ConsumerActions {
   ): Promise<ApplicationActionPage> {
     const { decisions, cursors } = this.#parts;
     const name: ListName = { list: 'consumer_actions', owner: caller.consumerId };
-    const before = cursor === undefined ? {} : { before: cursors.read<ActionId>(name, cursor) };
+    const beforeOption = cursor === undefined ? {} : { before: cursors.read<ActionId>(name, cursor) };
     const states = status === undefined ? {} : { states: [status] };
     const foundActions = await decisions.listFor(await this.#approver(caller), {
       ...states,
-      ...before,
+      ...beforeOption,
       limit: limit + 1,
     });
     const rows = foundActions.map(action => ({ id: action.jobId, action }));

@@ -1,4 +1,4 @@
-// The hand-offs API for consumers: they see the hand-offs that name them, and claim them.
+// The hand-offs API for consumers. Consumers read and claim the hand-offs that name them.
 import { PAGE_LIMIT_DEFAULT } from '../../../contract/common.ts';
 import type {
   ConsumerHandoff,
@@ -40,15 +40,15 @@ export class ConsumerHandoffs {
   ): Promise<ConsumerHandoffPage> {
     const { store, handoffs, cursors } = this.#parts;
     const name: ListName = { list: `consumer_handoffs ${status ?? ''}`, owner: consumerId };
-    const before = cursor === undefined ? {} : { before: cursors.read<HandoffId>(name, cursor) };
-    const listOptions = { ...before, ...(status === undefined ? {} : { status }), limit: limit + 1 };
-    const { data, ...more } = pageOf(
+    const beforeOption = cursor === undefined ? {} : { before: cursors.read<HandoffId>(name, cursor) };
+    const listOptions = { ...beforeOption, ...(status === undefined ? {} : { status }), limit: limit + 1 };
+    const { data, ...pagination } = pageOf(
       await store.handoffs.ofConsumer(consumerId, listOptions),
       limit,
       row => row,
       id => cursors.after(name, id),
     );
-    return { data: await Promise.all(data.map(row => this.#view(row, handoffs.listedPageOrigin(row)))), ...more };
+    return { data: await Promise.all(data.map(row => this.#view(row, handoffs.listedPageOrigin(row)))), ...pagination };
   }
 
   async read(caller: ConsumerCaller, id: string): Promise<ConsumerHandoff> {

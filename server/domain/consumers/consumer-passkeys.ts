@@ -33,7 +33,7 @@ export interface ConsumerPasskeysParts {
   readonly clock: Clock;
 }
 
-/** The owner of a challenge: a sign-in, for which any passkey of the application is accepted, or one consumer. */
+/** The owner of a challenge: one consumer, or a sign-in, which accepts any passkey of the application. */
 export type ChallengeOwner = { readonly signInId: ConsumerSignInId } | { readonly consumerId: ConsumerId };
 
 export class ConsumerPasskeys {
@@ -78,8 +78,8 @@ export class ConsumerPasskeys {
     if (!row) throw notFound('Consumer', consumer);
     const name = row.displayName ?? row.email ?? row.subject;
     const person = { id: row.id, email: `${row.email ?? name} (${userName})`, name };
-    const existing = await store.consumerPasskeys.list(consumer);
-    const challenge = await webauthn.registrationChallenge(partyOf(origin), person, existing);
+    const existingPasskeys = await store.consumerPasskeys.list(consumer);
+    const challenge = await webauthn.registrationChallenge(partyOf(origin), person, existingPasskeys);
     return this.#createTicket(application, { consumerId: consumer }, challenge);
   }
 

@@ -1,11 +1,11 @@
 // Sessions of consumers: opened with a code, refreshed with rotation, ended. A session is a family of tokens. If a
-// refresh token or a code is sent a second time, the session ends, because one of the two senders must have stolen it
-// (RFC 9700).
+// refresh token or a code is sent a second time, the session ends, because one of the two senders must have stolen the
+// token or code (RFC 9700).
 import { type ConsumerDevices, SESSIONS_SHOWN_MAX } from '../../../contract/consumer-data.ts';
 import type { ConsumerSession, ConsumerTokens, ExchangeConsumerCode } from '../../../contract/consumers.ts';
 import type { Acr } from '../../../contract/sign-in.ts';
 import type { ConsumerRow, ConsumerSessionRow, ConsumerSignInRow } from '../../engines/store/rows/consumers.ts';
-import type { Atomic, Store } from '../../engines/store/store.ts';
+import type { AtomicTables, Store } from '../../engines/store/store.ts';
 import { addMs, type Clock } from '../../kit/clock.ts';
 import { type ConsumerId, type ConsumerSessionId, newId } from '../../kit/ids.ts';
 import type { Secret } from '../../kit/secret.ts';
@@ -30,7 +30,7 @@ export interface ConsumerSessionsParts {
   readonly onTokenInvalidated: (hash: string) => void;
 }
 
-/** The tokens of a new session. With the transport `cookie`, also the cookie for a page of this service. */
+/** The tokens of a new session. If the transport is `cookie`, contains the cookie for the pages of this service. */
 export interface OpenedSession {
   readonly tokens: ConsumerTokens;
   readonly cookie?: { readonly secret: Secret; readonly seconds: number };
@@ -80,7 +80,7 @@ export class ConsumerSessions {
     });
     if (openResult === 'replayed') await this.#endReplayed(row, source);
     if (typeof openResult === 'string') throw invalidGrant('code');
-    return openedWith(openResult, identity.sessionSeconds, access, refresh);
+    return openedSessionOf(openResult, identity.sessionSeconds, access, refresh);
   }
 
   async refresh(
@@ -90,7 +90,7 @@ export class ConsumerSessions {
     source: RequestSource,
   ): Promise<OpenedSession> {
     const { store, identities, clock } = this.#parts;
-    // Sessions of a provider that was removed remain.
+    // A session can be refreshed even after its provider was removed.
     const { id } = await identities.application(appId);
     const hash = recogniseSecret('consumer_refresh', refreshToken);
     const foundSession = hash && (await store.consumerSessions.byRefresh(hash));
@@ -113,10 +113,10 @@ export class ConsumerSessions {
     const consumer = await store.consumers.get(id, row.consumerId);
     if (!consumer || consumer.linkedTo) throw invalidGrant('refresh token');
     const seconds = Math.floor((expiresAt.getTime() - now.getTime()) / 1000);
-    return openedWith({ consumer, acr: row.acr, authTime: row.authTime }, seconds, access, refresh);
+    return openedSessionOf({ consumer, acr: row.acr, authTime: row.authTime }, seconds, access, refresh);
   }
 
-  /** Returns the session as it is after a new proof of identity. */
+  /** Returns the session after a new proof of identity, which the given caller does not contain yet. */
   async reread(caller: ConsumerCaller): Promise<ConsumerSession> {
     const row = await this.#parts.store.consumerSessions.get(caller.applicationId, caller.via.id);
     if (!row) throw notFound('Session', caller.via.id);
@@ -143,10 +143,10 @@ export class ConsumerSessions {
     const row = await store.consumerSessions.get(applicationId, via.id);
     const choice = which === 'this' ? { only: via.id } : { allBut: undefined };
     const hashes = await store.atomically(async trx => {
-      const ended = await trx.consumerSessions.revoke(consumerId, choice, clock.now());
+      const revokedHashes = await trx.consumerSessions.revoke(consumerId, choice, clock.now());
       const entry = { action: 'consumer.session.ended', outcome: 'success', details: { which } } as const;
       await audit.record({ ...byConsumer(caller), ...entry }, trx);
-      return ended;
+      return revokedHashes;
     });
     this.#notifyChanged(hashes);
     return row;
@@ -159,13 +159,13 @@ export class ConsumerSessions {
     return { data: rows.map(row => deviceOf(row, via.id)) };
   }
 
-  /** Ends a session that the consumer names, whatever its provider. */
+  /** Ends one session of the consumer. The session may belong to any provider. */
   async endSession(caller: ConsumerCaller, id: string): Promise<ConsumerDevices> {
     const { store, audit, clock } = this.#parts;
-    const session = id as ConsumerSessionId; // A uuid by its schema.
+    const session = id as ConsumerSessionId; // The schema requires a UUID.
     const hashes = await store.atomically(async trx => {
-      const ended = await trx.consumerSessions.revoke(caller.consumerId, { only: session }, clock.now());
-      if (ended.length === 0) throw notFound('Session', id);
+      const revokedHashes = await trx.consumerSessions.revoke(caller.consumerId, { only: session }, clock.now());
+      if (revokedHashes.length === 0) throw notFound('Session', id);
       const target = { kind: 'consumer_session', id };
       const entry = {
         action: 'consumer.session.ended',
@@ -174,29 +174,32 @@ export class ConsumerSessions {
         details: { which: 'one' },
       } as const;
       await audit.record({ ...byConsumer(caller), ...entry }, trx);
-      return ended;
+      return revokedHashes;
     });
     this.#notifyChanged(hashes);
     return this.list(caller);
   }
 
   /** Ends all sessions of the consumer, without an entry in the audit log. */
-  async endAllOf(consumer: ConsumerId, trx?: Pick<Atomic, 'consumerSessions'>): Promise<void> {
+  async endAllOf(consumer: ConsumerId, trx?: Pick<AtomicTables, 'consumerSessions'>): Promise<void> {
     const rows = trx?.consumerSessions ?? this.#parts.store.consumerSessions;
     this.#notifyChanged(await rows.revoke(consumer, { allBut: undefined }, this.#parts.clock.now()));
   }
 
-  /** Records a proof by a passkey. Returns the new cookie, with the seconds for which it is valid. */
+  /** Records a proof by a passkey. Returns the new cookie, and the number of seconds for which it is valid. */
   async prove(caller: ConsumerCaller, acr: Acr): Promise<{ readonly secret: Secret; readonly seconds: number }> {
     const { store, clock } = this.#parts;
     const { via } = caller;
     const now = clock.now();
     const { hash, text } = mint('consumer_session');
-    const before = await store.consumerSessions.get(caller.applicationId, via.id);
-    if (!before || !(await store.consumerSessions.recordProof(via.id, { hash, authTime: now, acr }, now)))
+    const previousSession = await store.consumerSessions.get(caller.applicationId, via.id);
+    if (!previousSession || !(await store.consumerSessions.recordProof(via.id, { hash, authTime: now, acr }, now)))
       throw notFound('Session', via.id);
-    this.#notifyChanged([before.hash]);
-    return { secret: text, seconds: Math.max(1, Math.floor((before.expiresAt.getTime() - now.getTime()) / 1000)) };
+    this.#notifyChanged([previousSession.hash]);
+    return {
+      secret: text,
+      seconds: Math.max(1, Math.floor((previousSession.expiresAt.getTime() - now.getTime()) / 1000)),
+    };
   }
 
   /**
@@ -221,11 +224,11 @@ export class ConsumerSessions {
   async #end(row: ConsumerSessionRow, action: 'consumer.session.replayed', source: RequestSource): Promise<void> {
     const { store, audit, clock } = this.#parts;
     const hashes = await store.atomically(async trx => {
-      const ended = await trx.consumerSessions.revoke(row.consumerId, { only: row.id }, clock.now());
+      const revokedHashes = await trx.consumerSessions.revoke(row.consumerId, { only: row.id }, clock.now());
       const target = { kind: 'consumer_session', id: row.id };
       const entry = { action, applicationId: row.applicationId, target, outcome: 'refused' } as const;
       await audit.record({ ...entry, actor: { kind: 'anonymous' }, ...source }, trx);
-      return ended;
+      return revokedHashes;
     });
     this.#notifyChanged(hashes);
   }
@@ -242,7 +245,7 @@ interface AuthenticatedConsumer {
 }
 
 /** Returns the tokens, if there is a refresh token. Otherwise returns the access token as a cookie. */
-function openedWith(
+function openedSessionOf(
   { consumer, acr, authTime }: AuthenticatedConsumer,
   expiresIn: number,
   access: MintedCredential,

@@ -44,21 +44,21 @@ export class ConsumerExport {
 
   async *#files(caller: ConsumerCaller): AsyncGenerator<ExportedFile> {
     const { profiles, own, sessions, memory, actions, receipts, handoffs } = this.#parts;
-    yield json('profile', await profiles.read(caller));
-    yield json('passkeys', await own.listPasskeys(caller));
-    yield json('sessions', await sessions.list(caller));
-    yield json('consents', await memory.consents(caller));
+    yield jsonFile('profile', await profiles.read(caller));
+    yield jsonFile('passkeys', await own.listPasskeys(caller));
+    yield jsonFile('sessions', await sessions.list(caller));
+    yield jsonFile('consents', await memory.consents(caller));
     for await (const { key } of allItems(page => memory.list(caller, page))) {
       const item = await ignoreNotFound(memory.get(caller, key));
-      if (item) yield json(`memory/${key}`, item);
+      if (item) yield jsonFile(`memory/${key}`, item);
     }
     for await (const action of allItems(page => actions.list(caller, page)))
-      yield json(`actions/${action.jobId}`, action);
+      yield jsonFile(`actions/${action.jobId}`, action);
     for await (const handoff of allItems(page => handoffs.list(caller, page)))
-      yield json(`handoffs/${handoff.id}`, handoff);
+      yield jsonFile(`handoffs/${handoff.id}`, handoff);
     for await (const { id } of allItems(page => receipts.list(caller, page))) {
       const { receipt, ...receiptFields } = await receipts.read(caller, id);
-      yield json(`receipts/${id}`, receiptFields);
+      yield jsonFile(`receipts/${id}`, receiptFields);
       yield { name: `receipts/${id}.jws`, text: receipt };
     }
   }
@@ -74,7 +74,7 @@ async function ignoreNotFound<Item>(read: Promise<Item>): Promise<Item | undefin
   }
 }
 
-const json = (name: string, value: unknown): ExportedFile => ({
+const jsonFile = (name: string, value: unknown): ExportedFile => ({
   name: `${name}.json`,
   text: `${JSON.stringify(value, undefined, 2)}\n`,
 });

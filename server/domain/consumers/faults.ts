@@ -1,5 +1,5 @@
-// Errors for refused sign-ins of consumers. They do not say what was wrong, so that they reveal nothing about
-// consumers.
+// Errors for refused sign-ins of consumers. They do not contain the cause of the refusal, so that they reveal nothing
+// about consumers.
 import { fault } from '../faults.ts';
 
 export const invalidGrant = (problem: string, advice = 'Start a new sign-in with session.start.'): Error =>
@@ -13,7 +13,7 @@ export const invalidGrant = (problem: string, advice = 'Start a new sign-in with
 
 export const providerDisabled = (provider: string): Error =>
   fault('feature_unavailable', `The application does not let its consumers sign in with ${provider}.`, {
-    advice: 'An admin of the application can turn it on: PUT /v1/applications/{appId}/identity.',
+    advice: 'An admin of the application can turn this provider on: PUT /v1/applications/{appId}/identity.',
     details: { field: 'providerId' },
   });
 

@@ -1,6 +1,6 @@
-// The provider `hosted`: consumers sign in on our page with a password, a code by e-mail or a passkey. A consumer is
-// created only after somebody has proved control of the e-mail address, so nobody can reserve an address that belongs
-// to somebody else.
+// The provider `hosted`: consumers sign in on a page of Berth with a password, a code by e-mail or a passkey. A
+// consumer is created only after a person has proved control of the e-mail address, so nobody can reserve the address
+// of another person.
 import { createHash, randomBytes, randomInt, timingSafeEqual } from 'node:crypto';
 import { HOSTED, type HostedSignInResult } from '../../../contract/consumers.ts';
 import { CODE_MINUTES, type SIGN_IN_METHODS } from '../../../contract/sign-in.ts';
@@ -68,7 +68,7 @@ export interface HostedParts {
 }
 
 /** The sign-in that a page belongs to. */
-export interface Page {
+export interface HostedPage {
   readonly appId: string;
   readonly signIn: string;
 }
@@ -86,12 +86,12 @@ export class Hosted {
     this.#requests = parts.tallies.of(ADDRESS_REQUEST_LIMIT);
   }
 
-  describe({ appId, signIn }: Page) {
+  describe({ appId, signIn }: HostedPage) {
     return this.#parts.signIns.describe(appId, HOSTED, signIn);
   }
 
   async withPassword(
-    page: Page,
+    page: HostedPage,
     request: { readonly email: string; readonly password: string },
     source: RequestSource,
   ): Promise<HostedSignInResult> {
@@ -99,22 +99,26 @@ export class Hosted {
     const email = cleanEmail(request.email);
     const consumer = await this.#limitFailures(openSignIn, email, source, async () => {
       const foundConsumer = await this.#parts.store.consumers.byEmail(openSignIn.application.id, HOSTED, email);
-      const isRight = await this.#parts.passwords.matches(request.password, foundConsumer?.passwordHash);
-      if (!foundConsumer || !isRight) throw wrongPassword();
+      const isPasswordCorrect = await this.#parts.passwords.matches(request.password, foundConsumer?.passwordHash);
+      if (!foundConsumer || !isPasswordCorrect) throw wrongPassword();
       return foundConsumer;
     });
     return this.#complete(openSignIn, consumer, 'berth:1', source);
   }
 
-  async sendCode(page: Page, request: { readonly email: string }, source: RequestSource): Promise<{ ticket: string }> {
+  async sendCode(
+    page: HostedPage,
+    request: { readonly email: string },
+    source: RequestSource,
+  ): Promise<{ ticket: string }> {
     const openSignIn = await this.#open(page, 'email_code');
     await this.#requests.take(source.ip);
     return this.#send(openSignIn, cleanEmail(request.email), {});
   }
 
-  /** Sends a code. When the code is entered, the given password becomes the password of the consumer. */
+  /** Sends a code. When the code is entered, the password in this request becomes the password of the consumer. */
   async register(
-    page: Page,
+    page: HostedPage,
     request: { readonly email: string; readonly password: string; readonly displayName?: string },
     source: RequestSource,
   ): Promise<{ ticket: string }> {
@@ -126,26 +130,26 @@ export class Hosted {
   }
 
   async verify(
-    page: Page,
+    page: HostedPage,
     request: { readonly ticket: string; readonly code: string },
     source: RequestSource,
   ): Promise<HostedSignInResult> {
     const openSignIn = await this.#parts.signIns.open(page.appId, HOSTED, page.signIn);
-    const ticket = await this.#limitFailures(openSignIn, 'code', source, () => this.#accept(openSignIn, request));
-    const consumer = await this.#requireVerified(openSignIn, ticket);
+    const ticket = await this.#limitFailures(openSignIn, 'code', source, () => this.#acceptCode(openSignIn, request));
+    const consumer = await this.#findOrCreateConsumer(openSignIn, ticket);
     if (!consumer) throw signInFailed('code');
     if (ticket.passwordHash !== undefined) await this.#setPassword(consumer, ticket.passwordHash, source);
     return this.#complete(openSignIn, consumer, 'berth:1', source);
   }
 
-  async passkeyOptions(page: Page, origin: URL, source: RequestSource): Promise<ConsumerChallenge> {
+  async passkeyOptions(page: HostedPage, origin: URL, source: RequestSource): Promise<ConsumerChallenge> {
     const { application, row } = await this.#open(page, 'passkey');
     await this.#requests.take(source.ip);
     return this.#parts.passkeys.challenge(application.id, origin, { signInId: row.id });
   }
 
   async withPasskey(
-    page: Page,
+    page: HostedPage,
     request: { readonly ticket: string; readonly response: JsonObject },
     origin: URL,
     source: RequestSource,
@@ -163,7 +167,7 @@ export class Hosted {
     return this.#complete(openSignIn, consumer, 'phr', source);
   }
 
-  async #open({ appId, signIn }: Page, method: (typeof SIGN_IN_METHODS)[number]): Promise<OpenSignIn> {
+  async #open({ appId, signIn }: HostedPage, method: (typeof SIGN_IN_METHODS)[number]): Promise<OpenSignIn> {
     const openSignIn = await this.#parts.signIns.open(appId, HOSTED, signIn);
     if (!methodsOf(openSignIn.identity).includes(method)) throw methodDisabled(method);
     return openSignIn;
@@ -197,7 +201,7 @@ export class Hosted {
     return { ticket: id };
   }
 
-  async #accept(
+  async #acceptCode(
     { application, row }: OpenSignIn,
     { ticket, code }: { readonly ticket: string; readonly code: string },
   ): Promise<ConsumerTicketRow & { readonly email: string }> {
@@ -207,28 +211,29 @@ export class Hosted {
     const foundTicket = isUuid(id)
       ? await store.consumerTickets.attempt(application.id, id, 'email_code', now, TRIES_MAX)
       : undefined;
-    const isRight = timingSafeEqual(hashOf(id, code.replace(/[\s-]/g, '')), foundTicket?.hash ?? hashOf(id, ''));
+    const isCodeCorrect = timingSafeEqual(hashOf(id, code.replace(/[\s-]/g, '')), foundTicket?.hash ?? hashOf(id, ''));
     const { email } = foundTicket ?? {};
-    if (!foundTicket || email === undefined || !isRight || foundTicket.signInId !== row.id) throw signInFailed('code');
+    if (!foundTicket || email === undefined || !isCodeCorrect || foundTicket.signInId !== row.id)
+      throw signInFailed('code');
     if (!(await store.consumerTickets.use(id, now))) throw signInFailed('code');
     return { ...foundTicket, email };
   }
 
-  /** Returns the consumer with the verified e-mail address: an existing one, or a new one. */
-  async #requireVerified(
+  /** Returns the consumer with the verified e-mail address, who is created if necessary and if registration is open. */
+  async #findOrCreateConsumer(
     { application, identity }: OpenSignIn,
     { email, displayName }: ConsumerTicketRow & { readonly email: string },
   ): Promise<ConsumerRow | undefined> {
     const { store, clock } = this.#parts;
-    const existing = await store.consumers.byEmail(application.id, HOSTED, email);
-    if (existing || identity.hostedRegistration === 'closed') return existing;
+    const existingConsumer = await store.consumers.byEmail(application.id, HOSTED, email);
+    if (existingConsumer || identity.hostedRegistration === 'closed') return existingConsumer;
     const now = clock.now();
-    const inserted = await store.consumers.insertOrFind({
+    const insertResult = await store.consumers.insertOrFind({
       ...{ id: newId<ConsumerId>(now), applicationId: application.id, providerId: HOSTED, email, createdAt: now },
       subject: `u_${randomBytes(SUBJECT_BYTES).toString('base64url')}`,
       ...(displayName === undefined ? {} : { displayName }),
     });
-    return inserted?.row;
+    return insertResult?.row;
   }
 
   async #setPassword(

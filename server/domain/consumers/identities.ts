@@ -52,13 +52,13 @@ export class Identities {
   ): Promise<ApplicationIdentity> {
     const { applications, store, audit, clock } = this.#parts;
     const application = await applications.require(caller, appId, 'identity');
-    const before = await this.of(application.id);
-    const revision = revisionFrom(ifMatch, before.revision);
+    const currentIdentity = await this.of(application.id);
+    const revision = revisionFrom(ifMatch, currentIdentity.revision);
     const row = rowOf(application.id, replacement, revision + 1, clock.now());
     const issues = registrationIssues(row);
     if (issues.length > 0) throw invalidRequest(issues);
     await store.atomically(async trx => {
-      if (!(await trx.identities.replace(row, revision))) throw preconditionFailed(before.revision);
+      if (!(await trx.identities.replace(row, revision))) throw preconditionFailed(currentIdentity.revision);
       const details = { fields: Object.keys(replacement), revision: row.revision };
       const entry = { action: 'identity.changed', applicationId: application.id, outcome: 'success', details } as const;
       await audit.record({ ...byCaller(caller), ...entry }, trx);
@@ -98,7 +98,7 @@ export class Identities {
     return { name: application.name, ...(colour === undefined ? {} : { colour }), providers };
   }
 
-  /** Returns the application if it has this provider. A provider that was switched off may still have sessions. */
+  /** Returns the application if it has this provider. Sessions may exist even if the provider was switched off. */
   async withProvider(appId: string, providerId: string): Promise<ApplicationRow> {
     const application = await this.application(appId);
     const hasProvider = providerId === HOSTED || (await this.provider(application.id, providerId)) !== undefined;
@@ -115,8 +115,8 @@ export class Identities {
   }
 
   /**
-   * Returns the origins that the application has registered. Stored origins that would be refused now are skipped,
-   * because earlier versions accepted them.
+   * Returns the origins that the application has registered. Omits stored origins that an earlier version accepted and
+   * that would be refused now.
    */
   async originsOf(appId: string): Promise<readonly string[]> {
     const id = appId.toLowerCase() as ApplicationId; // Checked by isUuid.

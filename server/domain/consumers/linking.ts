@@ -2,7 +2,7 @@
 // an e-mail address.
 import { MEMORY_BYTES_MAX, MEMORY_ITEMS_MAX } from '../../../contract/consumer-memory.ts';
 import { CONSUMER_PASSKEYS_MAX, type ConsumerProfile } from '../../../contract/consumers.ts';
-import type { Atomic, Store } from '../../engines/store/store.ts';
+import type { AtomicTables, Store } from '../../engines/store/store.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { ConsumerId } from '../../kit/ids.ts';
 import type { Audit } from '../audit/audit.ts';
@@ -16,7 +16,7 @@ import { invalidGrant } from './faults.ts';
 import type { Profiles } from './profiles.ts';
 import type { MemorySeal, SealedMemory } from './sealed-memory.ts';
 
-const LIMITS = { items: MEMORY_ITEMS_MAX, bytes: MEMORY_BYTES_MAX } as const;
+const MEMORY_LIMITS = { items: MEMORY_ITEMS_MAX, bytes: MEMORY_BYTES_MAX } as const;
 const ALL_ITEMS = { prefix: '', limit: MEMORY_ITEMS_MAX } as const;
 
 export interface LinkingParts {
@@ -38,22 +38,23 @@ export class Linking {
     this.#parts = parts;
   }
 
-  /** Merges the consumer of `accessToken` into the caller, as another way to sign in. */
+  /** Merges the consumer of `accessToken` into the calling consumer, who can then sign in in both ways. */
   async link(caller: ConsumerCaller, accessToken: string): Promise<ConsumerProfile> {
     const { store, sessions, profiles, sealed, audit } = this.#parts;
     const { applicationId, consumerId } = caller;
-    const from = await this.#provedConsumer(caller, accessToken);
-    await this.#assertPasskeyLimit(consumerId, from);
-    const seals = { from: await sealed.of(from), to: await sealed.of(consumerId) };
+    const otherConsumerId = await this.#consumerOfToken(caller, accessToken);
+    await this.#assertPasskeyLimit(consumerId, otherConsumerId);
+    const seals = { from: await sealed.of(otherConsumerId), to: await sealed.of(consumerId) };
     await store.atomically(async trx => {
-      if (!(await trx.consumers.link(applicationId, { from, to: consumerId }))) throw invalidGrant('access token');
-      await moveMemory(trx, { from, to: consumerId, seals });
-      await sessions.endAllOf(from, trx);
-      const target = { kind: 'consumer', id: from };
+      if (!(await trx.consumers.link(applicationId, { from: otherConsumerId, to: consumerId })))
+        throw invalidGrant('access token');
+      await moveMemory(trx, { from: otherConsumerId, to: consumerId, seals });
+      await sessions.endAllOf(otherConsumerId, trx);
+      const target = { kind: 'consumer', id: otherConsumerId };
       await audit.record({ ...byConsumer(caller), action: 'consumer.linked', outcome: 'success', target }, trx);
     });
-    await sealed.destroy(from);
-    await sessions.refreshCaches(consumerId); // It may be able to give a stronger proof now.
+    await sealed.destroy(otherConsumerId);
+    await sessions.refreshCaches(consumerId); // The consumer may be able to give a stronger proof now.
     return profiles.read(caller);
   }
 
@@ -61,7 +62,7 @@ export class Linking {
    * Returns the consumer to whom the token belongs. It must be another consumer of this application, who has given a
    * proof of identity that is recent and as strong as this consumer can give.
    */
-  async #provedConsumer({ applicationId, consumerId }: ConsumerCaller, accessToken: string): Promise<ConsumerId> {
+  async #consumerOfToken({ applicationId, consumerId }: ConsumerCaller, accessToken: string): Promise<ConsumerId> {
     const { store, clock } = this.#parts;
     const credential = recognise(accessToken);
     const isSessionToken = credential?.kind === 'consumer_session';
@@ -75,10 +76,10 @@ export class Linking {
     return row.consumerId;
   }
 
-  async #assertPasskeyLimit(first: ConsumerId, otherConsumer: ConsumerId): Promise<void> {
+  async #assertPasskeyLimit(ownConsumer: ConsumerId, otherConsumer: ConsumerId): Promise<void> {
     const { consumerPasskeys } = this.#parts.store;
     const [ownPasskeys, otherPasskeys] = await Promise.all([
-      consumerPasskeys.list(first),
+      consumerPasskeys.list(ownConsumer),
       consumerPasskeys.list(otherConsumer),
     ]);
     if (ownPasskeys.length + otherPasskeys.length > CONSUMER_PASSKEYS_MAX)
@@ -86,7 +87,7 @@ export class Linking {
   }
 }
 
-interface Move {
+interface MemoryMove {
   readonly from: ConsumerId;
   readonly to: ConsumerId;
   readonly seals: { readonly from: MemorySeal; readonly to: MemorySeal };
@@ -97,15 +98,19 @@ interface Move {
  * consumers have an item with the same key, so that neither value is lost.
  */
 async function moveMemory(
-  { consumerMemory }: Pick<Atomic, 'consumerMemory'>,
-  { from, to, seals }: Move,
+  { consumerMemory }: Pick<AtomicTables, 'consumerMemory'>,
+  { from, to, seals }: MemoryMove,
 ): Promise<void> {
   const sharedKeys: string[] = [];
   for (const item of await consumerMemory.list(from, ALL_ITEMS)) {
     const { key } = item;
     const version = (await consumerMemory.nextVersion(to)) ?? 0;
-    const sealed = seals.to.seal({ key, version }, JSON.stringify(seals.from.open(item)));
-    const outcome = await consumerMemory.put({ ...item, consumerId: to, version, sealed }, 0, LIMITS);
+    const sealedValue = seals.to.seal({ key, version }, JSON.stringify(seals.from.open(item)));
+    const outcome = await consumerMemory.put(
+      { ...item, consumerId: to, version, sealed: sealedValue },
+      0,
+      MEMORY_LIMITS,
+    );
     if (outcome === 'limit_reached') throw limitReached('memory items of both consumers', MEMORY_ITEMS_MAX);
     if (outcome !== 'written') sharedKeys.push(key);
   }

@@ -18,7 +18,7 @@ import {
 } from '../../../contract/consumer-memory.ts';
 import type { ConsentRow, MemoryRow } from '../../engines/store/rows/consumer-memory.ts';
 import type { KeyRow } from '../../engines/store/rows/credentials.ts';
-import type { Atomic, Store } from '../../engines/store/store.ts';
+import type { AtomicTables, Store } from '../../engines/store/store.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { type ApplicationId, type ConsentId, type ConsumerId, isUuid, type KeyId, newId } from '../../kit/ids.ts';
 import type { Audit, AuditSource } from '../audit/audit.ts';
@@ -47,7 +47,7 @@ export interface MemoryWrite extends PutMemory {
   readonly by: { readonly kind: MemoryRow['updatedByKind']; readonly id: string };
   readonly source: AuditSource;
   /** Called in the transaction, under the lock of the consumer. Throws if the write is not allowed. */
-  readonly assertAllowed?: (trx: Pick<Atomic, 'consumerMemory'>) => Promise<void>;
+  readonly assertAllowed?: (trx: Pick<AtomicTables, 'consumerMemory'>) => Promise<void>;
 }
 
 export class Memory {
@@ -63,8 +63,8 @@ export class Memory {
   ): Promise<MemoryPage> {
     const { store, cursors } = this.#parts;
     const name: ListName = { list: `memory ${prefix}`, owner: consumerId };
-    const after = cursor === undefined ? {} : { after: cursors.read<string>(name, cursor) };
-    const rows = await store.consumerMemory.list(consumerId, { prefix, ...after, limit: limit + 1 });
+    const afterOption = cursor === undefined ? {} : { after: cursors.read<string>(name, cursor) };
+    const rows = await store.consumerMemory.list(consumerId, { prefix, ...afterOption, limit: limit + 1 });
     return pageOf(
       rows.map(row => ({ id: row.key, row })),
       limit,
@@ -91,15 +91,15 @@ export class Memory {
     if ((key === undefined) === (prefix === undefined))
       throw invalidRequest([{ path: '', message: 'Exactly one of `key` and `prefix` is required.' }]);
     const { store, audit } = this.#parts;
-    const deleted = await store.atomically(async trx => {
+    const deletedCount = await store.atomically(async trx => {
       const selector = key === undefined ? { prefix: prefix ?? '' } : { key };
       const { length } = await trx.consumerMemory.remove(caller.consumerId, selector);
       const entry = { action: 'memory.deleted', outcome: 'success', details: { items: length } } as const;
       if (length > 0) await audit.record({ ...byConsumer(caller), ...entry }, trx);
       return length;
     });
-    if (deleted === 0 && key !== undefined) throw notFound('Memory item', key);
-    return { deleted };
+    if (deletedCount === 0 && key !== undefined) throw notFound('Memory item', key);
+    return { deleted: deletedCount };
   }
 
   async consent(caller: ConsumerCaller, { keyId, keys, access, expiresAt }: GiveConsent): Promise<Consent> {
@@ -136,7 +136,7 @@ export class Memory {
   async withdraw(caller: ConsumerCaller, id: string): Promise<Consents> {
     const { store, audit, clock } = this.#parts;
     await store.atomically(async trx => {
-      const consent = id as ConsentId; // A uuid by its schema.
+      const consent = id as ConsentId; // The schema requires a UUID.
       if (!(await trx.consumerMemory.revokeConsent(caller.consumerId, consent, clock.now())))
         throw notFound('Consent', id);
       const entry = {
@@ -163,7 +163,7 @@ export class Memory {
     ifVersion,
     by,
     source,
-    ...write
+    ...options
   }: MemoryWrite): Promise<MemoryRow> {
     const { store, sealed, audit, clock } = this.#parts;
     const json = JSON.stringify(value);
@@ -174,7 +174,7 @@ export class Memory {
     return store.atomically(async trx => {
       const version = await trx.consumerMemory.nextVersion(consumerId);
       if (version === undefined) throw notFound('Consumer', consumerId);
-      await write.assertAllowed?.(trx);
+      await options.assertAllowed?.(trx);
       const row: MemoryRow = {
         ...{ consumerId, key, version, bytes, sealed: seal.seal({ key, version }, json) },
         ...{ updatedAt: clock.now(), updatedByKind: by.kind, updatedById: by.id },

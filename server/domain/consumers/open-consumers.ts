@@ -26,9 +26,9 @@ import { SealedMemory } from './sealed-memory.ts';
 import { SignIns } from './sign-ins.ts';
 import { Upstream, type UpstreamParts } from './upstream.ts';
 
-const FORGET_MS = 3_600_000;
+const FORGET_INTERVAL_MS = 3_600_000;
 /** Sign-ins, tickets and sessions are kept this long after they expire. */
-const KEPT_MS = 24 * 3_600_000;
+const RETENTION_MS = 24 * 3_600_000;
 
 export interface ConsumersDeps {
   readonly store: Store;
@@ -70,16 +70,16 @@ export function openConsumers(
   const sessions = new ConsumerSessions({ store, identities, audit, clock, onTokenInvalidated: forgetToken });
   const signIns = new SignIns({ store, identities, audit, clock, tallies });
   const passkeys = new ConsumerPasskeys({ store, webauthn, clock });
-  const sealed = new SealedMemory(vault);
-  const destroyKey = (consumer: ConsumerId): Promise<void> => sealed.destroy(consumer);
+  const sealedMemory = new SealedMemory(vault);
+  const destroyKey = (consumer: ConsumerId): Promise<void> => sealedMemory.destroy(consumer);
   const profiles = new Profiles({ store, sessions, audit, clock, destroyKey });
-  const memory = new Memory({ store, sealed, audit, clock, cursors: new Cursors(secret, clock) });
+  const memory = new Memory({ store, sealed: sealedMemory, audit, clock, cursors: new Cursors(secret, clock) });
   const forget = async (): Promise<Record<string, number>> => {
-    const before = addMs(clock.now(), -KEPT_MS);
+    const expiredBefore = addMs(clock.now(), -RETENTION_MS);
     return {
-      signIns: await store.consumerSignIns.removeExpired(before),
-      tickets: await store.consumerTickets.removeExpired(before),
-      sessions: await store.consumerSessions.removeExpired(before),
+      signIns: await store.consumerSignIns.removeExpired(expiredBefore),
+      tickets: await store.consumerTickets.removeExpired(expiredBefore),
+      sessions: await store.consumerSessions.removeExpired(expiredBefore),
     };
   };
   return {
@@ -91,8 +91,8 @@ export function openConsumers(
       own: new OwnConsumer({ store, identities, sessions, passkeys, audit }),
       ...{ profiles, memory },
       agentMemory: new AgentMemory({ store, memory, clock, publicUrl }),
-      linking: new Linking({ store, sessions, profiles, sealed, audit, clock }),
+      linking: new Linking({ store, sessions, profiles, sealed: sealedMemory, audit, clock }),
     },
-    tasks: [{ name: 'forget_consumer_sign_ins', everyMs: FORGET_MS, run: forget }],
+    tasks: [{ name: 'forget_consumer_sign_ins', everyMs: FORGET_INTERVAL_MS, run: forget }],
   };
 }

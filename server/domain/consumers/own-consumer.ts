@@ -1,4 +1,4 @@
-// Passkey commands of consumers who are signed in, on our pages.
+// Passkey commands for consumers who are signed in on a page of Berth.
 import type { ConsumerPasskeys as PasskeyList } from '../../../contract/consumers.ts';
 import type { Store } from '../../engines/store/store.ts';
 import type { JsonObject } from '../../kit/json.ts';
@@ -63,7 +63,7 @@ export class OwnConsumer {
     return passkeys.beginAdding(applicationId, consumerId, origin, name);
   }
 
-  /** The session then counts as signed in with the new passkey, because the passkey has just been verified. */
+  /** Adds a passkey. The session then counts as signed in with this passkey, which has just been verified. */
   async addPasskey(
     caller: ConsumerCaller,
     origin: URL,

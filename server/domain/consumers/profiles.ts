@@ -32,13 +32,13 @@ export class Profiles {
   async read({ applicationId, consumerId }: ConsumerCaller): Promise<ConsumerProfile> {
     const row = await this.#parts.store.consumers.get(applicationId, consumerId);
     if (!row) throw notFound('Consumer', consumerId);
-    const [, ...linked] = await this.#parts.store.consumers.namesOf(applicationId, consumerId);
-    return { ...profileOf(row), ...(linked.length > 0 ? { linked } : {}) };
+    const [, ...linkedNames] = await this.#parts.store.consumers.namesOf(applicationId, consumerId);
+    return { ...profileOf(row), ...(linkedNames.length > 0 ? { linked: linkedNames } : {}) };
   }
 
   async update(caller: ConsumerCaller, change: UpdateProfile): Promise<ConsumerProfile> {
     const { store, audit } = this.#parts;
-    const checkedFields = checkedChange(change);
+    const checkedFields = requireValidChange(change);
     await store.atomically(async trx => {
       const row = await trx.consumers.change(caller.applicationId, caller.consumerId, checkedFields);
       if (!row) throw notFound('Consumer', caller.consumerId);
@@ -51,8 +51,8 @@ export class Profiles {
 
   /**
    * Deletes the consumer. The key of the memory is deleted together with the rows, in one transaction, so that rows in
-   * a backup cannot be opened. The key is destroyed again afterwards, because it is also held in process memory, and a
-   * concurrent write may have created another one.
+   * a backup cannot be opened. The key is destroyed again afterwards, because process memory also contains the key, and
+   * because a concurrent write may have created another key.
    */
   async delete(caller: ConsumerCaller): Promise<void> {
     const { store, audit, clock, sessions, destroyKey } = this.#parts;
@@ -70,14 +70,14 @@ export class Profiles {
   }
 }
 
-function checkedChange({ displayName, locale, timezone, metadata }: UpdateProfile): UpdateProfile {
+function requireValidChange({ displayName, locale, timezone, metadata }: UpdateProfile): UpdateProfile {
   const issues = [
     ...(locale === undefined || isLocale(locale)
       ? []
-      : [{ path: 'locale', message: 'is not a language tag; expected one such as en-GB' }]),
+      : [{ path: 'locale', message: 'is not a language tag; expected a tag such as en-GB' }]),
     ...(timezone === undefined || isTimezone(timezone)
       ? []
-      : [{ path: 'timezone', message: 'is not a time zone; expected one such as Europe/Berlin' }]),
+      : [{ path: 'timezone', message: 'is not a time zone; expected a name such as Europe/Berlin' }]),
     ...(metadata === undefined || Buffer.byteLength(JSON.stringify(metadata)) <= CONSUMER_METADATA_BYTES_MAX
       ? []
       : [{ path: 'metadata', message: `is larger than ${CONSUMER_METADATA_BYTES_MAX} bytes` }]),

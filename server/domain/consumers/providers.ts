@@ -21,8 +21,8 @@ import { cleanName } from '../identity/names.ts';
 import { revisionFrom } from '../identity/revisions.ts';
 import { type Identities, isProviderId } from './identities.ts';
 
-/** Names that are reserved for the platform's own providers. */
-const RESERVED: readonly string[] = [HOSTED, 'phone'];
+/** Ids that are reserved for the providers of Berth itself. */
+const RESERVED_IDS: readonly string[] = [HOSTED, 'phone'];
 
 export interface SecretSeal {
   close(application: ApplicationId, provider: string, secret: string): Promise<Buffer>;
@@ -69,17 +69,17 @@ export class Providers {
   ): Promise<{ readonly provider: ConsumerProvider; readonly isNew: boolean }> {
     const { applications, identities, store, audit, clock, seal } = this.#parts;
     const { id: applicationId } = await applications.require(caller, appId, 'identity');
-    if (!isProviderId(providerId) || RESERVED.includes(providerId))
+    if (!isProviderId(providerId) || RESERVED_IDS.includes(providerId))
       throw invalidRequest([
         { path: 'providerId', message: `is reserved or not a valid id; expected an id such as acme` },
       ]);
-    const existing = await identities.provider(applicationId, providerId);
-    if (!existing && ifMatch !== undefined && ifMatch.trim() !== '*') throw preconditionFailed();
-    const currentRevision = existing ? revisionFrom(ifMatch, existing.revision) : 0;
+    const existingProvider = await identities.provider(applicationId, providerId);
+    if (!existingProvider && ifMatch !== undefined && ifMatch.trim() !== '*') throw preconditionFailed();
+    const currentRevision = existingProvider ? revisionFrom(ifMatch, existingProvider.revision) : 0;
     const { issuer, clientId, clientSecret, scopes = [], enabled = true } = changes;
     const title = cleanName(changes.title);
     // The secret for this issuer must not be sent to another issuer.
-    const keptSecret = existing?.issuer === issuer ? existing.secretSealed : undefined;
+    const keptSecret = existingProvider?.issuer === issuer ? existingProvider.secretSealed : undefined;
     const secretSealed =
       clientSecret === undefined ? keptSecret : await seal.close(applicationId, providerId, clientSecret);
     const authMethod = changes.authMethod ?? (secretSealed ? 'client_secret_basic' : 'none');
@@ -91,7 +91,7 @@ export class Providers {
       ...{ applicationId, id: providerId, title, enabled, issuer, clientId, authMethod, scopes: [...new Set(scopes)] },
       ...(secretSealed && authMethod !== 'none' ? { secretSealed } : {}),
       metadata: { ...metadata, algorithms: [...metadata.algorithms] },
-      ...{ revision: currentRevision + 1, createdAt: existing?.createdAt ?? now, updatedAt: now },
+      ...{ revision: currentRevision + 1, createdAt: existingProvider?.createdAt ?? now, updatedAt: now },
     };
     await store.atomically(async trx => {
       const outcome = await trx.consumerProviders.write(row, currentRevision, PROVIDERS_MAX);
@@ -108,7 +108,7 @@ export class Providers {
       } as const;
       await audit.record({ ...byCaller(caller), ...entry }, trx);
     });
-    return { provider: this.#view(row), isNew: !existing };
+    return { provider: this.#view(row), isNew: !existingProvider };
   }
 
   async remove(caller: AccountCaller, appId: string, providerId: string, ifMatch: string | undefined): Promise<void> {
@@ -128,7 +128,7 @@ export class Providers {
     const outcome = await this.#parts.discover(issuer);
     if ('value' in outcome) return outcome.value;
     throw fault('upstream_failed', `The provider cannot be used. ${outcome.words}`, {
-      advice: 'Check the issuer, and that its discovery document can be read from this service.',
+      advice: 'Check the issuer, and check that this service can read the discovery document of the issuer.',
     });
   }
 

@@ -28,15 +28,15 @@ export class ConsumerReceipts {
   ): Promise<ConsumerReceiptPage> {
     const { store, cursors } = this.#parts;
     const name: ListName = { list: 'consumer_receipts', owner: consumerId };
-    const before = cursor === undefined ? {} : { before: cursors.read<InvocationId>(name, cursor) };
-    const rows = await store.invocations.ofConsumer(consumerId, { ...before, limit: limit + 1 });
-    const { data, ...more } = pageOf(
+    const beforeOption = cursor === undefined ? {} : { before: cursors.read<InvocationId>(name, cursor) };
+    const rows = await store.invocations.ofConsumer(consumerId, { ...beforeOption, limit: limit + 1 });
+    const { data, ...pagination } = pageOf(
       rows,
       limit,
       row => row,
       id => cursors.after(name, id),
     );
-    return { data: await Promise.all(data.map(row => this.#view(row))), ...more };
+    return { data: await Promise.all(data.map(row => this.#view(row))), ...pagination };
   }
 
   async read({ applicationId, consumerId }: ConsumerCaller, id: string): Promise<ConsumerReceipt> {

@@ -9,18 +9,18 @@ import { isLoopback } from '../../kit/loopback.ts';
  */
 const hasPlainHost = ({ hostname }: URL): boolean => /^(?:[a-z0-9._-]+|\[[0-9a-f:]+\])$/.test(hostname);
 
-const isSafe = (url: URL): boolean =>
+const isSafeUrl = (url: URL): boolean =>
   hasPlainHost(url) && (url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname)));
 
 export function isOrigin(text: string): boolean {
   const url = URL.parse(text);
-  return url !== null && isSafe(url) && url.origin === text;
+  return url !== null && isSafeUrl(url) && url.origin === text;
 }
 
 const NOT_AN_ORIGIN =
   'is not an origin such as https://shop.example (http only for loopback addresses); list each host in letters, digits, dots and hyphens, without *';
 
-/** Returns what is wrong with the origins and redirect addresses. Empty if nothing is wrong. */
+/** Returns the issues of the origins and redirect addresses. Empty if all are valid. */
 export function registrationIssues({
   origins,
   redirectUris,
@@ -29,7 +29,7 @@ export function registrationIssues({
     ...origins.flatMap((text, at) => (isOrigin(text) ? [] : [{ path: `origins[${at}]`, message: NOT_AN_ORIGIN }])),
     ...redirectUris.flatMap((text, at) => {
       const url = URL.parse(text);
-      const isClean = url && isSafe(url) && !url.username && !url.password && !text.includes('#');
+      const isClean = url && isSafeUrl(url) && !url.username && !url.password && !text.includes('#');
       if (isClean && !/[\s\p{Cc}\\]/u.test(text)) return [];
       const message =
         'is not an https URL of a plain host without a user name and a fragment (http only for loopback addresses)';

@@ -32,8 +32,8 @@ const ADDRESS_START_LIMIT = {
   withinMs: MINUTE_MS,
   scope: 'address',
 } as const;
-/** Paths of our own pages on which consumers are signed in with a cookie. */
-const OWN_PAGES =
+/** Paths of the pages of Berth on which consumers are signed in with a cookie. */
+const CONSUMER_PAGE_PATHS =
   /^\/consumer\/[0-9a-f-]{36}(?:\/(?:receipts|memory|account|(?:approve|consent|handoffs)\/[0-9a-f-]{36}))?$/;
 
 export interface SignInsParts {
@@ -66,14 +66,14 @@ export type UpstreamStart = (
 
 export class SignIns {
   readonly #parts: SignInsParts;
-  readonly #starts: SharedTally;
+  readonly #startTally: SharedTally;
 
   constructor(parts: SignInsParts) {
     this.#parts = parts;
-    this.#starts = parts.tallies.of(ADDRESS_START_LIMIT);
+    this.#startTally = parts.tallies.of(ADDRESS_START_LIMIT);
   }
 
-  /** `origin` is the origin of our page that sends the request, or the public origin. */
+  /** `origin` is the origin of the Berth page that sends the request, otherwise the public origin. */
   async start(
     appId: string,
     providerId: string,
@@ -82,7 +82,7 @@ export class SignIns {
     source: RequestSource,
     upstream: UpstreamStart,
   ): Promise<StartedConsumerSession> {
-    await this.#starts.take(source.ip);
+    await this.#startTally.take(source.ip);
     const { identities, store, clock } = this.#parts;
     const application = await identities.application(appId);
     const identity = await identities.of(application.id);
@@ -170,7 +170,7 @@ export class SignIns {
     return { redirectTo: withQuery(row.redirectUri, query) };
   }
 
-  /** For a sign-in that failed at a provider: returns the redirect address with an OAuth error. */
+  /** Returns the redirect address with an OAuth error, for a sign-in that failed at a provider. */
   failureRedirect({ row, application }: Omit<OpenSignIn, 'identity'>, error: 'access_denied' | 'server_error'): string {
     const { state } = row;
     const iss = this.#parts.identities.issuerOf(application);
@@ -180,11 +180,11 @@ export class SignIns {
 
 /**
  * Whether the address is allowed. Tokens are sent only to addresses that the application has registered. Cookies are
- * set only on our own pages.
+ * set only on pages of Berth.
  */
 function isAllowed(uri: string, transport: 'token' | 'cookie', { redirectUris }: IdentityRow, origin: URL): boolean {
   if (transport === 'token') return isRegistered(uri, redirectUris);
-  return uri.startsWith(`${origin.origin}/`) && OWN_PAGES.test(uri.slice(origin.origin.length));
+  return uri.startsWith(`${origin.origin}/`) && CONSUMER_PAGE_PATHS.test(uri.slice(origin.origin.length));
 }
 
 const withQuery = (address: string, query: Readonly<Record<string, string>>): string =>

@@ -94,7 +94,7 @@ export class Upstream {
     if (!provider?.enabled) return signIns.failureRedirect(openSignIn, 'server_error');
     if (error !== undefined) return signIns.failureRedirect(openSignIn, 'access_denied');
     const metadata = metadataIn(provider.metadata);
-    // A mix-up (RFC 9207): the response comes from a provider other than the one that was asked.
+    // A mix-up (RFC 9207): the response comes from another provider than the one that received the request.
     const isMixedUp = iss === undefined ? metadata.answersWithIssuer : iss !== provider.issuer;
     if (isMixedUp) return this.#refuse(openSignIn, 'iss', source);
     if (typeof code !== 'string' || code.length > CODE_CHARACTERS_MAX) return this.#refuse(openSignIn, 'code', source);
@@ -161,8 +161,8 @@ export class Upstream {
   }
 
   /**
-   * Derives the subject that an application sees. It differs between issuers. It also differs between applications, so
-   * that two applications cannot match their users.
+   * Derives the subject that an application sees. It differs between issuers, and between applications, so that two
+   * applications cannot match their users.
    */
   #subject(application: ApplicationId, issuer: string, subject: string): string {
     return `p_${this.#deriveValue('subject', `${application}\n${issuer}\n${subject}`).slice(0, SUBJECT_CHARACTERS)}`;

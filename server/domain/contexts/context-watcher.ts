@@ -23,7 +23,10 @@ import { type StoredVersions, versionOfSession } from './stored-versions.ts';
 /** How long a create request waits if the context that it names is still being saved. */
 const SAVE_WAIT_MS = 15_000;
 const POLL_MS = 100;
-/** Chromium is killed if it has not shut down within this time. Its profile is not saved then. It usually takes 250 ms. */
+/**
+ * Time within which Chromium must shut down. After that time, Chromium is killed, and its profile is not saved. A
+ * shutdown usually takes 250 ms.
+ */
 const SHUTDOWN_MAX_MS = 5_000;
 
 export interface ContextWatcherParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
@@ -36,7 +39,7 @@ export interface ContextWatcherParts extends Pick<Runtime, 'clock' | 'log' | 'ho
   readonly prompt: () => void;
 }
 
-/** What `check` stored in the session's settings. */
+/** The data that `check` stores in the settings of the session. */
 interface StoredUse {
   readonly id: ContextId;
   readonly persist: boolean;
@@ -54,18 +57,20 @@ export class ContextWatcher implements Watcher {
 
   async check(
     caller: AgentCaller,
-    { watcherSettings: { context: requested } }: SessionRequest,
+    { watcherSettings: { context: contextRequest } }: SessionRequest,
     session: SessionId,
     signal: AbortSignal,
   ): Promise<CheckResult | undefined> {
-    if (!requested) return undefined;
-    const id = isUuid(requested.id) ? (requested.id as ContextId) : undefined;
+    if (!contextRequest) return undefined;
+    const id = isUuid(contextRequest.id) ? (contextRequest.id as ContextId) : undefined;
     const row = id && (await this.#parts.rows.get(caller.applicationId, id));
-    if (!row) throw unknownContext(requested.id);
-    const { persist = false, exclusive = false } = requested;
-    await this.#awaitTurn(row, requested, session, signal);
-    const kept = { id: row.id, persist, exclusive: persist && exclusive };
-    return persist ? { storedSettings: kept, undo: () => this.#parts.uses.close(session) } : { storedSettings: kept };
+    if (!row) throw unknownContext(contextRequest.id);
+    const { persist = false, exclusive = false } = contextRequest;
+    await this.#awaitTurn(row, contextRequest, session, signal);
+    const useSettings = { id: row.id, persist, exclusive: persist && exclusive };
+    return persist
+      ? { storedSettings: useSettings, undo: () => this.#parts.uses.close(session) }
+      : { storedSettings: useSettings };
   }
 
   async prepare(row: SessionRow): Promise<Preparation | undefined> {
@@ -111,14 +116,19 @@ export class ContextWatcher implements Watcher {
   }
 
   /**
-   * Waits for a save of the context that is in progress. If the session is to save to the context, also records that
-   * the session uses the context, which may be refused.
+   * Waits for a save of the context that is in progress. If the session saves to the context, records that the session
+   * uses the context, and throws if another session excludes this use.
    */
-  async #awaitTurn(row: ContextRow, requested: ContextRequest, session: SessionId, signal: AbortSignal): Promise<void> {
+  async #awaitTurn(
+    row: ContextRow,
+    contextRequest: ContextRequest,
+    session: SessionId,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { clock } = this.#parts;
     const beganMs = clock.monotonicMs();
     for (;;) {
-      const savingSession = await this.#tryToUse(row, requested, session);
+      const savingSession = await this.#tryToUse(row, contextRequest, session);
       if (savingSession === undefined) return;
       if (clock.monotonicMs() - beganMs >= SAVE_WAIT_MS) throw contextSaving(row.id, savingSession);
       await clock.sleep(POLL_MS, signal);
@@ -126,19 +136,19 @@ export class ContextWatcher implements Watcher {
   }
 
   /**
-   * Starts to use the context, if that is possible now. If the save of another session is still in progress, returns
-   * that session; undefined means that this session may continue.
+   * Records that the session uses the context, if it saves to the context. If the save of another session is still in
+   * progress, records nothing, and returns that session. Undefined if this session may continue.
    */
-  async #tryToUse(row: ContextRow, requested: ContextRequest, session: SessionId): Promise<SessionId | undefined> {
+  async #tryToUse(row: ContextRow, contextRequest: ContextRequest, session: SessionId): Promise<SessionId | undefined> {
     const { uses, host, clock } = this.#parts;
     const { id: contextId, applicationId } = row;
-    if (!requested.persist) return uses.savingSessionOf(applicationId, contextId);
+    if (!contextRequest.persist) return uses.savingSessionOf(applicationId, contextId);
     const newUse = {
       sessionId: session,
       contextId,
       applicationId,
       hostId: host,
-      exclusive: requested.exclusive ?? false,
+      exclusive: contextRequest.exclusive ?? false,
     };
     const outcome = await uses.open({ ...newUse, createdAt: clock.now() });
     if ('saving' in outcome) return outcome.saving;
@@ -153,7 +163,7 @@ export class ContextWatcher implements Watcher {
   }
 }
 
-/** What `check` stored in the session's settings. */
+/** Returns the data that `check` stored in the settings of the session. */
 function storedUse({ settings }: SessionRow): StoredUse | undefined {
   const { id, persist } = (settings.context ?? {}) as JsonObject;
   return typeof id === 'string' ? { id: id as ContextId, persist: persist === true } : undefined;

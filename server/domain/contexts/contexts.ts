@@ -1,7 +1,7 @@
-// The API operations on contexts. What sessions need is in context-watcher.ts and saver.ts.
+// The API operations on contexts. The code that sessions use is in context-watcher.ts and saver.ts.
 import {
   CONTEXT_LIST_MAX,
-  CONTEXT_NAME_MAX_CHARACTERS,
+  CONTEXT_NAME_CHARACTERS_MAX,
   CONTEXTS_PER_APPLICATION_MAX,
   type Context,
   type ContextQuery,
@@ -11,7 +11,7 @@ import {
   type ForkContext,
   type StorageState,
 } from '../../../contract/contexts.ts';
-import type { Packed, Profiles, Staging } from '../../engines/profiles/profiles.ts';
+import type { PackedProfile, Profiles, Staging } from '../../engines/profiles/profiles.ts';
 import type {
   ContextRow,
   ContextRows,
@@ -70,11 +70,11 @@ export class Contexts {
 
   async list(caller: AgentCaller, query: ContextQuery): Promise<{ contexts: Context[]; nextBefore?: string }> {
     const limit = query.limit ?? CONTEXT_LIST_MAX;
-    const before = query.before === undefined ? {} : { before: query.before as ContextId };
-    const rows = await this.#parts.rows.list(caller.applicationId, { limit: limit + 1, ...before });
-    const last = rows[limit - 1];
+    const beforeOption = query.before === undefined ? {} : { before: query.before as ContextId };
+    const rows = await this.#parts.rows.list(caller.applicationId, { limit: limit + 1, ...beforeOption });
+    const lastRow = rows[limit - 1];
     const contexts = rows.slice(0, limit).map(viewOf);
-    return rows.length > limit && last ? { contexts, nextBefore: last.id } : { contexts };
+    return rows.length > limit && lastRow ? { contexts, nextBefore: lastRow.id } : { contexts };
   }
 
   async read(caller: AgentCaller, id: string): Promise<Context> {
@@ -83,8 +83,8 @@ export class Contexts {
 
   async destroy(caller: AgentCaller, id: string): Promise<void> {
     const { id: contextId } = await this.#row(caller, id);
-    const destroyed = await this.#parts.rows.destroy(caller.applicationId, contextId, this.#parts.clock.now());
-    if (!destroyed) throw notFound('Context', id);
+    const isDestroyed = await this.#parts.rows.destroy(caller.applicationId, contextId, this.#parts.clock.now());
+    if (!isDestroyed) throw notFound('Context', id);
     this.#parts.prompt();
   }
 
@@ -147,8 +147,8 @@ export class Contexts {
     });
     const { profiles, stored, clock } = this.#parts;
     return this.#createVersion(row, 'import', signal, async (id, staging) => {
-      const sealed = await profiles.sealCookies(cookies, await stored.cookiesSeal(row, id));
-      await stored.storeCookies(row, id, sealed, signal);
+      const sealedCookies = await profiles.sealCookies(cookies, await stored.cookiesSeal(row, id));
+      await stored.storeCookies(row, id, sealedCookies, signal);
       const seal = await stored.archiveSeal(row, id);
       const packed = await profiles.packLocalStorage(origins, staging, seal, { now: clock.now(), signal });
       return { ...(await this.#storePacked(row, id, staging, packed, signal)), partial: false, cookiesOf: id };
@@ -177,16 +177,21 @@ export class Contexts {
    * Creates a version with its own stored objects. The objects are stored first, and are removed if the row is not
    * committed.
    */
-  #createVersion(row: ContextRow, source: VersionSource, signal: AbortSignal, store: StoreVersion): Promise<Context> {
+  #createVersion(
+    row: ContextRow,
+    source: VersionSource,
+    signal: AbortSignal,
+    storeObjects: StoreVersion,
+  ): Promise<Context> {
     const owner = { application: row.applicationId };
-    return this.#creationPlaces.run(owner, () => this.#createVersionNow(row, source, signal, store), signal);
+    return this.#creationPlaces.run(owner, () => this.#createVersionNow(row, source, signal, storeObjects), signal);
   }
 
   async #createVersionNow(
     row: ContextRow,
     source: VersionSource,
     signal: AbortSignal,
-    store: StoreVersion,
+    storeObjects: StoreVersion,
   ): Promise<Context> {
     const { rows, profiles, clock, prompt } = this.#parts;
     const id = newId<VersionId>(clock.now());
@@ -195,7 +200,7 @@ export class Contexts {
     const staging = profiles.staging(id);
     try {
       await staging.create();
-      const facts = { ...(await store(id, staging)), source };
+      const facts = { ...(await storeObjects(id, staging)), source };
       signal.throwIfAborted();
       const keptVersion = await rows.keep(row.applicationId, row.id, { ...retention(clock.now()), id, facts });
       return viewOf(requireContext(keptVersion?.context, row.id));
@@ -211,23 +216,34 @@ export class Contexts {
   async #copy(
     original: ContextRow,
     version: VersionRow,
-    to: ContextRow,
+    targetContext: ContextRow,
     { id, staging, signal }: { id: VersionId; staging: Staging; signal: AbortSignal },
   ): Promise<Omit<VersionFacts, 'source'>> {
     const { stored, profiles } = this.#parts;
     const { archive, cookiesOf, partial, sizeBytes } = version;
     if (cookiesOf) {
       const cookies = await stored.openCookies(original, cookiesOf);
-      await stored.storeCookies(to, id, await profiles.sealCookies(cookies, await stored.cookiesSeal(to, id)), signal);
+      await stored.storeCookies(
+        targetContext,
+        id,
+        await profiles.sealCookies(cookies, await stored.cookiesSeal(targetContext, id)),
+        signal,
+      );
     }
     const commonFacts = { partial, ...(cookiesOf ? { cookiesOf: id } : {}) };
     if (!archive) return { ...commonFacts, sizeBytes };
-    const sealed = await stored.openArchive(original, archive);
-    const packed = await profiles.reseal(sealed, staging, await stored.archiveSeal(to, id), signal);
-    return { ...commonFacts, ...(await this.#storePacked(to, id, staging, packed, signal)) };
+    const sealedArchive = await stored.openArchive(original, archive);
+    const packed = await profiles.reseal(sealedArchive, staging, await stored.archiveSeal(targetContext, id), signal);
+    return { ...commonFacts, ...(await this.#storePacked(targetContext, id, staging, packed, signal)) };
   }
 
-  async #storePacked(row: ContextRow, id: VersionId, staging: Staging, packedArchive: Packed, signal: AbortSignal) {
+  async #storePacked(
+    row: ContextRow,
+    id: VersionId,
+    staging: Staging,
+    packedArchive: PackedProfile,
+    signal: AbortSignal,
+  ) {
     await this.#parts.stored.storeArchive(row, id, staging.archiveFile, signal);
     return { sizeBytes: packedArchive.sizeBytes, archive: { of: id, checksum: packedArchive.checksum } };
   }
@@ -238,15 +254,16 @@ export class Contexts {
   }
 
   /**
-   * Returns the version with this number, or the newest one if no number is given. An expired version is treated as not
-   * found, even if it has not been removed yet.
+   * Returns the version with this number, or the newest version if no number is given. An expired version is treated as
+   * not found, even if it has not been removed yet.
    */
   async #version(row: ContextRow, number: number | undefined): Promise<VersionRow> {
     const now = this.#parts.clock.now();
     const versions = await this.#parts.rows.versions(row.applicationId, row.id);
-    const found = number === undefined ? versions[0] : versions.find(({ version }) => version === number);
-    if (!found || (found.expiresAt && found.expiresAt <= now)) throw notFound('Version', `${number ?? row.version}`);
-    return found;
+    const foundVersion = number === undefined ? versions[0] : versions.find(({ version }) => version === number);
+    if (!foundVersion || (foundVersion.expiresAt && foundVersion.expiresAt <= now))
+      throw notFound('Version', `${number ?? row.version}`);
+    return foundVersion;
   }
 
   #unreadableError(error: unknown, { version }: VersionRow): unknown {
@@ -297,11 +314,11 @@ function requireContext(row: ContextRow | undefined, id: string): ContextRow {
 function cleanName(text: string): string {
   const name = text.trim().normalize('NFC');
   const length = [...name].length;
-  if (length < 1 || length > CONTEXT_NAME_MAX_CHARACTERS || /\p{Cc}/u.test(name))
+  if (length < 1 || length > CONTEXT_NAME_CHARACTERS_MAX || /\p{Cc}/u.test(name))
     throw invalidRequest([
       {
         path: 'name',
-        message: `must have 1 to ${CONTEXT_NAME_MAX_CHARACTERS} printable characters, not counting spaces around it`,
+        message: `must have 1 to ${CONTEXT_NAME_CHARACTERS_MAX} printable characters, not counting leading and trailing spaces`,
       },
     ]);
   return name;

@@ -16,13 +16,13 @@ export interface CookieCopyOptions extends Pick<Runtime, 'clock' | 'log'> {
 
 export class CookieCopy {
   readonly #options: CookieCopyOptions;
-  readonly #stop = new AbortController();
-  readonly #running: Promise<void>;
+  readonly #stopController = new AbortController();
+  readonly #copyLoop: Promise<void>;
   #lastCopiedText: string | undefined;
 
   private constructor(options: CookieCopyOptions) {
     this.#options = options;
-    this.#running = this.#run();
+    this.#copyLoop = this.#run();
   }
 
   static async begin(options: CookieCopyOptions): Promise<CookieCopy> {
@@ -37,18 +37,18 @@ export class CookieCopy {
   }
 
   async close(): Promise<void> {
-    this.#stop.abort();
-    await this.#running;
+    this.#stopController.abort();
+    await this.#copyLoop;
   }
 
   async #run(): Promise<void> {
     const { clock, log } = this.#options;
-    while (!this.#stop.signal.aborted) {
+    while (!this.#stopController.signal.aborted) {
       await this.#copy().catch(error => {
         // Expected when the browser is being shut down.
-        if (!this.#stop.signal.aborted) log.warn('context.cookies_not_copied', { reason: reason(error) });
+        if (!this.#stopController.signal.aborted) log.warn('context.cookies_not_copied', { reason: reason(error) });
       });
-      await clock.sleep(COPY_INTERVAL_MS, this.#stop.signal).catch(() => {});
+      await clock.sleep(COPY_INTERVAL_MS, this.#stopController.signal).catch(() => {});
     }
   }
 

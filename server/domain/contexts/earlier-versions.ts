@@ -1,4 +1,4 @@
-// How many versions before the newest one are kept, and for how long.
+// The retention of versions of a context: the maximum number of earlier versions, and their expiry time.
 import { EARLIER_VERSIONS_DAYS, EARLIER_VERSIONS_MAX } from '../../../contract/contexts.ts';
 import type { KeepVersionRequest } from '../../engines/store/rows/contexts.ts';
 import { addMs } from '../../kit/clock.ts';

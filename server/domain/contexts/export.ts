@@ -12,8 +12,8 @@ import { fault } from '../faults.ts';
 import type { StoredVersions } from './stored-versions.ts';
 
 /**
- * Maximum numbers of concurrent exports. An export counts from the first byte read from storage until the caller has
- * read the last byte.
+ * Maximum numbers of concurrent exports, per application and in this process. An export counts from the first byte read
+ * from storage until the caller has read the last byte.
  */
 export const EXPORTS_OF_APPLICATION_MAX = 2;
 export const EXPORTS_MAX = 8;
@@ -22,11 +22,11 @@ export interface StateInput {
   /** The cookies as JSON in Chromium's format. */
   readonly cookies: Uint8Array | undefined;
   readonly localStorage: ReadonlyMap<string, Uint8Array>;
-  /** File descriptor to write to: the threads of a process share their open files. */
+  /** Descriptor of the file to write to. The threads of a process share their open files. */
   readonly descriptor: number;
 }
 
-/** `damaged`: the stored data cannot be read; the value is the reason. */
+/** `damaged` is the reason why the stored data cannot be read. */
 export type StateOutput = { readonly bytes: number } | { readonly damaged: string };
 export type StateJob = Job<StateInput, StateOutput>;
 
@@ -52,13 +52,13 @@ export class StateDamaged extends Error {
 export class Exports {
   readonly #parts: ExportsParts;
   readonly #runningExports = new Map<string, number>();
-  #total = 0;
+  #runningTotal = 0;
 
   constructor(parts: ExportsParts) {
     this.#parts = parts;
   }
 
-  /** Exports the version, or an empty state if there is none. */
+  /** Exports the version. Exports an empty state if the version is undefined. */
   async exportVersion(row: ContextRow, version: VersionRow | undefined): Promise<ExportedState> {
     const endExport = this.#startExport(row.applicationId);
     let file: FileHandle | undefined;
@@ -86,7 +86,7 @@ export class Exports {
     const output = await workers.run(
       job,
       { cookies, localStorage, descriptor },
-      { of: row.applicationId, moved: transferList },
+      { of: row.applicationId, movedBuffers: transferList },
     );
     if ('damaged' in output) throw new StateDamaged(output.damaged);
     return output.bytes;
@@ -102,18 +102,20 @@ export class Exports {
   }
 
   #startExport(application: string): () => void {
-    const running = this.#runningExports.get(application) ?? 0;
+    const runningCount = this.#runningExports.get(application) ?? 0;
     const [limit, used] =
-      running >= EXPORTS_OF_APPLICATION_MAX ? [EXPORTS_OF_APPLICATION_MAX, running] : [EXPORTS_MAX, this.#total];
+      runningCount >= EXPORTS_OF_APPLICATION_MAX
+        ? [EXPORTS_OF_APPLICATION_MAX, runningCount]
+        : [EXPORTS_MAX, this.#runningTotal];
     if (used >= limit)
       throw fault('rate_limited', `${limit} storage states are already being exported, which is the limit.`, {
-        advice: 'Wait for one to finish, and send the request again.',
+        advice: 'Wait for an export to finish, and send the request again.',
         details: { limit, used, retryAfterSeconds: 1 },
       });
-    this.#runningExports.set(application, running + 1);
-    this.#total++;
+    this.#runningExports.set(application, runningCount + 1);
+    this.#runningTotal++;
     return () => {
-      this.#total--;
+      this.#runningTotal--;
       const remaining = (this.#runningExports.get(application) ?? 1) - 1;
       if (remaining > 0) this.#runningExports.set(application, remaining);
       else this.#runningExports.delete(application);

@@ -21,10 +21,10 @@ export interface LoadingParts extends Pick<Runtime, 'clock' | 'log'> {
 interface LoadedCookies {
   readonly cookies: CookieList;
   /** Resolves when the event and the use of the version have been written. */
-  readonly recorded: Promise<unknown>;
+  readonly recordingDone: Promise<unknown>;
 }
 
-const SERVICE = { kind: 'service' } as const;
+const SERVICE_ACTOR = { kind: 'service' } as const;
 
 export class Loading {
   readonly #parts: LoadingParts;
@@ -47,13 +47,13 @@ export class Loading {
       if (!cookies) continue;
       const tookMs = Math.round(clock.monotonicMs() - beganMs);
       const detail = { contextId: context.id, version: version.version, tookMs };
-      // Not awaited here: these are written while the browser starts, and `take` waits for them.
-      const recorded = Promise.all([
+      // Not awaited here, because this is written while the browser starts. `take` waits for it.
+      const recordingDone = Promise.all([
         uses.recordStart(session.id, version.version),
         this.#recordEvent(session, 'context.restored', detail),
       ]);
-      recorded.catch(() => {});
-      this.#loadedCookies.set(session.id, { cookies, recorded });
+      recordingDone.catch(() => {});
+      this.#loadedCookies.set(session.id, { cookies, recordingDone });
       return;
     }
     if (versions.length > 0) throw new Error(`no version of context ${context.id} can be read`);
@@ -63,7 +63,7 @@ export class Loading {
   async take(session: SessionId): Promise<CookieList | undefined> {
     const loaded = this.#loadedCookies.get(session);
     this.forget(session);
-    await loaded?.recorded;
+    await loaded?.recordingDone;
     return loaded?.cookies;
   }
 
@@ -72,7 +72,7 @@ export class Loading {
     this.#loadedCookies.delete(session);
   }
 
-  /** Unpacks the version and returns its cookies. Undefined if it is damaged. */
+  /** Unpacks the version and returns its cookies. Undefined if the version is damaged. */
   async #load(
     session: SessionRow,
     context: ContextRow,
@@ -110,6 +110,6 @@ export class Loading {
     detail: { readonly [name: string]: string | number },
   ): Promise<void> {
     const { events, clock } = this.#parts;
-    await events.append(session.id, { type, at: clock.now(), actor: SERVICE, detail });
+    await events.append(session.id, { type, at: clock.now(), actor: SERVICE_ACTOR, detail });
   }
 }

@@ -32,8 +32,8 @@ const RETRY_MAX_MS = 60_000;
 /** A save is given up after storage has been unavailable for this long. */
 const GIVE_UP_MS = 24 * 3_600_000;
 /** If a use of a context has no session row after this time, the create request for the session was interrupted. */
-const ORPHAN_MS = 5 * 60_000;
-const CLOSE_MS = 3_000;
+const ORPHAN_AGE_MS = 5 * 60_000;
+const CLOSE_WAIT_MS = 3_000;
 
 export interface SaverParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
   readonly rows: ContextRows;
@@ -43,53 +43,53 @@ export interface SaverParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
   readonly profiles: Profiles;
 }
 
-/** The session ran, but left neither a profile nor a copy of its cookies. */
+/** The session ran, but there is neither a profile nor a copy of its cookies. */
 class NothingToSave extends Error {
   override readonly name = 'NothingToSave';
 }
 
 export class Saver implements Closeable {
   readonly #parts: SaverParts;
-  readonly #running = new Map<SessionId, Promise<void>>();
+  readonly #runningSaves = new Map<SessionId, Promise<void>>();
   readonly #closing = new AbortController();
 
   constructor(parts: SaverParts) {
     this.#parts = parts;
   }
 
-  /** Called at startup, after running sessions were adopted. Removes staging folders that no row refers to. */
+  /** Removes staging folders that no row refers to. Must run at startup, after running sessions were adopted. */
   async recover(): Promise<void> {
     const { uses, profiles, host } = this.#parts;
-    const known = new Set<string>(await uses.ofHost(host));
-    for (const id of await profiles.stagedSessions()) if (!known.has(id)) await profiles.staging(id).remove();
+    const knownSessions = new Set<string>(await uses.ofHost(host));
+    for (const id of await profiles.stagedSessions()) if (!knownSessions.has(id)) await profiles.staging(id).remove();
   }
 
   /** Starts the saves that are due, without waiting for them, and removes expired versions. */
   async tend(): Promise<{ begun: number; removed: number }> {
     const { uses, host, clock } = this.#parts;
     const now = clock.now();
-    for (const session of await uses.orphans(host, addMs(now, -ORPHAN_MS))) await uses.markForSaving(session, now);
-    const due = await uses.due(host, now, BATCH);
-    const usesToSave = due
-      .filter(use => !this.#running.has(use.sessionId))
-      .slice(0, SAVES_AT_ONCE_MAX - this.#running.size);
+    for (const session of await uses.orphans(host, addMs(now, -ORPHAN_AGE_MS))) await uses.markForSaving(session, now);
+    const dueUses = await uses.due(host, now, BATCH);
+    const usesToSave = dueUses
+      .filter(use => !this.#runningSaves.has(use.sessionId))
+      .slice(0, SAVES_AT_ONCE_MAX - this.#runningSaves.size);
     if (!this.#closing.signal.aborted) for (const use of usesToSave) this.#begin(use);
     return { begun: usesToSave.length, removed: await this.#remove(now) };
   }
 
-  /** Waits a short time for running saves and then interrupts them. The next process continues an interrupted save. */
+  /** Waits a short time for running saves, and interrupts the remaining saves. The next process continues them. */
   async close(): Promise<void> {
-    const all = (): Promise<unknown> => Promise.all(this.#running.values());
-    await withTimeout(CLOSE_MS, 'saves of contexts', all).catch(() => {});
+    const waitForSaves = (): Promise<unknown> => Promise.all(this.#runningSaves.values());
+    await withTimeout(CLOSE_WAIT_MS, 'saves of contexts', waitForSaves).catch(() => {});
     this.#closing.abort(new Error('the service is stopping'));
-    await all();
+    await waitForSaves();
   }
 
   #begin(use: ContextUse): void {
-    const saving = this.#save(use).finally(() => {
-      this.#running.delete(use.sessionId);
+    const savePromise = this.#save(use).finally(() => {
+      this.#runningSaves.delete(use.sessionId);
     });
-    this.#running.set(use.sessionId, saving);
+    this.#runningSaves.set(use.sessionId, savePromise);
   }
 
   async #save(use: ContextUse): Promise<void> {
@@ -99,7 +99,7 @@ export class Saver implements Closeable {
       const version = await withTimeout(
         SAVE_TIMEOUT_MS,
         'a context to be saved',
-        signal => this.#try(use, signal),
+        signal => this.#trySave(use, signal),
         this.#closing.signal,
       );
       const tookMs = Math.round(clock.monotonicMs() - beganMs);
@@ -112,21 +112,21 @@ export class Saver implements Closeable {
   }
 
   /** Returns the number of the new version, or 0 if there was nothing to save. */
-  async #try(use: ContextUse, signal: AbortSignal): Promise<number> {
+  async #trySave(use: ContextUse, signal: AbortSignal): Promise<number> {
     const { rows, profiles } = this.#parts;
     const staging = profiles.staging(use.sessionId);
     const context = await rows.get(use.applicationId, use.contextId);
     if (!context) return this.#discard(use, staging);
     const cookies = await staging.readCookies();
-    const isWhole = (await staging.packedRecord()) !== undefined || (await staging.hasProfile());
+    const hasWholeProfile = (await staging.packedRecord()) !== undefined || (await staging.hasProfile());
     if (!cookies) return this.#closeWithoutSave(use, staging);
-    const facts = isWhole
+    const facts = hasWholeProfile
       ? await this.#storeWhole(use, context, staging, cookies, signal)
       : await this.#storePartial(use, context, cookies, signal);
     if (!facts) return this.#discard(use, staging);
-    const kept = await this.#keep(use, facts);
+    const storedVersion = await this.#keep(use, facts);
     await staging.remove();
-    return kept?.context.version ?? 0;
+    return storedVersion?.context.version ?? 0;
   }
 
   async #storeWhole(
@@ -150,7 +150,7 @@ export class Saver implements Closeable {
 
   /**
    * Stores a version that consists of the archive that the session started from, and the cookies that were copied while
-   * it was running.
+   * the session was running.
    */
   async #storePartial(
     use: ContextUse,
@@ -160,12 +160,12 @@ export class Saver implements Closeable {
   ): Promise<VersionFacts | undefined> {
     const { rows, stored } = this.#parts;
     const versions = await rows.versions(use.applicationId, use.contextId);
-    const base = versions.find(({ version }) => version === use.fromVersion) ?? versions[0];
-    const archive = use.fromVersion === undefined ? undefined : base?.archive;
+    const baseVersion = versions.find(({ version }) => version === use.fromVersion) ?? versions[0];
+    const archive = use.fromVersion === undefined ? undefined : baseVersion?.archive;
     if (!(await this.#reserve(use, archive?.of))) return undefined;
     const id = versionOfSession(use.sessionId);
     await stored.storeCookies(context, id, cookies, signal);
-    const sizeBytes = archive ? (base?.sizeBytes ?? 0) : 0;
+    const sizeBytes = archive ? (baseVersion?.sizeBytes ?? 0) : 0;
     return { ...sessionSource(use), partial: true, sizeBytes, ...(archive ? { archive } : {}), cookiesOf: id };
   }
 
@@ -195,8 +195,8 @@ export class Saver implements Closeable {
   }
 
   /**
-   * Called if the session left nothing to save. That is expected if the session never ran; otherwise the save has
-   * failed.
+   * Closes the use of a session for which there is nothing to save. If the session ran, throws instead, because the
+   * save has then failed.
    */
   async #closeWithoutSave(use: ContextUse, staging: Staging): Promise<number> {
     const session = await this.#parts.sessions.byId(use.sessionId);
@@ -228,10 +228,10 @@ export class Saver implements Closeable {
 
   async #remove(now: Date): Promise<number> {
     const { rows, stored } = this.#parts;
-    const removable = await rows.removable(now, BATCH);
-    for (const version of removable) await stored.remove(version);
-    await rows.forget(removable.map(({ id }) => id));
-    return removable.length;
+    const removableVersions = await rows.removable(now, BATCH);
+    for (const version of removableVersions) await stored.remove(version);
+    await rows.forget(removableVersions.map(({ id }) => id));
+    return removableVersions.length;
   }
 }
 

@@ -1,10 +1,10 @@
 // Reads and writes the stored objects of a context's versions. Determines for each object the encryption key and the
-// name that is bound to the encryption. A version may refer to the archive or the cookies of an earlier version; these
-// are still stored under the id of that earlier version.
+// name that is bound to the encryption. A version may refer to the archive or the cookies of an earlier version, which
+// are stored under the id of that earlier version.
 import type { Readable } from 'node:stream';
 import type { Artifacts } from '../../engines/artifacts/artifacts.ts';
 import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
-import type { CookieList, Profiles, Seal, Sealed } from '../../engines/profiles/profiles.ts';
+import type { CookieList, Profiles, Seal, SealedProfile } from '../../engines/profiles/profiles.ts';
 import type { ContextRow, RemovableVersion, StoredArchive } from '../../engines/store/rows/contexts.ts';
 import type { ApplicationId, VersionId } from '../../kit/ids.ts';
 
@@ -39,11 +39,11 @@ export class StoredVersions {
     return this.#parts.profiles.sealOf(context, context.wrappedKey, `${context.id} ${versionId} cookies`);
   }
 
-  async openArchive(context: Owner, { of, checksum }: StoredArchive): Promise<Sealed> {
+  async openArchive(context: Owner, { of, checksum }: StoredArchive): Promise<SealedProfile> {
     const { artifacts, archiveKey } = this.#parts;
-    const opened = await artifacts.open(archiveKey(context.applicationId, context.id, of));
-    if (!opened) throw new VersionMissing(`the archive of version ${of} is missing`);
-    return { body: opened.body, checksum, seal: await this.archiveSeal(context, of) };
+    const artifact = await artifacts.open(archiveKey(context.applicationId, context.id, of));
+    if (!artifact) throw new VersionMissing(`the archive of version ${of} is missing`);
+    return { body: artifact.body, checksum, seal: await this.archiveSeal(context, of) };
   }
 
   async openCookies(context: Owner, versionId: VersionId): Promise<CookieList> {
@@ -59,9 +59,9 @@ export class StoredVersions {
 
   async #sealedCookies(context: Owner, versionId: VersionId): Promise<Readable> {
     const { artifacts, cookiesKey } = this.#parts;
-    const opened = await artifacts.open(cookiesKey(context.applicationId, context.id, versionId));
-    if (!opened) throw new VersionMissing(`the cookies of version ${versionId} are missing`);
-    return opened.body;
+    const artifact = await artifacts.open(cookiesKey(context.applicationId, context.id, versionId));
+    if (!artifact) throw new VersionMissing(`the cookies of version ${versionId} are missing`);
+    return artifact.body;
   }
 
   /** Moves the file to storage. Safe to repeat. */
@@ -83,7 +83,7 @@ export class StoredVersions {
     ]);
   }
 
-  /** Whether the error means that the stored data can never be read, so that another attempt would also fail. */
+  /** Whether the error means that the stored data is damaged, so that another attempt would fail as well. */
   isDamage(error: unknown): boolean {
     return error instanceof VersionMissing || this.#parts.profiles.isDamage(error);
   }

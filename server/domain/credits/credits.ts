@@ -2,8 +2,8 @@
 // credit.
 import { PAGE_LIMIT_DEFAULT } from '../../../contract/common.ts';
 import {
+  CREDIT_USAGE_DAYS_DEFAULT,
   CREDIT_USAGE_DAYS_MAX,
-  CREDIT_USAGE_DEFAULT_DAYS,
   CREDIT_USAGE_ROWS_MAX,
   type CreditEntry,
   type CreditEntryPage,
@@ -107,8 +107,8 @@ export class Credits {
   async #byKey(id: ApplicationId, period: Period, costs: readonly CostRow[]): Promise<UsageRow[]> {
     const now = this.#parts.clock.now();
     const keys = await this.#parts.hours.byKey(id, { ...period, now }, CREDIT_USAGE_ROWS_MAX);
-    const all = new Set([...costs.map(({ of }) => of), ...keys.map(({ keyId }) => keyId)]);
-    const rows = [...all].map(groupedKey => {
+    const groupKeys = new Set([...costs.map(({ of }) => of), ...keys.map(({ keyId }) => keyId)]);
+    const rows = [...groupKeys].map(groupedKey => {
       const usageOfKey = keys.filter(({ keyId }) => keyId === groupedKey);
       const { calls = 0, cost = 0, name = usageOfKey[0]?.name } = costs.find(row => row.of === groupedKey) ?? {};
       return { of: groupedKey, ...(name === undefined ? {} : { name }), ...metersOf(usageOfKey), calls, cost };
@@ -124,10 +124,10 @@ interface Period {
 
 /** Extends the requested period to whole UTC days. */
 function periodOf({ from, to }: CreditUsageQuery, now: Date): Period {
-  const end = to === undefined ? now : new Date(to);
-  const begin = from === undefined ? addMs(end, -(CREDIT_USAGE_DEFAULT_DAYS - 1) * DAY_MS) : new Date(from);
-  if (begin > end) throw invalidRequest([{ path: 'from', message: 'is after `to`' }]);
-  const days = { from: startOfUtcDay(begin), to: addMs(startOfUtcDay(end), DAY_MS) };
+  const endTime = to === undefined ? now : new Date(to);
+  const beginTime = from === undefined ? addMs(endTime, -(CREDIT_USAGE_DAYS_DEFAULT - 1) * DAY_MS) : new Date(from);
+  if (beginTime > endTime) throw invalidRequest([{ path: 'from', message: 'is after `to`' }]);
+  const days = { from: startOfUtcDay(beginTime), to: addMs(startOfUtcDay(endTime), DAY_MS) };
   if (days.to.getTime() - days.from.getTime() > CREDIT_USAGE_DAYS_MAX * DAY_MS)
     throw invalidRequest([{ path: 'from', message: `is more than ${CREDIT_USAGE_DAYS_MAX} days before \`to\`` }]);
   return days;

@@ -4,13 +4,13 @@ import { systemClock } from '../../kit/clock.ts';
 import type { AuditEvent } from '../audit/audit.ts';
 import { type ExpiringParts, expireHolds } from './expiring.ts';
 
-test('records credit that is given back by the clock as an act of the service, and not what was settled meanwhile', async () => {
+test('records credit that the clock task gives back as an action of the service, and no credit that was settled meanwhile', async () => {
   const holdOf = (purposeId: string) => ({ purposeId, purposeKind: 'invocation', applicationId: 'shop', amount: 7 });
   const trx = { credits: { expire: async (purposeId: string) => (purposeId === 'open' ? {} : undefined) } };
   const store = {
     credits: { listExpiredHolds: async () => ['open', 'settled'].map(holdOf) },
     atomically: (work: (transaction: unknown) => Promise<void>) => work(trx),
-  } as unknown as ExpiringParts['store']; // The methods that it calls.
+  } as unknown as ExpiringParts['store']; // The methods that `expireHolds` calls.
   const events: AuditEvent[] = [];
   const audit = { record: async (event: AuditEvent) => void events.push(event) };
   await expireHolds({ store, audit, clock: systemClock });

@@ -15,8 +15,8 @@ export interface ExpiringParts {
 
 /** Returns the number of reservations that were given back. */
 export async function expireHolds({ store, audit, clock }: ExpiringParts): Promise<number> {
-  const due = await store.credits.listExpiredHolds(clock.now(), BATCH);
-  for (const { purposeId, purposeKind, applicationId, amount } of due)
+  const dueHolds = await store.credits.listExpiredHolds(clock.now(), BATCH);
+  for (const { purposeId, purposeKind, applicationId, amount } of dueHolds)
     await store.atomically(async trx => {
       if (!(await trx.credits.expire(purposeId, clock.now()))) return;
       const target = { kind: purposeKind, id: purposeId };
@@ -29,5 +29,5 @@ export async function expireHolds({ store, audit, clock }: ExpiringParts): Promi
       } as const;
       await audit.record({ ...BY_SERVICE, ...entry }, trx);
     });
-  return due.length;
+  return dueHolds.length;
 }

@@ -7,7 +7,7 @@ import type { AccountId } from '../../kit/ids.ts';
 import type { Audit } from '../audit/audit.ts';
 import { BY_OPERATOR } from '../audit/by-caller.ts';
 
-/** 2^53 - 1 micro-credits: the limit that the database sets for each book. */
+/** 2^53 - 1 micro-credits, which is the limit of the database for each book. */
 const BALANCE_MAX = Number.MAX_SAFE_INTEGER;
 const REASON_CHARACTERS_MAX = 200;
 
@@ -31,7 +31,7 @@ export async function grantCredit(
     throw new Fault('invalid_request', `A reason must have 1 to ${REASON_CHARACTERS_MAX} characters.`);
   const { available, promo } = await store.credits.balance(account);
   if (available + amount > BALANCE_MAX || amount - promo > BALANCE_MAX)
-    throw new Fault('invalid_request', 'The balance would be 2^53 micro-credits or more.');
+    throw new Fault('invalid_request', 'The balance would be 2^53 micro-credits or more. Grant a smaller amount.');
   return store.atomically(async trx => {
     const balance = await trx.credits.add(account, 'grant', amount, { at: clock.now(), reason });
     await audit.record(

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { HandClock } from '../../../tests/harness/hand-clock.ts';
-import { generator } from '../../../tests/harness/random.ts';
+import { ManualClock } from '../../../tests/harness/hand-clock.ts';
+import { createRandomGenerator } from '../../../tests/harness/random.ts';
 import type { MeteredSession, Metering, ReservationRow } from '../../engines/store/rows/credits.ts';
 import type { SessionEnd } from '../../engines/store/rows/sessions.ts';
 import { addMs } from '../../kit/clock.ts';
@@ -19,8 +19,8 @@ const HELD: ReservationRow = {
 const RUNNING: MeteredSession = { startedAt: START, expiresAt: addMs(START, 3_600_000), isEnding: false, bytes: 0 };
 
 test('meters a session of any length, and rounds its lifetime up to the next second', () => {
-  const random = generator(17);
-  const clock = new HandClock();
+  const random = createRandomGenerator(17);
+  const clock = new ManualClock();
   for (let run = 0; run < 2_000; run += 1) {
     const startedAt = addMs(clock.now(), Math.floor(random() * 100_000));
     const lifeMs = Math.floor(random() * 86_400_000);
@@ -62,7 +62,7 @@ test('a session holds no credit if all rates are 0', () => {
  * notice, and how it ends.
  */
 function scene() {
-  const clock = new HandClock();
+  const clock = new ManualClock();
   const state = {
     canExtend: true,
     isEndOwed: false,

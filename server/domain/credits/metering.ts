@@ -1,6 +1,6 @@
-// Meters the sessions that hold credit: captures what each has used so far and extends its hold. A session whose hold
-// cannot be extended ends after a minute's notice. The due times are in the rows, so the task may run at any time, in
-// any process.
+// Meters the sessions that hold credit: captures the use of each session so far, and extends its hold. A session whose
+// hold cannot be extended ends after a minute's notice. The due times are in the rows, so the task may run at any time,
+// in any process.
 import type { CreditRows, MeteredSession, Metering, ReservationRow } from '../../engines/store/rows/credits.ts';
 import type { SessionEnd } from '../../engines/store/rows/sessions.ts';
 import { addMs } from '../../kit/clock.ts';
@@ -21,25 +21,25 @@ export interface MeteringParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
   readonly isEndOwed: (id: SessionId) => boolean;
 }
 
-/** Runs the task once. Returns the number of sessions that were metered and the number of those that were ended. */
+/** Runs the task once. Returns the number of metered sessions and the number of ended sessions. */
 export async function meterSessions(parts: MeteringParts): Promise<{ metered: number; ended: number }> {
   const { rows, clock, host, low, log } = parts;
-  const due = await rows.due(host, clock.now(), BATCH);
-  let ended = 0;
-  for (const reservation of due)
+  const dueReservations = await rows.due(host, clock.now(), BATCH);
+  let endedCount = 0;
+  for (const reservation of dueReservations)
     try {
-      if (await meterOne(parts, reservation)) ended += 1;
+      if (await meterOne(parts, reservation)) endedCount += 1;
     } catch (error) {
       log.warn('credit.not_metered', { sessionId: reservation.purposeId, reason: reason(error) });
     }
   if (low > 0) await rows.recordLowCredit(host, low, clock.now());
-  return { metered: due.length, ended };
+  return { metered: dueReservations.length, ended: endedCount };
 }
 
 /** Returns whether the session was ended. */
 async function meterOne({ rows, clock, end, isEndOwed }: MeteringParts, row: ReservationRow): Promise<boolean> {
   const id = row.purposeId as SessionId; // Only reservations of sessions are due.
-  // Metering would charge the time since the session ended. The end, once it is written, settles what the session used.
+  // Metering would charge the time since the session ended. The use is settled when the end is written.
   if (isEndOwed(id)) return false;
   const now = clock.now();
   const outcome = await rows.meter(row, (reservation, session) => meteringOf(reservation, session, now));

@@ -6,11 +6,11 @@ import { type HostId, newId, type ReservationId } from '../../kit/ids.ts';
 import { type CreditRates, isEnforced, meteredCost } from '../../kit/metered-cost.ts';
 
 /**
- * Number of seconds ahead for which credit is held for a session. If its remaining time is shorter, credit is held for
- * that time only.
+ * Number of seconds ahead for which credit is held for a session. If the remaining time of the session is shorter,
+ * credit is held for the remaining time.
  */
 export const HOLD_SECONDS = 300;
-/** Traffic for which credit is held in addition, because the actual traffic is not known beforehand. */
+/** Bytes of traffic for which credit is held in addition, because the actual traffic is not known beforehand. */
 export const HOLD_BYTES = 10_000_000;
 /**
  * Interval at which the use of a session is captured and its hold is extended. Also the length of the notice before a

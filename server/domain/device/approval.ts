@@ -1,5 +1,4 @@
-// The person's side of a device authorization: read the request, then approve or deny it. Reading the request claims
-// it.
+// Lets a person read a device authorization, and approve or deny it. The first person who reads the request claims it.
 import type { DecideDevice, DecidedDevice, DeviceRequest } from '../../../contract/device.ts';
 import { hasRight } from '../../../contract/roles.ts';
 import type { DeviceDecision, DeviceRow } from '../../engines/store/rows/device.ts';
@@ -13,13 +12,13 @@ import type { HumanCaller } from '../identity/caller.ts';
 import { isSameNetwork } from '../identity/cidr.ts';
 import { assertSteppedUp } from '../identity/step-up.ts';
 import { type SharedTallies, type SharedTally, takeAll } from '../limits/shared-tally.ts';
-import { normalizedUserCode, userCodeDigest } from './codes.ts';
+import { normalizeUserCode, userCodeDigest } from './codes.ts';
 import type { DeviceAudit } from './device-audit.ts';
 import type { IsFromSession, Peer } from './from-session.ts';
 import { statusAt } from './state.ts';
 
 const WRONG_CODES_MAX = 10;
-const WRONG_CODES_MS = 600_000;
+const WRONG_CODES_WINDOW_MS = 600_000;
 const APPLICATIONS_SHOWN_MAX = 100;
 
 export interface ApprovalParts {
@@ -39,7 +38,7 @@ export class Approval {
 
   constructor(parts: ApprovalParts) {
     this.#parts = parts;
-    const limit = { what: 'Wrong codes', max: WRONG_CODES_MAX, withinMs: WRONG_CODES_MS } as const;
+    const limit = { what: 'Wrong codes', max: WRONG_CODES_MAX, withinMs: WRONG_CODES_WINDOW_MS } as const;
     this.#wrongCodesByAccount = parts.tallies.of({ ...limit, name: 'device.codes.account', scope: 'account' });
     this.#wrongCodesByAddress = parts.tallies.of({ ...limit, name: 'device.codes.address', scope: 'address' });
   }
@@ -47,20 +46,20 @@ export class Approval {
   /** Returns the request. The first person who reads it claims it. */
   async read(caller: HumanCaller, userCode: string): Promise<DeviceRequest> {
     const { store, clock, audit } = this.#parts;
-    const claimed = await this.#findByUserCode(caller, userCode, digest =>
+    const claimResult = await this.#findByUserCode(caller, userCode, digest =>
       store.atomically(async trx => {
-        const claimed = await trx.device.claim(digest, caller.accountId, clock.now());
-        if (claimed?.isFirst) await audit.claimed(claimed.row, caller, trx);
-        return claimed;
+        const claimResult = await trx.device.claim(digest, caller.accountId, clock.now());
+        if (claimResult?.isFirst) await audit.recordClaim(claimResult.row, caller, trx);
+        return claimResult;
       }),
     );
-    return this.#view(claimed.row, caller);
+    return this.#view(claimResult.row, caller);
   }
 
   async decide(caller: HumanCaller, request: DecideDevice, peer: Peer): Promise<DecidedDevice> {
     const { store, clock, audit, isFromSession } = this.#parts;
     if (request.decision === 'approve') {
-      if (isFromSession(peer)) throw fromSession();
+      if (isFromSession(peer)) throw requestFromSession();
       assertSteppedUp(caller, clock.now());
     }
     const row = await this.#findByUserCode(caller, request.userCode, async digest =>
@@ -75,7 +74,7 @@ export class Approval {
     await store.atomically(async trx => {
       const isDecided = await trx.device.decide(row.id, caller.accountId, clock.now(), decision);
       if (!isDecided) throw alreadyDecided(row);
-      await audit.decided(row, caller, decision, trx);
+      await audit.recordDecision(row, caller, decision, trx);
     });
     return { id: row.id, status: decision.status };
   }
@@ -90,13 +89,13 @@ export class Approval {
     find: (digest: Buffer) => Promise<Found | undefined>,
   ): Promise<Found> {
     const undoAttempts = await takeAll([this.#wrongCodesByAddress, source.ip], [this.#wrongCodesByAccount, accountId]);
-    const found = await find(userCodeDigest(this.#parts.secret, normalizedUserCode(userCode)));
-    if (!found) throw codeNotFound();
+    const lookupResult = await find(userCodeDigest(this.#parts.secret, normalizeUserCode(userCode)));
+    if (!lookupResult) throw codeNotFound();
     await undoAttempts();
-    return found;
+    return lookupResult;
   }
 
-  /** Returns what is granted: some or all of the requested scopes, and applications that the person may grant. */
+  /** Returns the granted rights: some or all of the requested scopes, and applications that the person may grant. */
   async #approvalOf(caller: HumanCaller, row: DeviceRow, request: DecideDevice): Promise<DeviceDecision> {
     const scopes = request.scopes === undefined ? row.scopes : [...new Set<string>(request.scopes)];
     const excessScopes = scopes.filter(scope => !row.scopes.includes(scope));
@@ -139,7 +138,7 @@ export class Approval {
 
 const codeNotFound = (): Error =>
   fault('not_found', 'The code does not exist, has expired, or was opened by another person.', {
-    advice: 'Compare it with the code on the device, or start again there.',
+    advice: 'Compare the code with the code on the device, or start again on the device.',
   });
 
 const alreadyDecided = ({ status }: DeviceRow): Error =>
@@ -148,11 +147,11 @@ const alreadyDecided = ({ status }: DeviceRow): Error =>
     details: { status },
   });
 
-const fromSession = (): Error =>
+const requestFromSession = (): Error =>
   fault(
     'address_not_allowed',
     'This request comes from the browser of a session of this service, which cannot approve a device.',
     {
-      advice: 'Open the address in your own browser.',
+      advice: 'Open the page in your own browser.',
     },
   );

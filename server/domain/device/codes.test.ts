@@ -3,18 +3,18 @@ import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { USER_CODE_ALPHABET } from '../../../contract/device.ts';
 import { Secret } from '../../kit/secret.ts';
-import { formattedUserCode, newUserCode, normalizedUserCode, userCodeDigest, verifierMatches } from './codes.ts';
+import { formatUserCode, newUserCode, normalizeUserCode, userCodeDigest, verifierMatches } from './codes.ts';
 
 test('a user code has eight characters of the alphabet, and is displayed in two groups', () => {
   const codes = Array.from({ length: 500 }, newUserCode);
   assert.equal(new Set(codes).size, codes.length);
   for (const code of codes) assert.match(code, new RegExp(`^[${USER_CODE_ALPHABET}]{8}$`));
-  assert.equal(formattedUserCode('KQTM7HXD'), 'KQTM-7HXD');
+  assert.equal(formatUserCode('KQTM7HXD'), 'KQTM-7HXD');
 });
 
 test('ignores case, spaces and dashes in a typed code', () => {
   for (const typed of ['kqtm-7hxd', ' KQTM 7HXD ', 'kq\u2013tm7\u00a0hxd', 'KQTM7HXD'])
-    assert.equal(normalizedUserCode(typed), 'KQTM7HXD', typed);
+    assert.equal(normalizeUserCode(typed), 'KQTM7HXD', typed);
 });
 
 test('the digest of a user code depends on the secret of the installation', () => {

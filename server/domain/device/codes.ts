@@ -12,12 +12,12 @@ export const newUserCode = (): string =>
     USER_CODE_ALPHABET.charAt(randomInt(USER_CODE_ALPHABET.length)),
   ).join('');
 
-/** Formats a user code for display, such as `KQTM-7HXD`. */
-export const formattedUserCode = (code: string): string =>
+/** Formats a user code for display, for example as `KQTM-7HXD`. */
+export const formatUserCode = (code: string): string =>
   `${code.slice(0, GROUP_CHARACTERS)}-${code.slice(GROUP_CHARACTERS)}`;
 
-/** Normalizes a typed user code: case, spaces and dashes do not matter. */
-export const normalizedUserCode = (text: string): string => text.toUpperCase().replace(/[\s\p{Pd}]/gu, '');
+/** Normalizes a typed user code: removes spaces and dashes, and converts letters to upper case. */
+export const normalizeUserCode = (text: string): string => text.toUpperCase().replace(/[\s\p{Pd}]/gu, '');
 
 /**
  * Returns a keyed digest of a user code. All user codes can be tried within hours, so a plain digest would reveal the

@@ -1,5 +1,5 @@
-// The program's side of a device authorization: issues the token once, to the client that started the authorization and
-// has the device code.
+// Issues the token of a device authorization to its program: once, and only to the client that started the
+// authorization and has the device code.
 import {
   type CollectedToken,
   type CollectToken,
@@ -23,8 +23,8 @@ import { isTooSoon, slowerInterval, statusAt } from './state.ts';
 
 const REQUESTS_PER_MINUTE = 300;
 const MINUTE_MS = 60_000;
-const CLIENT_ID = /^[A-Za-z0-9._:-]{1,64}$/;
-const VERIFIER = /^[A-Za-z0-9._~-]{43,128}$/;
+const CLIENT_ID_PATTERN = /^[A-Za-z0-9._:-]{1,64}$/;
+const VERIFIER_PATTERN = /^[A-Za-z0-9._~-]{43,128}$/;
 
 export interface CollectingParts {
   readonly store: Pick<Store, 'device' | 'tokens' | 'atomically'>;
@@ -36,7 +36,7 @@ export interface CollectingParts {
 }
 
 /** The effect of a token request, and the error to return if no token is issued. */
-type Verdict = TokenRequestEffect & { readonly errorCode?: ErrorCode; readonly minted?: MintedCredential };
+type Verdict = TokenRequestEffect & { readonly errorCode?: ErrorCode; readonly mintedCredential?: MintedCredential };
 
 export class Collecting {
   readonly #parts: CollectingParts;
@@ -62,18 +62,18 @@ export class Collecting {
     const now = clock.now();
     const decide = (row: DeviceRow | undefined): Verdict => verdictOf(row, clientId, verifier, now);
     const { row, verdict } = await store.atomically(async trx => {
-      const collected = await trx.device.collect(hash, now, decide, TOKENS_PER_ACCOUNT_MAX);
-      const { row, verdict } = collected;
-      if (!row || verdict === 'limit_reached') return collected;
-      if (verdict.does === 'revoke') await audit.replayed(row, source, trx);
-      if (verdict.does === 'redeem') await audit.redeemed({ ...row, tokenId: verdict.token.id }, source, trx);
-      return collected;
+      const collectResult = await trx.device.collect(hash, now, decide, TOKENS_PER_ACCOUNT_MAX);
+      const { row, verdict } = collectResult;
+      if (!row || verdict === 'limit_reached') return collectResult;
+      if (verdict.does === 'revoke') await audit.recordReplay(row, source, trx);
+      if (verdict.does === 'redeem') await audit.recordRedemption({ ...row, tokenId: verdict.token.id }, source, trx);
+      return collectResult;
     });
     if (verdict === 'limit_reached') throw limitReached('active tokens in the account', TOKENS_PER_ACCOUNT_MAX);
     if (row && verdict.does === 'revoke') await this.#forgetToken(row, verdict.token);
-    if (!row || verdict.does !== 'redeem' || !verdict.minted) throw refusal(verdict);
+    if (!row || verdict.does !== 'redeem' || !verdict.mintedCredential) throw refusal(verdict);
     return {
-      access_token: verdict.minted.text.reveal(),
+      access_token: verdict.mintedCredential.text.reveal(),
       token_type: 'Bearer',
       expires_in: DEVELOPER_TOKEN_SECONDS,
       scope: row.scopes.join(' '),
@@ -83,8 +83,8 @@ export class Collecting {
   }
 
   /**
-   * Drops a revoked token from the cache. The token was revoked because its device code was sent again, which may mean
-   * that somebody else has the code.
+   * Drops a revoked token from the cache. The token was revoked because its device code was sent again, so the code may
+   * have been stolen.
    */
   async #forgetToken({ accountId }: DeviceRow, tokenId: TokenId): Promise<void> {
     const { store, forget } = this.#parts;
@@ -97,9 +97,9 @@ function parametersOf(request: CollectToken): { deviceCode: string; clientId: st
   const { grant_type: grant, device_code: deviceCode, client_id: clientId, code_verifier: verifier } = request;
   if (grant !== DEVICE_GRANT)
     throw fault('unsupported_grant_type', 'The grant type is not supported.', {
-      advice: `Send ${DEVICE_GRANT}.`,
+      advice: `Send grant_type=${DEVICE_GRANT}.`,
     });
-  if (clientId === undefined || !CLIENT_ID.test(clientId))
+  if (clientId === undefined || !CLIENT_ID_PATTERN.test(clientId))
     throw fault('invalid_client', 'client_id is missing or malformed.', {
       advice: 'Send the client_id with which the device authorization was started.',
     });
@@ -109,8 +109,8 @@ function parametersOf(request: CollectToken): { deviceCode: string; clientId: st
 
 /**
  * Decides the effect of a token request. A request with the wrong client id or verifier changes nothing. The interval
- * is checked before the code is checked for an earlier redemption. Concurrent requests, which come from one client, are
- * therefore only refused as too soon; only a later request after the redemption indicates theft.
+ * is checked before the code is checked for an earlier redemption. Concurrent requests of one client are therefore
+ * refused as too soon, and do not revoke the token. A later request after the redemption indicates theft.
  */
 function verdictOf(row: DeviceRow | undefined, clientId: string, verifier: string | undefined, now: Date): Verdict {
   if (!row || row.clientId !== clientId || !isFromStarter(row, verifier))
@@ -122,12 +122,12 @@ function verdictOf(row: DeviceRow | undefined, clientId: string, verifier: strin
   if (status === 'redeemed' && row.tokenId) return { does: 'revoke', token: row.tokenId, errorCode: 'invalid_grant' };
   if (status !== 'approved' || !row.accountId) return { does: 'count', errorCode: 'authorization_pending' };
   const mintedToken = mint('developer_token');
-  return { does: 'redeem', token: tokenOf(row, row.accountId, mintedToken, now), minted: mintedToken };
+  return { does: 'redeem', token: tokenOf(row, row.accountId, mintedToken, now), mintedCredential: mintedToken };
 }
 
 const isFromStarter = ({ codeChallenge }: DeviceRow, verifier: string | undefined): boolean =>
   codeChallenge === undefined ||
-  (verifier !== undefined && VERIFIER.test(verifier) && verifierMatches(codeChallenge, verifier));
+  (verifier !== undefined && VERIFIER_PATTERN.test(verifier) && verifierMatches(codeChallenge, verifier));
 
 const tokenOf = (
   row: DeviceRow,
@@ -145,10 +145,10 @@ const tokenOf = (
 });
 
 const MESSAGES: Readonly<Partial<Record<ErrorCode, string>>> = {
-  authorization_pending: 'The person has not decided yet.',
+  authorization_pending: 'The person has not decided yet. Send the request again after the interval.',
   slow_down: 'The token was requested again too soon.',
-  access_denied: 'The person denied the authorization.',
-  expired_token: 'The device code has expired.',
+  access_denied: 'The person denied the authorization. Start a new one only if the person asks for it.',
+  expired_token: 'The device code has expired. Start a new device authorization.',
 };
 
 function refusal({ errorCode = 'invalid_grant', ...verdict }: Verdict): Error {

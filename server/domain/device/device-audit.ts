@@ -5,7 +5,7 @@ import type { Audit, AuditEvent, AuditTransaction } from '../audit/audit.ts';
 import { byCaller } from '../audit/by-caller.ts';
 import type { HumanCaller, RequestSource } from '../identity/caller.ts';
 
-type Fact = Pick<AuditEvent, 'action' | 'actor'> & Partial<AuditEvent>;
+type DeviceAuditFact = Pick<AuditEvent, 'action' | 'actor'> & Partial<AuditEvent>;
 
 export class DeviceAudit {
   readonly #audit: Pick<Audit, 'record'>;
@@ -14,36 +14,49 @@ export class DeviceAudit {
     this.#audit = audit;
   }
 
-  started(row: DeviceRow, source: RequestSource): Promise<void> {
+  recordStart(row: DeviceRow, source: RequestSource): Promise<void> {
     return this.#record(row, { ...byProgram(source), action: 'device.started', details: { scopes: row.scopes } });
   }
 
-  claimed(row: DeviceRow, caller: HumanCaller, trx: AuditTransaction): Promise<void> {
+  recordClaim(row: DeviceRow, caller: HumanCaller, trx: AuditTransaction): Promise<void> {
     return this.#record(row, { ...byCaller(caller), action: 'device.claimed' }, trx);
   }
 
   /**
-   * Writes one entry for each application, so that its members see it. The entries are in the order of the application
-   * ids, because each entry locks the chain of its application until the commit.
+   * Writes one entry for each application, so that the members of the application see the entry. The entries are in the
+   * order of the application ids, because each entry locks the chain of its application until the commit.
    */
-  async decided(row: DeviceRow, caller: HumanCaller, decision: DeviceDecision, trx: AuditTransaction): Promise<void> {
+  async recordDecision(
+    row: DeviceRow,
+    caller: HumanCaller,
+    decision: DeviceDecision,
+    trx: AuditTransaction,
+  ): Promise<void> {
     if (decision.status === 'denied') return this.#record(row, { ...byCaller(caller), action: 'device.denied' }, trx);
     const { scopes, applicationIds } = decision;
-    const approvalFact: Fact = { ...byCaller(caller), action: 'device.approved', details: { scopes, applicationIds } };
+    const approvalFact: DeviceAuditFact = {
+      ...byCaller(caller),
+      action: 'device.approved',
+      details: { scopes, applicationIds },
+    };
     const entryApplicationIds = applicationIds.length > 0 ? [...applicationIds].sort() : [undefined];
     for (const applicationId of entryApplicationIds)
       await this.#record(row, { ...approvalFact, ...(applicationId ? { applicationId } : {}) }, trx);
   }
 
-  redeemed(row: DeviceRow, source: RequestSource, trx: AuditTransaction): Promise<void> {
+  recordRedemption(row: DeviceRow, source: RequestSource, trx: AuditTransaction): Promise<void> {
     return this.#record(row, { ...byProgram(source), action: 'device.redeemed' }, trx);
   }
 
-  replayed(row: DeviceRow, source: RequestSource, trx: AuditTransaction): Promise<void> {
+  recordReplay(row: DeviceRow, source: RequestSource, trx: AuditTransaction): Promise<void> {
     return this.#record(row, { ...byProgram(source), action: 'device.replayed', outcome: 'refused' }, trx);
   }
 
-  #record({ id, clientId, accountId, tokenId }: DeviceRow, fact: Fact, trx?: AuditTransaction): Promise<void> {
+  #record(
+    { id, clientId, accountId, tokenId }: DeviceRow,
+    fact: DeviceAuditFact,
+    trx?: AuditTransaction,
+  ): Promise<void> {
     const { details = {}, ...rest } = fact;
     const entry: AuditEvent = {
       outcome: 'success',

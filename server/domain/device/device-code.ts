@@ -3,19 +3,22 @@ import { fault } from '../faults.ts';
 import { recogniseSecret } from '../identity/credentials.ts';
 
 const ADVICE = 'Send Authorization: Bearer with the device code, bdc_….';
-const EXPECTED = { expected: 'device_code' } as const;
+const EXPECTED_CREDENTIAL = { expected: 'device_code' } as const;
 
 /**
  * Returns the hash of the device code in this header.
- * @throws Fault for any other credential, and if there is none.
+ * @throws Fault if the header is absent, or contains another credential.
  */
 export function deviceCodeIn(authorization: string | undefined): Buffer {
   if (authorization === undefined)
-    throw fault('missing_credentials', 'The request has no credential.', { advice: ADVICE, details: EXPECTED });
+    throw fault('missing_credentials', 'The request has no credential.', {
+      advice: ADVICE,
+      details: EXPECTED_CREDENTIAL,
+    });
   const hash = recogniseSecret('device_code', /^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? '');
   if (!hash) throw invalidDeviceCode();
   return hash;
 }
 
 export const invalidDeviceCode = (): Error =>
-  fault('invalid_credentials', 'This is not a valid device code.', { advice: ADVICE, details: EXPECTED });
+  fault('invalid_credentials', 'This is not a valid device code.', { advice: ADVICE, details: EXPECTED_CREDENTIAL });

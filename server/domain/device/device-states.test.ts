@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { HandClock } from '../../../tests/harness/hand-clock.ts';
+import { ManualClock } from '../../../tests/harness/hand-clock.ts';
 import type { DeviceRow } from '../../engines/store/rows/device.ts';
 import type { Store } from '../../engines/store/store.ts';
 import { addMs } from '../../kit/clock.ts';
@@ -14,7 +14,7 @@ const SOURCE = { ip: '203.0.113.7' };
 
 /** Returns a row that a test can change, and a function that sends the notification of a change. */
 async function opened() {
-  const clock = new HandClock();
+  const clock = new ManualClock();
   const { hash, text } = mint('device_code');
   const row: { current: DeviceRow } = {
     current: {
@@ -54,7 +54,7 @@ async function opened() {
 /** Lets pending callbacks run. */
 const turn = (): Promise<void> => new Promise(done => setImmediate(done));
 
-test('responds as soon as the notification of a change arrives', async () => {
+test('returns the state as soon as the notification of a change arrives', async () => {
   const { clock, row, heard, read } = await opened();
   const waiting = read({ wait: 55, since: 'pending' });
   await turn();

@@ -25,7 +25,7 @@ export interface DeviceStatesParts {
 export class DeviceStates implements Closeable {
   readonly #parts: DeviceStatesParts;
   readonly #changeFollower: ChangeFollower;
-  readonly #reads: SharedTally;
+  readonly #readTally: SharedTally;
 
   private constructor(parts: DeviceStatesParts, changeFollower: ChangeFollower) {
     this.#parts = parts;
@@ -36,7 +36,7 @@ export class DeviceStates implements Closeable {
       max: READS_PER_MINUTE,
       withinMs: MINUTE_MS,
     } as const;
-    this.#reads = parts.tallies.of({ ...limit, scope: 'address' });
+    this.#readTally = parts.tallies.of({ ...limit, scope: 'address' });
   }
 
   static async open(parts: DeviceStatesParts): Promise<DeviceStates> {
@@ -54,7 +54,7 @@ export class DeviceStates implements Closeable {
     source: RequestSource,
     signal: AbortSignal,
   ): Promise<DeviceState> {
-    await this.#reads.take(source.ip);
+    await this.#readTally.take(source.ip);
     const { clock, store } = this.#parts;
     const row = await this.#find(id, authorization);
     const knownStatus = since ?? statusAt(row, clock.now());

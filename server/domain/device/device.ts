@@ -1,4 +1,4 @@
-// Device authorizations (RFC 8628): the operations for HTTP handlers, and the removal of expired ones.
+// Device authorizations (RFC 8628): the operations for HTTP handlers, and the removal of expired authorizations.
 import type { Store } from '../../engines/store/store.ts';
 import { addMs, type Clock } from '../../kit/clock.ts';
 import type { Closeable } from '../../kit/scope.ts';
@@ -10,9 +10,9 @@ import { DeviceAudit } from './device-audit.ts';
 import { DeviceStates } from './device-states.ts';
 import { AuthorizationStarter, type StartingParts } from './starting.ts';
 
-/** How long expired authorizations are kept: for the audit log, and to recognise a code that is sent again. */
-const KEPT_MS = 24 * 3_600_000;
-const FORGET_MS = 600_000;
+/** Time for which expired authorizations are kept, for the audit log and to recognise a code that is sent again. */
+const RETENTION_MS = 24 * 3_600_000;
+const FORGET_INTERVAL_MS = 600_000;
 
 export interface DeviceMethods {
   readonly starting: Pick<AuthorizationStarter, 'start'>;
@@ -45,11 +45,11 @@ export async function openDevice(deviceParts: DeviceParts): Promise<Device> {
       collecting: new Collecting(parts),
       states,
     },
-    tasks: [{ name: 'forget_device_authorizations', everyMs: FORGET_MS, run: () => forget(store, clock) }],
+    tasks: [{ name: 'forget_device_authorizations', everyMs: FORGET_INTERVAL_MS, run: () => forget(store, clock) }],
     close: () => states.close(),
   };
 }
 
 async function forget(store: Pick<Store, 'device'>, clock: Clock): Promise<{ removed: number }> {
-  return { removed: await store.device.removeExpired(addMs(clock.now(), -KEPT_MS)) };
+  return { removed: await store.device.removeExpired(addMs(clock.now(), -RETENTION_MS)) };
 }

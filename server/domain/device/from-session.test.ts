@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { fromSession } from './from-session.ts';
+import { createIsFromSession } from './from-session.ts';
 
-const isFromSession = fromSession({
+const isFromSession = createIsFromSession({
   hasOutgoingConnection: (address, port) => address === '127.0.0.1' && port === 40_000,
   isThisMachine: address => address === '203.0.113.7',
 });

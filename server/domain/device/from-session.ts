@@ -1,4 +1,4 @@
-// Whether a request was sent by the browser of one of our sessions: an agent must not approve its own device.
+// Whether the browser of a session of this service sent a request. An agent must not approve its own device.
 import type { PresentedCredentials } from '../identity/callers.ts';
 
 /** Where a request came from. */
@@ -26,11 +26,11 @@ export interface FromSessionParts {
 }
 
 /**
- * Checks whether a session sent the request. Without a proxy in front, the peer is compared with the outgoing
- * connections of sessions. Behind a proxy, only the address of the client is known; a client at an address of this
- * machine counts as a session, because sessions reach the proxy from such an address.
+ * Creates the function that checks whether a session sent the request. Without a proxy in front, the peer is compared
+ * with the outgoing connections of sessions. Behind a proxy, only the address of the client is known. A client at an
+ * address of this machine counts as a session, because sessions reach the proxy from such an address.
  */
-export const fromSession =
+export const createIsFromSession =
   ({ hasOutgoingConnection, isThisMachine }: FromSessionParts): IsFromSession =>
   ({ address, port, client }) =>
     (port !== undefined && hasOutgoingConnection(address, port)) || (client !== address && isThisMachine(client));

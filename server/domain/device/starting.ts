@@ -16,7 +16,7 @@ import { fault, invalidRequest } from '../faults.ts';
 import type { RequestSource } from '../identity/caller.ts';
 import { mint } from '../identity/credentials.ts';
 import type { SharedTallies, SharedTally } from '../limits/shared-tally.ts';
-import { formattedUserCode, newUserCode, userCodeDigest } from './codes.ts';
+import { formatUserCode, newUserCode, userCodeDigest } from './codes.ts';
 import type { DeviceAudit } from './device-audit.ts';
 
 const STARTS_PER_MINUTE = 30;
@@ -39,7 +39,7 @@ export interface StartingParts {
 
 export class AuthorizationStarter {
   readonly #parts: StartingParts;
-  readonly #starts: SharedTally;
+  readonly #startTally: SharedTally;
 
   constructor(parts: StartingParts) {
     this.#parts = parts;
@@ -49,17 +49,18 @@ export class AuthorizationStarter {
       max: STARTS_PER_MINUTE,
       withinMs: MINUTE_MS,
     } as const;
-    this.#starts = parts.tallies.of({ ...limit, scope: 'address' });
+    this.#startTally = parts.tallies.of({ ...limit, scope: 'address' });
   }
 
   async start(request: StartDevice, source: RequestSource): Promise<StartedDevice> {
     const { clock, publicUrl, audit } = this.#parts;
-    await this.#starts.take(source.ip);
+    await this.#startTally.take(source.ip);
     assertChallenge(request);
     assertResource(request.resource, publicUrl);
     const now = clock.now();
     const { hash, text: deviceCode } = mint('device_code');
-    const deviceName = request.device_name === undefined ? undefined : printable(request.device_name, 'device_name');
+    const deviceName =
+      request.device_name === undefined ? undefined : requirePrintable(request.device_name, 'device_name');
     const { row, userCode } = await this.#insert({
       id: newId<DeviceAuthorizationId>(now),
       deviceCodeHash: hash,
@@ -74,14 +75,14 @@ export class AuthorizationStarter {
       ...(request.code_challenge === undefined ? {} : { codeChallenge: request.code_challenge }),
       ...(source.userAgent === undefined ? {} : { userAgent: displayText(source.userAgent) }),
     });
-    await audit.started(row, source);
+    await audit.recordStart(row, source);
     const pageUrl = `${publicUrl}/device`;
     return {
       id: row.id,
       device_code: deviceCode.reveal(),
-      user_code: formattedUserCode(userCode),
+      user_code: formatUserCode(userCode),
       verification_uri: pageUrl,
-      verification_uri_complete: `${pageUrl}#${formattedUserCode(userCode)}`,
+      verification_uri_complete: `${pageUrl}#${formatUserCode(userCode)}`,
       expires_in: DEVICE_CODE_SECONDS,
       interval: POLL_INTERVAL_SECONDS,
     };
@@ -124,18 +125,18 @@ function assertResource(resource: string | undefined, publicUrl: string): void {
   if (resource === undefined) return;
   if (URL.canParse(resource) && new URL(resource).href === new URL(publicUrl).href) return;
   throw fault('invalid_target', 'resource is not the address of this service.', {
-    advice: `Omit it, or send ${publicUrl}.`,
+    advice: `Omit resource, or send ${publicUrl}.`,
   });
 }
 
-/** Removes characters that a page would not show, or that change the direction of adjacent text. */
+/** Removes characters that a page would not show, and characters that change the direction of adjacent text. */
 const displayText = (text: string): string =>
   text
     .toWellFormed()
     .replace(/[\p{Cc}\p{Cf}]/gu, '')
     .slice(0, USER_AGENT_CHARACTERS_MAX);
 
-function printable(text: string, path: string): string {
+function requirePrintable(text: string, path: string): string {
   const printableText = displayText(text).trim();
   if (printableText === '') throw invalidRequest([{ path, message: 'contains no printable character' }]);
   return printableText;

@@ -3,7 +3,7 @@
 import { type DeviceState, type DeviceStatus, POLL_INTERVAL_SECONDS } from '../../../contract/device.ts';
 import type { DeviceRow } from '../../engines/store/rows/device.ts';
 
-const SLOWER_BY_SECONDS = 5;
+const SLOW_DOWN_SECONDS = 5;
 const INTERVAL_SECONDS_MAX = 30;
 /**
  * Tolerance for a client that waits exactly the interval. Because the clocks of two machines differ, its request may
@@ -25,7 +25,7 @@ export const stateAt = (row: DeviceRow, now: Date): DeviceState => ({
   interval: row.intervalSeconds,
 });
 
-/** A poll that arrives now is too soon if the previous poll was later than this time. */
+/** Returns a time. A poll now is too soon if the previous poll was later than that time. */
 export const latestAllowedPoll = ({ intervalSeconds }: DeviceRow, now: Date): Date =>
   new Date(now.getTime() - intervalSeconds * 1000 + EARLY_TOLERANCE_MS);
 
@@ -33,8 +33,8 @@ export const isTooSoon = (row: DeviceRow, now: Date): boolean =>
   row.polledAt !== undefined && row.polledAt > latestAllowedPoll(row, now);
 
 /**
- * Returns the interval after a request that came too soon (RFC 8628, 3.5). It is bounded, so that an impatient client
- * cannot block a patient one.
+ * Returns the interval after a request that was sent too soon (RFC 8628, 3.5). The interval is limited, so that a
+ * client that polls too often cannot block a client that keeps to the interval.
  */
 export const slowerInterval = ({ intervalSeconds = POLL_INTERVAL_SECONDS }: DeviceRow): number =>
-  Math.min(INTERVAL_SECONDS_MAX, intervalSeconds + SLOWER_BY_SECONDS);
+  Math.min(INTERVAL_SECONDS_MAX, intervalSeconds + SLOW_DOWN_SECONDS);

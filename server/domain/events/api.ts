@@ -1,10 +1,10 @@
-// The interface of the event list; events.ts implements it.
+// The interface of the event list. It is implemented in events.ts.
 import type { SessionEvent } from '../../../contract/events.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import type { PeriodQuery } from '../period.ts';
 
 export interface EventQuery extends PeriodQuery {
-  /** Only events after this one. */
+  /** Id of an event. Only later events are included. */
   readonly after?: string;
   readonly session?: string;
   /** Types separated by commas. */

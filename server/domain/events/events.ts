@@ -18,8 +18,7 @@ import { Wakes } from './wakes.ts';
 const POLL_MS = 2_000;
 const BATCH = 100;
 /**
- * Ids are padded to this length, which is that of the largest integer in JSON, so that they also sort correctly as
- * text.
+ * Ids are padded to this length, so that they sort correctly as text. It is the length of the largest integer in JSON.
  */
 const ID_DIGITS = 16;
 const FINAL_EVENT_TYPE: EventType = 'session.ended';
@@ -66,25 +65,25 @@ export class EventService implements Events, Closeable {
     const types = typesOf(query);
     const period = periodOf(query);
     const session = await this.#session(caller, query.session);
-    const { closing } = this.#streams;
+    const { closingSignal: closing } = this.#streams;
     if (closing.aborted) throw stopping();
-    const place = this.#streams.enter(caller.applicationId);
+    const streamPlace = this.#streams.enter(caller.applicationId);
     const wake = this.#wakes.register(caller.applicationId, session?.id);
     const signal = AbortSignal.any([callerSignal, closing]);
     signal.addEventListener('abort', () => wake.trigger(), { once: true });
     try {
       const isNewOnly = !session && query.after === undefined && query.from === undefined;
-      let after = isNewOnly ? await this.#newest(caller) : Number(query.after ?? 0);
+      let afterId = isNewOnly ? await this.#newest(caller) : Number(query.after ?? 0);
       // Reads at least once, because a stream that ends without a read gets the status 204, which clients take for the
       // end of the session.
       do {
         // The type of the last event is always included, so that a stream that is filtered by other types also ends.
         const readTypes = session && types ? [...types, FINAL_EVENT_TYPE] : types;
         const page = await this.#parts.events.read(caller.applicationId, {
-          ...filterOf(after, session, readTypes, BATCH),
+          ...filterOf(afterId, session, readTypes, BATCH),
           ...(period.from ? { from: period.from } : {}), // Not `to`, which may be before the end of the session.
         });
-        after = page.through;
+        afterId = page.through;
         const visibleEvents = page.events.filter(
           ({ type, at }) => (!types || types.includes(type)) && isWithin(period, at.getTime()),
         );
@@ -95,7 +94,7 @@ export class EventService implements Events, Closeable {
       } while (!signal.aborted);
     } finally {
       wake.close();
-      place.leave();
+      streamPlace.leave();
     }
   }
 
@@ -120,8 +119,8 @@ const stopping = (): Error =>
   });
 
 /**
- * Whether no more events of the session can follow this page. `session` is the session as it was when the stream began;
- * if it had already ended, only stored events remain.
+ * Whether no more events of the session can follow this page. `session` is the state of the session at the beginning of
+ * the stream. If the session had already ended, only stored events can follow.
  */
 const isLastPage = (page: Awaited<ReturnType<EventRows['read']>>, session: SessionRow | undefined): boolean =>
   session !== undefined &&

@@ -9,16 +9,17 @@ export class Streams implements Closeable {
   readonly #openCounts = new Map<ApplicationId, number>();
   readonly #closing = new AbortController();
 
-  get closing(): AbortSignal {
+  get closingSignal(): AbortSignal {
     return this.#closing.signal;
   }
 
-  /** Counts a new stream. Throws 429 if the application has too many. Call `leave` when the stream ends. */
+  /** Counts a new stream. Throws 429 if the application has too many streams. Call `leave` when the stream ends. */
   enter(application: ApplicationId): { leave(): void } {
     const openCount = this.#openCounts.get(application) ?? 0;
     if (openCount >= STREAMS_PER_APPLICATION_MAX)
       throw fault('stream_limit', `The application has ${openCount} event streams open, which is the limit.`, {
-        advice: 'Close one. A single stream can deliver the events of all sessions of the application.',
+        advice:
+          'Close one of these streams. A single stream can deliver the events of all sessions of the application.',
         details: { limit: STREAMS_PER_APPLICATION_MAX, used: openCount },
       });
     this.#openCounts.set(application, openCount + 1);

@@ -8,14 +8,14 @@ import type { Closeable } from '../../kit/scope.ts';
 export class Wakes implements Closeable {
   readonly #clock: Clock;
   readonly #wakes = new Set<Wake>();
-  #listening: Closeable | undefined;
+  #subscription: Closeable | undefined;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
   async listen(listen: Store['listen']): Promise<void> {
-    this.#listening = await listen(
+    this.#subscription = await listen(
       'session_event',
       payload => this.#handleNotification(payload),
       () => this.#wakeAll(),
@@ -29,7 +29,7 @@ export class Wakes implements Closeable {
   }
 
   async close(): Promise<void> {
-    await this.#listening?.close();
+    await this.#subscription?.close();
   }
 
   #handleNotification(payload: string): void {
@@ -49,7 +49,7 @@ export class Wake {
   readonly #clock: Clock;
   readonly #forget: () => void;
   #isWoken = false;
-  #sleep: AbortController | undefined;
+  #sleepController: AbortController | undefined;
 
   constructor(clock: Clock, application: ApplicationId, session: SessionId | undefined, forget: () => void) {
     this.#clock = clock;
@@ -60,17 +60,17 @@ export class Wake {
 
   trigger(): void {
     this.#isWoken = true;
-    this.#sleep?.abort();
+    this.#sleepController?.abort();
   }
 
   /**
-   * Resolves at once if `now` was called since the last call of `next`; otherwise on the next call of `now`, or after
-   * `ms`.
+   * Resolves at once if `trigger` was called since the last call of `next`. Otherwise resolves on the next call of
+   * `trigger`, or after `ms` milliseconds.
    */
   async next(ms: number): Promise<void> {
     if (!this.#isWoken) {
-      this.#sleep = new AbortController();
-      await this.#clock.sleep(ms, this.#sleep.signal).catch(() => {}); // Rejects when the stream is woken.
+      this.#sleepController = new AbortController();
+      await this.#clock.sleep(ms, this.#sleepController.signal).catch(() => {}); // Rejects when the stream is woken.
     }
     this.#isWoken = false;
   }

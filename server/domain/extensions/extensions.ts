@@ -1,4 +1,4 @@
-// Extensions of an application: upload, read, delete, and automatic deletion of unused ones.
+// Extensions of an application: upload, read, delete, and automatic deletion of unused extensions.
 import { EXTENSIONS_PER_APPLICATION_MAX, type Extension } from '../../../contract/extensions.ts';
 import type { Artifacts } from '../../engines/artifacts/artifacts.ts';
 import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
@@ -72,22 +72,22 @@ export class Extensions {
     return viewOf(row);
   }
 
-  /** Deletes an extension. Running sessions keep their copy. New sessions cannot name the extension. */
+  /** Deletes an extension. Running sessions keep their copy. New sessions cannot use the extension. */
   async remove(caller: AgentCaller, id: string): Promise<void> {
-    const removed = isUuid(id) && (await this.#parts.rows.remove(caller.applicationId, id as ExtensionId));
-    if (!removed) throw notFound('Extension', id);
+    const isRemoved = isUuid(id) && (await this.#parts.rows.remove(caller.applicationId, id as ExtensionId));
+    if (!isRemoved) throw notFound('Extension', id);
   }
 
-  /** Deletes extensions that have not been used for `unusedDays`, then files that no extension references. */
+  /** Deletes extensions that have not been used for `unusedDays`, and files that no extension references. */
   async removeUnused(): Promise<{ forgotten: number; files: number }> {
     const { rows, artifacts, keyOf, clock, unusedDays } = this.#parts;
     const now = clock.now();
-    const forgotten = await rows.forget(addMs(now, -unusedDays * DAY_MS), FORGET_BATCH);
+    const forgottenCount = await rows.forget(addMs(now, -unusedDays * DAY_MS), FORGET_BATCH);
     const remove = (application: ApplicationId, checksum: string): Promise<void> =>
       artifacts.remove([keyOf(application, checksum)]);
-    let files = 0;
-    while (files < FORGET_BATCH && (await rows.dropFile(addMs(now, -FILE_GRACE_MS), remove))) files++;
-    return { forgotten, files };
+    let fileCount = 0;
+    while (fileCount < FORGET_BATCH && (await rows.dropFile(addMs(now, -FILE_GRACE_MS), remove))) fileCount++;
+    return { forgotten: forgottenCount, files: fileCount };
   }
 
   /**

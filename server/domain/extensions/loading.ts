@@ -14,12 +14,12 @@ import { fault, invalidRequest } from '../faults.ts';
 import type { LiveSession } from '../sessions/live.ts';
 import type { Watcher } from '../sessions/watchers.ts';
 
-const FIELD = 'extensionIds';
+const EXTENSION_IDS_FIELD = 'extensionIds';
 /**
- * Number of characters of the checksum in a folder name: enough to be unique, and few, because the name is part of the
- * URLs of pages.
+ * Number of characters of the checksum in a folder name. The number is large enough for unique names. It is small,
+ * because the name is part of the URLs of pages.
  */
-const FOLDER_CHARACTERS = 32;
+const FOLDER_NAME_CHARACTERS = 32;
 
 export interface LoadingParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly rows: Pick<ExtensionRows, 'use'>;
@@ -27,7 +27,7 @@ export interface LoadingParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly keyOf: (application: ApplicationId, checksum: string) => ArtifactKey;
   readonly packages: Pick<ExtensionPackages, 'unpack' | 'folderIn'>;
   readonly unpacking: Places;
-  /** Whether browsers run in a jail. Without one, an extension could read the host's files. */
+  /** Whether browsers run in a jail. Without a jail, an extension could read the files of the host. */
   readonly isJailed: boolean;
 }
 
@@ -51,7 +51,7 @@ export const extensionsWatcher = (parts: LoadingParts): Watcher => ({
     const sessionExtensions = storedExtensions(row);
     for (const { id, checksum } of sessionExtensions)
       liveSession.browser.extensions.register(id, folderFor(parts, liveSession, checksum));
-    // A session that is already running was adopted; the previous process has loaded its extensions.
+    // If the session is already running, the previous process has loaded its extensions.
     if (row.status === 'PENDING') await load(parts, liveSession, sessionExtensions, signal);
     return undefined;
   },
@@ -64,19 +64,26 @@ async function requireExtensions(
 ): Promise<readonly ExtensionRow[]> {
   if (ids.length > EXTENSIONS_PER_SESSION_MAX)
     throw invalidRequest([
-      { path: FIELD, message: `names ${ids.length} extensions in all; expected at most ${EXTENSIONS_PER_SESSION_MAX}` },
+      {
+        path: EXTENSION_IDS_FIELD,
+        message: `names ${ids.length} extensions in all; expected at most ${EXTENSIONS_PER_SESSION_MAX}`,
+      },
     ]);
   const usedRows = await rows.use(application, ids as readonly ExtensionId[], clock.now()); // Only of this application.
   const byId = new Map<string, ExtensionRow>(usedRows.map(row => [row.id, row]));
-  const found = ids.flatMap(id => byId.get(id) ?? []);
-  const missing = ids.find(id => !byId.has(id));
-  if (missing !== undefined)
-    throw fault('unknown_extension', `${FIELD} names ${missing}, which does not exist in this application.`, {
-      advice: 'Upload the extension first, or correct the id.',
-      details: { field: FIELD, id: missing },
-    });
-  assertDistinct(found);
-  return found;
+  const foundRows = ids.flatMap(id => byId.get(id) ?? []);
+  const missingId = ids.find(id => !byId.has(id));
+  if (missingId !== undefined)
+    throw fault(
+      'unknown_extension',
+      `${EXTENSION_IDS_FIELD} names ${missingId}, which does not exist in this application.`,
+      {
+        advice: 'Upload the extension first, or correct the id.',
+        details: { field: EXTENSION_IDS_FIELD, id: missingId },
+      },
+    );
+  assertDistinct(foundRows);
+  return foundRows;
 }
 
 /** Chromium lets unpacked extensions read `file:` URLs, and tests found no switch that prevents it. */
@@ -85,21 +92,21 @@ const jailRequired = () =>
     'feature_unavailable',
     'This installation runs browsers without a jail, so an extension could read every file of the host.',
     {
-      advice: `Omit ${FIELD}, or ask the operator to set BERTH_ISOLATION=slot. The session was not created.`,
-      details: { field: FIELD },
+      advice: `Omit ${EXTENSION_IDS_FIELD}, or ask the operator to set BERTH_ISOLATION=slot. The session was not created.`,
+      details: { field: EXTENSION_IDS_FIELD },
     },
   );
 
-/** Throws if two packages have the same Chromium extension id, because one would replace the other. */
+/** Throws if two packages have the same Chromium extension id, because one package would replace the other. */
 function assertDistinct(rows: readonly ExtensionRow[]): void {
   const owners = new Map<string, ExtensionRow>();
   for (const row of rows) {
-    const other = row.ownId === undefined ? undefined : owners.get(row.ownId);
-    if (other && other.checksum !== row.checksum)
+    const otherRow = row.ownId === undefined ? undefined : owners.get(row.ownId);
+    if (otherRow && otherRow.checksum !== row.checksum)
       throw invalidRequest([
         {
-          path: FIELD,
-          message: `names ${other.id} and ${row.id}, which are versions of the same extension; expected one`,
+          path: EXTENSION_IDS_FIELD,
+          message: `names ${otherRow.id} and ${row.id}, which are versions of the same extension; expected one`,
         },
       ]);
     if (row.ownId !== undefined) owners.set(row.ownId, row);
@@ -113,20 +120,20 @@ async function load(
   signal: AbortSignal,
 ): Promise<void> {
   // The same content may have been uploaded under two ids.
-  const unique = [...new Map(keptExtensions.map(one => [one.checksum, one])).values()];
+  const uniqueExtensions = [...new Map(keptExtensions.map(one => [one.checksum, one])).values()];
   const placedExtensions = await Promise.all(
-    unique.map(async one => ({ one, facts: await placeWithinLimits(parts, liveSession, one, signal) })),
+    uniqueExtensions.map(async one => ({ one, facts: await placeWithinLimits(parts, liveSession, one, signal) })),
   );
   for (const { one, facts } of placedExtensions) {
     const folder = folderFor(parts, liveSession, one.checksum);
-    const loaded = await liveSession.browser.extensions.load(folder, facts.hasServiceWorker).catch(error => {
+    const loadResult = await liveSession.browser.extensions.load(folder, facts.hasServiceWorker).catch(error => {
       if (!isFault(error, 'extension_not_loaded')) throw error;
       throw fault('invalid_file', `Chromium could not load extension ${one.id}: ${error.message}.`, {
-        advice: 'Correct the extension, upload it again and use the new id.',
-        details: { field: FIELD, id: one.id },
+        advice: 'Correct the extension, upload the corrected extension, and use the new id.',
+        details: { field: EXTENSION_IDS_FIELD, id: one.id },
       });
     });
-    if (!loaded.isWorkerRunning)
+    if (!loadResult.isWorkerRunning)
       parts.log.warn('extension.worker_not_started', { sessionId: liveSession.id, extensionId: one.id });
   }
 }
@@ -144,20 +151,20 @@ async function place(
   { id, checksum }: StoredExtension,
   signal: AbortSignal,
 ) {
-  const opened = await artifacts.open(keyOf(liveSession.applicationId, checksum));
-  if (!opened)
+  const artifact = await artifacts.open(keyOf(liveSession.applicationId, checksum));
+  if (!artifact)
     throw fault('unknown_extension', `The file of extension ${id} is missing.`, {
       advice: 'Upload the extension again and use the new id.',
     });
-  return packages.unpack(opened.body, liveSession.box.folder, folderName(checksum), signal);
+  return packages.unpack(artifact.body, liveSession.box.folder, folderName(checksum), signal);
 }
 
-const folderName = (checksum: string): string => checksum.slice(0, FOLDER_CHARACTERS);
+const folderName = (checksum: string): string => checksum.slice(0, FOLDER_NAME_CHARACTERS);
 
 const folderFor = ({ packages }: LoadingParts, liveSession: LiveSession, checksum: string): string =>
   packages.folderIn(liveSession.box.folderInBox, folderName(checksum));
 
-/** What `check` stored in the session's settings. */
+/** Returns the extensions that `check` stored in the settings of the session. */
 function storedExtensions({ settings }: SessionRow): readonly StoredExtension[] {
   const { loaded }: { loaded?: unknown } = Object(settings.extensions);
   const list: readonly unknown[] = Array.isArray(loaded) ? loaded : [];

@@ -1,5 +1,5 @@
 // Follows the downloads of one running session and copies each complete file out of the box. The content of the box is
-// hostile input. A file stays in the box until it has been copied, so an interrupted copy is done again.
+// hostile input. A file stays in the box until it has been copied, so an interrupted copy can be repeated.
 
 import type { DownloadListener } from '../../engines/browser/download-events.ts';
 import type { CompleteDownload, DownloadRow } from '../../engines/store/rows/downloads.ts';
@@ -18,7 +18,7 @@ const RETRY_MS = 2_000;
  * If less space than this is free, the disk counts as full: Chromium gives up at about 16 MiB, and other processes
  * write at the same time.
  */
-const FULL_BYTES = 64 * 1024 ** 2;
+const DISK_FULL_BYTES = 64 * 1024 ** 2;
 const DISK_FULL = 'the disk is full';
 const INTERRUPTED = 'it was cancelled or interrupted';
 /**
@@ -36,7 +36,7 @@ const UNOBSERVED_LOOKS = 5;
 
 interface WatchedDownload {
   readonly row: DownloadRow;
-  /** Id of the frame that started the download; empty if unknown. */
+  /** Id of the frame that started the download. Empty if the frame is unknown. */
   readonly frame: string;
   /** The Content-Type that the site sent, if it was observed. */
   readonly mimeType: string | undefined;
@@ -80,7 +80,7 @@ export class DownloadWatch implements DownloadListener {
     else this.#onInterrupted(watchedDownload, totalBytes);
   }
 
-  /** Called after an adoption. Continues downloads that began earlier, and finds downloads that no server observed. */
+  /** Continues downloads that began before an adoption, and finds downloads that no server observed. */
   async resume(): Promise<void> {
     const rows = await this.#keeper.parts.rows.ofSession(this.#liveSession.id);
     for (const row of rows) {
@@ -98,7 +98,7 @@ export class DownloadWatch implements DownloadListener {
     this.#retryUntilDone(() => this.#findUnobserved());
   }
 
-  /** Abandons copies in progress; their files are still in the box. */
+  /** Abandons copies in progress. Their files are still in the box. */
   async leave(): Promise<void> {
     this.#leaveController.abort(new Error('the download watch is stopping'));
     await Promise.all(this.#pendingWork);
@@ -109,8 +109,8 @@ export class DownloadWatch implements DownloadListener {
     const now = clock.now();
     const { id: sessionId, applicationId, secrets } = this.#liveSession;
     const filename = secrets.clean(name);
-    const named = { id: newId<DownloadId>(now), applicationId, sessionId, hostId: host, guid, filename };
-    const row: DownloadRow = { ...named, state: 'running', createdAt: now };
+    const identifyingFields = { id: newId<DownloadId>(now), applicationId, sessionId, hostId: host, guid, filename };
+    const row: DownloadRow = { ...identifyingFields, state: 'running', createdAt: now };
     const watchedDownload: WatchedDownload = { row, frame, mimeType, receivedBytes: 0, hasEnded: false };
     this.#watchedDownloads.set(guid, watchedDownload);
     return watchedDownload;
@@ -154,15 +154,15 @@ export class DownloadWatch implements DownloadListener {
   }
 
   /**
-   * Finds downloads that no server observed. A file must be seen twice: at the first look, the browser's event may
-   * still be on its way.
+   * Finds downloads that no server observed. A file must be seen twice, because the event of the browser may arrive
+   * shortly after the first look.
    */
   async #findUnobserved(): Promise<void> {
-    const { keeper, live } = { keeper: this.#keeper, live: this.#liveSession };
+    const { keeper, live: runningSession } = { keeper: this.#keeper, live: this.#liveSession };
     let previousGuids = new Set<string>();
     for (let look = 0; look < UNOBSERVED_LOOKS; look++) {
       if (look > 0) await keeper.parts.clock.sleep(FOLDER_POLL_MS, this.#leaveController.signal);
-      const seenGuids = new Set(await keeper.guidsIn(live.box.folder));
+      const seenGuids = new Set(await keeper.guidsIn(runningSession.box.folder));
       for (const guid of seenGuids) {
         if (
           !previousGuids.has(guid) ||
@@ -191,33 +191,33 @@ export class DownloadWatch implements DownloadListener {
    * freed by deleting the file counts as occupied at the time of the interruption.
    */
   async #reasonOfInterruption({ row, receivedBytes }: WatchedDownload, totalBytes: number): Promise<string> {
-    const { keeper, live } = { keeper: this.#keeper, live: this.#liveSession };
+    const { keeper, live: runningSession } = { keeper: this.#keeper, live: this.#liveSession };
     try {
       // The order matters: a file that is still present after the measurement was also present during the measurement.
       const availableBytes = await keeper.parts.staging.freeBytes();
-      const fileState = await keeper.fileStateOf(live.box.folder, row.guid);
+      const fileState = await keeper.fileStateOf(runningSession.box.folder, row.guid);
       keeper.parts.log.info('download.broke_off', {
-        sessionId: live.id,
+        sessionId: runningSession.id,
         free: availableBytes,
         seen: fileState,
         receivedBytes,
         totalBytes,
       });
       const freeBeforeRemoval = availableBytes - (fileState === 'absent' ? receivedBytes : 0);
-      return freeBeforeRemoval < Math.max(FULL_BYTES, totalBytes - receivedBytes) ? DISK_FULL : INTERRUPTED;
+      return freeBeforeRemoval < Math.max(DISK_FULL_BYTES, totalBytes - receivedBytes) ? DISK_FULL : INTERRUPTED;
     } catch {
       return INTERRUPTED;
     }
   }
 
   async #awaitFile(watched: WatchedDownload): Promise<void> {
-    const { keeper, live } = { keeper: this.#keeper, live: this.#liveSession };
-    let absentLooks = 0;
+    const { keeper, live: runningSession } = { keeper: this.#keeper, live: this.#liveSession };
+    let absentCount = 0;
     while (!watched.hasEnded) {
-      const fileState = await keeper.fileStateOf(live.box.folder, watched.row.guid);
+      const fileState = await keeper.fileStateOf(runningSession.box.folder, watched.row.guid);
       if (fileState === 'partial') await keeper.parts.clock.sleep(FOLDER_POLL_MS, this.#leaveController.signal);
       else if (fileState === 'whole') watched.hasEnded = true;
-      else if (++absentLooks === LOOKS_BEFORE_ABSENT) {
+      else if (++absentCount === LOOKS_BEFORE_ABSENT) {
         watched.hasEnded = true;
         return this.#fail(watched, INTERRUPTED);
       }
@@ -239,10 +239,10 @@ export class DownloadWatch implements DownloadListener {
   }
 
   async #keep({ row, mimeType }: WatchedDownload): Promise<CompleteDownload | undefined> {
-    const { keeper, live } = { keeper: this.#keeper, live: this.#liveSession };
+    const { keeper, live: runningSession } = { keeper: this.#keeper, live: this.#liveSession };
     const pathParts = [keeper.parts.downloadsFolder, row.guid] as const;
-    const file = await openHostile(live.box.folder, [...pathParts], { uid: live.box.uid });
-    if (!file) throw new NotAPlainFile('it does not exist');
+    const file = await openHostile(runningSession.box.folder, [...pathParts], { uid: runningSession.box.uid });
+    if (!file) throw new NotAPlainFile('the file does not exist');
     try {
       const { size } = await file.stat();
       await keeper.assertRoomFor(row, size);
@@ -259,7 +259,7 @@ export class DownloadWatch implements DownloadListener {
   }
 }
 
-/** Why the file can never be taken, or undefined if a retry may help. */
+/** Returns why the file can never be stored. Undefined if a retry may help. */
 function permanentFailure(error: unknown): string | undefined {
   if (error instanceof NotAPlainFile) return `its file cannot be stored: ${error.message}`;
   if (error instanceof LimitExceeded) return error.message;

@@ -1,4 +1,4 @@
-// The downloads of sessions: callers can list, read and delete them, and signed links serve them.
+// The downloads of sessions. Callers can list, read and delete them. Signed links serve their files.
 
 import type { Download, DownloadPage, DownloadsQuery } from '../../../contract/files.ts';
 import type { Artifacts } from '../../engines/artifacts/artifacts.ts';
@@ -57,14 +57,14 @@ export class Downloads {
     return downloadView.downloadUrl;
   }
 
-  /** The file itself, for a caller with a key. */
+  /** Returns the file for a caller with a key. */
   async bytes(caller: AgentCaller, id: string): Promise<ServedFile> {
     return this.#servedFile(await this.#require(caller, id));
   }
 
   /**
-   * Removes the bytes first: a row without bytes can be deleted again, while bytes without a row would remain until
-   * retention ends.
+   * Deletes a download. Removes the bytes first: a row without bytes can be deleted again, while bytes without a row
+   * would remain until retention ends.
    */
   async remove(caller: AgentCaller, id: string): Promise<void> {
     const row = await this.#require(caller, id);
@@ -77,24 +77,24 @@ export class Downloads {
     await this.#parts.rows.remove(row.applicationId, row.id);
   }
 
-  /** All downloads of a session, oldest first. */
+  /** Returns all downloads of a session, oldest first. */
   async archive(caller: AgentCaller, sessionId: string): Promise<ServedFile[]> {
     const session = await this.#session(caller, sessionId);
-    const all = { limit: ARCHIVE_FILES_MAX, offset: 0 };
-    const { downloads } = await this.#parts.rows.list(caller.applicationId, session, all);
+    const archiveFilter = { limit: ARCHIVE_FILES_MAX, offset: 0 };
+    const { downloads } = await this.#parts.rows.list(caller.applicationId, session, archiveFilter);
     return downloads.map(row => this.#servedFile(row));
   }
 
-  /** The file that a signed link refers to. */
+  /** Returns the file that a signed link refers to. */
   async fileOfLink(token: string): Promise<ServedFile> {
     const { links, finders } = this.#parts;
     const { application, object } = links.read(token);
     const [kind = '', id = ''] = splitObject(object);
-    const find = kind === DOWNLOAD ? this.#find : finders[kind];
+    const find = kind === DOWNLOAD_KIND ? this.#find : finders[kind];
     const found = await find?.(application, id);
     if (found) return found;
     throw fault('not_found', 'The file of this link no longer exists.', {
-      advice: 'It was deleted, or its retention period has ended.',
+      advice: 'The file was deleted, or its retention period has ended.',
     });
   }
 
@@ -123,8 +123,8 @@ export class Downloads {
   }
 
   /**
-   * Returns a URL of the object store if the store can sign links and already has the file; otherwise a URL of this
-   * service.
+   * Returns a URL of the object store if the store can sign links and already has the file. Otherwise returns a URL of
+   * this service.
    */
   async #urlOf(row: CompleteDownload, isStored: boolean, expiresAt: Date): Promise<string> {
     const { artifacts, links } = this.#parts;
@@ -137,7 +137,9 @@ export class Downloads {
       (await artifacts
         .signedUrl(this.#keyOf(row), { expiresAt, verb: 'GET', ...responseHeaders })
         .catch(() => undefined));
-    return directUrl || links.make({ application: row.applicationId, object: `${DOWNLOAD}:${row.id}` }, expiresAt).url;
+    return (
+      directUrl || links.make({ application: row.applicationId, object: `${DOWNLOAD_KIND}:${row.id}` }, expiresAt).url
+    );
   }
 
   #servedFile(row: CompleteDownload): ServedFile {
@@ -163,7 +165,7 @@ export class Downloads {
   }
 }
 
-const DOWNLOAD = 'download';
+const DOWNLOAD_KIND = 'download';
 
 const splitObject = (object: LinkObject): [string, string] => {
   const colonIndex = object.indexOf(':');
@@ -182,7 +184,7 @@ function filterOf(query: DownloadsQuery): Omit<DownloadFilter, 'limit' | 'offset
   };
 }
 
-/** A date, or a date and a time. `Date` alone reads almost any text that has a number in it. */
+/** Matches a date, or a date and a time. `Date` alone accepts almost any text that contains a number. */
 const ISO_8601 = /^\d{4}-\d\d-\d\d([Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[+-]\d\d:?\d\d)?)?$/;
 
 function timeOf(path: string, text: string): Date {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { isFault } from '../../kit/fault.ts';
-import { checkedUploadName, downloadName } from './file-names.ts';
+import { downloadName, requireUploadName } from './file-names.ts';
 
 describe('the name of an upload', () => {
   for (const name of [
@@ -14,7 +14,7 @@ describe('the name of an upload', () => {
     '...',
     'ä'.repeat(127),
   ])
-    it(`accepts ${JSON.stringify(name.slice(0, 20))}`, () => assert.equal(checkedUploadName(name), name));
+    it(`accepts ${JSON.stringify(name.slice(0, 20))}`, () => assert.equal(requireUploadName(name), name));
 
   for (const name of [
     '',
@@ -32,7 +32,7 @@ describe('the name of an upload', () => {
   ])
     it(`refuses ${JSON.stringify(name.slice(0, 20))}`, () =>
       assert.throws(
-        () => checkedUploadName(name),
+        () => requireUploadName(name),
         error => isFault(error, 'invalid_file'),
       ));
 });

@@ -4,11 +4,11 @@ import { fault } from '../faults.ts';
 
 const NAME_BYTES_MAX = 255;
 const DEFAULT_NAME = 'download';
-const CONTROL = /[\u0000-\u001f\u007f]/;
+const CONTROL_CHARACTER = /[\u0000-\u001f\u007f]/;
 const FORBIDDEN_CHARACTERS = /[\u0000-\u001f\u007f/\\]/g;
 
-/** Returns the name unchanged, or throws a fault that says what is wrong with it. */
-export function checkedUploadName(name: string): string {
+/** Returns the name unchanged. Throws a fault with the reason if it is not allowed. */
+export function requireUploadName(name: string): string {
   const problem = nameProblem(name);
   if (problem === undefined) return name;
   throw fault('invalid_file', `The file name ${JSON.stringify(name.slice(0, 100))} ${problem}.`, {
@@ -19,12 +19,12 @@ export function checkedUploadName(name: string): string {
 function nameProblem(name: string): string | undefined {
   if (name === '' || name === '.' || name === '..') return 'is not a file name';
   if (/[/\\]/.test(name)) return 'contains a slash';
-  if (CONTROL.test(name)) return 'contains a control character';
+  if (CONTROL_CHARACTER.test(name)) return 'contains a control character';
   if (Buffer.byteLength(name) > NAME_BYTES_MAX) return `has ${Buffer.byteLength(name)} bytes`;
   return undefined;
 }
 
-/** Makes the name of a download safe to display. The browser cleans names too, but a compromised browser may not. */
+/** Makes the name of a download safe to display. The browser also does this, unless it has been compromised. */
 export function downloadName(suggestedName: string): string {
   const cleanedName = shorten(suggestedName.toWellFormed().replace(FORBIDDEN_CHARACTERS, '_'));
   return cleanedName === '' || cleanedName === '.' || cleanedName === '..' ? DEFAULT_NAME : cleanedName;

@@ -1,5 +1,5 @@
 // Stores a complete download: stages it with its checksum and type, and writes its row, its event and the outbox row in
-// one transaction. Used for running sessions (download-watch.ts) and for ended ones (left-behind.ts).
+// one transaction. Used for running sessions (download-watch.ts) and for ended sessions (left-behind.ts).
 import type { FileHandle } from 'node:fs/promises';
 import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
 import type { StagedFile, Staging } from '../../engines/artifacts/staging.ts';
@@ -27,7 +27,7 @@ export interface KeeperParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
   readonly sessionBytesMax: number;
   /** Name of the downloads folder within the session folder. */
   readonly downloadsFolder: string;
-  /** Called when a download of a running session has been stored; `frame` is the id of the frame that started it. */
+  /** Called when a download of a running session has been stored. `frame` is the id of the frame that started it. */
   readonly onKept: (download: CompleteDownload, frame: string) => void;
 }
 
@@ -44,7 +44,7 @@ export class Keeper {
     this.parts = parts;
   }
 
-  /** The guids of all downloads that have a file in the box, complete or partial. */
+  /** Returns the guids of all downloads that have a file in the box, complete or partial. */
   async guidsIn(folder: string): Promise<readonly string[]> {
     return downloadGuids(await listHostileFolder(folder, this.parts.downloadsFolder, NAMES_MAX));
   }
@@ -61,7 +61,7 @@ export class Keeper {
 
   /**
    * Copies the first `bytes` bytes of a file that others may still have open. Undefined if the download had already
-   * ended. The type is the one that the site sent; if there is none, it is detected from the content.
+   * ended. The type is the type that the site sent. If the site sent no type, it is detected from the content.
    */
   async keepCopy(
     row: DownloadRow,
@@ -70,17 +70,17 @@ export class Keeper {
     signal: AbortSignal,
   ): Promise<CompleteDownload | undefined> {
     const head = { bytes: Buffer.alloc(0) };
-    const staged = await this.parts.staging.write(firstBytes(file, bytes, head), signal);
-    return this.#complete(row, staged, mimeType ?? mimeTypeOf(head.bytes, row.filename), { kind: 'browser' });
+    const stagedCopy = await this.parts.staging.write(firstBytes(file, bytes, head), signal);
+    return this.#complete(row, stagedCopy, mimeType ?? mimeTypeOf(head.bytes, row.filename), { kind: 'browser' });
   }
 
   /**
-   * Stores a download without copying its file, which no other process has open: the file gets a second hard link. The
-   * caller then removes the first one.
+   * Stores a download without copying its file, which must not be open in another process. The file gets a second hard
+   * link. The caller then removes the first link.
    */
   async keepLinked(row: DownloadRow, path: string): Promise<CompleteDownload | undefined> {
-    const { head, ...staged } = await this.parts.staging.linkIn(path, SNIFFED_BYTES);
-    return this.#complete(row, staged, mimeTypeOf(head, row.filename), { kind: 'service' });
+    const { head, ...linkedFile } = await this.parts.staging.linkIn(path, SNIFFED_BYTES);
+    return this.#complete(row, linkedFile, mimeTypeOf(head, row.filename), { kind: 'service' });
   }
 
   async #roomFor({ applicationId }: Pick<DownloadRow, 'applicationId'>, bytes: number) {
@@ -102,7 +102,7 @@ export class Keeper {
     const { rows, staging, outbox, keyOf, clock } = this.parts;
     const { size, checksum } = stagedFile;
     const now = clock.now();
-    // Lists have downloads in the order in which they became complete, so that pages do not shift.
+    // Lists contain downloads in the order in which they became complete, so that pages do not shift.
     const times = { createdAt: now, finishedAt: now };
     const completeRow = { ...row, ...times, state: 'complete', mimeType, size, checksum } as const;
     const key = keyOf(row.applicationId, row.sessionId, row.id);

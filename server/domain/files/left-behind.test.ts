@@ -20,7 +20,7 @@ const GUID = '00000000-0000-4000-8000-000000000002';
 const root = await mkdtemp(join(tmpdir(), 'berth-left-behind-'));
 after(() => rm(root, { recursive: true }));
 
-test('keeps a complete download although the database failed when its row was to be written, and stores those of other sessions meanwhile', async () => {
+test('keeps a complete download whose row cannot be written, and stores the downloads of other sessions', async () => {
   const staging = await Staging.open(join(root, 'staging'));
   const salvage = await SalvagedFiles.open(join(root, 'salvage'));
   for (const session of [BROKEN, OTHER]) {

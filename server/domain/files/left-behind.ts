@@ -19,20 +19,23 @@ export interface LeftBehindParts {
 export async function takeLeftBehindFiles(parts: LeftBehindParts): Promise<{ taken: number; failed: number }> {
   const { keeper, salvage } = parts;
   const { rows, host, clock, log } = keeper.parts;
-  let taken = 0;
+  let storedCount = 0;
   for (const id of await salvage.sessions())
     try {
-      taken += await takeFilesOf(parts, id);
+      storedCount += await takeFilesOf(parts, id);
     } catch (error) {
       // The files of this session remain for the next run, and those of other sessions are stored.
       log.error('downloads.not_taken', { sessionId: id, reason: reason(error) });
     }
-  let failed = 0;
+  let failedCount = 0;
   const waitingSessions = new Set(await salvage.sessions());
   for (const { sessionId, guid } of await rows.listOrphaned(host, BATCH))
-    if (!waitingSessions.has(sessionId) && (await rows.fail(sessionId, guid, INCOMPLETE, clock.now(), SERVICE)))
-      failed += 1;
-  return { taken, failed };
+    if (
+      !waitingSessions.has(sessionId) &&
+      (await rows.fail(sessionId, guid, INCOMPLETE_REASON, clock.now(), SERVICE_ACTOR))
+    )
+      failedCount += 1;
+  return { taken: storedCount, failed: failedCount };
 }
 
 /**
@@ -48,29 +51,30 @@ export async function failIncompleteDownloads(
   const names = new Set(completeFiles);
   try {
     for (const { state, guid } of await rows.ofSession(session.id))
-      if (state === 'running' && !names.has(guid)) await rows.fail(session.id, guid, INCOMPLETE, clock.now(), SERVICE);
+      if (state === 'running' && !names.has(guid))
+        await rows.fail(session.id, guid, INCOMPLETE_REASON, clock.now(), SERVICE_ACTOR);
   } catch (error) {
-    // Not fatal: `takeLeftBehindFiles` marks these downloads too.
+    // Not fatal: `takeLeftBehindFiles` also marks these downloads.
     log.warn('downloads.not_marked', { sessionId: session.id, reason: reason(error) });
   }
 }
 
-const SERVICE = { kind: 'service' } as const;
-const INCOMPLETE = 'the session ended before the download was complete';
+const SERVICE_ACTOR = { kind: 'service' } as const;
+const INCOMPLETE_REASON = 'the session ended before the download was complete';
 
-/** Skips a session that has not ended: its files are still being moved. */
+/** Returns the number of files that were stored. Skips a session whose files are still being moved. */
 async function takeFilesOf({ keeper, salvage, sessions }: LeftBehindParts, id: string): Promise<number> {
   const session = await sessions.byId(id as SessionId);
   if (session && !session.endedAt) return 0;
   const rowsByGuid = new Map((await keeper.parts.rows.ofSession(id as SessionId)).map(row => [row.guid, row]));
-  let taken = 0;
+  let storedCount = 0;
   for (const guid of await salvage.namesOf(id)) {
     const row = session && (rowsByGuid.get(guid) ?? unnamedDownload(session, guid, keeper));
-    if (row?.state === 'running' && isUuid(guid)) taken += await takeOne(keeper, row, salvage.pathOf(id, guid));
+    if (row?.state === 'running' && isUuid(guid)) storedCount += await takeOne(keeper, row, salvage.pathOf(id, guid));
     await salvage.remove(id, guid);
   }
   await salvage.removeFolder(id);
-  return taken;
+  return storedCount;
 }
 
 async function takeOne(keeper: Keeper, row: DownloadRow, path: string): Promise<number> {
@@ -81,7 +85,7 @@ async function takeOne(keeper: Keeper, row: DownloadRow, path: string): Promise<
   } catch (error) {
     if (!(error instanceof LimitExceeded)) throw error;
     await rows.begin(row);
-    await rows.fail(row.sessionId, row.guid, error.message, clock.now(), SERVICE);
+    await rows.fail(row.sessionId, row.guid, error.message, clock.now(), SERVICE_ACTOR);
     return 0;
   }
 }
@@ -92,6 +96,6 @@ async function takeOne(keeper: Keeper, row: DownloadRow, path: string): Promise<
  */
 function unnamedDownload({ id: sessionId, applicationId }: SessionRow, guid: string, { parts }: Keeper): DownloadRow {
   const now = parts.clock.now();
-  const named = { id: newId<DownloadId>(now), applicationId, sessionId, hostId: parts.host, guid };
-  return { ...named, filename: downloadName(''), state: 'running', createdAt: now };
+  const identifyingFields = { id: newId<DownloadId>(now), applicationId, sessionId, hostId: parts.host, guid };
+  return { ...identifyingFields, filename: downloadName(''), state: 'running', createdAt: now };
 }

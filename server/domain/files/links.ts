@@ -7,10 +7,10 @@ import type { Secret } from '../../kit/secret.ts';
 import { fault } from '../faults.ts';
 
 export const LINK_MS = 6 * 3600_000;
-const VERSION = '1';
-const PATH = '/v1/browsers/files/';
+const LINK_VERSION = '1';
+const LINK_PATH = '/v1/browsers/files/';
 
-/** `kind:id`, such as `download:…`. The kind determines which finder is used. */
+/** `kind:id`, for example `download:…`. The kind determines the finder of the file. */
 export type LinkObject = `${string}:${string}`;
 
 export interface LinkTarget {
@@ -34,16 +34,16 @@ export class Links {
     this.#clock = clock;
   }
 
-  /** The expiry time of a link that is made now. */
+  /** Returns the expiry time of a link that is created now. */
   expiry(): Date {
     return addMs(this.#clock.now(), LINK_MS);
   }
 
-  /** Makes a link that is valid for GET requests, and also for HEAD requests, because these reveal less. */
+  /** Creates a link for GET requests. The link is also valid for HEAD requests, which reveal less. */
   make({ application, object }: LinkTarget, expiresAt = this.expiry()): Link {
-    const payload = [VERSION, 'GET', application, object, expiresAt.getTime().toString(36)].join(' ');
+    const payload = [LINK_VERSION, 'GET', application, object, expiresAt.getTime().toString(36)].join(' ');
     const token = `${Buffer.from(payload).toString('base64url')}.${this.#sign(payload)}`;
-    return { url: `${this.#publicUrl}${PATH}${token}`, expiresAt };
+    return { url: `${this.#publicUrl}${LINK_PATH}${token}`, expiresAt };
   }
 
   read(token: string): LinkTarget {
@@ -52,7 +52,7 @@ export class Links {
     const isAuthentic =
       equalsInConstantTime(signature, this.#sign(payload)) && Buffer.from(payload).toString('base64url') === encoded;
     const [version, verb, application = '', object = '', expiry = ''] = payload.split(' ');
-    if (!isAuthentic || extraParts.length > 0 || version !== VERSION || verb !== 'GET' || !isUuid(application))
+    if (!isAuthentic || extraParts.length > 0 || version !== LINK_VERSION || verb !== 'GET' || !isUuid(application))
       throw invalidLink();
     const expiresAt = new Date(Number.parseInt(expiry, 36));
     if (!(expiresAt > this.#clock.now())) throw expiredLink(expiresAt);
@@ -71,7 +71,7 @@ function equalsInConstantTime(actual: string, expected: string): boolean {
 
 const invalidLink = () =>
   fault('signed_url_invalid', 'This link was not issued by this service, or it was altered.', {
-    advice: 'Use the link exactly as it was returned, or list the files again to get a new one.',
+    advice: 'Use the link exactly as it was returned, or list the files again to get a new link.',
   });
 
 const expiredLink = (at: Date) =>

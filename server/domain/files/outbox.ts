@@ -1,5 +1,5 @@
 // Moves files from local disk to the artifact store. A file is staged and recorded in a row, and the caller continues.
-// The file is then stored from the row, however long the store is unavailable and however often this process is killed.
+// After that, the file is stored from the row, even if the store is unavailable for long or this process is killed.
 import type { Artifacts, ByteRange, OpenedArtifact } from '../../engines/artifacts/artifacts.ts';
 import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
 import type { Staging } from '../../engines/artifacts/staging.ts';
@@ -15,15 +15,16 @@ const UPLOADS_AT_ONCE_MAX = 4;
 const FIRST_RETRY_MS = 1_000;
 const RETRY_MAX_MS = 60_000;
 /**
- * Time to wait for running uploads on shutdown. Uploads that are then still running are repeated by the next process.
+ * Time to wait for running uploads on shutdown. Uploads that are still running after that time are repeated by the next
+ * process.
  */
-const CLOSE_MS = 5_000;
+const CLOSE_WAIT_MS = 5_000;
 
 export interface OutboxParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
   readonly rows: OutboxRows;
   readonly artifacts: Artifacts;
   readonly staging: Staging;
-  /** Wakes the task, because something is due. */
+  /** Wakes the task, because a file is due. */
   readonly prompt: () => void;
 }
 
@@ -45,8 +46,7 @@ export class Outbox implements Closeable {
   }
 
   /**
-   * Takes ownership of the staged files: of all or, if this fails, of none. From now on each can be opened under its
-   * key.
+   * Takes ownership of all staged files, or of none if this fails. After that, each file can be opened under its key.
    */
   async post(application: ApplicationId, ...outboxFiles: readonly OutboxFile[]): Promise<void> {
     if (outboxFiles.length === 0) return;
@@ -54,7 +54,7 @@ export class Outbox implements Closeable {
     this.#parts.prompt();
   }
 
-  /** Returns the row for a file, for callers that insert it in their own transaction and then call `prompt`. */
+  /** Returns the row for a file. The caller inserts the row in its own transaction, and calls `prompt` after it. */
   row(applicationId: ApplicationId, outboxFile: OutboxFile): OutboxRow {
     const { host, clock } = this.#parts;
     const now = clock.now();
@@ -65,12 +65,12 @@ export class Outbox implements Closeable {
     this.#parts.prompt();
   }
 
-  /** Opens the file, whether it is stored already or still staged. */
+  /** Opens the file, whether it is already stored or still staged. */
   async open(application: ApplicationId, key: ArtifactKey, range?: ByteRange): Promise<OpenedArtifact | undefined> {
     const { rows, artifacts, staging } = this.#parts;
     const waitingRow = await rows.byKey(application, key);
-    const staged = waitingRow && (await staging.open(waitingRow.staged, range));
-    return staged ?? artifacts.open(key, range);
+    const stagedFile = waitingRow && (await staging.open(waitingRow.staged, range));
+    return stagedFile ?? artifacts.open(key, range);
   }
 
   /** Returns the keys whose files the store does not have yet. Only this service can serve these files. */
@@ -78,7 +78,7 @@ export class Outbox implements Closeable {
     return this.#parts.rows.waitingKeys(application, keys);
   }
 
-  /** Removes the files, stored or staged. */
+  /** Removes the files, whether they are stored or staged. */
   async remove(application: ApplicationId, keys: readonly ArtifactKey[]): Promise<void> {
     const { rows, artifacts, staging } = this.#parts;
     const removedRows = await rows.removeKeys(application, keys);
@@ -91,15 +91,15 @@ export class Outbox implements Closeable {
   /** Starts to store the files that are due. Resolves to the number of files stored since the last call. */
   async tend(): Promise<{ stored: number }> {
     const { rows, host, clock } = this.#parts;
-    const due = await rows.due(host, clock.now(), UPLOADS_AT_ONCE_MAX + this.#runningUploads.size);
-    for (const row of due)
+    const dueRows = await rows.due(host, clock.now(), UPLOADS_AT_ONCE_MAX + this.#runningUploads.size);
+    for (const row of dueRows)
       if (this.#runningUploads.size < UPLOADS_AT_ONCE_MAX && !this.#runningUploads.has(row.id)) this.#begin(row);
     const stored = this.#storedCount;
     this.#storedCount = 0;
     return { stored };
   }
 
-  /** At startup: removes staged files that no row refers to. */
+  /** Removes staged files that no row refers to. Must be called at startup only. */
   async recover(): Promise<number> {
     const { rows, staging, host } = this.#parts;
     return staging.removeExcept(await rows.stagedNames(host));
@@ -107,8 +107,8 @@ export class Outbox implements Closeable {
 
   async close(): Promise<void> {
     this.#closing.abort(new Error('the outbox is closing'));
-    const all = [...this.#runningUploads.values()].map(({ done }) => done);
-    await withTimeout(CLOSE_MS, 'the outbox to stop', () => Promise.all(all)).catch(error =>
+    const runningPromises = [...this.#runningUploads.values()].map(({ done }) => done);
+    await withTimeout(CLOSE_WAIT_MS, 'the outbox to stop', () => Promise.all(runningPromises)).catch(error =>
       this.#parts.log.warn('outbox.close_unfinished', { reason: reason(error) }),
     );
   }

@@ -45,7 +45,7 @@ export const dueTimes = (
   forgetDueAt: addMs(endedAt, Math.max(filesMs, sessionsMs)),
 });
 
-/** Returns the sessions whose files, and those whose rows, a run would remove now: at most one batch of each. */
+/** Returns the sessions whose files or rows a run would remove now: at most one batch of each. */
 export async function sweepPlan({ rows, clock }: Pick<RetentionParts, 'rows' | 'clock'>): Promise<{
   readonly files: readonly SessionDueForDeletion[];
   readonly sessions: readonly SessionDueForDeletion[];
@@ -59,17 +59,17 @@ export async function sweep(parts: RetentionParts): Promise<{ files: number; ses
   const { rows, clock, log } = parts;
   const counts = { files: 0, sessions: 0, failed: 0 };
   const processEach = async (
-    what: 'files' | 'sessions',
+    counterName: 'files' | 'sessions',
     expiredSessions: readonly SessionDueForDeletion[],
     work: (one: SessionDueForDeletion) => Promise<void>,
   ): Promise<void> => {
     for (const one of expiredSessions)
       try {
         await work(one);
-        counts[what] += 1;
+        counts[counterName] += 1;
       } catch (error) {
         counts.failed += 1;
-        log.warn('retention.failed', { sessionId: one.id, what, reason: reason(error) });
+        log.warn('retention.failed', { sessionId: one.id, what: counterName, reason: reason(error) });
       }
   };
   await processEach('files', await rows.listFilesDue(clock.now(), BATCH), one => removeFiles(parts, one));
@@ -80,9 +80,9 @@ export async function sweep(parts: RetentionParts): Promise<{ files: number; ses
 }
 
 async function removeFiles(parts: RetentionParts, { applicationId, id }: SessionDueForDeletion): Promise<void> {
-  const { rows, outboxRows: waiting, artifacts, outbox, prefixOf, rowCleanups } = parts;
+  const { rows, outboxRows: unstoredRows, artifacts, outbox, prefixOf, rowCleanups } = parts;
   const prefix = prefixOf(applicationId, id);
-  let keys = (await waiting.keysWithPrefix(applicationId, prefix)) as ArtifactKey[]; // Checked when they were posted.
+  let keys = (await unstoredRows.keysWithPrefix(applicationId, prefix)) as ArtifactKey[]; // Checked when they were posted.
   for await (const key of artifacts.list(prefix)) {
     keys.push(key);
     if (keys.length < KEYS_AT_ONCE) continue;

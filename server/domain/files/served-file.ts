@@ -7,7 +7,7 @@ export interface ServedFile {
   readonly name: string;
   readonly size: number;
   readonly mimeType: string;
-  /** SHA-256, or another value that changes with the bytes; used as the ETag. */
+  /** SHA-256, or another value that changes with the bytes. Used as the ETag. */
   readonly tag: string;
   readonly disposition: 'attachment' | 'inline';
   readonly createdAt: Date;

@@ -16,7 +16,7 @@ import { fault, notFound, sessionNotRunning } from '../faults.ts';
 import type { Limits } from '../limits/limits.ts';
 import type { LiveSession, LiveSessions } from '../sessions/live.ts';
 import { requireSession } from '../sessions/session.ts';
-import { checkedUploadName } from './file-names.ts';
+import { requireUploadName } from './file-names.ts';
 
 /** The folder that official clients expect in paths, whatever the real folder is. */
 const COMPAT_FOLDER = '/tmp/.uploads';
@@ -57,7 +57,7 @@ export interface ReceivedFile {
 
 export class Uploads {
   readonly #parts: UploadsParts;
-  /** Serialises uploads to a session: if two have the same name, file and row must come from the same upload. */
+  /** Serialises uploads to a session. If two have the same name, file and row must come from the same upload. */
   readonly #turns = new TurnQueue<SessionId>();
 
   constructor(parts: UploadsParts) {
@@ -65,9 +65,9 @@ export class Uploads {
   }
 
   /**
-   * Checks whether an upload is allowed, and returns how large it may be. Called before the body is read. If
-   * `mayBeRepeat` is true, the request may repeat an earlier one whose response is stored, so the session may have
-   * ended; `upload` checks that again.
+   * Checks whether an upload is allowed, and returns its maximum size. Must be called before the body is read. If
+   * `mayBeRepeat` is true, the request may repeat an earlier request whose response is stored, so the session may have
+   * ended. `upload` checks that again.
    */
   async allow(caller: Uploader, id: string, mayBeRepeat = false): Promise<UploadRoom> {
     const row = mayBeRepeat
@@ -78,37 +78,37 @@ export class Uploads {
     const uploads = await rows.ofSession(row.applicationId, row.id);
     const usedBytes = sum(uploads);
     // The name is not known yet, and the upload may replace any file. `#keep` checks the exact sum.
-    const replaceable = Math.max(0, ...uploads.map(({ size }) => size));
+    const replaceableBytes = Math.max(0, ...uploads.map(({ size }) => size));
     const storedBytes = await stored.ofApplication(row.applicationId);
-    const session = Math.max(0, sessionBytesMax - usedBytes + replaceable);
-    const application = Math.max(0, maxStoredBytes - storedBytes);
+    const sessionRoom = Math.max(0, sessionBytesMax - usedBytes + replaceableBytes);
+    const applicationRoom = Math.max(0, maxStoredBytes - storedBytes);
     const bounds: ReadonlyArray<Pick<UploadRoom, 'maxBytes' | 'advice'>> = [
       {
         maxBytes: maxUploadBytes,
         advice: 'This is the limit maxUploadBytes of the application. Send a smaller file, or ask for a higher limit.',
       },
       {
-        maxBytes: session,
+        maxBytes: sessionRoom,
         advice: `The uploads of one session may have at most ${sessionBytesMax} bytes in total, of which ${usedBytes} are in use. Send a smaller file, or use another session.`,
       },
       {
-        maxBytes: application,
+        maxBytes: applicationRoom,
         advice: `The limit maxStoredBytes of the application is ${maxStoredBytes} bytes, of which ${storedBytes} are in use. Delete downloads, or ask for a higher limit.`,
       },
     ];
-    const smallest = bounds.reduce((one, other) => (other.maxBytes < one.maxBytes ? other : one));
-    return { ...smallest, room: { session, application } };
+    const smallestBound = bounds.reduce((one, other) => (other.maxBytes < one.maxBytes ? other : one));
+    return { ...smallestBound, room: { session: sessionRoom, application: applicationRoom } };
   }
 
   async upload(caller: Uploader, id: string, file: ReceivedFile): Promise<UploadResponse> {
-    const name = checkedUploadName(file.fileName);
-    const { row, live } = await this.#requireRunning(caller, id);
-    return this.#turns.take(row.id, () => this.#keep(caller, row, live, { ...file, fileName: name }));
+    const name = requireUploadName(file.fileName);
+    const { row, runningSession } = await this.#requireRunning(caller, id);
+    return this.#turns.take(row.id, () => this.#keep(caller, row, runningSession, { ...file, fileName: name }));
   }
 
-  /** The content of a file that was uploaded to a running session. */
+  /** Returns the content of a file that was uploaded to a running session. */
   async content(caller: Uploader, id: string, fileName: string, bytesMax: number): Promise<Uint8Array> {
-    const { row, live } = await this.#requireRunning(caller, id);
+    const { row, runningSession } = await this.#requireRunning(caller, id);
     const uploadRows = await this.#parts.rows.ofSession(row.applicationId, row.id);
     const file = uploadRows.find(({ name }) => name === fileName);
     if (!file) throw notFound('Upload', fileName);
@@ -120,7 +120,7 @@ export class Uploads {
           advice: 'Choose the file over CDP, with DOM.setFileInputFiles.',
         },
       );
-    return readFile(`${live.box.uploads}/${file.name}`);
+    return readFile(`${runningSession.box.uploads}/${file.name}`);
   }
 
   /** Returns the uploads in the form used by the session resource. */
@@ -140,27 +140,29 @@ export class Uploads {
   ): Promise<UploadResponse> {
     const { rows, events, sessionBytesMax, clock } = this.#parts;
     const { fileName, size, checksum } = file;
-    const others = (await rows.ofSession(session.applicationId, session.id)).filter(({ name }) => name !== fileName);
-    if (sum(others) + size > sessionBytesMax) throw uploadTooLarge(sessionBytesMax);
+    const otherUploads = (await rows.ofSession(session.applicationId, session.id)).filter(
+      ({ name }) => name !== fileName,
+    );
+    if (sum(otherUploads) + size > sessionBytesMax) throw uploadTooLarge(sessionBytesMax);
     const now = clock.now();
     // The file is written before the row, because a row must not name a file that does not exist. If the row is not
     // written, a repeated upload replaces the file.
     if (!liveSession.isOpen) throw sessionNotRunning(session.id, 'ending');
     await publishFile(file.path, `${liveSession.box.uploads}/${fileName}`);
-    const named = { applicationId: session.applicationId, sessionId: session.id, name: fileName };
-    const isStored = await rows.put({ id: newId<UploadId>(now), ...named, size, checksum, createdAt: now });
+    const identifyingFields = { applicationId: session.applicationId, sessionId: session.id, name: fileName };
+    const isStored = await rows.put({ id: newId<UploadId>(now), ...identifyingFields, size, checksum, createdAt: now });
     if (!isStored) throw sessionNotRunning(session.id, 'ending');
     const actor: Actor = caller.keyId ? { kind: 'agentKey', id: caller.keyId } : { kind: 'viewer' };
     await events.append(session.id, { type: 'file.uploaded', at: now, actor, detail: { fileName, size, checksum } });
     return { message: 'File uploaded', fileName, filePath: `${COMPAT_FOLDER}/${fileName}`, size, checksum };
   }
 
-  async #requireRunning(caller: Uploader, id: string): Promise<{ row: SessionRow; live: LiveSession }> {
+  async #requireRunning(caller: Uploader, id: string): Promise<{ row: SessionRow; runningSession: LiveSession }> {
     const { sessions, liveSessions } = this.#parts;
     const row = await requireSession(sessions, caller.applicationId, id);
     const liveSession = row.status === 'RUNNING' && !row.end ? liveSessions.get(row.id) : undefined;
     if (!liveSession) throw sessionNotRunning(id, row.status);
-    return { row, live: liveSession };
+    return { row, runningSession: liveSession };
   }
 }
 

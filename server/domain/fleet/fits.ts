@@ -1,5 +1,5 @@
 // Checks whether a host may join the other hosts. It must share their secret and their file storage, its clock must
-// agree with theirs, and they must be able to reach it. Each refusal says what to change.
+// agree with theirs, and they must be able to reach it. Each error contains the setting to change.
 import type { JoiningHost, LivingHost } from '../../engines/store/rows/hosts.ts';
 import { Fault } from '../../kit/fault.ts';
 import { isLoopback } from '../../kit/loopback.ts';
@@ -8,7 +8,7 @@ const CLOCK_SKEW_MAX_MS = 5_000;
 
 export interface FileStorage {
   readonly kind: 'disk' | 's3';
-  /** Returns the mark of the storage, by which hosts recognise that they share it. Undefined if it has no mark yet. */
+  /** Returns the mark by which hosts recognise that they share the storage. Undefined if there is no mark yet. */
   mark(): Promise<string | undefined>;
   /** Gives the storage a mark, and returns it. */
   setMark(): Promise<string>;
@@ -23,9 +23,9 @@ export async function assertMayJoin(
   storage: FileStorage,
   otherHosts: readonly LivingHost[],
 ): Promise<{ storeMark: string }> {
-  const [first] = otherHosts;
-  if (!first) return { storeMark: await markWhenAlone(storage) };
-  const hostText = `host ${first.id} (${first.url})`;
+  const [firstHost] = otherHosts;
+  if (!firstHost) return { storeMark: await markWhenAlone(storage) };
+  const hostText = `host ${firstHost.id} (${firstHost.url})`;
   const isProcessOfThisHost = (other: LivingHost): boolean => areProcesses(ownHost, other);
   if (storage.kind === 'disk' && !otherHosts.every(isProcessOfThisHost))
     throw joinRefused(`This server keeps files on its disk, and the database is in use by ${hostText}.`, {
@@ -39,7 +39,7 @@ export async function assertMayJoin(
       throw joinRefused(`The bucket of this server differs from that of host ${other.id} (${other.url}).`, {
         cure: 'Set the same BERTH_S3_BUCKET and BERTH_S3_ENDPOINT for all hosts.',
       });
-  return { storeMark: storeMark ?? first.storeMark };
+  return { storeMark: storeMark ?? firstHost.storeMark };
 }
 
 /** The mark of a host that was alone when it started and could not reach its bucket. */
@@ -76,14 +76,14 @@ function assertCompatible(ownHost: JoiningHost, other: LivingHost): void {
       },
     );
   if (other.url === ownHost.url)
-    throw joinRefused(`The address ${ownHost.url} is also that of ${hostText}.`, {
+    throw joinRefused(`The address ${ownHost.url} is also the address of ${hostText}.`, {
       cure: 'Set BERTH_PEER_URL of each host to an address at which the others reach it.',
     });
 }
 
 /**
- * Whether both are processes of one installation on one machine, which share its folder and reach each other over Unix
- * sockets.
+ * Whether both hosts are processes of one installation on one machine. Such processes share a folder, and reach each
+ * other over Unix sockets.
  */
 const areProcesses = (ownHost: Pick<JoiningHost, 'url'>, other: Pick<JoiningHost, 'url'>): boolean =>
   isSocket(ownHost) && isSocket(other) && new URL(ownHost.url).hash === new URL(other.url).hash;

@@ -54,9 +54,9 @@ export class Fleet implements Closeable {
   #countWarm: () => number = () => 0;
   #fence: (why: string) => Promise<void> = async () => {};
   #hostsReadListener: () => void = () => {};
-  #fencing: Promise<void> | undefined;
+  #fencePromise: Promise<void> | undefined;
   readonly #closing = new AbortController();
-  #renewing: Promise<void> | undefined;
+  #renewLoop: Promise<void> | undefined;
   #isClosed = false;
   #wasLost = false;
 
@@ -75,29 +75,29 @@ export class Fleet implements Closeable {
    * @throws Fault `fleet_refused`
    */
   async join(): Promise<void> {
-    const { rows, storage, joiningHost: own, host, clock, log } = this.#parts;
-    const requestedMs = clock.monotonicMs();
+    const { rows, storage, joiningHost: ownFields, host, clock, log } = this.#parts;
+    const queryStartMs = clock.monotonicMs();
     const now = await rows.now();
-    const clockMs = Math.round(clock.now().getTime() - now.getTime() - (clock.monotonicMs() - requestedMs) / 2);
-    const row = { ...own, id: host, incarnation: randomUUID(), clockMs };
+    const clockMs = Math.round(clock.now().getTime() - now.getTime() - (clock.monotonicMs() - queryStartMs) / 2);
+    const row = { ...ownFields, id: host, incarnation: randomUUID(), clockMs };
     const beganMs = clock.monotonicMs();
     const check = (otherHosts: readonly LivingHost[]) => assertMayJoin(row, storage, otherHosts);
-    const { wasLost } = await rows.join(row, this.leaseMs, check, this.#renewing === undefined);
+    const { wasLost } = await rows.join(row, this.leaseMs, check, this.#renewLoop === undefined);
     this.#lease = { row, untilMs: beganMs + this.leaseMs, sinceMs: beganMs };
     await this.#refresh();
-    this.#renewing ??= this.#keepRenewing();
+    this.#renewLoop ??= this.#keepRenewing();
     log.info('fleet.joined', { hosts: this.#livingHosts.length, url: row.url });
     this.#wasLost = wasLost;
   }
 
-  /** Whether other hosts had declared this host lost before it joined. Its sessions are then not continued. */
+  /** Whether other hosts had declared this host lost before it joined, so that its sessions are not continued. */
   get wasLost(): boolean {
     return this.#wasLost;
   }
 
   /**
-   * Sets the functions that the fleet needs. `fence` ends all sessions of this host at once; it is called when the
-   * lease is lost.
+   * Sets the functions that the fleet needs. `fence` is called when the lease is lost, and ends all sessions of this
+   * host at once.
    */
   begin(parts: { readonly warm: () => number; readonly fence: (why: string) => Promise<void> }): void {
     this.#countWarm = parts.warm;
@@ -126,29 +126,29 @@ export class Fleet implements Closeable {
     const lease = this.#lease;
     const { rows, clock, log } = this.#parts;
     if (this.#isClosed || !lease) return;
-    const requestedMs = clock.monotonicMs();
-    const others = this.peers.length;
+    const queryStartMs = clock.monotonicMs();
+    const otherHostCount = this.peers.length;
     try {
-      const renewed = await withTimeout(this.#responseMs, 'the lease to be renewed', () =>
+      const isRenewed = await withTimeout(this.#responseMs, 'the lease to be renewed', () =>
         rows.renew(lease.row, this.leaseMs, this.#countWarm()),
       );
       // A host that is leaving has already recorded this, and leaves its sessions to its next process.
       if (this.#isClosed) return;
-      if (!renewed) await this.#onLeaseLost('another host declared this host lost');
-      else lease.untilMs = requestedMs + this.leaseMs;
+      if (!isRenewed) await this.#onLeaseLost('another host declared this host lost');
+      else lease.untilMs = queryStartMs + this.leaseMs;
       await withTimeout(this.#responseMs, 'the hosts', () => this.#refresh());
     } catch (error) {
       log.warn('fleet.not_renewed', { reason: reason(error) });
       const isLeaseOver = clock.monotonicMs() > lease.untilMs - this.leaseMs * FENCE_MARGIN;
       // If the host is alone, no other host can declare it lost, so its sessions can wait for the database.
-      if (isLeaseOver && others > 0 && this.#lease === lease && !this.#isClosed)
+      if (isLeaseOver && otherHostCount > 0 && this.#lease === lease && !this.#isClosed)
         await this.#onLeaseLost('the lease could not be renewed in time');
     }
   }
 
   /**
-   * Whether this host may declare others lost: it must have renewed its own lease without a gap for the length of a
-   * lease.
+   * Whether this host may declare other hosts lost. It must have renewed its own lease without a gap for the length of
+   * a lease.
    */
   get mayDeclareLost(): boolean {
     const nowMs = this.#parts.clock.monotonicMs();
@@ -186,7 +186,7 @@ export class Fleet implements Closeable {
   choose(region: string | undefined, excluded: ReadonlySet<HostId> = new Set()): HostId | undefined {
     const chosenHost = choose(
       this.#livingHosts.filter(({ id }) => !excluded.has(id)),
-      { own: this.#parts.host, placed: this.#placedCounts, ...(region === undefined ? {} : { region }) },
+      { ownHost: this.#parts.host, placedByHost: this.#placedCounts, ...(region === undefined ? {} : { region }) },
     );
     if (chosenHost) this.#placedCounts.set(chosenHost, (this.#placedCounts.get(chosenHost) ?? 0) + 1);
     return chosenHost;
@@ -207,7 +207,7 @@ export class Fleet implements Closeable {
     await this.#refresh().catch(error => this.#parts.log.warn('fleet.not_read', { reason: reason(error) }));
   }
 
-  /** Gives up the lease. `away`: this host is restarting and keeps its sessions. `left`: it has no sessions. */
+  /** Gives up the lease. `away`: this host is restarting and keeps its sessions. `left`: this host has no sessions. */
   async leave(state: 'away' | 'left'): Promise<void> {
     this.#stopRenewing();
     const { rows, log } = this.#parts;
@@ -220,8 +220,8 @@ export class Fleet implements Closeable {
 
   async close(): Promise<void> {
     this.#stopRenewing();
-    await this.#renewing;
-    await this.#fencing;
+    await this.#renewLoop;
+    await this.#fencePromise;
   }
 
   #stopRenewing(): void {
@@ -237,12 +237,12 @@ export class Fleet implements Closeable {
     this.#hostsReadListener();
   }
 
-  /** Called when the lease is lost. Ends the sessions, then joins again as a host without sessions. */
+  /** Ends the sessions after the lease was lost, and joins again as a host without sessions. */
   #onLeaseLost(why: string): Promise<void> {
-    this.#fencing ??= this.#endAndRejoin(why).finally(() => {
-      this.#fencing = undefined;
+    this.#fencePromise ??= this.#endAndRejoin(why).finally(() => {
+      this.#fencePromise = undefined;
     });
-    return this.#fencing;
+    return this.#fencePromise;
   }
 
   async #endAndRejoin(why: string): Promise<void> {

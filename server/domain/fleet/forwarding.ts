@@ -34,11 +34,11 @@ export interface PassOptions {
 export type PassOutcome = 'answered' | 'unreached' | { readonly refused: Refusal };
 
 export interface Forwarding {
-  /** True if no other host is known. In that case, nothing has to be looked up. */
+  /** Whether no other host is known, so that no owner has to be looked up. */
   readonly isAlone: boolean;
   /** Marks a request that another host passed on. Throws if its token is not valid. */
   admit(request: IncomingMessage): void;
-  /** Returns the other host that owns the object. */
+  /** Returns the other host that owns the object. Undefined if there is no such host. */
   elsewhere(kind: OwnedKind, id: string, application?: string): Promise<Peer | undefined>;
   readonly host: HostId;
   /** Returns the host that should start a browser for a request. Undefined if none of the remaining hosts can. */

@@ -11,7 +11,7 @@ import { fault } from '../faults.ts';
 
 export const HOST_TOKEN_HEADER = 'x-berth-host-token';
 /** Validity of a token. A host whose clock differs by more than five seconds is refused when it starts. */
-const VALID_MS = 15_000;
+const VALIDITY_MS = 15_000;
 const TOKEN_CHARS_MAX = 8192;
 
 export interface PassedRequest {
@@ -32,8 +32,8 @@ export class HostTokens {
   }
 
   make(to: HostId, { method, path }: PassedRequest, { ip, address, port }: Omit<ForwardedFrom, 'host'>): string {
-    const expires = this.#clock.now().getTime() + VALID_MS;
-    const payload = JSON.stringify([this.#host, to, method, path, expires, ip, address, port ?? null]);
+    const expiresAtMs = this.#clock.now().getTime() + VALIDITY_MS;
+    const payload = JSON.stringify([this.#host, to, method, path, expiresAtMs, ip, address, port ?? null]);
     return `${Buffer.from(payload).toString('base64url')}.${this.#sign(payload)}`;
   }
 
@@ -42,16 +42,18 @@ export class HostTokens {
    * @throws Fault `permission_denied` for a token that no host of this fleet made for this request.
    */
   read(token: string, { method, path }: PassedRequest): ForwardedFrom {
-    const [encoded = '', signature = '', ...extraParts] = token.length > TOKEN_CHARS_MAX ? [] : token.split('.');
-    const payload = Buffer.from(encoded, 'base64url').toString();
+    const [encodedPayload = '', signature = '', ...extraParts] = token.length > TOKEN_CHARS_MAX ? [] : token.split('.');
+    const payload = Buffer.from(encodedPayload, 'base64url').toString();
     if (extraParts.length > 0 || !equalsInConstantTime(signature, this.#sign(payload)))
       throw tokenRefused('was not issued by this fleet');
     const claims = parseJson(payload);
-    const [from, to, forMethod, forPath, expires, ip, address, port]: unknown[] = Array.isArray(claims) ? claims : [];
+    const [from, to, forMethod, forPath, expiresAtMs, ip, address, port]: unknown[] = Array.isArray(claims)
+      ? claims
+      : [];
     if (to !== this.#host) throw tokenRefused('is for another host');
     if (from === this.#host) throw tokenRefused('was issued by this host, so the request was forwarded in a loop');
     if (forMethod !== method || forPath !== path) throw tokenRefused('is for another request');
-    if (!(Number(expires) > this.#clock.now().getTime())) throw tokenRefused('has expired');
+    if (!(Number(expiresAtMs) > this.#clock.now().getTime())) throw tokenRefused('has expired');
     if (typeof from !== 'string' || !isUuid(from)) throw tokenRefused('was not issued by this fleet');
     return {
       ...{ host: from, ip: String(ip), address: String(address) },
@@ -65,8 +67,8 @@ export class HostTokens {
 }
 
 /**
- * Notes a request that another host passed on. A request without a token comes from a client; a request with an invalid
- * token is refused.
+ * Records that another host passed the request on. A request without a token comes from a client. A request with an
+ * invalid token is refused.
  */
 export function admitForwarded(
   tokens: HostTokens | undefined,
@@ -93,5 +95,5 @@ function equalsInConstantTime(actual: string, expected: string): boolean {
 
 const tokenRefused = (why: string): Error =>
   fault('permission_denied', `The token in ${HOST_TOKEN_HEADER} ${why}.`, {
-    advice: 'Only hosts of a fleet send this header: remove it.',
+    advice: 'Only hosts of a fleet may send this header. Remove the header from the request.',
   });

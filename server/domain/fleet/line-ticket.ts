@@ -7,14 +7,14 @@ import type { Refusal } from '../limits/refusals.ts';
 
 export const LINE_HEADER = 'x-berth-line';
 
-/** A ticket without a place is for a create that has not waited; it comes after all waiters. */
+/** A ticket without a place is for a create that has not waited. Such a create comes after all waiters. */
 export interface LineTicket extends Partial<Place> {
   readonly waitedMs: number;
   /**
    * Set if no host admits the create and the operation reports the refusal itself, in a response that is not an HTTP
    * error.
    */
-  readonly refused?: Refusal;
+  readonly finalRefusal?: Refusal;
 }
 
 const tickets = new WeakMap<object, LineTicket>();
@@ -23,8 +23,8 @@ export const noteTicket = ({ headers }: Pick<IncomingMessage, 'headers'>, ticket
   void tickets.set(headers, ticket);
 
 /**
- * Returns the ticket of a request. Undefined if the sender does not keep a place in the line for the request; this host
- * then keeps the place.
+ * Returns the ticket of a request. Undefined if the sender does not keep a place in the line for the request. In that
+ * case, this host keeps the place.
  */
 export function ticketOf(request: Pick<IncomingMessage, 'headers'>): LineTicket | undefined {
   const text = forwardedFrom(request) && request.headers[LINE_HEADER];

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { HandClock } from '../../../tests/harness/hand-clock.ts';
+import { ManualClock } from '../../../tests/harness/hand-clock.ts';
 import type { Place } from '../../engines/store/rows/line.ts';
 import type { ApplicationId } from '../../kit/ids.ts';
 import { silentLog } from '../../kit/log.ts';
 import { refusal } from '../limits/refusals.ts';
 import { Line, type LineParts } from './line.ts';
 
-/** A line of one host, whose rows are replaced by the given ones. `left` contains the places that were left. */
+/** Creates the line of one host with the given row functions. `left` contains the places that were removed. */
 function lineWith(rows: object) {
   const left: number[] = [];
-  const clock = new HandClock();
+  const clock = new ManualClock();
   const line = new Line({
     ...{ host: 'host', clock, log: silentLog },
     rows: {
@@ -34,7 +34,7 @@ function lineWith(rows: object) {
 const REFUSED = refusal('host', 1, 1);
 const nextTurn = () => new Promise<void>(resolve => setImmediate(resolve));
 
-test('a create that is joining the queue when the service stops is refused and leaves the queue', async () => {
+test('a create that is joining the line when the service stops is refused, and is removed from the line', async () => {
   const joining = Promise.withResolvers<Place>();
   const { line, left, enter } = lineWith({ join: () => joining.promise });
   const entered = enter();
@@ -44,7 +44,7 @@ test('a create that is joining the queue when the service stops is refused and l
   assert.deepEqual(left, [7]);
 });
 
-test('a create that leaves while its row is being kept does not leave the row behind', async () => {
+test('the row of a create that leaves while the row is being refreshed is removed', async () => {
   const keeping = Promise.withResolvers<void>();
   const caller = new AbortController();
   const { line, clock, left, enter } = lineWith({ keep: () => keeping.promise });

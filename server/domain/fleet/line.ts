@@ -1,6 +1,6 @@
-// Creates that are waiting in a fleet: one line for all hosts. The host to which the caller is connected keeps the
-// place of the create in a row, and asks a host with room when it is the turn of the create. Anything that may allow a
-// create to be admitted is announced to all hosts by NOTIFY, and checked every second.
+// Session creates that are waiting in a fleet: one line for all hosts. The host to which the caller is connected keeps
+// the place of the create in a row, and asks a host with room when it is the turn of the create. Anything that may
+// allow a create to be admitted is announced to all hosts by NOTIFY, and checked every second.
 import type { LineRows, WaitingCreate } from '../../engines/store/rows/line.ts';
 import { reason } from '../../kit/fault.ts';
 import type { ApplicationId } from '../../kit/ids.ts';
@@ -18,7 +18,7 @@ import { nextInLine } from './next-in-line.ts';
  */
 const RETRY_MS = 1_000;
 /** Several sessions that end within this time are announced together. */
-const GATHER_MS = 20;
+const GATHER_INTERVAL_MS = 20;
 const ROWS_PER_ROUND_MAX = 5_000;
 
 export type LineAttempt<T> = (ticket: LineTicket) => Promise<{ readonly got: T } | { readonly refused: Refusal }>;
@@ -50,7 +50,7 @@ interface Waiter {
   /** Resolves to the refusal, or undefined if the create was admitted. */
   readonly attempt: (ticket: LineTicket) => Promise<Refusal | undefined>;
   readonly reject: (error: unknown) => void;
-  refused: Refusal;
+  lastRefusal: Refusal;
   /** A timeout or disconnect during an attempt takes effect only if the attempt is refused. */
   isTrying: boolean;
   leave?: () => void;
@@ -63,7 +63,7 @@ export class Line implements Closeable {
   readonly #closing = new AbortController();
   #keepLoop: Promise<void> | undefined;
   #isServing = false;
-  #serveAgain = false;
+  #mustServeAgain = false;
   #isNotifying = false;
 
   constructor(parts: LineParts) {
@@ -84,13 +84,13 @@ export class Line implements Closeable {
     const joinedPlace = await rows.join({ ...createFields, why: refused.why, refused: { ...refused } }, maxWaiting);
     if ('waiting' in joinedPlace) return { refused: refusal('line', maxWaiting, joinedPlace.waiting) };
     if (this.#closing.signal.aborted) {
-      // `stop` was called during the query, and has rejected only the waiters of that time.
+      // `stop` was called during the query, and rejected only the waiters that existed at that time.
       await rows.leave(joinedPlace.place).catch(error => this.#logFailure(error));
       return { refused };
     }
     const { promise, resolve, reject } = Promise.withResolvers<LineOutcome<T>>();
     const waiter: Waiter = {
-      ...{ row: { ...createFields, ...joinedPlace }, sinceMs, refused, isTrying: false, reject },
+      ...{ row: { ...createFields, ...joinedPlace }, sinceMs, lastRefusal: refused, isTrying: false, reject },
       attempt: async ticket => {
         const attemptResult = await attempt(ticket);
         if ('refused' in attemptResult) return attemptResult.refused;
@@ -123,15 +123,15 @@ export class Line implements Closeable {
   }
 
   /**
-   * Tries the waiters of this host whose turn it is. Only one round runs at a time; a call during a round causes
-   * another round.
+   * Tries the waiters of this host whose turn it is. Only one round runs at a time. A call during a round causes a
+   * second round.
    */
   async serve(): Promise<void> {
-    this.#serveAgain = this.#waiters.size > 0;
+    this.#mustServeAgain = this.#waiters.size > 0;
     if (this.#isServing) return;
     this.#isServing = true;
-    while (this.#serveAgain) {
-      this.#serveAgain = false;
+    while (this.#mustServeAgain) {
+      this.#mustServeAgain = false;
       await this.#serveRound().catch(error => this.#logFailure(error));
     }
     this.#isServing = false;
@@ -159,7 +159,7 @@ export class Line implements Closeable {
     waitMs: number,
     signal: AbortSignal,
     giveUp: () => void,
-    finished: Promise<unknown>,
+    outcomePromise: Promise<unknown>,
   ): void {
     const timerControl = new AbortController();
     const hangUp = (): void => removeWaiter(waiter, () => waiter.reject(callerDisconnected()));
@@ -169,14 +169,18 @@ export class Line implements Closeable {
       () => removeWaiter(waiter, giveUp),
       () => {},
     );
-    const end = (): void => {
+    const stopLimiting = (): void => {
       signal.removeEventListener('abort', hangUp);
       timerControl.abort(new Error('no longer waiting'));
     };
-    finished.then(end, end);
+    outcomePromise.then(stopLimiting, stopLimiting);
   }
 
-  async #refusalOf({ row, refused, sinceMs }: Waiter): Promise<{ refused: Refusal; waited?: WaitDetails }> {
+  async #refusalOf({
+    row,
+    lastRefusal: refused,
+    sinceMs,
+  }: Waiter): Promise<{ refused: Refusal; waited?: WaitDetails }> {
     const waitedMs = this.#elapsedSince(sinceMs);
     const placeInLine = this.#parts.rows.positionOf(row.applicationId, row);
     return placeInLine.then(
@@ -189,18 +193,18 @@ export class Line implements Closeable {
     const { rows, clock } = this.#parts;
     while (this.#waiters.size > 0 && !this.#closing.signal.aborted) {
       await clock.sleep(RETRY_MS, this.#closing.signal).catch(() => {});
-      const all = [...this.#waiters.values()];
-      const rowOf = ({ row, refused }: Waiter): WaitingCreate => ({
+      const currentWaiters = [...this.#waiters.values()];
+      const rowOf = ({ row, lastRefusal: refused }: Waiter): WaitingCreate => ({
         ...row,
         why: refused.why,
         refused: { ...refused },
       });
-      const idle = all.filter(({ isTrying }) => !isTrying).map(rowOf);
-      const trying = all.filter(({ isTrying }) => isTrying).map(rowOf);
-      await rows.keep(idle, trying).catch(error => this.#logFailure(error));
+      const idleRows = currentWaiters.filter(({ isTrying }) => !isTrying).map(rowOf);
+      const tryingRows = currentWaiters.filter(({ isTrying }) => isTrying).map(rowOf);
+      await rows.keep(idleRows, tryingRows).catch(error => this.#logFailure(error));
       // The row of a waiter that left meanwhile may have been written again.
-      const left = idle.filter(({ place }) => !this.#waiters.has(place));
-      for (const { place } of left) await rows.leave(place).catch(error => this.#logFailure(error));
+      const goneRows = idleRows.filter(({ place }) => !this.#waiters.has(place));
+      for (const { place } of goneRows) await rows.leave(place).catch(error => this.#logFailure(error));
       await this.serve();
     }
     this.#keepLoop = undefined;
@@ -210,19 +214,19 @@ export class Line implements Closeable {
     const { rows, fleet } = this.#parts;
     if (this.#waiters.size === 0) return;
     await fleet.look();
-    const next = nextInLine(await rows.list(ROWS_PER_ROUND_MAX), fleet.roomByRegion);
-    for (const place of next) {
+    const nextPlaces = nextInLine(await rows.list(ROWS_PER_ROUND_MAX), fleet.roomByRegion);
+    for (const place of nextPlaces) {
       const waiter = this.#waiters.get(place);
-      if (waiter && !waiter.isTrying) void this.#try(waiter);
+      if (waiter && !waiter.isTrying) void this.#tryWaiter(waiter);
     }
   }
 
-  async #try(waiter: Waiter): Promise<void> {
+  async #tryWaiter(waiter: Waiter): Promise<void> {
     const { row, sinceMs } = waiter;
     waiter.isTrying = true;
     try {
       const ticket = { turn: row.turn, place: row.place, waitedMs: this.#elapsedSince(sinceMs) };
-      waiter.refused = (await waiter.attempt(ticket)) ?? waiter.refused;
+      waiter.lastRefusal = (await waiter.attempt(ticket)) ?? waiter.lastRefusal;
     } catch (error) {
       waiter.reject(error);
     } finally {
@@ -232,7 +236,7 @@ export class Line implements Closeable {
   }
 
   async #announceAll(): Promise<void> {
-    await this.#parts.clock.sleep(GATHER_MS, this.#closing.signal).catch(() => {});
+    await this.#parts.clock.sleep(GATHER_INTERVAL_MS, this.#closing.signal).catch(() => {});
     this.#isNotifying = false;
     await this.#parts.rows.announceMove().catch(error => this.#logFailure(error));
   }

@@ -1,6 +1,6 @@
-// Ends the sessions of a host whose lease has expired as ERROR / host_lost, and unlocks their contexts. Nothing of
-// these sessions is saved to the contexts, so the version that was saved last remains the newest one. Any host can do
-// this, because it needs only the rows.
+// Ends the sessions of a host whose lease has expired, with the status ERROR and the reason host_lost, and unlocks
+// their contexts. Nothing of these sessions is saved to the contexts, so the version that was saved last remains the
+// newest one. Any host can do this, because it needs only the rows.
 import type { ContextUses } from '../../engines/store/rows/contexts.ts';
 import type { Hosts } from '../../engines/store/rows/hosts.ts';
 import type { SessionEnd } from '../../engines/store/rows/sessions.ts';
@@ -25,14 +25,14 @@ export interface LostHostsParts extends Pick<Runtime, 'clock' | 'log' | 'host'> 
 export async function endSessionsOfLostHosts(parts: LostHostsParts): Promise<{ lost: number; ended: number }> {
   const { fleet, rows, endings, log } = parts;
   if (!fleet.mayDeclareLost) return { lost: 0, ended: 0 };
-  const lost = await rows.markLost(fleet.leaseMs);
-  for (const hostId of lost) log.warn('fleet.host_lost', { hostId });
-  if (lost.length > 0) await fleet.look();
+  const lostHosts = await rows.markLost(fleet.leaseMs);
+  for (const hostId of lostHosts) log.warn('fleet.host_lost', { hostId });
+  if (lostHosts.length > 0) await fleet.look();
   const orphans = await rows.orphans(BATCH);
   await Promise.all(orphans.map(id => endings.end(id, HOST_LOST)));
   await unlockContexts(parts);
-  if (!fleet.isAlone || lost.length > 0) await rows.reassignLostWork(parts.host);
-  return { lost: lost.length, ended: orphans.length };
+  if (!fleet.isAlone || lostHosts.length > 0) await rows.reassignLostWork(parts.host);
+  return { lost: lostHosts.length, ended: orphans.length };
 }
 
 async function unlockContexts({ rows, uses, clock, log }: LostHostsParts): Promise<void> {

@@ -6,12 +6,12 @@ import type { ApplicationId } from '../../kit/ids.ts';
 export type WaitingPlace = Place & Pick<WaitingCreate, 'applicationId' | 'region' | 'why'>;
 
 /**
- * Returns the places of the creates to try now. `rows` are in the order of the line. `free` has the number of free
- * slots in each region.
+ * Returns the places of the creates to try now. `rows` are in the order of the line. `freeSlots` contains the number of
+ * free slots in each region.
  */
 export function nextInLine(rows: readonly WaitingPlace[], free: ReadonlyMap<string, number>): ReadonlySet<number> {
   const remainingRoom = new Map(free);
-  const next = new Set<number>();
+  const nextPlaces = new Set<number>();
   /** Applications whose first create is waiting for a limit of the application. Their other creates wait behind it. */
   const limitedApplications = new Set<ApplicationId>();
   for (const { place, applicationId, region, why } of rows) {
@@ -21,9 +21,9 @@ export function nextInLine(rows: readonly WaitingPlace[], free: ReadonlyMap<stri
       if (fromRegion === undefined) continue;
       remainingRoom.set(fromRegion, (remainingRoom.get(fromRegion) ?? 0) - 1);
     } else limitedApplications.add(applicationId);
-    next.add(place);
+    nextPlaces.add(place);
   }
-  return next;
+  return nextPlaces;
 }
 
 /** Returns the requested region if it has room. If no region was requested, returns the region with the most room. */

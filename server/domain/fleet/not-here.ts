@@ -1,5 +1,5 @@
-// A create that this host refuses now, but that another host, or this host later, may admit. entry/http then tries
-// another host, or lets the create wait in the line; a caller sees the error only if no host admits the create.
+// Refusals of a create that another host may admit, or this host later. entry/http then tries another host, or lets the
+// create wait in the line. A caller sees the error only if no host admits the create.
 import { parseJson } from '../../kit/foreign.ts';
 import { isObject } from '../../kit/json.ts';
 import { type Refusal, refusal, refusalFault, refusalFrom } from '../limits/refusals.ts';
@@ -9,22 +9,22 @@ export const REFUSAL_HEADER = 'x-berth-room-elsewhere';
 
 const refusalByObject = new WeakMap<object, Refusal>();
 
-export const refusalError = (refused: Refusal, error: Error = refusalFault(refused)): Error =>
-  noteRefusal(refused, error);
+export const refusalError = (reportedRefusal: Refusal, error: Error = refusalFault(reportedRefusal)): Error =>
+  noteRefusal(reportedRefusal, error);
 
-/** Notes the refusal that an error or a result describes. */
-export function noteRefusal<T extends object>(refused: Refusal, target: T): T {
-  refusalByObject.set(target, refused);
+/** Records the refusal that an error or a result describes. */
+export function noteRefusal<T extends object>(reportedRefusal: Refusal, target: T): T {
+  refusalByObject.set(target, reportedRefusal);
   return target;
 }
 
-/** Returns the refusal that was noted for an error or a result. */
+/** Returns the refusal that was recorded for an error or a result. */
 export const notedRefusal = (value: unknown): Refusal | undefined =>
   typeof value === 'object' && value !== null ? refusalByObject.get(value) : undefined;
 
-export const refusalText = (refused: Refusal): string => JSON.stringify(refused);
+export const refusalText = (reportedRefusal: Refusal): string => JSON.stringify(reportedRefusal);
 
-/** The refusal to assume for a host of the previous version, which only reports that it is full. */
+/** The refusal that is assumed for a host of the previous version, which reports only that all its slots are in use. */
 const FULL_REFUSAL = refusal('host', 0, 0);
 
 export function refusalIn(text: string): Refusal {

@@ -1,4 +1,4 @@
-// Finds the host that owns the object of a request, if that is another living host.
+// Finds the other living host that owns the object of a request.
 import type { Hosts, LivingHost, Owner } from '../../engines/store/rows/hosts.ts';
 import { type HostId, isUuid, type SessionId } from '../../kit/ids.ts';
 import type { Fleet } from './fleet.ts';
@@ -52,8 +52,8 @@ export class Owners {
     }[kind];
     const owner = await find(id);
     if (!owner) return undefined;
-    const [oldest] = this.#ownersById.keys();
-    if (this.#ownersById.size >= REMEMBERED_MAX && oldest !== undefined) this.#ownersById.delete(oldest);
+    const [oldestId] = this.#ownersById.keys();
+    if (this.#ownersById.size >= REMEMBERED_MAX && oldestId !== undefined) this.#ownersById.delete(oldestId);
     this.#ownersById.set(id, owner);
     return owner;
   }

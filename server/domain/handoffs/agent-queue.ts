@@ -7,7 +7,7 @@ export const WAITING_MS = 30_000;
 
 export type AgentInput = 'queue' | 'refuse';
 
-/** What the relay does with a command of the agent. */
+/** The decision of the relay about a command of the agent. */
 export type InputVerdict =
   | 'pass'
   | { readonly refuse: string }
@@ -21,10 +21,10 @@ export class AgentQueue {
     this.#clock = clock;
   }
 
-  /** Decides what to do with a command of the agent. `handoff` is the id of the hand-off, if the person was asked. */
+  /** Decides about a command of the agent. `handoff` is the id of the hand-off. Undefined if a viewer took control. */
   judge(method: string, mode: AgentInput, handoff: string | undefined): InputVerdict {
     if (mode === 'refuse')
-      return { refuse: refusal(method, 'the session is configured to refuse input until then', handoff) };
+      return { refuse: refusal(method, 'the session is configured to refuse input during that time', handoff) };
     if (this.#wakeListeners.size >= WAITING_COMMANDS_MAX)
       return { refuse: refusal(method, `${WAITING_COMMANDS_MAX} commands are already queued`, handoff) };
     return {

@@ -8,7 +8,7 @@ import type { HandoffRequests, Requester } from './requests.ts';
 
 export interface CdpHandoffsParts {
   readonly requests: Pick<HandoffRequests, 'request'>;
-  /** Lists what is wrong with the parameters. */
+  /** Returns the problems of the parameters. */
   readonly issuesOf: (params: unknown) => ReadonlyArray<{ readonly path: string; readonly message: string }>;
 }
 
@@ -57,13 +57,13 @@ export class CdpHandoffs {
   }
 }
 
-/** Lists what is wrong with `mask`, which is a shorter name for two of the values of `record`. */
-function maskIssues({ mask, record }: JsonObject, asked: string | undefined): { path: string; message: string }[] {
+/** Returns the problems of `mask`, which is a shorter name for two of the values of `record`. */
+function maskIssues({ mask, record }: JsonObject, maskRecord: string | undefined): { path: string; message: string }[] {
   if (mask === undefined) return [];
-  if (asked === undefined) return [{ path: 'mask', message: 'must be true or false' }];
-  return record === undefined || record === asked
+  if (maskRecord === undefined) return [{ path: 'mask', message: 'must be true or false' }];
+  return record === undefined || record === maskRecord
     ? []
-    : [{ path: 'mask', message: `means the record ${asked}, and record is another one; omit one of them` }];
+    : [{ path: 'mask', message: `means the record ${maskRecord}, but record has another value; omit mask or record` }];
 }
 
 /** Returns the requester. A client without a key id was admitted by a signing key. */

@@ -11,12 +11,12 @@ export interface DeletedConsumersParts {
 }
 
 export async function withdrawFromConsumers({ store, leaseOf }: DeletedConsumersParts): Promise<number> {
-  let withdrawn = 0;
+  let withdrawnCount = 0;
   for (const { row, isDeleted } of await store.handoffs.listWithoutConsumer()) {
     const lease = leaseOf(row.sessionId);
     if (!lease) continue;
     await (isDeleted ? lease.cancel(row.id, BY_CLOCK, { kind: 'service' }) : lease.takeBack(row.fence));
-    withdrawn += 1;
+    withdrawnCount += 1;
   }
-  return withdrawn;
+  return withdrawnCount;
 }

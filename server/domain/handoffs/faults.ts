@@ -8,7 +8,7 @@ export const handoffExists = ({ id, origin, sessionId }: HandoffRow): Error =>
     origin === 'viewer'
       ? `A person controls session ${sessionId} in its live view.`
       : `Session ${sessionId} already has an open hand-off.`,
-    { advice: 'Wait until it ends, or cancel it.', details: { handoffId: id } },
+    { advice: 'Wait until the hand-off ends, or cancel the hand-off.', details: { handoffId: id } },
   );
 
 export const handoffClaimed = ({ id, sessionId }: Pick<HandoffRow, 'id' | 'sessionId'>): Error =>
@@ -25,5 +25,5 @@ export const handoffEnded = ({ id, status }: Pick<HandoffRow, 'id' | 'status'>):
 
 export const staleFence = (id: string): Error =>
   fault('stale_fence', `This lease of hand-off ${id} has ended.`, {
-    advice: 'Claim the hand-off again, if it still waits for a person.',
+    advice: 'If the hand-off still waits for a person, claim the hand-off again.',
   });

@@ -45,7 +45,7 @@ export class HandoffFollower {
     const { clock, leaseOf } = this.#parts;
     const untilMs = clock.monotonicMs() + WAITING_MS;
     for (;;) {
-      signal.throwIfAborted(); // First: a service that stops also gives its sessions away.
+      signal.throwIfAborted(); // Checked first, because a service that is stopping no longer has the lease.
       const control = leaseOf(session)?.control;
       if (!control) return;
       const leftMs = untilMs - clock.monotonicMs();

@@ -105,20 +105,24 @@ export class Handoffs {
   }
 
   async read(
-    presented: PresentedCredentials,
+    presentedCredentials: PresentedCredentials,
     appId: string,
     id: string,
     waitSeconds: number,
     signal: AbortSignal,
   ): Promise<HandoffResult<Handoff>> {
-    const { row, browser } = await this.#requireReadable(presented, appId, id);
+    const { row, browser } = await this.#requireReadable(presentedCredentials, appId, id);
     const currentRow = waitSeconds > 0 ? await this.#parts.following.changed(row, 1000 * waitSeconds, signal) : row;
-    const context = presented.caller?.kind === 'agentKey' ? {} : await this.#contextOf(currentRow);
+    const context = presentedCredentials.caller?.kind === 'agentKey' ? {} : await this.#contextOf(currentRow);
     return { value: { ...handoffView(currentRow), ...context }, ...(browser ? { browser } : {}) };
   }
 
-  async claim(presented: PresentedCredentials, appId: string, id: string): Promise<HandoffResult<ClaimedHandoff>> {
-    const { row, browser, claimer } = await this.#requireClaimable(presented, appId, id);
+  async claim(
+    presentedCredentials: PresentedCredentials,
+    appId: string,
+    id: string,
+  ): Promise<HandoffResult<ClaimedHandoff>> {
+    const { row, browser, claimer } = await this.#requireClaimable(presentedCredentials, appId, id);
     return { value: await this.claimFor(row, claimer), ...(browser ? { browser } : {}) };
   }
 
@@ -137,13 +141,18 @@ export class Handoffs {
     };
   }
 
-  async renew(presented: PresentedCredentials, appId: string, id: string): Promise<Handoff> {
-    const row = await this.#requireLeased(presented, appId, id);
-    return handoffView(await this.#leaseOf(row).renew(row.id, row.fence, holderSource(row, presented)));
+  async renew(presentedCredentials: PresentedCredentials, appId: string, id: string): Promise<Handoff> {
+    const row = await this.#requireLeased(presentedCredentials, appId, id);
+    return handoffView(await this.#leaseOf(row).renew(row.id, row.fence, holderSource(row, presentedCredentials)));
   }
 
-  async complete(presented: PresentedCredentials, appId: string, id: string, body: CompleteHandoff): Promise<Handoff> {
-    const row = await this.#requireLeased(presented, appId, id);
+  async complete(
+    presentedCredentials: PresentedCredentials,
+    appId: string,
+    id: string,
+    body: CompleteHandoff,
+  ): Promise<Handoff> {
+    const row = await this.#requireLeased(presentedCredentials, appId, id);
     const { evidence, ...reportFields } = body;
     if (evidence && Buffer.byteLength(JSON.stringify(evidence)) > EVIDENCE_BYTES_MAX)
       throw invalidRequest([{ path: 'evidence', message: `has more than ${EVIDENCE_BYTES_MAX} bytes` }]);
@@ -153,19 +162,21 @@ export class Handoffs {
       ...(evidence ? { evidence: evidence as JsonObject } : {}), // Parsed from JSON.
       ...(url === undefined ? {} : { url }),
     };
-    return handoffView(await this.#leaseOf(row).complete(row.id, row.fence, report, holderSource(row, presented)));
+    return handoffView(
+      await this.#leaseOf(row).complete(row.id, row.fence, report, holderSource(row, presentedCredentials)),
+    );
   }
 
   /** Cancels the hand-off. If the request carries the lease token, control is given back instead. */
-  async cancel(presented: PresentedCredentials, appId: string, id: string): Promise<Handoff> {
-    if (hasLease(presented)) {
-      const row = await this.#requireLeased(presented, appId, id);
-      await this.#leaseOf(row).returnLease(row.id, row.fence, holderSource(row, presented));
+  async cancel(presentedCredentials: PresentedCredentials, appId: string, id: string): Promise<Handoff> {
+    if (hasLease(presentedCredentials)) {
+      const row = await this.#requireLeased(presentedCredentials, appId, id);
+      await this.#leaseOf(row).returnLease(row.id, row.fence, holderSource(row, presentedCredentials));
       return handoffView((await this.#parts.store.handoffs.get(row.applicationId, row.id)) ?? row);
     }
-    const { caller } = presented;
+    const { caller } = presentedCredentials;
     if (!caller) throw invalidSecret();
-    const { row } = await this.#requireReadable(presented, appId, id);
+    const { row } = await this.#requireReadable(presentedCredentials, appId, id);
     if (!isRequester(row, caller)) await this.#assertAdmin(caller, appId);
     if (!isOpen(row)) throw handoffEnded(row);
     const { source, actor } = requesterOf(caller);
@@ -181,15 +192,15 @@ export class Handoffs {
   }
 
   async #requireReadable(
-    presented: PresentedCredentials,
+    presentedCredentials: PresentedCredentials,
     appId: string,
     id: string,
   ): Promise<{ row: HandoffRow } & Pick<HandoffResult<unknown>, 'browser'>> {
-    const { caller } = presented;
+    const { caller } = presentedCredentials;
     if (!caller)
-      return hasLease(presented)
-        ? { row: await this.#requireLeased(presented, appId, id) }
-        : this.#requireLinked(presented, appId, id);
+      return hasLease(presentedCredentials)
+        ? { row: await this.#requireLeased(presentedCredentials, appId, id) }
+        : this.#requireLinked(presentedCredentials, appId, id);
     const application = await this.#application(caller, appId, 'read');
     const row = isUuid(id) ? await this.#parts.store.handoffs.get(application, id as HandoffId) : undefined;
     if (!row || (caller.kind === 'agentKey' && !belongsToKey(row, caller))) throw notFound('Hand-off', id);
@@ -197,19 +208,19 @@ export class Handoffs {
   }
 
   async #requireClaimable(
-    presented: PresentedCredentials,
+    presentedCredentials: PresentedCredentials,
     appId: string,
     id: string,
   ): Promise<{ row: HandoffRow; claimer: Claimer } & Pick<HandoffResult<unknown>, 'browser'>> {
-    const { caller, source } = presented;
+    const { caller, source } = presentedCredentials;
     if (caller?.kind === 'agentKey') throw personRequired();
     if (!caller) {
-      const { row, browser } = await this.#requireLinked(presented, appId, id);
+      const { row, browser } = await this.#requireLinked(presentedCredentials, appId, id);
       const claimer: Claimer = { kind: 'link', source: { ...ANONYMOUS, ...source } };
       return { row, claimer, ...(browser ? { browser } : {}) };
     }
     await this.#application(caller, appId, 'handoffs');
-    const { row } = await this.#requireReadable(presented, appId, id);
+    const { row } = await this.#requireReadable(presentedCredentials, appId, id);
     if (row.claimableBy !== 'members') throw notForMembers(row);
     if (row.reason === 'payment') assertSteppedUp(caller, this.#parts.clock.now());
     return { row, claimer: { kind: 'account', id: caller.accountId, source: byCaller(caller) } };
@@ -256,7 +267,10 @@ export class Handoffs {
 
   async #assertAdmin(caller: ApiCaller, appId: string): Promise<void> {
     if (caller.kind === 'agentKey')
-      throw fault('permission_denied', 'Only its requester or an admin of the application can cancel a hand-off.');
+      throw fault(
+        'permission_denied',
+        'Only the requester of a hand-off, or an admin of the application, can cancel the hand-off.',
+      );
     const { role } = await this.#parts.applications.require(caller, appId, 'read');
     if (!isAtLeast(role, 'admin')) throw roleMissing('admin');
     if (!hasRight(role, 'handoffs') || !caller.scopes.has('handoffs:write')) throw scopeMissing(['handoffs:write']);
@@ -268,7 +282,7 @@ export class Handoffs {
     return lease;
   }
 
-  /** Returns what a person is shown before they take control: the application, and the origin of the page. */
+  /** Returns the data that a person sees before they take control: the application, and the origin of the page. */
   async #contextOf(row: HandoffRow): Promise<Pick<Handoff, 'applicationName' | 'pageOrigin'>> {
     const application = await this.#parts.store.applications.byId(row.applicationId);
     return { ...(application ? { applicationName: application.name } : {}), ...(await this.currentPageOrigin(row)) };
@@ -294,13 +308,13 @@ export class Handoffs {
     return url && url.origin !== 'null' ? { pageOrigin: url.origin } : {};
   }
 
-  /** Returns the address without query and fragment, which may contain what the person typed. */
+  /** Returns the address without query and fragment, because these may contain text that the person typed. */
   async #addressOf(row: HandoffRow): Promise<string | undefined> {
     const url = await this.#pageOf(row);
     return url && `${url.origin}${url.pathname}`.slice(0, URL_CHARS_MAX);
   }
 
-  /** Returns the address of the page that is shown to the person first, if it is a web address. */
+  /** Returns the address of the page that the person sees first. Undefined if it is not a web address. */
   async #pageOf({ sessionId, pageId }: HandoffRow): Promise<URL | undefined> {
     const { browser } = this.#parts.liveSessions.get(sessionId) ?? {};
     const pages = (await browser?.listPages().catch(() => undefined)) ?? [];
@@ -344,9 +358,13 @@ const invalidSecret = (): Error =>
   });
 
 const holderRequired = (): Error =>
-  fault('invalid_credentials', 'This operation requires the lease token (bhl_…) of the person in control.', {
-    details: { expected: 'handoff_lease' },
-  });
+  fault(
+    'invalid_credentials',
+    'This operation requires the lease token (bhl_…) that a claim of the hand-off returns.',
+    {
+      details: { expected: 'handoff_lease' },
+    },
+  );
 
 const personRequired = (): Error =>
   fault('invalid_credentials', 'This operation requires a person: a sign-in cookie, or the secret of a claim link.', {
@@ -355,7 +373,10 @@ const personRequired = (): Error =>
 
 const notForMembers = ({ id, claimableBy }: HandoffRow): Error =>
   claimableBy === 'end_user'
-    ? fault('permission_denied', `Hand-off ${id} can be claimed only by the end user that it names.`)
+    ? fault(
+        'permission_denied',
+        `Hand-off ${id} can be claimed only by the end user whom the hand-off names. Ask this end user to claim it.`,
+      )
     : fault('permission_denied', `Hand-off ${id} can be claimed only with its link.`, {
         advice: 'Open the link that the agent received.',
       });

@@ -1,7 +1,7 @@
 // The transactions of the lease of one session. Each transaction locks the fence, settles a lease or request whose time
-// is already over, and then makes its change.
+// is already over, and makes its change.
 import type { HandoffRow } from '../../engines/store/rows/handoffs.ts';
-import type { Atomic } from '../../engines/store/store.ts';
+import type { AtomicTables } from '../../engines/store/store.ts';
 import type { HandoffId } from '../../kit/ids.ts';
 import type { AuditSource } from '../audit/audit.ts';
 import { notFound } from '../faults.ts';
@@ -17,13 +17,13 @@ export interface LockedFence {
 }
 
 type OnCommitted<T> = (result: T) => unknown;
-type Work<T> = (trx: Atomic, locked: LockedFence, open: HandoffRow | undefined) => Promise<T>;
+type Work<T> = (trx: AtomicTables, locked: LockedFence, open: HandoffRow | undefined) => Promise<T>;
 
 export class LeaseChanges {
   readonly #parts: LeaseParts;
   readonly #session: Pick<LeasedSession, 'id' | 'applicationId'>;
   readonly #leaseNews: LeaseNews;
-  /** Changes are made one after another, so that the state in memory is the one that was committed last. */
+  /** Changes are made one after another, so that the state in memory is always the state of the last commit. */
   #turn: Promise<unknown> = Promise.resolve();
   #hasLeft = false;
 
@@ -34,8 +34,8 @@ export class LeaseChanges {
   }
 
   /**
-   * Called when the session has ended or is left to the next process. The next process settles a lease or request whose
-   * time has run out.
+   * Stops settling overdue leases and requests, because the session has ended or is left to the next process. The next
+   * process settles them.
    */
   leave(): void {
     this.#hasLeft = true;
@@ -45,8 +45,8 @@ export class LeaseChanges {
   make<T>(work: Work<T>, onCommitted: OnCommitted<T> = () => {}): Promise<T> {
     return this.#runInTurn(async (trx, locked, open) => {
       if (!open || this.#hasLeft || !isOver(open, this.#parts.clock.now())) return work(trx, locked, open);
-      const settled = await this.#settleOverdue(trx, locked.fence, open);
-      return work(trx, { ...locked, fence: settled.fence }, settled.open);
+      const settlement = await this.#settleOverdue(trx, locked.fence, open);
+      return work(trx, { ...locked, fence: settlement.fence }, settlement.open);
     }, onCommitted);
   }
 
@@ -59,9 +59,9 @@ export class LeaseChanges {
     const { id, applicationId } = this.#session;
     const change = async (): Promise<T> => {
       const result = await this.#parts.store.atomically(async trx => {
-        const locked = await trx.controls.lockFence(applicationId, id);
-        if (!locked) throw notFound('Session', id);
-        return work(trx, locked, await trx.handoffs.findOpen(id));
+        const lockedFence = await trx.controls.lockFence(applicationId, id);
+        if (!lockedFence) throw notFound('Session', id);
+        return work(trx, lockedFence, await trx.handoffs.findOpen(id));
       });
       await onCommitted(result);
       return result;
@@ -73,7 +73,7 @@ export class LeaseChanges {
 
   /** Settles a lease or a request whose time ran out but whose end was not recorded. */
   async #settleOverdue(
-    trx: Atomic,
+    trx: AtomicTables,
     fence: number,
     open: HandoffRow,
   ): Promise<{ readonly fence: number; readonly open: HandoffRow | undefined }> {
@@ -87,23 +87,25 @@ export class LeaseChanges {
   }
 
   /** Makes the hand-off wait for a person again, or ends it if its time is over. */
-  async returnToQueue(trx: Atomic, fence: number, open: HandoffRow, source: AuditSource): Promise<HandoffRow> {
+  async returnToQueue(trx: AtomicTables, fence: number, open: HandoffRow, source: AuditSource): Promise<HandoffRow> {
     const now = this.#parts.clock.now();
-    const isLate = open.expiresAt <= now;
-    const lease = {
+    const isExpired = open.expiresAt <= now;
+    const leaseFields = {
       ...{ leaseHash: null, leaseExpiresAt: null, holder: null, holderSession: null, fence: fence + 1 },
       controlUntil: now,
     };
-    const change = isLate ? { ...lease, ...endedFields('expired', now) } : { ...lease, status: 'requested' as const };
+    const change = isExpired
+      ? { ...leaseFields, ...endedFields('expired', now) }
+      : { ...leaseFields, status: 'requested' as const };
     const row = await trx.handoffs.change(open.id, change);
     if (!row) throw notFound('Hand-off', open.id);
     await trx.controls.setFence(this.#session.id, row.fence);
-    await this.#leaseNews.audit(trx, isLate ? 'handoff.expired' : 'handoff.returned', row, source);
+    await this.#leaseNews.audit(trx, isExpired ? 'handoff.expired' : 'handoff.returned', row, source);
     return row;
   }
 
-  /** Returns the error that says why this hand-off is not the open one. */
-  async notOpen(trx: Atomic, id: HandoffId): Promise<Error> {
+  /** Returns the error for a hand-off that is not the open hand-off of the session. */
+  async notOpenError(trx: AtomicTables, id: HandoffId): Promise<Error> {
     const row = await trx.handoffs.get(this.#session.applicationId, id);
     return row ? handoffEnded(row) : notFound('Hand-off', id);
   }

@@ -2,7 +2,7 @@
 import type { AuditAction } from '../../../contract/audit.ts';
 import type { Actor, SessionEventType } from '../../engines/store/rows/events.ts';
 import type { HandoffRow } from '../../engines/store/rows/handoffs.ts';
-import type { Atomic } from '../../engines/store/store.ts';
+import type { AtomicTables } from '../../engines/store/store.ts';
 import { reason } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
@@ -36,7 +36,7 @@ export class LeaseNews {
 
   /** Writes an audit entry. Called in the transaction of the change. */
   audit(
-    trx: Atomic,
+    trx: AtomicTables,
     action: AuditAction,
     row: HandoffRow,
     source: AuditSource,
@@ -56,7 +56,7 @@ export class LeaseNews {
   }
 
   /** Records an event of the session. Called after the commit. */
-  event(type: SessionEventType, detail: JsonObject, actor: Actor = { kind: 'viewer' }): void {
+  recordEvent(type: SessionEventType, detail: JsonObject, actor: Actor = { kind: 'viewer' }): void {
     const { events, clock, log } = this.#parts;
     events
       .append(this.#session, { type, at: clock.now(), actor, detail })
@@ -65,7 +65,7 @@ export class LeaseNews {
 
   notifyAgents(method: string, params: JsonObject): void {
     const notice: Notice = { method, params };
-    for (const tell of [...this.#agentListeners]) tell(notice);
+    for (const notify of [...this.#agentListeners]) notify(notice);
   }
 
   logNotWritten(error: unknown): void {

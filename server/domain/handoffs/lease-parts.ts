@@ -23,7 +23,7 @@ export interface LeasedSession {
   readonly browser: {
     /** Blocks documents that the rule does not allow, until the returned handle is closed. */
     restrictNavigations(rule: NavigationRule): Promise<Closeable>;
-    /** Discards what pages have logged so far, so that it is not sent to anybody again. */
+    /** Discards the console messages of pages so far, so that they are not sent to another client. */
     forgetConsole(): Promise<void>;
   };
   hold(): { close(): void };

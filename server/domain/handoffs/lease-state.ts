@@ -14,8 +14,8 @@ import type { LeasedSession, LeaseParts } from './lease-parts.ts';
  * hand-off.
  */
 export const VIEWER_GONE_MS = 60_000;
-/** Maximum time by which a browser that hangs can delay the end of a hand-off. */
-const FORGET_MS = 2_000;
+/** Maximum time that pages have to discard their console messages before a hand-off ends. */
+const FORGET_CONSOLE_MAX_MS = 2_000;
 
 export interface LeaseStateParts extends Pick<LeaseParts, 'clock'> {
   readonly session: LeasedSession;
@@ -32,7 +32,7 @@ export class LeaseState {
   #row: HandoffRow | undefined;
   #control: Control | undefined;
   /** Number of live views of the person in control. */
-  #attachedViews = 0;
+  #attachedViewCount = 0;
   #goneAt: Date | undefined;
   #hold: { close(): void } | undefined;
   #guard: Closeable | undefined;
@@ -77,8 +77,8 @@ export class LeaseState {
   }
 
   /**
-   * Applies the committed state. At the end of a masked hand-off, pages discard what they have logged before any client
-   * that could receive this log is admitted, because Chromium sends the log again to each channel that asks for it
+   * Applies the committed state. At the end of a masked hand-off, pages discard their console messages before a client
+   * that could receive these messages is admitted, because Chromium sends them again to each channel that asks for them
    * later.
    */
   async set(row: HandoffRow | undefined): Promise<void> {
@@ -87,7 +87,7 @@ export class LeaseState {
     if (this.#control?.masks && !control?.masks) {
       this.#isEnding = true;
       this.#timer?.close();
-      const consoleCleared = withTimeout(FORGET_MS, 'the pages to discard their console messages', () =>
+      const consoleCleared = withTimeout(FORGET_CONSOLE_MAX_MS, 'the pages to discard their console messages', () =>
         this.#parts.session.browser.forgetConsole(),
       );
       await consoleCleared.catch(this.#parts.onFailed);
@@ -97,11 +97,11 @@ export class LeaseState {
 
   #apply(row: HandoffRow | undefined, control: Control | undefined): void {
     this.#isEnding = false;
-    const before = { id: this.#row?.id, status: this.#row?.status, fence: this.#control?.fence };
+    const previousState = { id: this.#row?.id, status: this.#row?.status, fence: this.#control?.fence };
     this.#row = row;
     this.#control = control;
     // The first live view may be opened at any time during the lease.
-    if (control && control.fence !== before.fence && control.isAsked && this.#attachedViews === 0)
+    if (control && control.fence !== previousState.fence && control.isAsked && this.#attachedViewCount === 0)
       this.#goneAt = undefined;
     this.#parts.session.setCover(control?.isAsked && row?.record !== 'keep' ? (row?.record as Cover) : undefined);
     if (this.isAsked) this.#hold ??= this.#parts.session.hold();
@@ -109,7 +109,8 @@ export class LeaseState {
     if (!control) this.#closeGuard();
     this.#scheduleDue();
     if (!control) this.queue.release();
-    if (row?.id === before.id && row?.status === before.status && control?.fence === before.fence) return;
+    if (row?.id === previousState.id && row?.status === previousState.status && control?.fence === previousState.fence)
+      return;
     for (const listener of [...this.#listeners]) listener();
   }
 
@@ -129,30 +130,30 @@ export class LeaseState {
   }
 
   /** Called when the person in control opens a live view. Close the returned handle when that view closes. */
-  attached(): { close(): void } {
-    this.#attachedViews++;
+  attachView(): { close(): void } {
+    this.#attachedViewCount++;
     this.#goneAt = undefined;
     this.#scheduleDue();
     return {
       close: () => {
-        if (--this.#attachedViews > 0) return;
+        if (--this.#attachedViewCount > 0) return;
         this.#startGoneTimer();
       },
     };
   }
 
-  /** Called when the person has renewed the lease: they are present even if no live view is open. */
-  renewed(): void {
+  /** Called when the person has renewed the lease. The person is present even if no live view is open. */
+  recordRenewal(): void {
     if (this.#goneAt) this.#startGoneTimer();
   }
 
-  /** Stops all timers: from now on, nothing becomes due. */
+  /** Stops all timers, so that nothing becomes due. */
   stopWaiting(): void {
     this.#isClosed = true;
     this.#timer?.close();
   }
 
-  /** Called when the session has ended or is left to the next process. */
+  /** Releases the queue and the hold. Called when the session has ended or is left to the next process. */
   close(): void {
     this.queue.release();
     this.#releaseHold();

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { TestClock } from '../../../tests/harness/test-clock.ts';
 import type { EventRows } from '../../engines/store/rows/events.ts';
 import type { HandoffRow } from '../../engines/store/rows/handoffs.ts';
-import type { Atomic } from '../../engines/store/store.ts';
+import type { AtomicTables } from '../../engines/store/store.ts';
 import { addMs } from '../../kit/clock.ts';
 import type { ApplicationId, HandoffId, SessionId } from '../../kit/ids.ts';
 import { silentLog } from '../../kit/log.ts';
@@ -20,7 +20,9 @@ const applicationId = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d20' as ApplicationId;
 const handoffId = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d30' as HandoffId;
 const [ANNA, BEN] = ['00000000-0000-4000-8000-00000000000a', '00000000-0000-4000-8000-00000000000b'];
 
-/** The SQL statements are tested in tests/engines/store-controls.test.ts; this tests how Lease uses their results. */
+/**
+ * The SQL statements are tested in tests/engines/store-controls.test.ts. This file tests how Lease uses their results.
+ */
 async function setup(
   agentInput: AgentInput = 'queue',
   stored?: HandoffRow,
@@ -51,7 +53,7 @@ async function setup(
       },
     },
     audit: { insert: async () => {} },
-  } as unknown as Atomic;
+  } as unknown as AtomicTables;
   const append: EventRows['append'] = async (_session, { type }) => void events.push(type);
   const lease = new Lease(
     {
@@ -107,7 +109,7 @@ describe('control by a viewer', () => {
     await lease.close(false);
   });
 
-  test('queues agent input, and passes it in order when control is given back', async () => {
+  test('queues agent input, and passes the input in order when control is given back', async () => {
     const { lease, events } = await setup();
     const control = await lease.take(ANNA);
     const passed: string[] = [];
@@ -161,7 +163,7 @@ describe('control by a viewer', () => {
     await lease.close(false);
   });
 
-  test('expires if its holder does not renew it, and then agent input passes again', async () => {
+  test('expires if its holder does not renew the lease, and agent input passes again', async () => {
     const { lease, clock, events } = await setup();
     const control = await lease.take(ANNA);
     clock.advance(LEASE_MS / 2);
@@ -174,7 +176,7 @@ describe('control by a viewer', () => {
     await lease.close(false);
   });
 
-  test('is kept across a restart, and only its holder can take it again', async () => {
+  test('is kept across a restart, and can be taken again only by its holder', async () => {
     const now = new TestClock().now();
     const taken = { origin: 'viewer', status: 'claimed', claimableBy: 'viewer', record: 'keep', fence: 7 } as const;
     const stored: HandoffRow = { ...asked(now), ...taken, holder: ANNA, leaseExpiresAt: addMs(now, LEASE_MS) };
@@ -254,12 +256,12 @@ describe('a hand-off', () => {
   test('ends control after the live view of its holder has been closed for a minute, even if the lease has not expired', async () => {
     const { lease, clock } = await requested();
     await lease.claim(handoffId, CLAIMER);
-    const view = lease.attached();
+    const view = lease.attachView();
     clock.advance(VIEWER_GONE_MS + 1_000);
     assert.ok(lease.control, 'the live view is open');
     view.close();
     clock.advance(VIEWER_GONE_MS / 2);
-    lease.attached().close();
+    lease.attachView().close();
     clock.advance(VIEWER_GONE_MS / 2 - 2_000);
     assert.ok(lease.control, 'the live view was opened again');
     clock.advance(VIEWER_GONE_MS);
@@ -276,7 +278,7 @@ describe('a hand-off', () => {
     await lease.close(false);
   });
 
-  test('ends with its session', async () => {
+  test('ends when its session ends', async () => {
     const { lease, row } = await requested();
     await lease.claim(handoffId, CLAIMER);
     await lease.close(true);

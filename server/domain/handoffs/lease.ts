@@ -20,8 +20,8 @@ import { BY_CLOCK, type Claimer, type HandoffReport, type LeasedSession, type Le
 import { LeaseState } from './lease-state.ts';
 import { TakenControl } from './taken-control.ts';
 
-const SETTLE_MS = 2_000;
-const CLOCK: Actor = { kind: 'clock' };
+const SETTLE_MAX_MS = 2_000;
+const CLOCK_ACTOR: Actor = { kind: 'clock' };
 
 export class Lease {
   readonly #parts: LeaseParts;
@@ -33,7 +33,7 @@ export class Lease {
   readonly #takenControl: TakenControl;
   readonly #settleListeners = new Set<() => Promise<void>>();
 
-  /** `keyId`: the agent key that created the session. */
+  /** `keyId` is the id of the agent key that created the session. */
   constructor(parts: LeaseParts, session: LeasedSession, agentInput: AgentInput, keyId?: KeyId) {
     const { clock } = parts;
     this.#parts = parts;
@@ -55,7 +55,7 @@ export class Lease {
     if (row) await this.#state.adopt(row);
   }
 
-  /** The open hand-off, whether or not it was requested. */
+  /** The open hand-off, including a hand-off that a viewer began by taking control. */
   get open(): HandoffRow | undefined {
     return this.#state.row;
   }
@@ -65,7 +65,7 @@ export class Lease {
     return this.#state.control;
   }
 
-  /** Whether a person was asked to take control. The session then waits for this person. */
+  /** Whether a person was asked to take control. The session waits for this person. */
   get isAsked(): boolean {
     return this.#state.isAsked;
   }
@@ -94,7 +94,7 @@ export class Lease {
     return { close: () => void this.#settleListeners.delete(onSettle) };
   }
 
-  /** Decides what happens to a command of the agent that must not run while a person has control. */
+  /** Decides about a command of the agent that must not run while a person has control. */
   judgeInput(method: string): InputVerdict {
     const { control, queue } = this.#state;
     if (!control) return 'pass';
@@ -102,8 +102,8 @@ export class Lease {
   }
 
   /** Called when the person in control opens a live view. Close the returned handle when that view closes. */
-  attached(): { close(): void } {
-    return this.#state.attached();
+  attachView(): { close(): void } {
+    return this.#state.attachView();
   }
 
   // ---- a viewer who takes control unasked ------------------------------------------------------------------------------
@@ -121,7 +121,7 @@ export class Lease {
     return this.#takenControl.renew(control);
   }
 
-  /** Gives back the control of a viewer. A requested hand-off then waits for another person. */
+  /** Gives back the control of a viewer. If the hand-off was requested, it waits for another person. */
   async giveBack(fence: number): Promise<void> {
     if (this.control?.fence !== fence) return;
     if (this.#settleListeners.size > 0) await this.#waitForInput();
@@ -136,38 +136,42 @@ export class Lease {
       async (trx, { fence, runs }, open) => {
         if (!runs) throw sessionNotRunning(this.#session.id, 'ending');
         if (open) throw handoffExists(open);
-        const asked = { ...row, fence };
-        await trx.handoffs.insert(asked);
+        const requestedHandoff = { ...row, fence };
+        await trx.handoffs.insert(requestedHandoff);
         const details = { origin: row.origin, reason: row.reason };
-        await this.#leaseNews.audit(trx, 'handoff.requested', asked, source, details);
-        return asked;
+        await this.#leaseNews.audit(trx, 'handoff.requested', requestedHandoff, source, details);
+        return requestedHandoff;
       },
       asked => this.#state.set(asked),
     );
-    this.#leaseNews.event('handoff.requested', { ...withFence(requestedRow), reason: requestedRow.reason }, actor);
+    this.#leaseNews.recordEvent(
+      'handoff.requested',
+      { ...withFence(requestedRow), reason: requestedRow.reason },
+      actor,
+    );
     this.#notifyRequested(requestedRow);
     return requestedRow;
   }
 
-  /** Claims a hand-off. Before this returns, the fence is committed and the agent is held back. */
+  /** Claims a hand-off. Before this returns, the fence is committed and commands of the agent are blocked. */
   async claim(id: HandoffId, claimer: Claimer): Promise<{ row: HandoffRow; token: Secret }> {
     const token = mint('handoff_lease');
     const row = await this.#changes.make(
       async (trx, { fence, runs }, open) => {
-        if (!open || open.id !== id) throw await this.#changes.notOpen(trx, id);
+        if (!open || open.id !== id) throw await this.#changes.notOpenError(trx, id);
         if (open.status === 'claimed') throw handoffClaimed(open);
         if (!runs) throw sessionNotRunning(this.#session.id, 'ending');
         const now = this.#parts.clock.now();
-        const claimed = await trx.handoffs.change(id, {
+        const claimedHandoff = await trx.handoffs.change(id, {
           ...{ status: 'claimed', fence: fence + 1, holder: randomUUID(), holderKind: claimer.kind },
           ...{ holderId: claimer.id ?? null, holderSession: claimer.session ?? null, leaseHash: token.hash },
           ...{ claimedAt: now, controlUntil: null },
           leaseExpiresAt: addMs(now, 1000 * open.leaseSeconds),
         });
-        if (!claimed) throw notFound('Hand-off', id);
-        await trx.controls.setFence(this.#session.id, claimed.fence);
-        await this.#leaseNews.audit(trx, 'handoff.claimed', claimed, claimer.source);
-        return claimed;
+        if (!claimedHandoff) throw notFound('Hand-off', id);
+        await trx.controls.setFence(this.#session.id, claimedHandoff.fence);
+        await this.#leaseNews.audit(trx, 'handoff.claimed', claimedHandoff, claimer.source);
+        return claimedHandoff;
       },
       claimedRow => this.#state.set(claimedRow),
     );
@@ -177,7 +181,7 @@ export class Lease {
       await this.#return(row.fence, { kind: 'service' }, BY_CLOCK);
       throw error;
     }
-    this.#leaseNews.event('handoff.claimed', { ...withFence(row), by: claimer.kind }, viewerOf(row));
+    this.#leaseNews.recordEvent('handoff.claimed', { ...withFence(row), by: claimer.kind }, viewerOf(row));
     this.#leaseNews.notifyAgents('Berth.handoffClaimed', handoffFields(row));
     return { row, token: token.text };
   }
@@ -187,15 +191,15 @@ export class Lease {
       async (trx, _, open) => {
         if (!isHeld(open, id, fence)) throw staleFence(id);
         const leaseExpiresAt = addMs(this.#parts.clock.now(), 1000 * open.leaseSeconds);
-        const renewed = await trx.handoffs.change(id, { leaseExpiresAt });
+        const renewedRow = await trx.handoffs.change(id, { leaseExpiresAt });
         await this.#leaseNews.audit(trx, 'handoff.renewed', open, source);
-        return renewed;
+        return renewedRow;
       },
       // Control may have ended while the change was written.
       row => row && this.control?.fence === fence && this.#state.set(row),
     );
     if (!row) throw staleFence(id);
-    this.#state.renewed();
+    this.#state.recordRenewal();
     return row;
   }
 
@@ -203,7 +207,7 @@ export class Lease {
     const { outcome, ...rest } = report;
     if (this.control?.fence === fence) await this.#waitForInput();
     const row = await this.#end(id, fence, { status: outcome, ...rest }, 'handoff.completed', source, { outcome });
-    this.#leaseNews.event('handoff.completed', { ...withFence(row), outcome }, viewerOf(row));
+    this.#leaseNews.recordEvent('handoff.completed', { ...withFence(row), outcome }, viewerOf(row));
     this.#leaseNews.notifyAgents('Berth.handoffComplete', { ...handoffFields(row), ...report });
     return row;
   }
@@ -211,12 +215,12 @@ export class Lease {
   /** Cancels the hand-off before its end. The caller has checked the permission. */
   async cancel(id: HandoffId, source: AuditSource, actor: Actor): Promise<HandoffRow> {
     const row = await this.#end(id, undefined, { status: 'cancelled' }, 'handoff.cancelled', source);
-    this.#leaseNews.event('handoff.cancelled', withFence(row), actor);
+    this.#leaseNews.recordEvent('handoff.cancelled', withFence(row), actor);
     this.#notifyEnded(row, 'cancelled');
     return row;
   }
 
-  /** Gives the lease back on behalf of the person. The hand-off then waits for another person. */
+  /** Gives the lease back on behalf of the person. The hand-off waits for another person. */
   async returnLease(id: HandoffId, fence: number, source: AuditSource): Promise<void> {
     if (this.open?.id !== id || this.control?.fence !== fence) throw staleFence(id);
     const actor = viewerOf(this.open);
@@ -224,14 +228,14 @@ export class Lease {
     await this.#return(fence, actor, source);
   }
 
-  /** Takes control away from a person who is no longer entitled to it. The hand-off then waits for them again. */
+  /** Takes control away from a person who is no longer entitled to it. The hand-off waits for this person again. */
   async takeBack(fence: number): Promise<void> {
-    await this.#return(fence, CLOCK, BY_CLOCK);
+    await this.#return(fence, CLOCK_ACTOR, BY_CLOCK);
   }
 
   // ---- ends ------------------------------------------------------------------------------------------------------------
 
-  /** Called when the session has ended or is left to the next process. */
+  /** Ends or leaves the open hand-off. Called when the session has ended or is left to the next process. */
   async close(hasEnded: boolean): Promise<void> {
     const row = this.open;
     this.#changes.leave();
@@ -253,13 +257,13 @@ export class Lease {
 
   async #handleDue(row: HandoffRow): Promise<void> {
     if (row.status === 'requested') return this.#expire(row.id);
-    if (row.origin === 'viewer') return this.#takenControl.end(row.fence, 'expired', 'control.expired', CLOCK);
-    await this.#return(row.fence, CLOCK, BY_CLOCK).catch(error => this.#onLost(row, error));
+    if (row.origin === 'viewer') return this.#takenControl.end(row.fence, 'expired', 'control.expired', CLOCK_ACTOR);
+    await this.#return(row.fence, CLOCK_ACTOR, BY_CLOCK).catch(error => this.#onLost(row, error));
   }
 
   /**
-   * Ends the hand-off. With `fence`, only if control is held under that fence. Without `fence`, regardless of who has
-   * control.
+   * Ends the hand-off. If `fence` is given, ends it only while control is held under that fence. If `fence` is
+   * undefined, ends it regardless of who has control.
    */
   async #end(
     id: HandoffId,
@@ -269,16 +273,20 @@ export class Lease {
     source: AuditSource,
     details: Readonly<Record<string, Detail>> = {},
   ): Promise<HandoffRow> {
-    const make: LeaseChanges['make'] = (work, committed) =>
-      action === 'handoff.expired' ? this.#changes.makeEnd(work, committed) : this.#changes.make(work, committed);
+    const make: LeaseChanges['make'] = (work, onCommitted) =>
+      action === 'handoff.expired' ? this.#changes.makeEnd(work, onCommitted) : this.#changes.make(work, onCommitted);
     return make(
       async (trx, locked, open) => {
         if (fence !== undefined && !isHeld(open, id, fence)) throw staleFence(id);
-        if (open?.id !== id) throw await this.#changes.notOpen(trx, id);
-        const end = { ...change, ...endedFields(change.status, this.#parts.clock.now()), fence: locked.fence + 1 };
-        const row = await trx.handoffs.change(id, end);
+        if (open?.id !== id) throw await this.#changes.notOpenError(trx, id);
+        const endChange = {
+          ...change,
+          ...endedFields(change.status, this.#parts.clock.now()),
+          fence: locked.fence + 1,
+        };
+        const row = await trx.handoffs.change(id, endChange);
         if (!row) throw notFound('Hand-off', id);
-        await trx.controls.setFence(this.#session.id, end.fence);
+        await trx.controls.setFence(this.#session.id, endChange.fence);
         await this.#leaseNews.audit(trx, action, row, source, details);
         return row;
       },
@@ -297,7 +305,7 @@ export class Lease {
     );
     if (!row) return;
     const isReturned = row.status === 'requested';
-    this.#leaseNews.event(isReturned ? 'handoff.returned' : 'handoff.expired', withFence(row), actor);
+    this.#leaseNews.recordEvent(isReturned ? 'handoff.returned' : 'handoff.expired', withFence(row), actor);
     if (isReturned) this.#notifyRequested(row);
     else this.#notifyEnded(row, 'expired');
   }
@@ -305,7 +313,7 @@ export class Lease {
   async #expire(id: HandoffId): Promise<void> {
     try {
       const row = await this.#end(id, undefined, { status: 'expired' }, 'handoff.expired', BY_CLOCK);
-      this.#leaseNews.event('handoff.expired', withFence(row), CLOCK);
+      this.#leaseNews.recordEvent('handoff.expired', withFence(row), CLOCK_ACTOR);
       this.#notifyEnded(row, 'expired');
     } catch (error) {
       this.#leaseNews.logNotWritten(error);
@@ -325,7 +333,7 @@ export class Lease {
   /** Waits until the person's input has been sent. The wait is limited, because a page may hang. */
   async #waitForInput(): Promise<void> {
     const inputsSettled = Promise.all([...this.#settleListeners].map(settled => settled()));
-    await inTime(SETTLE_MS, 'the pending input of the person', () => inputsSettled.then(() => {})).catch(() => {});
+    await inTime(SETTLE_MAX_MS, 'the pending input of the person', () => inputsSettled.then(() => {})).catch(() => {});
   }
 
   #notifyRequested(row: HandoffRow): void {

@@ -45,7 +45,7 @@ export interface Requester {
 export interface RequestsParts {
   readonly store: Pick<Store, 'sessions' | 'handoffs' | 'keys' | 'consumers'>;
   readonly leaseOf: (session: SessionId) => Lease | undefined;
-  /** Extends the session up to this time, as far as its limits allow. Returns its new end. */
+  /** Extends the session up to this time, as far as its limits allow. Returns the new end of the session. */
   readonly extend: (row: SessionRow, until: Date) => Promise<Date>;
   readonly publicUrl: string;
   readonly clock: Clock;
@@ -98,7 +98,7 @@ export class HandoffRequests {
   async #requireValid(application: ApplicationId, sessionId: string, terms: HandoffTerms) {
     const { store, leaseOf } = this.#parts;
     const session = await requireSession(store.sessions, application, sessionId);
-    // Text that was typed into the pages of an exclusive session is hidden from everybody.
+    // Text that was typed into the pages of an exclusive session must not be visible to any person.
     if (isExclusive(session)) throw sessionExclusive(session.id);
     const lease = leaseOf(session.id);
     if (session.status !== 'RUNNING' || session.end || !lease) throw sessionNotRunning(session.id, session.status);
@@ -139,15 +139,15 @@ export class HandoffRequests {
   ): Promise<{ expiresAt: Date; warnings: readonly Warning[] }> {
     const requestedExpiry = addMs(now, 1000 * ttlSeconds);
     if (requestedExpiry <= session.expiresAt) return { expiresAt: requestedExpiry, warnings: [] };
-    const end = extendSession ? await this.#parts.extend(session, requestedExpiry) : session.expiresAt;
-    if (requestedExpiry <= end) return { expiresAt: requestedExpiry, warnings: [] };
-    const message = `The session ends at ${end.toISOString()}, so the hand-off expires at that time.`;
-    return { expiresAt: end, warnings: [{ code: 'ttl_cut', path: 'ttlSeconds', message }] };
+    const sessionEnd = extendSession ? await this.#parts.extend(session, requestedExpiry) : session.expiresAt;
+    if (requestedExpiry <= sessionEnd) return { expiresAt: requestedExpiry, warnings: [] };
+    const message = `The session ends at ${sessionEnd.toISOString()}, so the hand-off expires at that time.`;
+    return { expiresAt: sessionEnd, warnings: [{ code: 'ttl_cut', path: 'ttlSeconds', message }] };
   }
 
   /**
-   * Throws if the session's key does not have the scope for files: the recording of a person's input is a file of the
-   * session.
+   * Throws if the key of the session lacks the scope for files, because the recording of a person's input is a file of
+   * the session.
    */
   async #assertMayRecord({ applicationId, keyId }: SessionRow): Promise<void> {
     const key: KeyRow | undefined = keyId && (await this.#parts.store.keys.get(applicationId, keyId as KeyId));

@@ -36,25 +36,25 @@ export class TakenControl {
   /** Gives control to the viewer. Undefined if another person has control, or is asked to take it. */
   async take(holder: string): Promise<Control | undefined> {
     const { state, changes, news, session, clock } = this.#parts;
-    const holderBefore = state.control?.holder;
+    const previousHolder = state.control?.holder;
     const row = await changes.make(
       async (trx, { fence, runs }, open) => {
         if (!runs || (open && (open.origin !== 'viewer' || open.holder !== holder))) return undefined;
         const now = clock.now();
-        const lease = { fence: fence + 1, leaseExpiresAt: addMs(now, LEASE_MS) };
-        await trx.controls.setFence(session.id, lease.fence);
-        if (open) return trx.handoffs.change(open.id, lease);
-        const row = { ...this.#rowFor(holder, now), ...lease };
+        const leaseFields = { fence: fence + 1, leaseExpiresAt: addMs(now, LEASE_MS) };
+        await trx.controls.setFence(session.id, leaseFields.fence);
+        if (open) return trx.handoffs.change(open.id, leaseFields);
+        const row = { ...this.#rowFor(holder, now), ...leaseFields };
         await trx.handoffs.insert(row);
         return row;
       },
       row => row && state.set(row),
     );
     if (!row) {
-      news.event('control.refused', { why: state.row ? 'held' : 'not_running' });
+      news.recordEvent('control.refused', { why: state.row ? 'held' : 'not_running' });
       return undefined;
     }
-    if (holderBefore !== holder) news.event('control.taken', { fence: row.fence });
+    if (previousHolder !== holder) news.recordEvent('control.taken', { fence: row.fence });
     return state.control;
   }
 
@@ -90,7 +90,7 @@ export class TakenControl {
         await trx.handoffs.change(open.id, { ...endedFields(status, clock.now()), fence: locked.fence + 1 });
       })
       .catch(error => news.logNotWritten(error));
-    news.event(type, { fence }, actor);
+    news.recordEvent(type, { fence }, actor);
     if (!state.control) await state.set(undefined);
   }
 

@@ -41,10 +41,10 @@ interface HandoffPlace {
   readonly applicationId: string;
 }
 
-/** The page on which a member, or whoever has the secret of the link, claims the hand-off. */
+/** Returns the address of the page on which a member, or a person with the secret of the link, claims the hand-off. */
 export const handoffPage = (publicUrl: string, { id, applicationId }: HandoffPlace): string =>
   `${publicUrl}/handoffs/${id}?app=${applicationId}`;
 
-/** The page on which the consumer whom the hand-off names claims it. */
+/** Returns the address of the page on which the consumer whom the hand-off names claims the hand-off. */
 export const consumerHandoffPage = (publicUrl: string, { id, applicationId }: HandoffPlace): string =>
   `${publicUrl}/consumer/${applicationId}/handoffs/${id}`;

@@ -38,8 +38,8 @@ export class Host {
 
   async read(caller: AccountCaller): Promise<HostView> {
     await assertOperator(this.#parts.accounts, caller);
-    const { facts, readChecks: ready } = this.#parts;
-    const [now, { checks }] = await Promise.all([this.#reading(), ready()]);
+    const { facts, readChecks: loadChecks } = this.#parts;
+    const [now, { checks }] = await Promise.all([this.#reading(), loadChecks()]);
     return {
       ...facts,
       startedAt: this.#startedAt.toISOString(),
@@ -54,7 +54,7 @@ export class Host {
     return { findings: await this.#examinations.run('host', this.#parts.examine) };
   }
 
-  /** Adds a reading, and removes the oldest ones beyond the maximum. */
+  /** Adds a reading, and removes the oldest readings beyond the maximum. */
   async sample(): Promise<Record<string, never>> {
     this.#samples.push(await this.#reading());
     this.#samples.splice(0, this.#samples.length - HOST_SAMPLES_MAX);

@@ -43,9 +43,9 @@ export class Hosts {
   async sessions(caller: AccountCaller, hostId: string): Promise<HostSessions> {
     await assertOperator(this.#parts.accounts, caller);
     const { id } = await this.#requireHost(hostId);
-    const found = await this.#parts.rows.sessionsOn(id as HostId, HOST_SESSIONS_MAX); // An id from the table.
+    const sessionRows = await this.#parts.rows.sessionsOn(id as HostId, HOST_SESSIONS_MAX); // An id from the table.
     return {
-      data: found.map(({ createdAt, expiresAt, ...session }) => ({
+      data: sessionRows.map(({ createdAt, expiresAt, ...session }) => ({
         ...{ ...session, createdAt: createdAt.toISOString(), expiresAt: expiresAt.toISOString() },
       })),
     };
@@ -68,17 +68,17 @@ export class Hosts {
   }
 
   async #requireHost(hostId: string): Promise<ListedHost> {
-    const found = isUuid(hostId) && (await this.#listAll()).find(({ id }) => id === hostId.toLowerCase());
-    if (!found) throw notFound('Host', hostId);
-    return found;
+    const listedHost = isUuid(hostId) && (await this.#listAll()).find(({ id }) => id === hostId.toLowerCase());
+    if (!listedHost) throw notFound('Host', hostId);
+    return listedHost;
   }
 
   #view(row: ListedRow): ListedHost[] {
-    const { host, leaseMs, version: own } = this.#parts;
+    const { host, leaseMs, version: ownVersion } = this.#parts;
     const { id, draining, region, labels, slots, used, startedAt, leaseUntil } = row;
     const isThis = id === host;
     const state = LISTED_HOST_STATES.find(known => known === (row.state === 'up' && !row.isFresh ? 'lost' : row.state));
-    const version = row.version ?? (isThis ? own : undefined);
+    const version = row.version ?? (isThis ? ownVersion : undefined);
     if (!state) return [];
     return [
       {
@@ -86,7 +86,7 @@ export class Hosts {
         ...(version === undefined ? {} : { version }),
         ...(row.url === null ? {} : { url: row.url }),
         startedAt: startedAt.toISOString(),
-        // While a host is restarting, its lease is longer and does not show when it was last renewed.
+        // While a host is restarting, its lease is longer, so it does not show when the lease was last renewed.
         ...(leaseUntil && row.state === 'up' ? { heardAt: addMs(leaseUntil, -leaseMs).toISOString() } : {}),
       },
     ];

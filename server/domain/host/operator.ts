@@ -14,7 +14,7 @@ export async function assertOperator(
     'permission_denied',
     'Only the operator, whose account was set up at the first start, can read and change the hosts.',
     {
-      advice: 'Sign in with that account, or use a token of it that is not restricted to applications.',
+      advice: 'Sign in with that account, or use a token of that account that is not restricted to applications.',
     },
   );
 }

@@ -7,12 +7,12 @@ import type { IdempotencyRow, IdempotencyRows } from '../../engines/store/rows/i
 import { isFault } from '../../kit/fault.ts';
 import type { ApplicationId, HostId, SessionId } from '../../kit/ids.ts';
 import { Secret } from '../../kit/secret.ts';
-import { Idempotency, type Run, type Write } from './idempotency.ts';
+import { Idempotency, type Run, type WriteRequest } from './idempotency.ts';
 
 const SECOND = 1000;
 const [HERE, ELSEWHERE] = ['here', 'elsewhere'] as [HostId, HostId];
 const SESSION = 'session' as SessionId;
-const WRITE: Write = {
+const WRITE: WriteRequest = {
   owner: 'app' as ApplicationId,
   key: 'k',
   operation: 'createSession',
@@ -139,7 +139,7 @@ test('polls for the response to a request that is running in another process', a
   assert.deepEqual(await waiting, { again: { kept: { body: {} } } });
 });
 
-test('after a crash, returns the session if it was created, runs the request again if it had no effect, and refuses it if its effect is unknown', async () => {
+test('after a crash, returns a session that was created, repeats a request that had no effect, and refuses a request whose effect is unknown', async () => {
   const made = processes();
   await first(made.here);
   made.rows.change({ sessionId: SESSION });

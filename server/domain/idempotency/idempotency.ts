@@ -1,6 +1,6 @@
 // Requests with an idempotency key take effect once. The first request runs. Equal requests with the same key get its
-// response for 24 hours, and different requests with the same key are refused. The row is written before the effect; it
-// keeps what the response needs and never a secret.
+// response for 24 hours, and different requests with the same key are refused. The row is written before the effect. It
+// contains the data of the response and never a secret.
 
 import { randomUUID } from 'node:crypto';
 import type { IdempotencyRow, IdempotencyRows, IdempotencyRun } from '../../engines/store/rows/idempotency.ts';
@@ -13,22 +13,22 @@ import { requestDigest } from './request-digest.ts';
 
 export type { IdempotencyRun };
 
-const KEPT_MS = 24 * 60 * 60_000;
-/** How long an equal request waits for the first one. */
-const RUNNING_MAX_MS = 30_000;
+const RETENTION_MS = 24 * 60 * 60_000;
+/** Maximum time that an equal request waits for the first request. */
+const WAIT_MAX_MS = 30_000;
 /** Interval at which the state of a first request in another process is read. */
 const POLL_MS = 250;
 const SWEEP_BATCH = 1_000;
 
-export interface Write {
+export interface WriteRequest {
   readonly owner: AccountId | ApplicationId;
   readonly key: string;
   readonly operation: string;
   readonly path: string;
   readonly body: unknown;
   /**
-   * The effect is written in one transaction with the row, so that an interrupted run has written either all of it or
-   * nothing.
+   * The effect is written in one transaction with the row, so that an interrupted run has written either the whole
+   * effect or nothing.
    */
   readonly isAtomic: boolean;
 }
@@ -44,9 +44,12 @@ export interface FirstRunResult {
 
 export interface IdempotencyParts {
   readonly rows: IdempotencyRows;
-  /** This host. A run of this host that this process does not know belongs to an earlier process, and has ended. */
+  /**
+   * Id of this host. A run with this id that this process has not started belongs to an earlier process, and has
+   * ended.
+   */
   readonly host: HostId;
-  /** Whether a host is still running. If it is not, its runs have ended. */
+  /** Whether a host is still running. The runs of a host that is not running have ended. */
   readonly isLiving: (host: HostId) => boolean;
   readonly secret: Secret;
   readonly clock: Clock;
@@ -60,29 +63,29 @@ interface RunningRequest {
 
 export class Idempotency {
   readonly #parts: IdempotencyParts;
-  readonly #running = new Map<string, RunningRequest>();
+  readonly #runningRequests = new Map<string, RunningRequest>();
 
   constructor(parts: IdempotencyParts) {
     this.#parts = parts;
   }
 
   /**
-   * Returns a run, which the caller must end, or what was stored for an equal request. Waits for an equal request that
+   * Returns a run, which the caller must end, or the stored result of an equal request. Waits for an equal request that
    * is running.
    */
-  async begin(write: Write, signal: AbortSignal): Promise<{ run: Run } | { again: FirstRunResult }> {
+  async begin(write: WriteRequest, signal: AbortSignal): Promise<{ run: Run } | { again: FirstRunResult }> {
     const { clock } = this.#parts;
-    const deadlineMs = clock.monotonicMs() + RUNNING_MAX_MS;
+    const deadlineMs = clock.monotonicMs() + WAIT_MAX_MS;
     const row = this.#row(write);
     for (;;) {
-      const running = this.#running.get(runKey(row));
-      if (running?.digest && !running.digest.equals(row.requestDigest)) throw requestMismatch();
-      const beginResult = running ? 'runs' : await this.#begin(row, write.isAtomic);
+      const runningRequest = this.#runningRequests.get(runKey(row));
+      if (runningRequest?.digest && !runningRequest.digest.equals(row.requestDigest)) throw requestMismatch();
+      const beginResult = runningRequest ? 'runs' : await this.#begin(row, write.isAtomic);
       if (beginResult === 'free') continue;
       if (beginResult !== 'runs') return beginResult;
       const leftMs = deadlineMs - clock.monotonicMs();
       if (leftMs <= 0) throw stillRunning();
-      await this.#pause(running?.ended, running ? leftMs : Math.min(leftMs, POLL_MS), signal);
+      await this.#pause(runningRequest?.ended, runningRequest ? leftMs : Math.min(leftMs, POLL_MS), signal);
     }
   }
 
@@ -105,15 +108,15 @@ export class Idempotency {
   ): Promise<{ run: Run } | { again: FirstRunResult } | 'runs' | 'free'> {
     const { promise: whenEnded, resolve: end } = Promise.withResolvers<void>();
     const forget = (): void => {
-      this.#running.delete(runKey(row));
+      this.#runningRequests.delete(runKey(row));
       end();
     };
-    const running: RunningRequest = { ended: whenEnded };
-    this.#running.set(runKey(row), running);
+    const runningRequest: RunningRequest = { ended: whenEnded };
+    this.#runningRequests.set(runKey(row), runningRequest);
     try {
       const insertResult = await this.#parts.rows.begin(row);
       if ('began' in insertResult) {
-        running.digest = row.requestDigest;
+        runningRequest.digest = row.requestDigest;
         return { run: new Run(row, this.#parts.rows, forget) };
       }
       const outcome = await this.#outcomeOf(insertResult.standing, row, isAtomic);
@@ -150,7 +153,7 @@ export class Idempotency {
     if (signal.aborted) throw stillRunning();
   }
 
-  #row({ owner, key, operation, path, body }: Write): IdempotencyRow {
+  #row({ owner, key, operation, path, body }: WriteRequest): IdempotencyRow {
     const { secret, host, clock } = this.#parts;
     const now = clock.now();
     return {
@@ -161,7 +164,7 @@ export class Idempotency {
       operation,
       hostId: host,
       createdAt: now,
-      expiresAt: addMs(now, KEPT_MS),
+      expiresAt: addMs(now, RETENTION_MS),
     };
   }
 }
@@ -178,7 +181,7 @@ export class Run {
     this.#forget = forget;
   }
 
-  /** Called if the request took effect. Equal requests get a response made from `kept`. */
+  /** Called if the request took effect. The response to equal requests is made from `storedResponse`. */
   keep(storedResponse: JsonObject): Promise<void> {
     return this.#end(() => this.#rows.keep(this.row, storedResponse));
   }
@@ -189,8 +192,8 @@ export class Run {
   }
 
   /**
-   * Called if it is unknown whether the request took effect. The row then determines what equal requests get, as after
-   * a crash.
+   * Called if it is unknown whether the request took effect. The row then determines the response to equal requests, as
+   * after a crash.
    */
   abandon(): void {
     this.#forget();
@@ -209,7 +212,7 @@ const runKey = ({ owner, keyDigest }: IdempotencyRun): string => `${owner}:${key
 
 const requestMismatch = (): Error =>
   fault('idempotency_conflict', 'This Idempotency-Key was already used with a different request.', {
-    advice: 'Use a new key for a new request. The request had no effect.',
+    advice: 'Use a new key for a new request. This request had no effect.',
   });
 
 const stillRunning = (): Error =>
@@ -222,6 +225,6 @@ const firstRunInterrupted = (): Error =>
     'idempotency_conflict',
     'The first request with this Idempotency-Key was interrupted, and may have taken effect.',
     {
-      advice: 'Check whether it took effect. If it did not, send the request with a new key.',
+      advice: 'Check whether the first request took effect. If not, send the request with a new key.',
     },
   );

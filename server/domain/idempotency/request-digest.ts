@@ -8,15 +8,15 @@ import type { Secret } from '../../kit/secret.ts';
  */
 export const requestDigest = (secret: Secret, request: unknown): Buffer =>
   createHmac('sha256', secret.reveal())
-    .update(`request:${canonical(request)}`)
+    .update(`request:${canonicalText(request)}`)
     .digest();
 
-function canonical(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
+function canonicalText(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonicalText).join(',')}]`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
   const members = Object.entries(value)
     .filter(([, inner]) => inner !== undefined)
     .sort(([one], [other]) => (one < other ? -1 : 1))
-    .map(([name, inner]) => `${JSON.stringify(name)}:${canonical(inner)}`);
+    .map(([name, inner]) => `${JSON.stringify(name)}:${canonicalText(inner)}`);
   return `{${members.join(',')}}`;
 }

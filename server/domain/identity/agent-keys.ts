@@ -8,7 +8,7 @@ import {
   type CreateAgentKey,
   type IssuedAgentKey,
   type RevokeAgentKeyQuery,
-  ROTATE_GRACE_DEFAULT_SECONDS,
+  ROTATION_GRACE_SECONDS_DEFAULT,
   type RotateAgentKey,
 } from '../../../contract/agent-keys.ts';
 import { PAGE_LIMIT_DEFAULT, type PageQuery } from '../../../contract/common.ts';
@@ -57,7 +57,7 @@ export class AgentKeys {
     return this.#issuedView(row, key);
   }
 
-  /** Creates a key without checking a caller: for the first start and the command line. */
+  /** Creates a key without checking a caller. Used at the first start and by the command line. */
   async issue(
     applicationId: ApplicationId,
     request: CreateAgentKey,
@@ -96,8 +96,8 @@ export class AgentKeys {
     const { id } = await this.#parts.applications.require(caller, appId, 'read');
     const { store, clock, cursors } = this.#parts;
     const name: ListName = { list: 'agent-keys', owner: id };
-    const before = cursor === undefined ? {} : { before: cursors.read<KeyId>(name, cursor) };
-    const rows = await store.keys.list(id, clock.now(), { limit: limit + 1, ...before });
+    const beforeOption = cursor === undefined ? {} : { before: cursors.read<KeyId>(name, cursor) };
+    const rows = await store.keys.list(id, clock.now(), { limit: limit + 1, ...beforeOption });
     return pageOf(
       rows,
       limit,
@@ -128,16 +128,16 @@ export class AgentKeys {
       ...(request.cidrAllow === undefined ? {} : { cidrAllow: cleanRanges(request.cidrAllow) }),
       ...(expiresAt ? { expiresAt } : {}),
     };
-    const changed = await this.#parts.store.atomically(async trx => {
-      const changed = await trx.keys.change(row.applicationId, row.id, revision, change);
-      if (!changed) throw preconditionFailed();
-      const grants = request.grants === undefined ? {} : { grants: operationsOf(changed) };
+    const changedRow = await this.#parts.store.atomically(async trx => {
+      const changedRow = await trx.keys.change(row.applicationId, row.id, revision, change);
+      if (!changedRow) throw preconditionFailed();
+      const grants = request.grants === undefined ? {} : { grants: operationsOf(changedRow) };
       const details = { fields: Object.keys(request), ...grants };
       await this.#record(trx, 'agent_key.changed', row, byCaller(caller), details);
-      return changed;
+      return changedRow;
     });
     this.#parts.onCredentialChanged(row.hash.toString('hex'));
-    return this.#view(changed);
+    return this.#view(changedRow);
   }
 
   async revoke(caller: AccountCaller, appId: string, keyId: string, query: RevokeAgentKeyQuery = {}): Promise<void> {
@@ -164,13 +164,13 @@ export class AgentKeys {
   }
 
   /**
-   * Issues a new key with the same rights. The old one expires after the grace period, or at once if the period is 0.
+   * Issues a new key with the same rights. The old key expires after the grace period, or at once if the period is 0.
    */
   async rotate(caller: AccountCaller, appId: string, keyId: string, request: RotateAgentKey): Promise<IssuedAgentKey> {
     const { id } = await this.#parts.applications.require(caller, appId, 'agentKeys');
     const oldKey = await this.#requireActive(id, keyId);
     if (oldKey.replacedBy || statusOf(oldKey, this.#parts.clock.now()) !== 'active') throw notRotatable(oldKey);
-    const graceSeconds = request.graceSeconds ?? ROTATE_GRACE_DEFAULT_SECONDS;
+    const graceSeconds = request.graceSeconds ?? ROTATION_GRACE_SECONDS_DEFAULT;
     const now = this.#parts.clock.now();
     const { hash, prefix, text } = mint('agent_key');
     const { lastUsedAt: _used, lastUsedIp: _ip, ...copiedFields } = oldKey;
@@ -236,8 +236,8 @@ const tooManyKeys = (): Error => limitReached('active agent keys in this applica
 
 const notRotatable = ({ id, replacedBy }: KeyRow): Error =>
   replacedBy
-    ? fault('key_not_rotatable', `Agent key ${id} was already rotated; ${replacedBy} has replaced it.`, {
-        advice: 'Rotate the newer key, or issue a new one.',
+    ? fault('key_not_rotatable', `Agent key ${id} was already rotated, and was replaced by ${replacedBy}.`, {
+        advice: 'Rotate the newer key, or issue a new key.',
         details: { replacedBy },
       })
     : fault('key_not_rotatable', `Agent key ${id} has expired or was revoked.`, { advice: 'Issue a new key.' });

@@ -52,15 +52,15 @@ export class Applications {
   async create(caller: AccountCaller, request: CreateApplication): Promise<Application> {
     const { accountId, applicationIds } = caller;
     const token = applicationIds && tokenOf(caller);
-    if (applicationIds && (applicationIds.size > 0 || !token)) throw restrictedToken();
+    if (applicationIds && (applicationIds.size > 0 || !token)) throw tokenIsRestricted();
     const row = await this.insert(accountId, request, byCaller(caller), token);
     if (token) await this.#forget(accountId, token);
     return applicationView({ ...row, role: 'owner' });
   }
 
   /**
-   * Creates an application without checking a caller, for the first start and the command line. `restrictedTokenId` is a token
-   * without applications; from now on, it is restricted to the new application.
+   * Creates an application without checking a caller, for the first start and the command line. `restrictedTokenId` is
+   * a token without applications, which is then restricted to the new application.
    */
   async insert(
     owner: AccountId,
@@ -78,7 +78,7 @@ export class Applications {
         return outcome;
       });
       if (outcome === 'inserted') return row;
-      if (outcome === 'token_used') throw restrictedToken();
+      if (outcome === 'token_used') throw tokenIsRestricted();
       if (outcome === 'limit_reached') throw limitReached('applications in this account', APPLICATIONS_PER_ACCOUNT_MAX);
       if (request.slug !== undefined || attempt === SLUG_TRIES_MAX) throw slugTaken(slug);
       slug = withSuffix(slugOf(name));
@@ -87,10 +87,13 @@ export class Applications {
 
   async list(caller: AccountCaller, { limit = PAGE_LIMIT_DEFAULT, cursor }: PageQuery): Promise<ApplicationPage> {
     const name: ListName = { list: 'applications', owner: caller.via.id };
-    const before = cursor === undefined ? undefined : this.#cursors.read<ApplicationId>(name, cursor);
+    const beforeId = cursor === undefined ? undefined : this.#cursors.read<ApplicationId>(name, cursor);
     const rows = caller.applicationIds
-      ? await this.#accessibleAmong(caller.accountId, caller.applicationIds, before)
-      : await this.#store.applications.list(caller.accountId, { limit: limit + 1, ...(before ? { before } : {}) });
+      ? await this.#accessibleAmong(caller.accountId, caller.applicationIds, beforeId)
+      : await this.#store.applications.list(caller.accountId, {
+          limit: limit + 1,
+          ...(beforeId ? { before: beforeId } : {}),
+        });
     return pageOf(rows, limit, applicationView, id => this.#cursors.after(name, id));
   }
 
@@ -104,8 +107,8 @@ export class Applications {
     ifMatch: string | undefined,
     change: RenameApplication,
   ): Promise<Application> {
-    const { id: applicationId, role, revision: current } = await this.require(caller, id, 'rename');
-    const revision = revisionFrom(ifMatch, current);
+    const { id: applicationId, role, revision: currentRevision } = await this.require(caller, id, 'rename');
+    const revision = revisionFrom(ifMatch, currentRevision);
     const name = cleanName(change.name);
     const row = await this.#store.atomically(async trx => {
       const row = await trx.applications.rename(applicationId, revision, name, this.#clock.now());
@@ -137,7 +140,7 @@ export class Applications {
     return row;
   }
 
-  /** The application of an agent key. */
+  /** Returns the application of an agent key. */
   async ofAgent(caller: AgentCaller): Promise<ApplicationRow> {
     const row = await this.#store.applications.byId(caller.applicationId);
     if (!row) throw notFound('Application', caller.applicationId);
@@ -163,10 +166,10 @@ export class Applications {
   async #accessibleAmong(
     accountId: AccountId,
     ids: ReadonlySet<ApplicationId>,
-    before: ApplicationId | undefined,
+    beforeId: ApplicationId | undefined,
   ): Promise<MemberApplication[]> {
     const newestFirst = [...ids].sort().reverse();
-    const remainingIds = before === undefined ? newestFirst : newestFirst.filter(id => id < before);
+    const remainingIds = beforeId === undefined ? newestFirst : newestFirst.filter(id => id < beforeId);
     const rows = await Promise.all(remainingIds.map(id => this.#store.applications.get(id, accountId)));
     return rows.filter(row => row !== undefined);
   }
@@ -197,11 +200,15 @@ export const applicationView = (row: MemberApplication): Application => ({
 
 const slugTaken = (slug: string): Error =>
   fault('name_taken', `The slug ${slug} is already in use in this installation.`, {
-    advice: 'Choose another slug, or omit it.',
+    advice: 'Choose another slug, or omit the slug.',
     details: { slug },
   });
 
-const restrictedToken = (): Error =>
-  fault('permission_denied', 'This token is restricted to certain applications and cannot create another one.', {
-    advice: 'Use a token without applicationIds.',
-  });
+const tokenIsRestricted = (): Error =>
+  fault(
+    'permission_denied',
+    'This token is restricted to certain applications and cannot create another application.',
+    {
+      advice: 'Use a token without applicationIds.',
+    },
+  );

@@ -57,8 +57,9 @@ export interface AccountCaller {
    * account is a member of.
    */
   readonly applicationIds?: ReadonlySet<ApplicationId>;
-  /** Restrictions of the token. A token that is issued with it cannot have wider address ranges or a later expiry. */
+  /** Address ranges of the token. A token that is issued with this token cannot have wider ranges. */
   readonly cidrAllow: readonly string[];
+  /** Expiry of the token. A token that is issued with this token cannot expire later. */
   readonly expiresAt?: Date;
   readonly source: RequestSource;
 }
@@ -88,6 +89,6 @@ export interface ConsumerCaller {
 
 export type Caller = AgentCaller | AccountCaller | ConsumerCaller;
 
-/** The token that was sent; undefined for a human session. */
+/** Returns the id of the token that was sent. Undefined for a human session. */
 export const tokenOf = ({ via }: AccountCaller): TokenId | undefined =>
   via.kind === 'human_session' ? undefined : via.id;

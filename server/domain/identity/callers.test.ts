@@ -1,4 +1,4 @@
-// Authentication: which credentials are accepted, how long they are cached, and that a revocation takes effect at once.
+// Tests which credentials are accepted, how long they are cached, and that a revocation takes effect at once.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { KeyRow, TokenRow } from '../../engines/store/rows/credentials.ts';
@@ -99,8 +99,8 @@ async function setup({ key = KEY as KeyRow | undefined, wait = async () => {} } 
     },
   };
   const callers = await Callers.open(store, clock as Clock, silentLog, {
-    refused: ({ keyId }, { ip }) => void seen.notices.push(`refused ${keyId} ${ip}`),
-    firstUsed: (account, { id }, { ip }) => void seen.notices.push(`first ${account} ${id} ${ip}`),
+    recordRefusedAddress: ({ keyId }, { ip }) => void seen.notices.push(`refused ${keyId} ${ip}`),
+    recordFirstUse: (account, { id }, { ip }) => void seen.notices.push(`first ${account} ${id} ${ip}`),
   });
   return { callers, seen, clock };
 }
@@ -258,7 +258,7 @@ test('stops listening for notifications when it is closed', async () => {
   assert.ok(seen.closed);
 });
 
-test('authenticates a person by a session cookie, but not by its value as a bearer credential, and not after the idle timeout', async () => {
+test('authenticates a person by a session cookie, but not by the cookie value as a bearer credential, and not after the idle timeout', async () => {
   const { callers, clock, seen } = await setup();
   const cookie = PERSON.text.reveal();
   const { via } = await callers.authenticate({ cookie, ip: '::1' }, 'human');
@@ -275,13 +275,13 @@ test('authenticates a person by a session cookie, but not by its value as a bear
   assert.equal((await refusal(callers.authenticate({ cookie, ip: '::1' }, 'human'))).code, 'invalid_credentials');
 });
 
-test('accepts a person after the idle timeout that was cached if a use has extended it since', async () => {
+test('accepts a person after the cached idle timeout if a use has extended the timeout', async () => {
   const { callers, clock, seen } = await setup();
   const presented = { cookie: PERSON.text.reveal(), ip: '::1' };
   clock.ms = 40 * SECOND_MS;
   await callers.authenticate(presented, 'human');
   assert.equal(seen.touches.length, 1);
-  seen.person = { ...SESSION, idleExpiresAt: new Date(90 * SECOND_MS) }; // What the use has written.
+  seen.person = { ...SESSION, idleExpiresAt: new Date(90 * SECOND_MS) }; // The row that the use has written.
   clock.ms = 55 * SECOND_MS;
   assert.equal((await callers.authenticate(presented, 'human')).accountId, 'account-1');
 });

@@ -1,5 +1,5 @@
-// Authenticates requests. Caches credentials for 30 seconds, and drops a revoked one at once. Does not check permissions:
-// scopes are checked in entry, roles in the domain.
+// Authenticates requests. Caches credentials for 30 seconds, and drops a revoked credential at once. Does not check
+// permissions: scopes are checked in entry, roles in the domain.
 
 import { TOKEN_SCOPES } from '../../../contract/tokens.ts';
 import type { ConsumerSessionRow } from '../../engines/store/rows/consumers.ts';
@@ -15,19 +15,19 @@ import type { AccountCaller, AgentCaller, ConsumerCaller, HumanCaller, RequestSo
 import { rangesAllow } from './cidr.ts';
 import {
   type AcceptedCredential,
+  addressNotAllowed,
   credentialInvalid,
   credentialMissing,
-  refusedAddress,
   twoCredentials,
   wrongCredentialKind,
 } from './credential-faults.ts';
 import { type Credential, type CredentialKind, recognise } from './credentials.ts';
 import { parseNotice } from './notices.ts';
 
-const CACHED_MS = 30_000;
-const CACHED_MAX = 10_000;
-const TOUCH_EVERY_MS = 60_000;
-/** A person's session ends when it has not been used for this long (platform contract 5.4). */
+const CACHE_MS = 30_000;
+const CACHE_SIZE_MAX = 10_000;
+const USE_RECORD_INTERVAL_MS = 60_000;
+/** A person's session ends if it has not been used for this time (platform contract 5.4). */
 export const SESSION_IDLE_MS = 12 * 3600 * 1000;
 const USER_AGENT_CHARACTERS_MAX = 256;
 
@@ -59,7 +59,7 @@ interface KnownCredential {
   touchedAt: Date | undefined;
 }
 
-interface CallerOf {
+interface CallersByCredential {
   agentKey: AgentCaller;
   account: AccountCaller;
   human: HumanCaller;
@@ -67,7 +67,7 @@ interface CallerOf {
   agentKeyOrAccount: AgentCaller | AccountCaller;
 }
 
-const ACCEPTED: Readonly<Record<AcceptedCredential, readonly CredentialKind[]>> = {
+const ACCEPTED_KINDS: Readonly<Record<AcceptedCredential, readonly CredentialKind[]>> = {
   agentKey: ['agent_key'],
   account: ['personal_token', 'developer_token', 'human_session'],
   human: ['human_session'],
@@ -78,8 +78,8 @@ const ACCEPTED: Readonly<Record<AcceptedCredential, readonly CredentialKind[]>> 
 /** Records notable uses of credentials. */
 export interface Notices {
   /** An agent key was sent from an address that is not allowed for it. */
-  refused(caller: Sourceless<AgentCaller>, source: RequestSource): void;
-  firstUsed(account: AccountId, token: TokenProof, source: RequestSource): void;
+  recordRefusedAddress(caller: Sourceless<AgentCaller>, source: RequestSource): void;
+  recordFirstUse(account: AccountId, token: TokenProof, source: RequestSource): void;
 }
 
 type CredentialStore = Pick<Store, 'keys' | 'tokens' | 'humanSessions' | 'consumerSessions'>;
@@ -124,18 +124,19 @@ export class Callers implements Closeable {
   async authenticate<Kind extends AcceptedCredential>(
     presentedCredentials: PresentedCredentials,
     expected: Kind,
-  ): Promise<CallerOf[Kind]> {
+  ): Promise<CallersByCredential[Kind]> {
     const credential = credentialIn(presentedCredentials, expected);
-    if (credential && !ACCEPTED[expected].includes(credential.kind)) throw wrongCredentialKind(expected);
-    const known = credential && (await this.#find(credential));
-    if (!known || !isActive(known.row, this.#clock.now())) throw credentialInvalid(expected);
-    if (!rangesAllow(known.row.cidrAllow, presentedCredentials.ip)) {
-      if (known.caller.kind === 'agentKey') this.#notices.refused(known.caller, sourceOf(presentedCredentials));
-      throw refusedAddress();
+    if (credential && !ACCEPTED_KINDS[expected].includes(credential.kind)) throw wrongCredentialKind(expected);
+    const knownCredential = credential && (await this.#find(credential));
+    if (!knownCredential || !isActive(knownCredential.row, this.#clock.now())) throw credentialInvalid(expected);
+    if (!rangesAllow(knownCredential.row.cidrAllow, presentedCredentials.ip)) {
+      if (knownCredential.caller.kind === 'agentKey')
+        this.#notices.recordRefusedAddress(knownCredential.caller, sourceOf(presentedCredentials));
+      throw addressNotAllowed();
     }
-    this.#touch(known, sourceOf(presentedCredentials));
-    const caller = { ...known.caller, source: sourceOf(presentedCredentials) };
-    return caller as CallerOf[Kind]; // Its kind is the credential's, which was compared above.
+    this.#touch(knownCredential, sourceOf(presentedCredentials));
+    const caller = { ...knownCredential.caller, source: sourceOf(presentedCredentials) };
+    return caller as CallersByCredential[Kind]; // Has the kind of the credential, which was checked above.
   }
 
   /** Drops a credential from the cache. `hash` is in hex. */
@@ -150,14 +151,15 @@ export class Callers implements Closeable {
   }
 
   /**
-   * Finds a credential. Only active ones are cached, so that an expired one takes the same path, and the same time, as
-   * an unknown one. One that has expired in the cache is read again, because a use may have extended it.
+   * Finds a credential. Only active credentials are cached, so that an expired credential takes the same path, and the
+   * same time, as an unknown credential. A cached credential that has expired is read again, because a use may have
+   * extended its expiry time.
    */
   async #find(credential: Credential): Promise<KnownCredential | undefined> {
     const hexHash = credential.hash.toString('hex');
-    const known = this.#cachedCallers.get(hexHash);
-    const isFresh = known && this.#clock.monotonicMs() - known.readAtMs < CACHED_MS;
-    if (isFresh && isActive(known.row, this.#clock.now())) return known;
+    const cachedCredential = this.#cachedCallers.get(hexHash);
+    const isFresh = cachedCredential && this.#clock.monotonicMs() - cachedCredential.readAtMs < CACHE_MS;
+    if (isFresh && isActive(cachedCredential.row, this.#clock.now())) return cachedCredential;
     const revocationsBefore = this.#revocations;
     const readCredential = await this.#read(credential);
     if (readCredential && isActive(readCredential.row, this.#clock.now()) && revocationsBefore === this.#revocations)
@@ -186,14 +188,14 @@ export class Callers implements Closeable {
   #cache(hexHash: string, cachedCaller: KnownCredential): void {
     this.#cachedCallers.delete(hexHash);
     this.#cachedCallers.set(hexHash, cachedCaller);
-    const oldest = this.#cachedCallers.keys().next().value;
-    if (this.#cachedCallers.size > CACHED_MAX && oldest !== undefined) this.#cachedCallers.delete(oldest);
+    const oldestHash = this.#cachedCallers.keys().next().value;
+    if (this.#cachedCallers.size > CACHE_SIZE_MAX && oldestHash !== undefined) this.#cachedCallers.delete(oldestHash);
   }
 
   /** Records the time and address of the use, at most once a minute and without delaying the request. */
   #touch(cachedCaller: KnownCredential, source: RequestSource): void {
     const now = this.#clock.now();
-    if (cachedCaller.touchedAt && now.getTime() - cachedCaller.touchedAt.getTime() < TOUCH_EVERY_MS) return;
+    if (cachedCaller.touchedAt && now.getTime() - cachedCaller.touchedAt.getTime() < USE_RECORD_INTERVAL_MS) return;
     cachedCaller.touchedAt = now;
     this.#writeUse(cachedCaller.caller, now, source).catch(error =>
       this.#log.warn('credential.touch', { error: reason(error) }),
@@ -207,7 +209,7 @@ export class Callers implements Closeable {
     if (caller.via.kind === 'human_session')
       return this.#store.humanSessions.touch(caller.via.id, now, ip, addMs(now, SESSION_IDLE_MS));
     const isFirst = await this.#store.tokens.touch(caller.via.id, now, ip);
-    if (isFirst) this.#notices.firstUsed(caller.accountId, caller.via, source);
+    if (isFirst) this.#notices.recordFirstUse(caller.accountId, caller.via, source);
   }
 }
 

@@ -21,19 +21,19 @@ export function parseRange(text: string): Range | undefined {
 export function covers(ranges: readonly string[], text: string): boolean {
   const range = parseRange(text);
   if (!range) return false;
-  const list = new BlockList();
+  const blockList = new BlockList();
   for (const subnet of ranges.map(parseRange))
     if (subnet && subnet.family === range.family && subnet.prefix <= range.prefix)
-      list.addSubnet(subnet.address, subnet.prefix, subnet.family);
-  return list.check(range.address, range.family);
+      blockList.addSubnet(subnet.address, subnet.prefix, subnet.family);
+  return blockList.check(range.address, range.family);
 }
 
 /**
- * Whether two addresses are in the same network, such as that of a household or company. A network is a /24 for IPv4
- * and a /48 for IPv6.
+ * Whether two addresses are in the same network, for example the network of a household or company. A network is a /24
+ * for IPv4 and a /48 for IPv6.
  */
-export function isSameNetwork(first: string, otherAddress: string): boolean {
-  const normalizedIp = first.replace(/^::ffff:(?=\d+\.)/i, '');
+export function isSameNetwork(firstAddress: string, otherAddress: string): boolean {
+  const normalizedIp = firstAddress.replace(/^::ffff:(?=\d+\.)/i, '');
   return (
     isIP(normalizedIp) !== 0 && rangesAllow([`${normalizedIp}/${isIP(normalizedIp) === 4 ? 24 : 48}`], otherAddress)
   );
@@ -42,8 +42,8 @@ export function isSameNetwork(first: string, otherAddress: string): boolean {
 /** Whether the address is in one of the ranges. An empty list allows every address. */
 export function rangesAllow(ranges: readonly string[], ip: string): boolean {
   if (ranges.length === 0) return true;
-  const list = new BlockList();
-  for (const range of ranges.map(parseRange)) if (range) list.addSubnet(range.address, range.prefix, range.family);
+  const blockList = new BlockList();
+  for (const range of ranges.map(parseRange)) if (range) blockList.addSubnet(range.address, range.prefix, range.family);
   const normalizedIp = ip.replace(/^::ffff:(?=\d+\.)/i, '');
-  return isIP(normalizedIp) !== 0 && list.check(normalizedIp, isIP(normalizedIp) === 4 ? 'ipv4' : 'ipv6');
+  return isIP(normalizedIp) !== 0 && blockList.check(normalizedIp, isIP(normalizedIp) === 4 ? 'ipv4' : 'ipv6');
 }

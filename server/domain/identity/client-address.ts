@@ -11,7 +11,7 @@ export interface Connection {
 }
 
 /**
- * Returns the address of the client: reads the header from right to left, up to the first hop that is not a trusted
+ * Returns the address of the client. Reads the header from right to left, up to the first hop that is not a trusted
  * proxy.
  */
 export function clientAddress(

@@ -5,7 +5,7 @@ import { fault } from '../faults.ts';
 /** The kinds of credential that operations accept: see `Credential` in contract/operation.ts. */
 export type AcceptedCredential = 'agentKey' | 'account' | 'human' | 'consumer' | 'agentKeyOrAccount';
 
-const EXPECTED = {
+const EXPECTED_KINDS = {
   agentKey: 'agent_key',
   account: 'personal_access_token',
   human: 'human_session',
@@ -13,7 +13,7 @@ const EXPECTED = {
   agentKeyOrAccount: 'agent_key or personal_access_token',
 } as const satisfies Record<AcceptedCredential, string>;
 
-const NAMES = {
+const CREDENTIAL_NAMES = {
   agentKey: 'an agent key (bak_…)',
   account: 'a personal access token (bpt_…) or a developer token (bdt_…)',
   human: 'the cookie of a person who signed in to the console',
@@ -22,35 +22,42 @@ const NAMES = {
 } as const satisfies Record<AcceptedCredential, string>;
 
 const ADVICE = {
-  agentKey: `Send the header Authorization: Bearer with ${NAMES.agentKey}.`,
-  account: `Send the header Authorization: Bearer with ${NAMES.account}.`,
+  agentKey: `Send the header Authorization: Bearer with ${CREDENTIAL_NAMES.agentKey}.`,
+  account: `Send the header Authorization: Bearer with ${CREDENTIAL_NAMES.account}.`,
   human: 'Sign in at /signin with a browser. No token can call this operation.',
-  consumer: `Sign in with session.start, and send the header Authorization: Bearer with ${NAMES.consumer}.`,
-  agentKeyOrAccount: `Send the header Authorization: Bearer with ${NAMES.agentKeyOrAccount}.`,
+  consumer: `Sign in with session.start, and send the header Authorization: Bearer with ${CREDENTIAL_NAMES.consumer}.`,
+  agentKeyOrAccount: `Send the header Authorization: Bearer with ${CREDENTIAL_NAMES.agentKeyOrAccount}.`,
 } as const satisfies Record<AcceptedCredential, string>;
 
 export const credentialMissing = (expected: AcceptedCredential): Error =>
   fault('missing_credentials', 'The request has no credential.', {
     advice: ADVICE[expected],
-    details: { expected: EXPECTED[expected] },
+    details: { expected: EXPECTED_KINDS[expected] },
   });
 
 export const twoCredentials = (): Error =>
   fault('invalid_credentials', 'Authorization and X-BB-API-Key are different credentials.', {
-    advice: 'Send only one of them.',
+    advice: 'Send only one of these headers.',
   });
 
 export const wrongCredentialKind = (expected: AcceptedCredential): Error =>
-  fault('invalid_credentials', `This operation requires ${NAMES[expected]}, not another kind of credential.`, {
-    details: { expected: EXPECTED[expected] },
-  });
+  fault(
+    'invalid_credentials',
+    `This operation requires ${CREDENTIAL_NAMES[expected]}, not another kind of credential.`,
+    {
+      details: { expected: EXPECTED_KINDS[expected] },
+    },
+  );
 
 export const credentialInvalid = (expected: AcceptedCredential): Error =>
   fault('invalid_credentials', 'The credential is not valid.', {
-    advice: expected === 'human' ? 'Sign in again.' : `Send ${NAMES[expected]} that is neither expired nor revoked.`,
+    advice:
+      expected === 'human'
+        ? 'Sign in again.'
+        : `Send ${CREDENTIAL_NAMES[expected]} that is neither expired nor revoked.`,
   });
 
-export const refusedAddress = (): Error =>
+export const addressNotAllowed = (): Error =>
   fault('address_not_allowed', 'This credential may not be used from your address.', {
-    advice: 'Call from an address in the cidrAllow of the credential, or change that list.',
+    advice: 'Call from an address in the cidrAllow of the credential, or change cidrAllow.',
   });

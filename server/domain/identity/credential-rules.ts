@@ -29,19 +29,20 @@ export const credentialView = <Id extends string>(row: CredentialRow & { readonl
 /** Parses an expiry time, which must be in the future. */
 export function futureExpiry(text: string | undefined, now: Date): Date | undefined {
   if (text === undefined) return undefined;
-  const end = new Date(text);
-  if (!(end > now)) throw invalidExpiry(`is ${text}, which is not in the future (it is ${now.toISOString()})`);
-  return end;
+  const expiryDate = new Date(text);
+  if (!(expiryDate > now))
+    throw invalidExpiry(`is ${text}, which is not in the future (the time is ${now.toISOString()})`);
+  return expiryDate;
 }
 
 /** Parses a new expiry time, which must not be later than the current one: a credential cannot be extended. */
-export function earlierExpiry(text: string | undefined, current: Date | undefined, now: Date): Date | undefined {
-  const end = futureExpiry(text, now);
-  if (end && current && end > current)
+export function earlierExpiry(text: string | undefined, currentExpiry: Date | undefined, now: Date): Date | undefined {
+  const expiryDate = futureExpiry(text, now);
+  if (expiryDate && currentExpiry && expiryDate > currentExpiry)
     throw invalidExpiry(
-      `is later than ${current.toISOString()}; an expiry can only be moved to an earlier time. Issue a new key instead`,
+      `is later than ${currentExpiry.toISOString()}; an expiry can only be moved to an earlier time. Issue a new key instead`,
     );
-  return end;
+  return expiryDate;
 }
 
 export const invalidExpiry = (message: string): Error => invalidRequest([{ path: 'expiresAt', message }]);

@@ -30,7 +30,7 @@ const PREFIXES = {
   handoff_browser: 'bhb',
 } as const satisfies Record<CredentialKind | SecretKind, string>;
 /** Prefixes of the credentials that authenticate a caller. */
-const KINDS: ReadonlyMap<string, CredentialKind> = new Map([
+const KINDS_BY_PREFIX: ReadonlyMap<string, CredentialKind> = new Map([
   ['bak', 'agent_key'],
   ['bpt', 'personal_token'],
   ['bdt', 'developer_token'],
@@ -39,7 +39,7 @@ const KINDS: ReadonlyMap<string, CredentialKind> = new Map([
 ]);
 const RANDOM_BYTES = 32;
 const CHECKSUM_CHARACTERS = 6;
-const SHOWN_CHARACTERS = 8;
+const PREFIX_CHARACTERS = 8;
 const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
 /** Prefix, 43 base64url characters (256 bits), and a checksum of 6 characters. */
@@ -61,39 +61,39 @@ export interface MintedCredential {
 export function mint(kind: CredentialKind | SecretKind): MintedCredential {
   const body = `${PREFIXES[kind]}_${randomBytes(RANDOM_BYTES).toString('base64url')}`;
   const text = body + checksum(body);
-  return { hash: hashOf(text), text: new Secret(text), prefix: text.slice(0, SHOWN_CHARACTERS) };
+  return { hash: hashOf(text), text: new Secret(text), prefix: text.slice(0, PREFIX_CHARACTERS) };
 }
 
 /**
- * Parses a credential. Undefined for a string that was never issued: the checksum detects typing errors without a
+ * Parses a credential. Returns undefined for a text that was never issued. The checksum detects typing errors without a
  * query.
  */
 export function recognise(text: string): Credential | undefined {
-  const kind = KINDS.get(prefixOf(text) ?? '');
+  const kind = KINDS_BY_PREFIX.get(prefixOf(text) ?? '');
   return kind && { kind, hash: hashOf(text) };
 }
 
 /**
- * Returns the hash of a secret that does not authenticate a caller. Undefined for a string that was never issued as a
+ * Returns the hash of a secret that does not authenticate a caller. Undefined for a text that was never issued as a
  * secret of this kind.
  */
 export const recogniseSecret = (kind: SecretKind, text: string): Buffer | undefined =>
   prefixOf(text) === PREFIXES[kind] ? hashOf(text) : undefined;
 
 function prefixOf(text: string): string | undefined {
-  const [, prefix, random, check] = CREDENTIAL_PATTERN.exec(text) ?? [];
-  return checksum(`${prefix}_${random}`) === check ? prefix : undefined;
+  const [, prefix, random, checksumText] = CREDENTIAL_PATTERN.exec(text) ?? [];
+  return checksum(`${prefix}_${random}`) === checksumText ? prefix : undefined;
 }
 
 const hashOf = (text: string): Buffer => createHash('sha256').update(text).digest();
 
 /** CRC-32 in base 62, as in the tokens of other services, so that secret scanners can verify a match. */
 function checksum(body: string): string {
-  let rest = crc32(body);
+  let remainder = crc32(body);
   let text = '';
   while (text.length < CHECKSUM_CHARACTERS) {
-    text = DIGITS.charAt(rest % DIGITS.length) + text;
-    rest = Math.floor(rest / DIGITS.length);
+    text = DIGITS.charAt(remainder % DIGITS.length) + text;
+    remainder = Math.floor(remainder / DIGITS.length);
   }
   return text;
 }

@@ -1,4 +1,4 @@
-// List cursors: valid for one list and one owner, for a day.
+// Tests that a list cursor is valid for one list and one owner, for a day.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Clock } from '../../kit/clock.ts';

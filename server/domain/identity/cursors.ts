@@ -5,7 +5,7 @@ import { addMs, type Clock } from '../../kit/clock.ts';
 import type { Secret } from '../../kit/secret.ts';
 import { invalidRequest } from '../faults.ts';
 
-const LIFE_MS = 24 * 3600 * 1000;
+const VALIDITY_MS = 24 * 3600 * 1000;
 const SIGNATURE_BYTES = 16;
 
 /** The list that a cursor belongs to. A cursor is refused for any other list or owner. */
@@ -23,9 +23,9 @@ export class Cursors {
     this.#clock = clock;
   }
 
-  /** A cursor for the list page after the item with this id. */
+  /** Returns a cursor for the list page after the item with this id. */
   after(name: ListName, id: string): string {
-    const body = Buffer.from(`${addMs(this.#clock.now(), LIFE_MS).getTime()}.${id}`).toString('base64url');
+    const body = Buffer.from(`${addMs(this.#clock.now(), VALIDITY_MS).getTime()}.${id}`).toString('base64url');
     return `${body}.${this.#sign(name, body).toString('base64url')}`;
   }
 
@@ -33,12 +33,13 @@ export class Cursors {
   read<Id extends string>(name: ListName, cursor: string): Id {
     const [body = '', signature = ''] = cursor.split('.');
     const signatureBytes = Buffer.from(signature, 'base64url');
-    const expected = this.#sign(name, body);
-    if (signatureBytes.length !== expected.length || !timingSafeEqual(signatureBytes, expected)) throw badCursor();
+    const expectedSignature = this.#sign(name, body);
+    if (signatureBytes.length !== expectedSignature.length || !timingSafeEqual(signatureBytes, expectedSignature))
+      throw badCursor();
     const text = Buffer.from(body, 'base64url').toString();
-    const dot = text.indexOf('.');
-    if (Number(text.slice(0, dot)) <= this.#clock.now().getTime()) throw badCursor();
-    return text.slice(dot + 1) as Id; // Authenticated by the signature.
+    const dotIndex = text.indexOf('.');
+    if (Number(text.slice(0, dotIndex)) <= this.#clock.now().getTime()) throw badCursor();
+    return text.slice(dotIndex + 1) as Id; // Authenticated by the signature.
   }
 
   #sign({ list, owner }: ListName, body: string): Buffer {
@@ -51,10 +52,13 @@ export class Cursors {
 
 const badCursor = (): Error =>
   invalidRequest([
-    { path: 'cursor', message: 'is not a cursor of this list, or is older than 24 hours; start again without it' },
+    {
+      path: 'cursor',
+      message: 'is not a cursor of this list, or is older than 24 hours; start again without a cursor',
+    },
   ]);
 
-/** Makes a list page from rows. Up to `limit + 1` rows were read, to see whether there is a next page. */
+/** Makes a list page from rows. `rows` contains up to `limit + 1` rows, which shows whether there is a next page. */
 export function pageOf<Row extends { readonly id: string }, View>(
   rows: readonly Row[],
   limit: number,
@@ -62,6 +66,6 @@ export function pageOf<Row extends { readonly id: string }, View>(
   cursorOf: (id: string) => string,
 ): { data: View[]; nextCursor?: string } {
   const pageRows = rows.slice(0, limit);
-  const last = pageRows.at(-1);
-  return { data: pageRows.map(view), ...(last && rows.length > limit ? { nextCursor: cursorOf(last.id) } : {}) };
+  const lastRow = pageRows.at(-1);
+  return { data: pageRows.map(view), ...(lastRow && rows.length > limit ? { nextCursor: cursorOf(lastRow.id) } : {}) };
 }

@@ -1,5 +1,5 @@
-// Prepares an empty database: one account, one application, one key for the first request, and one token that signs in to
-// the console. Does nothing if an application exists.
+// Prepares an empty database: one account, one application, one key for the first request, and one token that signs in
+// to the console. Does nothing if an application exists.
 import { CONSOLE_LINK_HOURS, CONSOLE_SCOPES, type CreateToken } from '../../../contract/tokens.ts';
 import type { AccountRow, ApplicationRow } from '../../engines/store/rows/accounts.ts';
 import type { Store } from '../../engines/store/store.ts';
@@ -18,9 +18,9 @@ export interface FirstStart {
   readonly application?: ApplicationRow;
   /** Present only on the start that created the key, because only the hash of the key is stored. */
   readonly key?: Secret;
-  /** Present only with `key`. A person can sign in to the console with it for a day. */
+  /** Present only with `key`. Signs a person in to the console for a day. */
   readonly consoleToken?: Secret;
-  /** Present only with `key`. With it, the first person can make this account their own, once, within a day. */
+  /** Present only with `key`. Lets the first person make this account their own, once, within a day. */
   readonly setUpSecret?: Secret;
 }
 
@@ -34,7 +34,7 @@ export interface FirstStartParts {
 
 export async function firstStart(parts: FirstStartParts): Promise<FirstStart> {
   const { store, clock, applications, agentKeys, tokens } = parts;
-  const account = (await store.accounts.first()) ?? (await openAccount(store, clock));
+  const account = (await store.accounts.first()) ?? (await createAccount(store, clock));
   const [application] = await store.applications.list(account.id, { limit: 1 });
   if (application) return { account, application };
   const createdApplication = await applications.insert(account.id, { name: 'Default' });
@@ -55,7 +55,7 @@ export const consoleTokenRequest = (clock: Clock): CreateToken => ({
   expiresAt: addMs(clock.now(), CONSOLE_LINK_HOURS * HOUR_MS).toISOString(),
 });
 
-async function openAccount(store: Pick<Store, 'accounts'>, clock: Clock): Promise<AccountRow> {
+async function createAccount(store: Pick<Store, 'accounts'>, clock: Clock): Promise<AccountRow> {
   const now = clock.now();
   const account: AccountRow = { id: newId<AccountId>(now), name: 'Operator', createdAt: now };
   await store.accounts.insert(account);

@@ -5,7 +5,7 @@ import { invalidRequest } from '../faults.ts';
 import { assertInputSchema } from './input-schema.ts';
 
 /** The operation in which the calling agent chooses the steps. */
-const STEPS = 'browser.steps';
+const STEPS_OPERATION = 'browser.steps';
 
 export function cleanGrants(grants: readonly Grant[] = []): Grant[] {
   const seenGrants = new Set<string>();
@@ -20,11 +20,11 @@ export function cleanGrants(grants: readonly Grant[] = []): Grant[] {
     if (seenGrants.has(grantName))
       throw invalidRequest([{ path, message: `repeats the grant for ${grantName.trim()}; combine the two grants` }]);
     seenGrants.add(grantName);
-    if (credentials && operationId !== STEPS)
+    if (credentials && operationId !== STEPS_OPERATION)
       throw invalidRequest([
         {
           path: `${path}.credentials`,
-          message: `is allowed only for ${STEPS}; other operations define their credentials`,
+          message: `is allowed only for ${STEPS_OPERATION}; other operations define their credentials`,
         },
       ]);
     if (input) assertInputSchema(input, `${path}.input`);

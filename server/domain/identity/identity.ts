@@ -15,7 +15,7 @@ import { KeyUses } from './key-uses.ts';
 import { parseNotice } from './notices.ts';
 import { Tokens } from './tokens.ts';
 
-const END_KEY_USES_MS = 1_000;
+const END_KEY_USES_INTERVAL_MS = 1_000;
 
 /** The public interface of a class, without its private members. */
 type Public<Class> = Pick<Class, keyof Class>;
@@ -62,13 +62,13 @@ export async function openIdentity(
     'credential_revoked',
     notice => {
       const { hash, keepsConnections } = parseNotice(notice);
-      keyUses.changed(hash, keepsConnections);
+      keyUses.handleChange(hash, keepsConnections);
     },
     () => keyUses.invalidateAll(),
   );
   const onCredentialChanged = (hash: string, keepsOpen = false): void => {
     callers.forget(hash);
-    keyUses.changed(hash, keepsOpen);
+    keyUses.handleChange(hash, keepsOpen);
   };
   const applications = new Applications({ store, clock, cursors, audit, onCredentialChanged });
   return {
@@ -78,7 +78,7 @@ export async function openIdentity(
     tokens: new Tokens({ store, clock, cursors, applications, audit, onCredentialChanged, tallies }),
     keyUses,
     forget: onCredentialChanged,
-    tasks: [{ name: 'end_key_uses', everyMs: END_KEY_USES_MS, run: () => keyUses.tend() }],
+    tasks: [{ name: 'end_key_uses', everyMs: END_KEY_USES_INTERVAL_MS, run: () => keyUses.tend() }],
     close: async () => {
       await subscription.close();
       await callers.close();

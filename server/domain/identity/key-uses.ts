@@ -10,9 +10,9 @@ import { fault } from '../faults.ts';
 import { statusOf } from './credential-rules.ts';
 
 /** A cached key without open connections is read again after this time. */
-const CACHED_MS = 30_000;
+const CACHE_MS = 30_000;
 /** Maximum number of cached keys without open connections. */
-const CACHED_MAX = 1_000;
+const CACHE_SIZE_MAX = 1_000;
 
 /** The key that a caller used, or that an address was issued to. */
 export interface UsedKey {
@@ -20,7 +20,7 @@ export interface UsedKey {
   readonly keyId: KeyId;
 }
 
-interface Entry extends UsedKey {
+interface KeyEntry extends UsedKey {
   readonly endListeners: Set<() => void>;
   row: KeyRow | undefined;
   readAtMs: number;
@@ -34,7 +34,7 @@ export interface KeyUsesParts extends Pick<Runtime, 'clock' | 'log'> {
 
 export class KeyUses {
   readonly #parts: KeyUsesParts;
-  readonly #entries = new Map<KeyId, Entry>();
+  readonly #entries = new Map<KeyId, KeyEntry>();
   /** Incremented by each change of a key. A row that was read before a change is not used afterwards. */
   #changes = 0;
 
@@ -45,7 +45,7 @@ export class KeyUses {
   /** Rejects with 401 if the key is not active. */
   async assertActive(key: UsedKey): Promise<void> {
     const entry = this.#entry(key);
-    const isKnown = entry.row && !entry.isStale && this.#parts.clock.monotonicMs() - entry.readAtMs < CACHED_MS;
+    const isKnown = entry.row && !entry.isStale && this.#parts.clock.monotonicMs() - entry.readAtMs < CACHE_MS;
     if (!isKnown) await this.#read(entry);
     if (!this.#isActive(entry)) throw keyEnded();
   }
@@ -63,7 +63,7 @@ export class KeyUses {
    * Called when a key has changed, expired or been revoked. With `keepsConnections`, the open connections of the key
    * stay open.
    */
-  changed(hash: string, keepsConnections: boolean): void {
+  handleChange(hash: string, keepsConnections: boolean): void {
     this.#changes += 1;
     for (const entry of this.#entries.values()) {
       if (entry.row && entry.row.hash.toString('hex') !== hash) continue;
@@ -94,36 +94,43 @@ export class KeyUses {
     return { ended: count };
   }
 
-  async #read(entry: Entry): Promise<void> {
-    const before = this.#changes;
+  async #read(entry: KeyEntry): Promise<void> {
+    const changesBefore = this.#changes;
     entry.row = await this.#parts.store.keys.get(entry.applicationId, entry.keyId);
     entry.readAtMs = this.#parts.clock.monotonicMs();
-    entry.isStale = before !== this.#changes;
+    entry.isStale = changesBefore !== this.#changes;
     if (entry.isStale) return this.#read(entry);
   }
 
-  #isActive({ row }: Entry): boolean {
+  #isActive({ row }: KeyEntry): boolean {
     return row !== undefined && statusOf(row, this.#parts.clock.now()) === 'active';
   }
 
-  #end(entry: Entry): number {
-    const ends = [...entry.endListeners];
+  #end(entry: KeyEntry): number {
+    const listeners = [...entry.endListeners];
     entry.endListeners.clear();
-    for (const end of ends) end();
-    return ends.length;
+    for (const end of listeners) end();
+    return listeners.length;
   }
 
-  #entry({ applicationId, keyId }: UsedKey): Entry {
-    const existing = this.#entries.get(keyId);
-    if (existing) return existing;
-    if (this.#entries.size >= CACHED_MAX) this.#forgetUnused();
-    const entry: Entry = { applicationId, keyId, endListeners: new Set(), row: undefined, readAtMs: 0, isStale: true };
+  #entry({ applicationId, keyId }: UsedKey): KeyEntry {
+    const existingEntry = this.#entries.get(keyId);
+    if (existingEntry) return existingEntry;
+    if (this.#entries.size >= CACHE_SIZE_MAX) this.#forgetUnused();
+    const entry: KeyEntry = {
+      applicationId,
+      keyId,
+      endListeners: new Set(),
+      row: undefined,
+      readAtMs: 0,
+      isStale: true,
+    };
     this.#entries.set(keyId, entry);
     return entry;
   }
 
   #forgetUnused(): void {
-    for (const [id, { endListeners: ends }] of this.#entries) if (ends.size === 0) this.#entries.delete(id);
+    for (const [id, { endListeners: listeners }] of this.#entries) if (listeners.size === 0) this.#entries.delete(id);
   }
 }
 

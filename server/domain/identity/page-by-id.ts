@@ -12,8 +12,8 @@ export function listPageById<Row extends { readonly id: string }>(
   rows: readonly Row[],
   { limit, cursor, name, cursors }: PageRequest,
 ): { data: Row[]; nextCursor?: string } {
-  const after = cursor === undefined ? undefined : cursors.read<string>(name, cursor);
-  const remainingRows = after === undefined ? rows : rows.filter(({ id }) => id > after);
+  const afterId = cursor === undefined ? undefined : cursors.read<string>(name, cursor);
+  const remainingRows = afterId === undefined ? rows : rows.filter(({ id }) => id > afterId);
   return pageOf(
     remainingRows.slice(0, limit + 1),
     limit,

@@ -1,11 +1,11 @@
-// Reads the credentials in the headers of a request. If another host passed the request on, the client is the one that
-// connected to that host.
+// Reads the credentials in the headers of a request. If another host passed the request on, the client is the client
+// that connected to that host.
 import type { IncomingMessage } from 'node:http';
 import { forwardedFrom } from '../../kit/forwarded.ts';
 import type { PresentedCredentials } from './callers.ts';
 import { clientAddress } from './client-address.ts';
 
-export const presentedBy = (
+export const presentedCredentialsOf = (
   request: Pick<IncomingMessage, 'headers' | 'socket'>,
   trustedProxies: readonly string[],
 ): PresentedCredentials => {

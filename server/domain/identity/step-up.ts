@@ -5,7 +5,8 @@ import { fault } from '../faults.ts';
 import type { AccountCaller, ConsumerCaller } from './caller.ts';
 
 /**
- * Throws unless the person has proved who they are as required. A token never satisfies the requirement.
+ * Throws unless the person has recently given the strongest proof of identity that they can give. A token never
+ * satisfies this requirement.
  * @throws Fault `insufficient_user_authentication`
  */
 export function assertSteppedUp(
@@ -13,15 +14,15 @@ export function assertSteppedUp(
   now: Date,
 ): void {
   const isSession = via.kind === 'human_session' || via.kind === 'consumer_session';
-  const required = isSession ? via.strongestAcr : ACRS[0];
+  const requiredAcr = isSession ? via.strongestAcr : ACRS[0];
   if (isSession) {
     const isRecent = now.getTime() - via.authTime.getTime() <= STEP_UP_MAX_AGE_SECONDS * 1000;
-    if (isRecent && ACRS.indexOf(via.acr) >= ACRS.indexOf(required)) return;
+    if (isRecent && ACRS.indexOf(via.acr) >= ACRS.indexOf(requiredAcr)) return;
   }
   throw fault('insufficient_user_authentication', 'This operation requires a recent proof of your identity.', {
     advice: 'Prove your identity with your passkey, code or password, then send the request again.',
     details: {
-      ...{ acrValues: required, maxAge: STEP_UP_MAX_AGE_SECONDS },
+      ...{ acrValues: requiredAcr, maxAge: STEP_UP_MAX_AGE_SECONDS },
       ...(kind === 'account' ? { stepUpUrl: '/signin?step-up' } : {}),
     },
   });

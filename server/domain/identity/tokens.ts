@@ -4,8 +4,8 @@ import {
   type CreateToken,
   type IssuedToken,
   MANAGE_TOKENS_SCOPE,
-  TOKEN_LIFE_DEFAULT_DAYS,
-  TOKEN_LIFE_MAX_DAYS,
+  TOKEN_LIFETIME_DAYS_DEFAULT,
+  TOKEN_LIFETIME_DAYS_MAX,
   TOKENS_PER_ACCOUNT_MAX,
   type Token,
   type TokenPage,
@@ -28,10 +28,16 @@ import { type Cursors, type ListName, pageOf } from './cursors.ts';
 import { cleanName } from './names.ts';
 
 const DAY_MS = 24 * 3600 * 1000;
-const REVOCATIONS = { name: 'revocations', what: 'Revocations', max: 60, withinMs: 60_000, scope: 'address' } as const;
+const REVOCATION_LIMIT = {
+  name: 'revocations',
+  what: 'Revocations',
+  max: 60,
+  withinMs: 60_000,
+  scope: 'address',
+} as const;
 
-/** A token can be used to issue other tokens, but these cannot have the scope for issuing further tokens. */
-const NEVER_GRANTED = MANAGE_TOKENS_SCOPE;
+/** A token can be used to issue other tokens. Those tokens cannot have this scope, so they cannot issue tokens. */
+const UNGRANTABLE_SCOPE = MANAGE_TOKENS_SCOPE;
 
 export interface TokensParts {
   readonly store: Pick<Store, 'tokens' | 'atomically'>;
@@ -46,11 +52,11 @@ export interface TokensParts {
 
 export class Tokens {
   readonly #parts: TokensParts;
-  readonly #revocations: SharedTally;
+  readonly #revocationTally: SharedTally;
 
   constructor(parts: TokensParts) {
     this.#parts = parts;
-    this.#revocations = parts.tallies.of(REVOCATIONS);
+    this.#revocationTally = parts.tallies.of(REVOCATION_LIMIT);
   }
 
   async create(caller: AccountCaller, request: CreateToken): Promise<IssuedToken> {
@@ -97,17 +103,17 @@ export class Tokens {
   }
 
   /**
-   * Lists tokens. A restricted token lists itself and the tokens it has issued; any other caller lists all tokens of
-   * the account.
+   * Lists tokens. A restricted token lists itself and the tokens that were issued with it. Any other caller lists all
+   * tokens of the account.
    */
   async list(caller: AccountCaller, { limit = PAGE_LIMIT_DEFAULT, cursor }: PageQuery): Promise<TokenPage> {
     const { accountId } = caller;
     const restrictedTokenId = caller.applicationIds ? tokenOf(caller) : undefined;
     const { store, clock, cursors } = this.#parts;
     const name: ListName = { list: 'tokens', owner: restrictedTokenId ?? accountId };
-    const before = cursor === undefined ? {} : { before: cursors.read<TokenId>(name, cursor) };
+    const beforeOption = cursor === undefined ? {} : { before: cursors.read<TokenId>(name, cursor) };
     const rows = await store.tokens.list(accountId, clock.now(), {
-      ...{ limit: limit + 1, ...before },
+      ...{ limit: limit + 1, ...beforeOption },
       ...(restrictedTokenId ? { of: restrictedTokenId } : {}),
     });
     return pageOf(
@@ -129,8 +135,8 @@ export class Tokens {
   }
 
   /**
-   * Revokes a token. A token may revoke itself. Revoking other tokens requires the scope `account:tokens`; a restricted
-   * token may revoke only tokens that were issued with it.
+   * Revokes a token. A token may revoke itself. The scope `account:tokens` is required to revoke other tokens. A
+   * restricted token may revoke only tokens that were issued with it.
    */
   async revoke(caller: AccountCaller, id: string): Promise<void> {
     const { accountId } = caller;
@@ -141,9 +147,9 @@ export class Tokens {
     await this.end(accountId, id, byCaller(caller));
   }
 
-  /** Revokes a token for whoever has it (RFC 7009). Does nothing if the text is not a valid token. */
+  /** Revokes a token without another credential (RFC 7009). Does nothing if the text is not a valid token. */
   async revokeSent(token: string, source: RequestSource): Promise<void> {
-    await this.#revocations.take(source.ip);
+    await this.#revocationTally.take(source.ip);
     const credential = recognise(token);
     if (credential?.kind !== 'personal_token' && credential?.kind !== 'developer_token') return;
     const row = await this.#parts.store.tokens.byHash(credential.hash);
@@ -151,7 +157,7 @@ export class Tokens {
     await this.#revoke(row, { actor: { kind: 'anonymous' }, ...source });
   }
 
-  /** Revokes a token without checking a caller: for the command line. */
+  /** Revokes a token without checking a caller. Used by the command line. */
   async end(accountId: AccountId, id: string, source: AuditSource = BY_OPERATOR): Promise<void> {
     const row = await this.#get(accountId, id);
     if (!(await this.#revoke(row, source))) throw notFound('Token', id);
@@ -194,7 +200,7 @@ export class Tokens {
     return [...requestedIds];
   }
 
-  /** Returns the address ranges and expiry of the new token. Throws if they exceed those of the calling token. */
+  /** Returns the address ranges and expiry of the new token. Throws if they exceed the limits of the calling token. */
   #bounds(caller: AccountCaller, request: CreateToken): Pick<CreateToken, 'cidrAllow' | 'expiresAt'> {
     const now = this.#parts.clock.now();
     const expiresAt = request.expiresAt === undefined ? defaultExpiry(caller, now) : request.expiresAt;
@@ -232,27 +238,27 @@ export class Tokens {
 }
 
 function defaultExpiry({ expiresAt }: AccountCaller, now: Date): string {
-  const end = addMs(now, TOKEN_LIFE_DEFAULT_DAYS * DAY_MS);
-  return (expiresAt && expiresAt < end ? expiresAt : end).toISOString();
+  const expiryDate = addMs(now, TOKEN_LIFETIME_DAYS_DEFAULT * DAY_MS);
+  return (expiresAt && expiresAt < expiryDate ? expiresAt : expiryDate).toISOString();
 }
 
 function endOf(requestedEnd: string | undefined, now: Date): Date {
-  const end = futureExpiry(requestedEnd, now) ?? addMs(now, TOKEN_LIFE_DEFAULT_DAYS * DAY_MS);
-  const latest = addMs(now, TOKEN_LIFE_MAX_DAYS * DAY_MS);
-  if (end > latest)
-    throw invalidExpiry(`is more than ${TOKEN_LIFE_MAX_DAYS} days ahead; the latest is ${latest.toISOString()}`);
-  return end;
+  const expiryDate = futureExpiry(requestedEnd, now) ?? addMs(now, TOKEN_LIFETIME_DAYS_DEFAULT * DAY_MS);
+  const latestEnd = addMs(now, TOKEN_LIFETIME_DAYS_MAX * DAY_MS);
+  if (expiryDate > latestEnd)
+    throw invalidExpiry(`is more than ${TOKEN_LIFETIME_DAYS_MAX} days ahead; the latest is ${latestEnd.toISOString()}`);
+  return expiryDate;
 }
 
 const notAToken = (): Error =>
   fault('not_found', 'This request was sent with a sign-in cookie, not with a token.', {
-    advice: 'GET /v1/account describes the person who is signed in.',
+    advice: 'To read the account of the person who is signed in, send GET /v1/account.',
   });
 
 function refuseWiderScopes(caller: AccountCaller, scopes: readonly string[]): void {
-  const refusedScopes = scopes.filter(scope => scope === NEVER_GRANTED || !caller.scopes.has(scope));
+  const refusedScopes = scopes.filter(scope => scope === UNGRANTABLE_SCOPE || !caller.scopes.has(scope));
   if (refusedScopes.length === 0) return;
-  throw fault('permission_denied', `This token cannot grant ${refusedScopes.join(', ')}.`, {
+  throw fault('permission_denied', `This credential cannot grant ${refusedScopes.join(', ')}.`, {
     advice: 'Request only scopes that the calling token has, and never account:tokens.',
     details: { scopes: refusedScopes },
   });

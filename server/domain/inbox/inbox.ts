@@ -1,4 +1,5 @@
-// What is waiting for a person in all applications of which they are a member, and whether they get e-mails about it.
+// The inbox of a person: the requests that wait for the person in all applications of which they are a member, and the
+// settings for e-mails about these requests.
 import { createHash } from 'node:crypto';
 import type {
   ChangeNotifications,
@@ -80,14 +81,16 @@ export class Inbox {
   async changeNotifications(caller: HumanCaller, change: ChangeNotifications): Promise<NotificationsView> {
     const { mails, mutedApplications } = change;
     const ownIds = new Set(await this.#applicationsOf(caller.accountId));
-    const muted = mutedApplications?.map((text, index) => {
+    const mutedIds = mutedApplications?.map((text, index) => {
       const id = text.toLowerCase() as ApplicationId; // Found among the ids of applications.
       if (ownIds.has(id)) return id;
-      throw invalidRequest([{ path: `mutedApplications.${index}`, message: 'is not one of your applications' }]);
+      throw invalidRequest([
+        { path: `mutedApplications.${index}`, message: 'is not the id of one of your applications' },
+      ]);
     });
     await this.#parts.store.inbox.changeSettings(caller.accountId, {
       ...(mails === undefined ? {} : { mails }),
-      ...(muted ? { mutedApplications: muted } : {}),
+      ...(mutedIds ? { mutedApplications: mutedIds } : {}),
     });
     return this.readNotifications(caller);
   }

@@ -1,8 +1,8 @@
-// E-mails to members about what is waiting for them: one e-mail about everything that has arrived since the last one,
-// with a minimum time between two e-mails. Requests that are decided before the e-mail is sent are not included. An
-// e-mail contains only text of the application and no text of an agent.
+// E-mails to members about requests that wait for them: one e-mail about all requests that have arrived since the last
+// e-mail, with a minimum time between two e-mails. Requests that are decided before the e-mail is sent are not
+// included. An e-mail contains only text of the application and no text of an agent.
 import type { InboxRows, NotifyConditions, WaitingRow } from '../../engines/store/rows/inbox.ts';
-import type { Atomic, Store } from '../../engines/store/store.ts';
+import type { AtomicTables, Store } from '../../engines/store/store.ts';
 import { addMs } from '../../kit/clock.ts';
 import { isFault } from '../../kit/fault.ts';
 import { type AccountId, type MailId, newId } from '../../kit/ids.ts';
@@ -14,19 +14,19 @@ import { INBOX_ROLES } from './inbox.ts';
 
 const RUN_INTERVAL_MS = 5_000;
 /**
- * How long a request waits before it is reported, so that requests that arrive together are reported in one e-mail.
+ * Time that a request waits before it is reported, so that requests that arrive together are reported in one e-mail.
  * Requests that are decided within this time are not reported.
  */
-const GATHER_MS = 10_000;
+const GATHER_DELAY_MS = 10_000;
 /** Minimum time between two e-mails to a member. */
-export const PAUSE_MS = 300_000;
-const ACCOUNTS_AT_ONCE = 100;
+export const MAIL_INTERVAL_MIN_MS = 300_000;
+const ACCOUNTS_PER_RUN_MAX = 100;
 /** Maximum number of requests that one e-mail reports. */
-const REPORTED_MAX = 1_000;
+const REPORTED_REQUESTS_MAX = 1_000;
 /** Maximum number of requests that one e-mail lists by name. */
-const NAMED_MAX = 10;
+const LISTED_REQUESTS_MAX = 10;
 
-interface Line {
+interface MailLine {
   readonly label: string;
   readonly application: string;
   readonly until: string;
@@ -52,18 +52,22 @@ export class InboxMails {
 
   async #run(): Promise<Record<string, number>> {
     const { store, clock, mail } = this.#parts;
-    const withdrawn = await store.mails.withdraw();
+    const withdrawnCount = await store.mails.withdraw();
     const now = clock.now();
-    const notifyConditions = { now, waitingSince: addMs(now, -GATHER_MS), notifiedBefore: addMs(now, -PAUSE_MS) };
+    const notifyConditions = {
+      now,
+      waitingSince: addMs(now, -GATHER_DELAY_MS),
+      notifiedBefore: addMs(now, -MAIL_INTERVAL_MIN_MS),
+    };
     let sentCount = 0;
-    for (const account of await store.inbox.accountsToNotify(INBOX_ROLES, notifyConditions, ACCOUNTS_AT_ONCE))
-      sentCount += (await this.#announce(account, notifyConditions)) ? 1 : 0;
+    for (const account of await store.inbox.accountsToNotify(INBOX_ROLES, notifyConditions, ACCOUNTS_PER_RUN_MAX))
+      sentCount += (await this.#notify(account, notifyConditions)) ? 1 : 0;
     if (sentCount > 0) mail.send();
-    return { told: sentCount, withdrawn };
+    return { told: sentCount, withdrawn: withdrawnCount };
   }
 
-  /** Returns false if there is nothing left to report, or if too many e-mails have been sent to the address. */
-  async #announce(account: AccountId, conditions: NotifyConditions): Promise<boolean> {
+  /** Returns false if there is nothing to report, or if too many e-mails have been sent to the address. */
+  async #notify(account: AccountId, conditions: NotifyConditions): Promise<boolean> {
     try {
       return await this.#parts.store.atomically(trx => this.#write(trx, account, conditions));
     } catch (error) {
@@ -75,19 +79,19 @@ export class InboxMails {
   }
 
   async #write(
-    trx: Pick<Atomic, 'inbox' | 'mails' | 'configuredOperations'>,
+    trx: Pick<AtomicTables, 'inbox' | 'mails' | 'configuredOperations'>,
     account: AccountId,
     conditions: NotifyConditions,
   ): Promise<boolean> {
     const id = newId<MailId>(conditions.now);
-    const notice = await trx.inbox.recordNotification(account, id, INBOX_ROLES, conditions, REPORTED_MAX);
+    const notice = await trx.inbox.recordNotification(account, id, INBOX_ROLES, conditions, REPORTED_REQUESTS_MAX);
     if (!notice) return false;
     const { address, waiting } = notice;
     // Uses the connection of the transaction, because decisions that wait for this transaction may hold all other
     // connections.
     const catalogue = new Catalogue(trx.configuredOperations);
-    const namedLines: Line[] = [];
-    for (const item of waiting.slice(0, NAMED_MAX)) namedLines.push(await this.#lineOf(item, catalogue));
+    const namedLines: MailLine[] = [];
+    for (const item of waiting.slice(0, LISTED_REQUESTS_MAX)) namedLines.push(await this.#lineOf(item, catalogue));
     const [onlyLine] = waiting.length === 1 ? namedLines : [];
     const subject = onlyLine
       ? `${onlyLine.label} (${onlyLine.application})`
@@ -97,7 +101,7 @@ export class InboxMails {
       ...namedLines.map(
         ({ label: what, application, until, url }) => `${what}\n${application}, until ${until}\n${url}`,
       ),
-      ...(waiting.length > NAMED_MAX ? [`And ${waiting.length - NAMED_MAX} more.`] : []),
+      ...(waiting.length > LISTED_REQUESTS_MAX ? [`And ${waiting.length - LISTED_REQUESTS_MAX} more.`] : []),
       `Everything that is waiting for you:\n${this.#parts.publicUrl}/console/inbox`,
       `Nothing is done until you decide. Turn these e-mails off in your account:\n${this.#parts.publicUrl}/console/account\n`,
     ].join('\n\n');
@@ -105,9 +109,9 @@ export class InboxMails {
     return true;
   }
 
-  async #lineOf(item: WaitingRow, catalogue: Catalogue): Promise<Line> {
+  async #lineOf(item: WaitingRow, catalogue: Catalogue): Promise<MailLine> {
     const { publicUrl } = this.#parts;
-    const application = oneLine(item.applicationName);
+    const application = toOneLine(item.applicationName);
     const until = item.expiresAt.toISOString();
     if (item.kind === 'handoff') {
       const url = `${publicUrl}/handoffs/${item.id}?app=${item.applicationId}`;
@@ -115,7 +119,7 @@ export class InboxMails {
     }
     const operation = await catalogue.findRevision(item.applicationId, item.operationId, item.operationRevision);
     return {
-      label: `Approve: ${oneLine(operation?.title ?? item.operationId)}`,
+      label: `Approve: ${toOneLine(operation?.title ?? item.operationId)}`,
       application,
       until,
       url: `${publicUrl}/approve/${item.id}`,
@@ -133,4 +137,4 @@ const REASONS: Readonly<Record<Extract<WaitingRow, { kind: 'handoff' }>['reason'
   other: 'an agent needs help in its browser',
 };
 
-const oneLine = (text: string): string => text.replace(/\s+/gu, ' ');
+const toOneLine = (text: string): string => text.replace(/\s+/gu, ' ');

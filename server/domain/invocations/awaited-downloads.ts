@@ -8,8 +8,8 @@ import type { JsonObject } from '../../kit/json.ts';
 
 const POLL_MS = 100;
 /**
- * A page may start several downloads one after the other. When no new download has started for this long, no further
- * ones are waited for.
+ * A page may start several downloads one after the other. When no new download has started for this long, the wait for
+ * further downloads ends.
  */
 const QUIET_MS = 500;
 /** Maximum number of files per call. */
@@ -30,7 +30,7 @@ export interface DownloadWait {
   readonly signal: AbortSignal;
 }
 
-/** `failed` describes what went wrong. It is returned unless every file is complete. */
+/** `failed` is the error of the wait. It is returned unless every file is complete. */
 export type ArrivedDownloads =
   | { readonly files: readonly JsonObject[] }
   | { readonly failed: Pick<InvocationError, 'code' | 'message'> };
@@ -52,8 +52,8 @@ export class AwaitedDownloads {
   }
 
   /**
-   * Resolves when all downloads that began since the previous call are complete and no new ones have begun for a while.
-   * If this is not possible, resolves with the error.
+   * Resolves when all downloads that began since the previous call are complete and no new download has begun for
+   * `QUIET_MS`. If this is not possible, resolves with the error.
    */
   async next({ session, untilMs, signal }: DownloadWait): Promise<ArrivedDownloads> {
     const { rows, clock, assertRunning } = this.#parts;
@@ -77,7 +77,7 @@ export class AwaitedDownloads {
       previousRows = newRows;
       const areAllComplete = newRows.length > 0 && newRows.every(({ state }) => state === 'complete');
       if (areAllComplete && nowMs - quietSinceMs >= QUIET_MS) return this.#takeArrived(newRows);
-      if (nowMs >= untilMs) return failedOutcome('timeout', lateMessage(newRows));
+      if (nowMs >= untilMs) return failedOutcome('timeout', timeoutMessage(newRows));
       if (newRows.length === 0) await assertRunning(session);
       await clock.sleep(POLL_MS, signal);
     }
@@ -105,8 +105,8 @@ const quotedName = ({ filename }: DownloadRow): string => JSON.stringify(filenam
 const failureReason = ({ failure, state }: DownloadRow): string =>
   failure ?? (state === 'removed' ? 'it was deleted' : 'it was interrupted');
 
-function lateMessage(arrivedRows: readonly DownloadRow[]): string {
-  const running = arrivedRows.filter(({ state }) => state === 'running');
+function timeoutMessage(arrivedRows: readonly DownloadRow[]): string {
+  const runningRows = arrivedRows.filter(({ state }) => state === 'running');
   if (arrivedRows.length === 0) return 'No download began within the time limit of the call.';
-  return `Only ${arrivedRows.length - running.length} of ${arrivedRows.length} downloads were complete within the time limit of the call. Still running: ${running.map(quotedName).join(', ').slice(0, 500)}.`;
+  return `Only ${arrivedRows.length - runningRows.length} of ${arrivedRows.length} downloads were complete within the time limit of the call. Still running: ${runningRows.map(quotedName).join(', ').slice(0, 500)}.`;
 }

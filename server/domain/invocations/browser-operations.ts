@@ -6,13 +6,13 @@ import type { InvocationRow } from '../../engines/store/rows/invocations.ts';
 import { addMs, type Clock } from '../../kit/clock.ts';
 import type { ApplicationId } from '../../kit/ids.ts';
 import { isObject, type JsonObject } from '../../kit/json.ts';
-import { boundSteps } from '../configured-operations/browser-binding.ts';
+import { bindSteps } from '../configured-operations/browser-binding.ts';
 import type { BrowserCallable } from '../configured-operations/callable.ts';
 import { inputRetention, outputRetention } from '../configured-operations/retention.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import { credentialsIn, type TypedCredentials } from '../stored-credentials/typed-credentials.ts';
 import type { ManagedOperations } from './managed.ts';
-import type { Outcome, PreparedCall, Success } from './prepared.ts';
+import type { Outcome, PreparedCall, SuccessfulOutcome } from './prepared.ts';
 
 export interface BrowserOperationsParts {
   readonly managed: Pick<ManagedOperations, 'prepare'>;
@@ -34,7 +34,7 @@ export class BrowserOperations {
 
   /** Checks the rules that the input schema cannot express. */
   assertInput({ definition }: BrowserCallable, input: JsonObject): void {
-    boundSteps(definition.binding, input);
+    bindSteps(definition.binding, input);
   }
 
   /** Whether the credentials that the steps name exist and can be typed. */
@@ -53,9 +53,9 @@ export class BrowserOperations {
   ): Promise<PreparedCall> {
     const { binding, timeoutMs, retention } = operation.definition;
     const { url: _, steps: __, ...settings } = binding;
-    const stepsInput = { ...settings, timeoutMs, ...boundSteps(binding, input) };
-    const work = { operation: 'browser.steps', input: plain(stepsInput) } as const;
-    const prepared = await this.#parts.managed.prepare(caller, work.operation, id, work.input, signal);
+    const stepsInput = { ...settings, timeoutMs, ...bindSteps(binding, input) };
+    const stepsCall = { operation: 'browser.steps', input: toPlainJson(stepsInput) } as const;
+    const prepared = await this.#parts.managed.prepare(caller, stepsCall.operation, id, stepsCall.input, signal);
     return {
       ...prepared,
       ...inputRetention(retention),
@@ -83,7 +83,11 @@ export class BrowserOperations {
         },
       };
     const { keptMs, isNotKept } = outputRetention(retention);
-    const storedOutcome: Success = { ...outcome, output, outputUntil: addMs(this.#parts.clock.now(), keptMs) };
+    const storedOutcome: SuccessfulOutcome = {
+      ...outcome,
+      output,
+      outputUntil: addMs(this.#parts.clock.now(), keptMs),
+    };
     return { ...storedOutcome, ...(isValid ? {} : { outputInvalid: true }), ...(isNotKept ? { isNotKept } : {}) };
   }
 
@@ -108,4 +112,4 @@ function fieldsIn({ results }: JsonObject): JsonObject {
 }
 
 /** Returns a copy that consists of JSON values only. */
-const plain = (value: object): JsonObject => JSON.parse(JSON.stringify(value));
+const toPlainJson = (value: object): JsonObject => JSON.parse(JSON.stringify(value));

@@ -13,7 +13,7 @@ import type { FileContent, Step, StepResult, StepsOutcome, WantedContent } from 
 import type { HandoffRow } from '../../engines/store/rows/handoffs.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import { invalidRequest } from '../faults.ts';
-import { fillIssues, partOf } from '../stored-credentials/typed-credentials.ts';
+import { credentialPartOf, fillIssues } from '../stored-credentials/typed-credentials.ts';
 import { firstBytes } from './first-bytes.ts';
 import type { NewFile } from './prepared.ts';
 
@@ -27,20 +27,20 @@ export function assertSteps(steps: readonly GivenStep[]): void {
   if (issues.length > 0) throw invalidRequest(issues);
 }
 
-/** The part of a step that is checked here: the names of its fields, its files, and what is typed. */
+/** The part of a step that is checked here: the names of its fields, its files, and the source of its typed text. */
 type CheckedStep = Pick<GivenStep, 'do' | 'files' | 'credential' | 'field' | 'totp'> & { readonly value?: unknown };
 
-/** Returns what is wrong with the steps. `at` is the path of the list of steps. */
+/** Returns the issues of the steps. `at` is the path of the list of steps. */
 export function stepIssues(steps: readonly CheckedStep[], at: string): Issue[] {
   const issues = steps.flatMap((step, index): Issue[] => {
     const path = `${at}.${index}`;
     const { needs, can }: { needs: readonly string[]; can: readonly string[] } = STEP_FIELDS[step.do];
     const givenNames = Object.keys(step).filter(name => name !== 'do');
-    const missing = needs.filter(name => !givenNames.includes(name));
-    const unused = givenNames.filter(name => !needs.includes(name) && !can.includes(name));
+    const missingNames = needs.filter(name => !givenNames.includes(name));
+    const unusedNames = givenNames.filter(name => !needs.includes(name) && !can.includes(name));
     return [
-      ...missing.map(name => ({ path: `${path}.${name}`, message: `is required by ${step.do}` })),
-      ...unused.map(name => ({ path: `${path}.${name}`, message: `has no effect in ${step.do}; omit it` })),
+      ...missingNames.map(name => ({ path: `${path}.${name}`, message: `is required by ${step.do}` })),
+      ...unusedNames.map(name => ({ path: `${path}.${name}`, message: `has no effect in ${step.do}; omit it` })),
       ...fillIssues(step, path),
     ];
   });
@@ -49,10 +49,12 @@ export function stepIssues(steps: readonly CheckedStep[], at: string): Issue[] {
       files.flatMap((file, number) => issuesOf(file, `${at}.${index}.files.${number}`)),
     ),
   );
-  const artifactSteps = steps.flatMap((step, index) => (step.do === 'screenshot' || step.do === 'pdf' ? [index] : []));
-  if (artifactSteps.length > STEP_ARTIFACTS_MAX)
+  const artifactStepIndexes = steps.flatMap((step, index) =>
+    step.do === 'screenshot' || step.do === 'pdf' ? [index] : [],
+  );
+  if (artifactStepIndexes.length > STEP_ARTIFACTS_MAX)
     issues.push({
-      path: `${at}.${artifactSteps[STEP_ARTIFACTS_MAX]}`,
+      path: `${at}.${artifactStepIndexes[STEP_ARTIFACTS_MAX]}`,
       message: `exceeds the limit: a call can produce at most ${STEP_ARTIFACTS_MAX} files`,
     });
   const handoffPaths = steps.flatMap((step, index) => (step.do === 'handoff' ? [`${at}.${index}`] : []));
@@ -62,7 +64,7 @@ export function stepIssues(steps: readonly CheckedStep[], at: string): Issue[] {
       path: extraHandoffPath,
       message: `exceeds the limit: a call can request at most ${STEP_HANDOFFS_MAX} hand-offs`,
     });
-  // Credentials that were typed are hidden from everybody, so nobody can take control of the pages that contain them.
+  // Typed credentials must stay hidden from people, so no person may take control of the pages that contain them.
   const [firstHandoffPath] = handoffPaths;
   if (
     firstHandoffPath !== undefined &&
@@ -100,7 +102,7 @@ export function stepOf(givenStep: GivenStep): Step {
     case 'click':
       return { do: 'click', selector, button: givenStep.button ?? 'left', double: givenStep.double ?? false };
     case 'fill':
-      return partOf(givenStep) ? { do: 'type', selector } : { do: 'fill', selector, value };
+      return credentialPartOf(givenStep) ? { do: 'type', selector } : { do: 'fill', selector, value };
     case 'select':
       return { do: 'select', selector, values };
     case 'press':
@@ -119,11 +121,11 @@ export function stepOf(givenStep: GivenStep): Step {
     case 'screenshot':
     case 'content':
     case 'extract':
-      return { do: 'take', wanted: wantedOf(givenStep, place) };
+      return { do: 'take', wanted: wantedContentOf(givenStep, place) };
   }
 }
 
-function wantedOf(contentStep: GivenStep, place: { readonly selector?: string }): WantedContent {
+function wantedContentOf(contentStep: GivenStep, place: { readonly selector?: string }): WantedContent {
   const { fullPage = false, format = 'png', quality = QUALITY_DEFAULT, as = 'text', fields = {} } = contentStep;
   if (contentStep.do === 'screenshot') return { kind: 'screenshot', fullPage, format, quality, ...place };
   if (contentStep.do === 'pdf') {

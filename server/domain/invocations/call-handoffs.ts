@@ -14,7 +14,7 @@ import type { HandoffRequests } from '../handoffs/requests.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import type { Sessions } from '../sessions/api.ts';
 import type { GivenStep } from './browser-steps.ts';
-import type { Outcome, PreparedCall, Unsuccessful } from './prepared.ts';
+import type { Outcome, PreparedCall, UnsuccessfulOutcome } from './prepared.ts';
 
 type Input = Static<(typeof MANAGED_OPERATIONS)['browser.handoff']['input']>;
 
@@ -130,30 +130,32 @@ function outcomeOf(row: HandoffRow): Outcome {
  * Returns the failure of a call whose hand-off was not completed. Undefined if the person has completed it; the steps
  * then continue.
  */
-export function failedHandoff(row: HandoffRow, step: number): Unsuccessful | undefined {
+export function failedHandoff(row: HandoffRow, step: number): UnsuccessfulOutcome | undefined {
   const { id: handoffId, status, note } = row;
   if (status === 'completed') return undefined;
   const { error } =
-    status === 'declined' || status === 'failed' ? failedOutcome(REFUSED_OUTCOME[status]) : undecidedHandoff(row);
+    status === 'declined' || status === 'failed'
+      ? failedOutcome(UNSUCCESSFUL_HANDOFF_ERRORS[status])
+      : undecidedHandoff(row);
   const details = { step, handoffId, ...(note === undefined ? {} : { note }) };
   return failedOutcome({ ...error, message: `Step ${step} (handoff): ${error.message}`, details });
 }
 
-function undecidedHandoff({ status }: HandoffRow): Unsuccessful {
-  if (status === 'expired') return failedOutcome(EXPIRED);
-  return failedOutcome(status === 'cancelled' ? CANCELLED : SESSION_ENDED);
+function undecidedHandoff({ status }: HandoffRow): UnsuccessfulOutcome {
+  if (status === 'expired') return failedOutcome(HANDOFF_EXPIRED);
+  return failedOutcome(status === 'cancelled' ? HANDOFF_CANCELLED : SESSION_ENDED_FIRST);
 }
 
-const failedOutcome = (error: InvocationError): Unsuccessful => ({ state: 'failed', error });
+const failedOutcome = (error: InvocationError): UnsuccessfulOutcome => ({ state: 'failed', error });
 
 const handoffError = (code: string, message: string, retryable: boolean): InvocationError => ({
   ...{ code, message, retryable, phase: 'during' },
 });
 
-const REFUSED_OUTCOME = {
-  declined: handoffError('handoff_declined', 'The person declined.', false),
+const UNSUCCESSFUL_HANDOFF_ERRORS = {
+  declined: handoffError('handoff_declined', 'The person declined the hand-off.', false),
   failed: handoffError('handoff_failed', 'The person could not complete the hand-off.', false),
 } as const;
-const EXPIRED = handoffError('handoff_expired', 'Nobody took control in time.', true);
-const CANCELLED = handoffError('handoff_cancelled', 'The hand-off was cancelled.', false);
-const SESSION_ENDED = handoffError('session_not_running', 'The session ended before the hand-off did.', false);
+const HANDOFF_EXPIRED = handoffError('handoff_expired', 'Nobody took control of the browser in time.', true);
+const HANDOFF_CANCELLED = handoffError('handoff_cancelled', 'The hand-off was cancelled.', false);
+const SESSION_ENDED_FIRST = handoffError('session_not_running', 'The session ended before the hand-off did.', false);

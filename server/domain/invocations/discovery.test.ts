@@ -21,6 +21,6 @@ for (const [filters, expected] of [
   [{ effect: 'write', q: 'cancel' }, true],
   [{ effect: 'read', q: 'cancel' }, false],
 ] as const)
-  test(`${JSON.stringify(filters)} ${expected ? 'finds' : 'does not find'} the operation`, () => {
+  test(`a search with the filters ${JSON.stringify(filters)} ${expected ? 'finds' : 'does not find'} the operation`, () => {
     assert.equal(matchesFilters(OPERATION, filters), expected);
   });

@@ -1,4 +1,4 @@
-// Selects the operations that match the filters of a caller, among those that its key may call. Pure.
+// Decides whether an operation matches the filters of a caller. Pure.
 import type { DiscoveryQuery } from '../../../contract/discovery.ts';
 import type { CallableOperation } from '../configured-operations/callable.ts';
 

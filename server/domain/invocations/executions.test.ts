@@ -32,7 +32,7 @@ const executionsWith = (parts: object): Executions =>
     ...parts,
   } as unknown as ExecutionsParts);
 
-test('does not begin a read that is cancelled while its start is written', async () => {
+test('does not run a call with the effect read that is cancelled while its start is written', async () => {
   const ended = Promise.withResolvers<InvocationEnd>();
   let runs = 0;
   const executions: Executions = executionsWith({
@@ -63,7 +63,7 @@ test('does not begin a read that is cancelled while its start is written', async
 
 const key = { id: row.keyId, applicationId: row.applicationId, scopes: ['operations:invoke'], grants: [] };
 
-test('a read that is run again, and waits when the service stops, is left to the next process', async () => {
+test('leaves a recovered call with the effect read to the next process if the service stops while the call waits', async () => {
   const waiting = Promise.withResolvers<void>();
   const ends: InvocationEnd[] = [];
   const executions = executionsWith({

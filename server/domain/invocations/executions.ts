@@ -32,9 +32,9 @@ import type { AgentCaller } from '../identity/caller.ts';
 import { statusOf } from '../identity/credential-rules.ts';
 import type { BrowserOperations } from './browser-operations.ts';
 import { capturedOf } from './cost.ts';
-import { type InvocationFiles, OUTPUT_MS } from './files.ts';
+import { type InvocationFiles, OUTPUT_RETENTION_MS } from './files.ts';
 import type { ManagedOperations } from './managed.ts';
-import type { Outcome, PreparedCall, Success, Upstream } from './prepared.ts';
+import type { Outcome, PreparedCall, SuccessfulOutcome, Upstream } from './prepared.ts';
 import { RECEIPT_TYPE, receiptPayload } from './receipt.ts';
 
 /** Maximum number of attempts of an invocation whose effect is `read`. */
@@ -59,7 +59,7 @@ export interface ExecutionsParts extends Pick<Runtime, 'clock' | 'log' | 'host'>
   readonly http: Pick<HttpOperations, 'prepare'>;
   readonly browser: Pick<BrowserOperations, 'prepare'>;
   readonly memory: Pick<AgentMemory, 'prepare'>;
-  /** Returns the part of a receipt that describes the end user whom the call names. Undefined if it names none. */
+  /** Returns the part of a receipt that describes the end user whom the call names, if any. */
   readonly endUserOf: (row: InvocationRow) => Promise<JsonObject | undefined>;
   readonly files: Pick<InvocationFiles, 'keep'>;
   readonly sign: (typ: string, payload: Uint8Array) => Promise<string>;
@@ -76,7 +76,10 @@ export interface ExecutionsParts extends Pick<Runtime, 'clock' | 'log' | 'host'>
 }
 
 interface RunningInvocation {
-  /** Settles when the start has been decided. Rejects with the refusal if nothing was started and the row was removed. */
+  /**
+   * Resolves when the call has started or ended. Rejects with the refusal if nothing was started and the row was
+   * removed.
+   */
   readonly started: PromiseWithResolvers<void>;
   /**
    * Resolves with the ended row when the end has been written. Resolves with undefined if the end was not written, or
@@ -168,12 +171,12 @@ export class Executions {
     undo?: () => Promise<void>,
   ): Promise<void> {
     const { abort, ended } = running;
-    const finish = (end?: InvocationRow): void => {
+    const finish = (endedInvocation?: InvocationRow): void => {
       this.#running.delete(row.id);
-      ended.resolve(end);
+      ended.resolve(endedInvocation);
     };
     try {
-      if (this.#isClosed) throw serviceStopping(); // `close` has stopped only the calls of that time.
+      if (this.#isClosed) throw serviceStopping(); // `close` stopped only calls that ran at that time.
       const prepared = await this.#prepare(caller, row, operation, input, abort.signal);
       const dispatched = await this.#dispatch(row, prepared, running).catch(async error => {
         const sessionRelease = this.#release(prepared);
@@ -225,7 +228,10 @@ export class Executions {
     return this.#parts.rows.dispatch(id, this.#parts.clock.now(), session?.id);
   }
 
-  /** Ends an invocation that was cancelled before this attempt began. It has failed if an earlier attempt has run. */
+  /**
+   * Ends an invocation that was cancelled before this attempt began. Its state is then `failed` if an earlier attempt
+   * has run, and `cancelled` otherwise.
+   */
   #endCancelled(
     row: InvocationRow,
     operation: CallableOperation,
@@ -236,7 +242,7 @@ export class Executions {
       row.state === 'accepted'
         ? ({ state: 'cancelled', error: { ...error, phase: 'before' } } as const)
         : ({ state: 'failed', error } as const);
-    return this.#end({ row, end: this.#endOf(row, outcome, keptInput(operation)) });
+    return this.#end({ row, end: this.#endOf(row, outcome, inputRetentionOf(operation)) });
   }
 
   /**
@@ -255,8 +261,8 @@ export class Executions {
     await this.#running.get(id)?.started.promise;
   }
 
-  /** Whether this process is stopping and will not see the end of the invocation. */
-  isLeft(id: InvocationId): boolean {
+  /** Whether the invocation is left to the next process, because this process is stopping. */
+  isLeftToNextProcess(id: InvocationId): boolean {
     return this.#isClosed && !this.#running.has(id);
   }
 
@@ -265,8 +271,8 @@ export class Executions {
   }
 
   /**
-   * Stops an invocation of this process. It ends as cancelled if nothing was started, otherwise as failed. Returns false
-   * if it is not running here, or if an effect other than `read` may have begun.
+   * Stops an invocation of this process. The invocation ends as cancelled if nothing was started, otherwise as failed.
+   * Returns false if the invocation is not running here, or if an effect other than `read` may have begun.
    */
   cancel(id: InvocationId): boolean {
     const running = this.#running.get(id);
@@ -286,16 +292,16 @@ export class Executions {
   }
 
   /**
-   * A clock task: writes ends that could not be written before, and takes over invocations that an earlier process
-   * left.
+   * A clock task: writes ends that could not be written before, and takes over invocations that an earlier process left
+   * unfinished.
    */
   async recover(): Promise<{ recovered: number }> {
     for (const ending of [...this.#unwrittenEndings.values()]) await this.#write(ending);
     if (this.#isClosed) return { recovered: 0 };
-    const open = await this.#parts.rows.listOpen(this.#parts.host, RECOVERY_BATCH + this.#running.size);
+    const openRows = await this.#parts.rows.listOpen(this.#parts.host, RECOVERY_BATCH + this.#running.size);
     const isUntracked = ({ id }: InvocationRow): boolean =>
       !this.#running.has(id) && !this.#heldIds.has(id) && !this.#unwrittenEndings.has(id);
-    const leftoverRows = open.filter(isUntracked).slice(0, RECOVERY_BATCH);
+    const leftoverRows = openRows.filter(isUntracked).slice(0, RECOVERY_BATCH);
     for (const row of leftoverRows) await this.#recoverOne(row);
     return { recovered: leftoverRows.length };
   }
@@ -308,30 +314,34 @@ export class Executions {
     if (this.#isClosed) return;
     this.#isClosed = true;
     const stop = (one: RunningInvocation): void => one.abort.abort(serviceStopping());
-    const running = [...this.#running.values()];
-    for (const one of running.filter(({ effect, isContinued }) => effect === 'read' || isContinued)) stop(one);
-    const effects = running.filter(({ effect, isContinued }) => effect !== 'read' && !isContinued);
-    const effectsEnded = Promise.all(effects.map(({ ended }) => ended.promise)).then(() => {});
-    if (effects.length > 0)
+    const runningInvocations = [...this.#running.values()];
+    for (const one of runningInvocations.filter(({ effect, isContinued }) => effect === 'read' || isContinued))
+      stop(one);
+    const effectfulInvocations = runningInvocations.filter(
+      ({ effect, isContinued }) => effect !== 'read' && !isContinued,
+    );
+    const effectsEnded = Promise.all(effectfulInvocations.map(({ ended }) => ended.promise)).then(() => {});
+    if (effectfulInvocations.length > 0)
       await withTimeout(SHUTDOWN_GRACE_MS, 'effects in progress', () => effectsEnded).catch(() => {});
-    for (const one of effects) stop(one);
+    for (const one of effectfulInvocations) stop(one);
   }
 
   async #recoverOne(row: InvocationRow): Promise<void> {
     const { keys, managed, log, clock, catalogue } = this.#parts;
     const key = await keys.get(row.applicationId, row.keyId);
     const operation = await catalogue.findRevision(row.applicationId, row.operationId, row.operationRevision);
-    const hasIdempotencyKey = operation?.kind === 'http' && hasKey(operation);
-    const endOptions = operation ? keptInput(operation) : {};
+    const hasIdempotencyKey = operation?.kind === 'http' && sendsIdempotencyKey(operation);
+    const endOptions = operation ? inputRetentionOf(operation) : {};
     const mayRunAgain = isContinued(row) || (hasIdempotencyKey && row.attempts < KEYED_ATTEMPTS_MAX);
     if (row.state === 'dispatched' && row.effect !== 'read' && !mayRunAgain)
-      return this.endUnstarted(row, 'ambiguous', UNKNOWN_OUTCOME, endOptions);
+      return this.endUnstarted(row, 'ambiguous', UNKNOWN_OUTCOME_ERROR, endOptions);
     if (row.attempts >= ATTEMPTS_MAX && !isContinued(row))
-      return this.endUnstarted(row, 'failed', INTERRUPTED, endOptions);
+      return this.endUnstarted(row, 'failed', INTERRUPTED_ERROR, endOptions);
     // An invocation that cannot be run again ends as failed, or with an unknown outcome if its effect may have begun.
     const state = row.state === 'dispatched' && row.effect !== 'read' ? 'ambiguous' : 'failed';
-    if (!key || statusOf(key, clock.now()) !== 'active') return this.endUnstarted(row, state, KEY_INACTIVE, endOptions);
-    if (!operation) return this.endUnstarted(row, state, REVISION_CHANGED);
+    if (!key || statusOf(key, clock.now()) !== 'active')
+      return this.endUnstarted(row, state, KEY_INACTIVE_ERROR, endOptions);
+    if (!operation) return this.endUnstarted(row, state, REVISION_CHANGED_ERROR);
     const caller = callerOf(key);
     log.info('invocation.run_again', { invocationId: row.id, attempts: row.attempts });
     if (operation.kind !== 'http') await managed.releaseLeftoverSessions(caller, row.id);
@@ -366,13 +376,16 @@ export class Executions {
     const endController = new AbortController();
     void this.#watchCost(row, prepared, abort, endController.signal);
     try {
-      const outcome = await this.#storeOutput(row, await abortable(signal, () => prepared.run(row, signal)));
+      const outcome = await this.#storeOutput(row, await rejectOnAbort(signal, () => prepared.run(row, signal)));
       const upstream = outcome.upstream ? { upstream: outcome.upstream } : {};
-      const ended = await this.#end({ row, end: this.#endOf(row, outcome, prepared), ...recorded, ...upstream });
-      return ended && outcome.state === 'succeeded' && outcome.isNotKept ? { ...ended, output: outcome.output } : ended;
+      const endedRow = await this.#end({ row, end: this.#endOf(row, outcome, prepared), ...recorded, ...upstream });
+      return endedRow && outcome.state === 'succeeded' && outcome.isNotKept
+        ? { ...endedRow, output: outcome.output }
+        : endedRow;
     } catch (error) {
       if (this.#isClosed) return undefined;
-      // A call that is stopped at its cost limit has failed, whatever it has done. Only a read is cancelled after its start.
+      // A call that is stopped at its cost limit has failed, even if it had an effect. After the start, only a call
+      // with the effect `read` can be cancelled.
       const state = row.effect === 'read' || error instanceof CostLimitError ? 'failed' : 'ambiguous';
       const end = this.#endOf(row, { state, error: this.#failure(error) }, prepared);
       return await this.#end({ row, end, ...recorded });
@@ -475,9 +488,9 @@ export class Executions {
         ...(upstream === undefined ? {} : { upstream }),
         ...(endUser === undefined ? {} : { endUser }),
       });
-      const ended = await rows.end(row.id, { ...end, receiptId, receipt: await sign(RECEIPT_TYPE, payload) });
+      const endedRow = await rows.end(row.id, { ...end, receiptId, receipt: await sign(RECEIPT_TYPE, payload) });
       this.#unwrittenEndings.delete(row.id);
-      return ended;
+      return endedRow;
     } catch (error) {
       log.warn('invocation.end_not_written', { invocationId: row.id, reason: reason(error) });
       return undefined;
@@ -516,24 +529,28 @@ const isContinued = ({ kind, operationId }: InvocationRow): boolean =>
 
 function runningOf(row: InvocationRow): RunningInvocation {
   const started = Promise.withResolvers<void>();
-  started.promise.catch(() => {}); // Nobody may be waiting for the start.
+  started.promise.catch(() => {}); // There may be no caller that waits for the start.
   return {
     ...{ started, ended: Promise.withResolvers<InvocationRow | undefined>(), abort: new AbortController() },
     ...{ effect: row.effect, isContinued: isContinued(row), mayHaveBegun: row.state === 'dispatched' },
   };
 }
 
-const keptInput = (operation: CallableOperation): Pick<PreparedCall, 'inputKeptMs'> =>
+const inputRetentionOf = (operation: CallableOperation): Pick<PreparedCall, 'inputKeptMs'> =>
   operation.kind === 'managed' ? {} : inputRetention(operation.definition.retention);
 
-const hasKey = ({ definition }: HttpCallable): boolean => definition.binding.idempotencyHeader !== undefined;
+const sendsIdempotencyKey = ({ definition }: HttpCallable): boolean =>
+  definition.binding.idempotencyHeader !== undefined;
 
-const outputOf = ({ output, outputDigest, outputUntil, outputInvalid, isNotKept }: Success, endedAt: Date) => ({
+const outputOf = (
+  { output, outputDigest, outputUntil, outputInvalid, isNotKept }: SuccessfulOutcome,
+  endedAt: Date,
+) => ({
   ...(isNotKept
     ? {}
     : {
         ...{ output, outputDigest: outputDigest ?? digestOf(output) },
-        outputUntil: outputUntil ?? addMs(endedAt, OUTPUT_MS),
+        outputUntil: outputUntil ?? addMs(endedAt, OUTPUT_RETENTION_MS),
       }),
   ...(outputInvalid ? { outputInvalid } : {}),
 });
@@ -542,15 +559,15 @@ const errorOf = (code: string, message: string, retryable: boolean): InvocationE
   ...{ code, message, retryable, phase: 'during' },
 });
 
-const INTERRUPTED: InvocationError = {
+const INTERRUPTED_ERROR: InvocationError = {
   ...errorOf('interrupted', 'The service stopped while the operation was running.', true),
 };
-const UNKNOWN_OUTCOME: InvocationError = errorOf(
+const UNKNOWN_OUTCOME_ERROR: InvocationError = errorOf(
   'upstream_ambiguous',
   'The service stopped while the operation was running. It is not known whether the operation took effect.',
   false,
 );
-const KEY_INACTIVE: InvocationError = {
+const KEY_INACTIVE_ERROR: InvocationError = {
   ...errorOf('invalid_credentials', 'The agent key expired or was revoked before the operation started.', false),
   phase: 'before',
 };
@@ -558,7 +575,7 @@ const INPUT_UNREADABLE: InvocationError = {
   ...errorOf('internal', 'The stored input of the call can no longer be read.', false),
   phase: 'before',
 };
-const REVISION_CHANGED: InvocationError = {
+const REVISION_CHANGED_ERROR: InvocationError = {
   ...errorOf('revision_conflict', 'The revision of the operation changed when the service was upgraded.', true),
   phase: 'before',
 };
@@ -573,7 +590,7 @@ export const callerOf = ({ id, applicationId, scopes }: KeyRow): AgentCaller => 
  * Rejects with the signal's reason as soon as it is aborted. If it is aborted already, throws the reason and does not
  * begin the work.
  */
-function abortable<T>(signal: AbortSignal, begin: () => Promise<T>): Promise<T> {
+function rejectOnAbort<T>(signal: AbortSignal, begin: () => Promise<T>): Promise<T> {
   signal.throwIfAborted();
   const work = begin();
   const { promise, reject } = Promise.withResolvers<never>();

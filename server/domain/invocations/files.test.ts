@@ -9,7 +9,7 @@ const NOW = new Date();
 const row = { id: newId<InvocationId>(NOW), applicationId: newId<ApplicationId>(NOW) };
 const picture = { bytes: new Uint8Array(1), mimeType: 'image/png' };
 
-/** Also returns the files that each call of `post` got, and the staged files that were removed. */
+/** Returns the tested object, the files that each call of `post` got, and the staged files that were removed. */
 function setup({ filesUntilFull }: { readonly filesUntilFull: number }) {
   const posted: string[][] = [];
   const removed: string[] = [];
@@ -34,7 +34,7 @@ function setup({ filesUntilFull }: { readonly filesUntilFull: number }) {
   return { files, posted, removed };
 }
 
-test('posts the files of a call together', async () => {
+test('posts all files of a call to the outbox together', async () => {
   const { files, posted, removed } = setup({ filesUntilFull: 2 });
   const kept = await files.keep(row, [picture, picture]);
   assert.deepEqual(kept, [
@@ -45,7 +45,7 @@ test('posts the files of a call together', async () => {
   assert.deepEqual([posted, removed], [[[`${key} staged-1`, `${key}-1 staged-2`]], []]);
 });
 
-test('posts no file of a call if one of them cannot be staged, and removes those that were', async () => {
+test('posts no file of a call if one file cannot be staged, and removes the files that were staged', async () => {
   const { files, posted, removed } = setup({ filesUntilFull: 2 });
   await assert.rejects(files.keep(row, [picture, picture, picture]), /no space left/);
   assert.deepEqual([posted, removed], [[], ['staged-1', 'staged-2']]);

@@ -64,30 +64,30 @@ export class InvocationFiles {
     const bytes = files.reduce((sum, file) => sum + file.bytes.byteLength, 0);
     const storedBytes = await stored.ofApplication(applicationId);
     if (storedBytes + bytes > maxStoredBytes) throw storageFull(bytes, storedBytes, maxStoredBytes);
-    const staged = await this.#stage(files);
-    const posts = staged.map(({ name, mimeType }, index) => {
-      const key = keyOf(applicationId, partOf(id, index));
+    const stagedFiles = await this.#stage(files);
+    const posts = stagedFiles.map(({ name, mimeType }, index) => {
+      const key = keyOf(applicationId, partNameOf(id, index));
       return { key, staged: name, contentType: mimeType };
     });
     await outbox.post(applicationId, ...posts);
-    return staged.map(({ mimeType, size, checksum }) => ({ mimeType, size, checksum }));
+    return stagedFiles.map(({ mimeType, size, checksum }) => ({ mimeType, size, checksum }));
   }
 
   /**
-   * Stages all files, or none. No file is posted before all are staged, because files of a call that fails are in no
+   * Stages all files, or none. No file is posted before all are staged: if the call fails, its files are not in any
    * output, so nothing would remove them.
    */
   async #stage(files: readonly NewFile[]): Promise<Array<StagedFile & StoredFile>> {
     const { staging } = this.#parts;
-    const staged: Array<StagedFile & StoredFile> = [];
+    const stagedFiles: Array<StagedFile & StoredFile> = [];
     try {
       for (const { bytes, mimeType } of files) {
-        const written = await staging.write(singleChunk(bytes));
-        staged.push({ ...written, mimeType });
+        const stagedFile = await staging.write(singleChunk(bytes));
+        stagedFiles.push({ ...stagedFile, mimeType });
       }
-      return staged;
+      return stagedFiles;
     } catch (error) {
-      for (const { name } of staged) await staging.remove(name);
+      for (const { name } of stagedFiles) await staging.remove(name);
       throw error;
     }
   }
@@ -97,28 +97,26 @@ export class InvocationFiles {
     const output = this.#withDownloads(row);
     const files = filesOf(row);
     if (files.length === 0) return output;
-    const withDownloadLink = files.map((file, index) => this.#withLink(row, file, index));
+    const linkedFiles = files.map((file, index) => this.#withLink(row, file, index));
     return {
       ...output,
-      ...(Array.isArray(output?.artifacts)
-        ? { artifacts: withDownloadLink }
-        : { artifact: withDownloadLink[0] ?? null }),
+      ...(Array.isArray(output?.artifacts) ? { artifacts: linkedFiles } : { artifact: linkedFiles[0] ?? null }),
     };
   }
 
   /** Adds links to files that the browser downloaded, which are kept with the other downloads of the session. */
   #withDownloads({ kind, applicationId, output }: InvocationRow): JsonObject | undefined {
     if (kind === 'http' || !Array.isArray(output?.downloads)) return output;
-    const linked = (file: Json): Json => {
+    const addLink = (file: Json): Json => {
       if (!isObject(file) || typeof file.id !== 'string') return file;
       const { url, expiresAt } = this.#parts.links.make({ application: applicationId, object: `download:${file.id}` });
       return { ...file, downloadUrl: url, downloadUrlExpiresAt: expiresAt.toISOString() };
     };
-    return { ...output, downloads: output.downloads.map(linked) };
+    return { ...output, downloads: output.downloads.map(addLink) };
   }
 
   readonly find: FileFinder = async (application, part): Promise<ServedFile | undefined> => {
-    const [, id = '', index = '0'] = PART.exec(part) ?? [];
+    const [, id = '', index = '0'] = PART_PATTERN.exec(part) ?? [];
     const row = isUuid(id) ? await this.#parts.rows.get(application, id as InvocationId) : undefined;
     const file = row && filesOf(row)[Number(index)];
     if (!row || !file) return undefined;
@@ -137,27 +135,27 @@ export class InvocationFiles {
    */
   async forgetOld(now: Date, batch: number): Promise<number> {
     const { rows, outbox, keyOf } = this.#parts;
-    const due = await rows.listOutputDue(now, batch);
-    for (const row of due) {
-      const keys = filesOf(row).map((_, index) => keyOf(row.applicationId, partOf(row.id, index)));
+    const dueRows = await rows.listOutputDue(now, batch);
+    for (const row of dueRows) {
+      const keys = filesOf(row).map((_, index) => keyOf(row.applicationId, partNameOf(row.id, index)));
       if (keys.length > 0) await outbox.remove(row.applicationId, keys);
       await rows.forgetOutput(row.id);
     }
-    return due.length;
+    return dueRows.length;
   }
 
   #withLink({ id, applicationId }: InvocationRow, file: StoredFile, index: number): JsonObject {
-    const object: LinkObject = `${INVOCATION_OBJECT}:${partOf(id, index)}`;
+    const object: LinkObject = `${INVOCATION_OBJECT}:${partNameOf(id, index)}`;
     const { url, expiresAt } = this.#parts.links.make({ application: applicationId, object });
     return { downloadUrl: url, downloadUrlExpiresAt: expiresAt.toISOString(), ...file };
   }
 }
 
 /** Returns the name of a file in keys and links. The name of the first file is the id of the invocation. */
-const partOf = (id: InvocationId, index: number): string => (index === 0 ? id : `${id}-${index}`);
-const PART = /^([0-9a-f-]{36})(?:-([1-9][0-9]?))?$/;
+const partNameOf = (id: InvocationId, index: number): string => (index === 0 ? id : `${id}-${index}`);
+const PART_PATTERN = /^([0-9a-f-]{36})(?:-([1-9][0-9]?))?$/;
 
-export const OUTPUT_MS = OUTPUT_DAYS * 24 * 3_600_000;
+export const OUTPUT_RETENTION_MS = OUTPUT_DAYS * 24 * 3_600_000;
 
 /**
  * Returns the files that an invocation stored. Empty for an HTTP operation: its output is the response of a service,

@@ -15,8 +15,8 @@ const caller: AgentCaller = {
 };
 
 /**
- * Returns a function that makes the call, and the number of inserts so far. The first `refused` inserts find an equal
- * call of another process.
+ * Returns a function that makes the call, the rows of the started calls, and a function that returns the number of
+ * inserts so far. The first `refused` inserts find an equal call of another process.
  */
 function setup(refused: number) {
   const started = new Map<InvocationId, InvocationRow>();
@@ -36,7 +36,7 @@ function setup(refused: number) {
       start: async (_: AgentCaller, row: InvocationRow) => void started.set(row.id, row),
       started: async () => {},
       isRunning: () => false,
-      isLeft: () => false,
+      isLeftToNextProcess: () => false,
     },
     ...{ validate: async () => [[], []], managed: { assertInput: () => {} }, files: { shown: () => undefined } },
     ...{ sealInput: async () => Buffer.alloc(1), rates: { browserSecond: 0, egressMegabyte: 0 } },
@@ -49,14 +49,14 @@ function setup(refused: number) {
   return { call, started, inserts: () => inserts };
 }
 
-describe('a call that finds an equal call of another process, which is refused before its start', () => {
-  test('makes its own attempt', async () => {
+describe('equal calls of another process that are refused before their start', () => {
+  test('a call makes its own attempt if the equal call that it waits for is refused', async () => {
     const { call, started } = setup(1);
     const { invocation, isReplayed } = await call();
     assert.deepEqual([[...started.keys()], isReplayed], [[invocation.id], false]);
   });
 
-  test('is refused after three equal calls were refused, and nothing is started', async () => {
+  test('a call is refused after three equal calls were refused, and nothing is started', async () => {
     const { call, started, inserts } = setup(4);
     await assert.rejects(call, { code: 'idempotency_conflict' });
     assert.deepEqual([inserts(), started.size], [3, 0]);

@@ -38,7 +38,7 @@ import {
   type CallableOperation,
   type Catalogue,
   type GrantedOperation,
-  grantedOf,
+  grantedOperationsOf,
   grantFor,
 } from '../configured-operations/callable.ts';
 import type { HttpOperations } from '../configured-operations/http-operations.ts';
@@ -62,7 +62,7 @@ import { filterOf, invocationView } from './view.ts';
 
 /** How often the row of an invocation that is running in another process is read. */
 const ROW_POLL_MS = 150;
-/** A call waits for an equal call. If this many equal calls are refused one after the other, it is refused too. */
+/** Maximum number of equal calls for which a call waits in turn. If all of them are refused, the call is refused. */
 const EQUAL_CALLS_MAX = 3;
 
 export interface InvokeOptions {
@@ -77,11 +77,11 @@ export interface InvokedOperation {
   readonly isReplayed: boolean;
 }
 
-/** What identifies a call (an idempotency key or an Action), and the function that inserts its row. */
+/** Identifies a call by an idempotency key or an Action, and contains the function that inserts its row. */
 interface Admission {
   readonly idempotencyKey?: string;
   readonly jobId?: ActionId;
-  /** The end user whom the Action is for. */
+  /** The end user for whom the Action is executed. */
   readonly endUser?: EndUser;
   readonly insert: InvocationRows['insert'];
 }
@@ -240,8 +240,8 @@ export class Invocations {
   }
 
   /**
-   * Returns the invocation of an Action, whichever key made the call. Undefined if it was withdrawn; the Action can then
-   * be executed again.
+   * Returns the invocation of an Action, whichever key made the call. Undefined if the invocation was withdrawn; the
+   * Action can then be executed again.
    * @throws Fault the refusal of that call, if nothing was started.
    */
   async ofAction(
@@ -264,21 +264,21 @@ export class Invocations {
     const { clock, executions } = this.#parts;
     for (let attempt = 0; attempt < EQUAL_CALLS_MAX; attempt++) {
       const id = newId<InvocationId>(clock.now());
-      const { row, isExisting: existing } = await executions.holding(id, async () => {
+      const { row, isExisting: isReplay } = await executions.holding(id, async () => {
         const inserted = await this.#insert(caller, grantedOperation, id, request, admission);
         if (!inserted.isExisting) await this.#start(caller, grantedOperation, inserted.row, request.input);
         return inserted;
       });
-      const followedRow = await this.#follow(caller.applicationId, row.id, options, !existing);
-      if (followedRow) return { invocation: this.#viewOf(followedRow), isReplayed: existing };
-      if (!existing) throw notFound('Invocation', row.id);
+      const followedRow = await this.#follow(caller.applicationId, row.id, options, !isReplay);
+      if (followedRow) return { invocation: this.#viewOf(followedRow), isReplayed: isReplay };
+      if (!isReplay) throw notFound('Invocation', row.id);
     }
     throw equalCallRefused();
   }
 
   /**
    * Waits for the start of the invocation, and then for its end. Undefined if it was withdrawn, because another process
-   * refused its start. `isOwn`: as for `waitUntil`.
+   * refused its start. For `isOwn`, see `#waitUntil`.
    */
   async #follow(
     application: ApplicationId,
@@ -326,7 +326,7 @@ export class Invocations {
     signal: AbortSignal,
   ): Promise<Invocation> {
     assertOwn(caller, appId);
-    // An invocation has one status until its end. Any other status that the caller knows is not the current one.
+    // The status is `running` until the invocation ends. If `since` is another status, there is no change to wait for.
     const seconds = since === 'running' ? wait : 0;
     const row = await this.#waitUntil(() => this.#requireOwn(caller, id), id, seconds, signal);
     // Until the invocation ends, the input is stored for another attempt, and callers cannot read it.
@@ -353,7 +353,7 @@ export class Invocations {
   }
 
   async #listGranted(caller: AgentCaller): Promise<readonly GrantedOperation[]> {
-    return grantedOf(await this.#parts.catalogue.all(caller.applicationId), await this.#grants(caller));
+    return grantedOperationsOf(await this.#parts.catalogue.all(caller.applicationId), await this.#grants(caller));
   }
 
   async #grants({ applicationId, keyId }: AgentCaller): Promise<readonly GrantRow[]> {
@@ -401,7 +401,7 @@ export class Invocations {
       throw invalidRequest([{ path: 'input', message: `is larger than ${INPUT_BYTES_MAX / 1024} KiB` }]);
     if (Buffer.byteLength(JSON.stringify(metadata ?? {})) > METADATA_BYTES_MAX)
       throw invalidRequest([{ path: 'metadata', message: `is larger than ${METADATA_BYTES_MAX} bytes` }]);
-    // The digest that is approved, and the receipt, must name the value that was sent.
+    // The approved digest and the receipt must identify exactly the value that was sent.
     if (!isInteroperable(input)) throw invalidRequest([{ path: 'input', message: NOT_INTEROPERABLE }]);
     const schemas = [operation.inputSchema, ...(grant.input ? [grant.input] : [])];
     const [schemaIssues = [], grantIssues = []] = await this.#parts.validate(input, schemas, caller.applicationId);
@@ -449,15 +449,15 @@ export class Invocations {
       ...(consumerId === undefined ? {} : { consumerId }),
       ...(request.metadata ? { metadata: request.metadata } : {}),
     };
-    const inserted = await insert(row, rates, limitsOf(grant, now));
-    if (inserted === 'inserted') return { row, isExisting: false };
-    if (inserted === 'calls_used_up')
+    const insertResult = await insert(row, rates, limitsOf(grant, now));
+    if (insertResult === 'inserted') return { row, isExisting: false };
+    if (insertResult === 'calls_used_up')
       throw callLimitReached(operation.id, grant.maxCallsPerDay ?? 0, secondsToNextDay(now));
-    if ('spent' in inserted)
-      throw costLimitReached(row, grant.maxCostPerDay ?? 0, inserted.spent, secondsToNextDay(now));
-    if ('short' in inserted) throw insufficientCredit(inserted.short);
-    if (jobId === undefined && !inserted.existing.requestDigest.equals(row.requestDigest)) throw keyConflict();
-    return { row: inserted.existing, isExisting: true };
+    if ('spent' in insertResult)
+      throw costLimitReached(row, grant.maxCostPerDay ?? 0, insertResult.spent, secondsToNextDay(now));
+    if ('short' in insertResult) throw insufficientCredit(insertResult.short);
+    if (jobId === undefined && !insertResult.existing.requestDigest.equals(row.requestDigest)) throw keyConflict();
+    return { row: insertResult.existing, isExisting: true };
   }
 
   /**
@@ -486,31 +486,31 @@ export class Invocations {
     isOwn = false,
   ): Promise<InvocationRow> {
     const { clock, executions } = this.#parts;
-    const until = clock.monotonicMs() + 1000 * seconds;
+    const untilMs = clock.monotonicMs() + 1000 * seconds;
     if (isOwn && seconds > 0 && executions.isRunning(id as InvocationId)) {
       const ended = await this.#waitForEnd(id as InvocationId, 1000 * seconds, signal);
       if (ended) return ended;
     }
     for (;;) {
-      const isLeft = executions.isLeft(id as InvocationId);
+      const isLeftToNextProcess = executions.isLeftToNextProcess(id as InvocationId);
       const row = await readRow();
-      const leftMs = until - clock.monotonicMs();
-      if (row.endedAt || leftMs <= 0 || signal.aborted || isLeft) return row;
-      await this.#waitForEnd(row.id, leftMs, signal);
+      const remainingMs = untilMs - clock.monotonicMs();
+      if (row.endedAt || remainingMs <= 0 || signal.aborted || isLeftToNextProcess) return row;
+      await this.#waitForEnd(row.id, remainingMs, signal);
     }
   }
 
   /** Waits until the invocation may have ended. Returns its row if this process has just written the end. */
   async #waitForEnd(id: InvocationId, atMostMs: number, signal: AbortSignal): Promise<InvocationRow | undefined> {
     const { clock, executions } = this.#parts;
-    const isHere = executions.isRunning(id);
+    const isRunningHere = executions.isRunning(id);
     const wakeController = new AbortController();
     const pause = clock.sleep(
-      isHere ? atMostMs : Math.min(atMostMs, ROW_POLL_MS),
+      isRunningHere ? atMostMs : Math.min(atMostMs, ROW_POLL_MS),
       AbortSignal.any([signal, wakeController.signal]),
     );
     const timeUp = pause.then(() => undefined).catch(() => undefined);
-    const ended = await Promise.race([timeUp, ...(isHere ? [executions.ended(id)] : [])]);
+    const ended = await Promise.race([timeUp, ...(isRunningHere ? [executions.ended(id)] : [])]);
     wakeController.abort();
     return ended;
   }
@@ -519,7 +519,7 @@ export class Invocations {
     return invocationView(row, this.#parts.files.shown(row));
   }
 
-  /** Returns an invocation of the caller's key. Those of other keys are treated as not found. */
+  /** Returns an invocation of the caller's key. Invocations of other keys are treated as not found. */
   async #requireOwn({ applicationId, keyId }: AgentCaller, id: string): Promise<InvocationRow> {
     const row = isUuid(id) ? await this.#parts.rows.get(applicationId, id as InvocationId) : undefined;
     if (row?.keyId !== keyId) throw notFound('Invocation', id);
@@ -527,7 +527,7 @@ export class Invocations {
   }
 }
 
-/** Whether a call creates a session if it names none. */
+/** Whether a call creates a session if its input names no session. */
 const hasOwnSession = ({ kind, id }: CallableOperation): boolean =>
   kind !== 'http' && id !== 'browser.handoff' && !isMemoryOperation(id);
 

@@ -37,12 +37,12 @@ import { AwaitedDownloads, type AwaitedDownloadsParts, type DownloadWait } from 
 import { assertSteps, type GivenStep, partsOf, stepOf, stepsOutput, wantedFields } from './browser-steps.ts';
 import { type CallHandoffs, failedHandoff } from './call-handoffs.ts';
 import { firstBytes } from './first-bytes.ts';
-import type { NewFile, Outcome, PreparedCall, Unsuccessful } from './prepared.ts';
+import type { NewFile, Outcome, PreparedCall, UnsuccessfulOutcome } from './prepared.ts';
 import type { PageTyping } from './typing.ts';
 
 /** The metadata field of a session that contains the id of the invocation for which the session was created. */
 export const INVOCATION_METADATA = 'invocationId';
-/** The session may live this much longer than the call, because it has to start first. */
+/** The session may run this much longer than the call, because the session has to start first. */
 const SESSION_MARGIN_MS = 60_000;
 const SESSION_SECONDS_MIN = 60;
 const CONTENT_BYTES_DEFAULT = 262_144;
@@ -53,7 +53,7 @@ const SESSIONS_PER_INVOCATION_MAX = 10;
 type InputOf<Id extends BrowserOperationId> = Static<(typeof MANAGED_OPERATIONS)[Id]['input']>;
 /** Operations that open a page, or use the page of a session. */
 type PageOperationId = Exclude<BrowserOperationId, 'browser.handoff'>;
-/** Operations that capture one thing from a page. */
+/** Operations that capture a single result from a page. */
 type CapturingOperationId = Exclude<PageOperationId, 'browser.steps'>;
 type ProducingOperationId = Exclude<CapturingOperationId, 'browser.download'>;
 type AnyInput = { [Id in PageOperationId]: InputOf<Id> }[PageOperationId];
@@ -97,7 +97,7 @@ export interface ManagedParts {
   readonly sessions: Pick<Sessions, 'create' | 'read' | 'update' | 'list'>;
   readonly requestOf: (body: CreateSession) => SessionRequest;
   readonly driver: {
-    run(target: DriverTarget, command: Command, help?: Helper): Promise<CommandResult>;
+    run(target: DriverTarget, command: Command, pageHelper?: Helper): Promise<CommandResult>;
     forget(session: string): void;
   };
   readonly isDriveFailed: (error: unknown) => error is DriveFailed;
@@ -107,13 +107,13 @@ export interface ManagedParts {
    * The address at which the driver reaches the browser. With `pass`, the address also works for an exclusive session.
    * As a `guest`, the driver does not keep the session running after its clients have left.
    */
-  readonly addressOf: (caller: AgentCaller, id: SessionId, how?: 'guest' | 'pass') => string;
+  readonly addressOf: (caller: AgentCaller, id: SessionId, access?: 'guest' | 'pass') => string;
   /** Keeps a session without clients running until the hold is closed. */
   readonly holdSession: (id: SessionId) => { close(): void };
   readonly isExclusive: (caller: AgentCaller, id: SessionId) => Promise<boolean>;
   readonly typing: PageTyping;
   readonly handoffs: Pick<CallHandoffs, 'prepare' | 'step'>;
-  /** Tells whether a person has control of the session of a call. */
+  /** Checks whether a person has control of the session of a call. */
   readonly following: Pick<HandoffFollower, 'waitUntilReturned' | 'assertNotClaimed'>;
   readonly toMarkdown: (page: { html: string; url: string; isWhole: boolean }, jobOwner: string) => Promise<string>;
 }
@@ -140,9 +140,9 @@ export class ManagedOperations {
       throw fault('input_not_granted', 'Credentials are typed only into a session that is created for the call.', {
         advice: 'Use url instead of sessionId.',
       });
-    const [unused] = ONLY_WITH_URL.filter(name => rest[name] !== undefined);
-    if (unused !== undefined)
-      throw invalidRequest([{ path: `input.${unused}`, message: 'has no effect with sessionId; omit it' }]);
+    const [unusedName] = ONLY_WITH_URL.filter(name => rest[name] !== undefined);
+    if (unusedName !== undefined)
+      throw invalidRequest([{ path: `input.${unusedName}`, message: 'has no effect with sessionId; omit it' }]);
   }
 
   /** Prepares the call. Throws a `Fault` if the session for the call is refused. */
@@ -184,8 +184,14 @@ export class ManagedOperations {
     const opened = await this.#parts.typing.open(caller.applicationId, steps);
     const options = { signal, isPaid: true, ...(opened ? { isExclusive: true as const } : {}) } as const;
     const { session } = await sessions.create(caller, requestOf(sessionBody(id, input)), options);
-    const typed = opened ? { opened } : {};
-    return { sessionId: session.id as SessionId, isOwn: true, recorded: true, ...timesOf(session), ...typed };
+    const credentialsField = opened ? { opened } : {};
+    return {
+      sessionId: session.id as SessionId,
+      isOwn: true,
+      recorded: true,
+      ...timesOf(session),
+      ...credentialsField,
+    };
   }
 
   /**
@@ -284,10 +290,10 @@ export class ManagedOperations {
     const target = this.#targetOf(caller, runningCall);
     if (opened) typing.hide(sessionId, URL.parse(target.address)?.searchParams.get('pass') ?? target.address);
     try {
-      const stepsRun = await this.#runParts(target, caller, input, runningCall);
-      if ('state' in stepsRun) return stepsRun;
-      const cleanedOutcome = opened ? await typing.cleaned(sessionId, stepsRun.stepped) : stepsRun.stepped;
-      return { state: 'succeeded', ...stepsOutput(input.steps, cleanedOutcome, stepsRun) };
+      const runResult = await this.#runParts(target, caller, input, runningCall);
+      if ('state' in runResult) return runResult;
+      const cleanedOutcome = opened ? await typing.cleaned(sessionId, runResult.stepped) : runResult.stepped;
+      return { state: 'succeeded', ...stepsOutput(input.steps, cleanedOutcome, runResult) };
     } catch (error) {
       if (!isDriveFailed(error)) throw error;
       const failure = opened ? typing.cleanedFailure(sessionId, error) : error;
@@ -312,28 +318,28 @@ export class ManagedOperations {
     const downloadWait = this.#waitForDownloads(runningCall, timeoutMs);
     let { untilMs } = downloadWait;
     const downloads = input.steps.some(isDownload) ? await this.#downloadsFrom(caller, runningCall) : undefined;
-    const help = opened ? typing.helper(sessionId, input.steps, opened) : undefined;
-    const downloaded = new Map<number, readonly JsonObject[]>();
-    const handedOver = new Map<number, HandoffRow>();
+    const pageHelper = opened ? typing.helper(sessionId, input.steps, opened) : undefined;
+    const downloadsByStep = new Map<number, readonly JsonObject[]>();
+    const handoffsByStep = new Map<number, HandoffRow>();
     const results: StepResult[] = [];
     let place: Omit<StepsOutcome, 'results'> = { url: '', title: '' };
     for (const [index, part] of partsOf(input.steps).entries()) {
       const isFirst = index === 0;
-      const leftMs = isFirst ? timeoutMs : Math.max(1, Math.ceil(untilMs - clock.monotonicMs()));
-      const visitOptions = { ...visit, ...(isFirst && url !== undefined ? { url } : {}), timeoutMs: leftMs };
+      const remainingMs = isFirst ? timeoutMs : Math.max(1, Math.ceil(untilMs - clock.monotonicMs()));
+      const visitOptions = { ...visit, ...(isFirst && url !== undefined ? { url } : {}), timeoutMs: remainingMs };
       const steps = { ...visitOptions, before: summaryOf(results), steps: part.steps.map(stepOf) };
-      const { stepsOutcome } = await driver.run(target, { do: 'steps', steps }, help);
+      const { stepsOutcome } = await driver.run(target, { do: 'steps', steps }, pageHelper);
       if (!stepsOutcome) throw new Error('the driver returned nothing for steps');
       const { results: partResults, ...currentPlace } = stepsOutcome;
       place = { ...place, ...currentPlace };
       results.push(...partResults);
       if (part.handoff) {
-        const requestedMs = clock.monotonicMs();
+        const requestedAtMs = clock.monotonicMs();
         const endedHandoff = await this.#parts.handoffs.step(caller, sessionId, part.handoff, runningCall.signal);
-        untilMs += clock.monotonicMs() - requestedMs; // The time of people does not count.
+        untilMs += clock.monotonicMs() - requestedAtMs; // The time that the person takes does not count.
         const failedResult = failedHandoff(endedHandoff, results.length);
         if (failedResult) return failedResult;
-        handedOver.set(results.length, endedHandoff);
+        handoffsByStep.set(results.length, endedHandoff);
         results.push({ do: 'person' });
       }
       if (!downloads || !part.steps.some(isDownload)) continue;
@@ -345,16 +351,16 @@ export class ManagedOperations {
           results.length - 1,
         );
       const cleanedFiles = arrivedDownloads.files.map(file => ({ ...file, filename: clean(String(file.filename)) }));
-      downloaded.set(results.length - 1, cleanedFiles);
+      downloadsByStep.set(results.length - 1, cleanedFiles);
     }
-    return { stepped: { ...place, results }, downloaded, handedOver };
+    return { stepped: { ...place, results }, downloaded: downloadsByStep, handedOver: handoffsByStep };
   }
 
   /**
    * Describes a failed step. `details.step` is the number of the step, counted from 0. It is absent if the page could
    * not be opened before the first step.
    */
-  #failedStep(session: SessionId, { why, message, details }: DriveFailed): Unsuccessful {
+  #failedStep(session: SessionId, { why, message, details }: DriveFailed): UnsuccessfulOutcome {
     const code = ERROR_CODES[why] ?? 'not_possible';
     const error: InvocationError = { code, message, retryable: false, phase: 'during', details };
     try {
@@ -374,7 +380,7 @@ export class ManagedOperations {
     await this.#parts.sessions.update(caller, sessionId, { status: 'REQUEST_RELEASE' });
   }
 
-  /** Releases the sessions that an interrupted attempt left behind. */
+  /** Releases the sessions that an interrupted attempt did not release. */
   async releaseLeftoverSessions(caller: AgentCaller, id: InvocationId): Promise<void> {
     const query = {
       status: 'RUNNING',
@@ -473,7 +479,7 @@ const omitUndefined = <Fields extends object>(
   // The filter guarantees the type.
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never;
 
-/** Returns which page to open, and how long to wait. */
+/** Returns the page to open, if any, and how long to wait for it. */
 function visitOf(input: AnyInput): Omit<Capture, 'wanted'> {
   const { url, waitUntil = 'load', timeoutMs = TIMEOUT_MS_DEFAULT, acceptStatus = [] } = input;
   const loadOptions = { waitUntil, timeoutMs, acceptStatus };
@@ -492,7 +498,7 @@ const STEP_FAILURES: ReadonlySet<string> = new Set(Object.keys(ERROR_CODES));
 
 const isDownload = (step: GivenStep): boolean => step.do === 'download';
 
-/** Summarises what the earlier parts of a call did. */
+/** Summarises the results of the earlier parts of a call. */
 const summaryOf = (results: readonly StepResult[]) => ({
   steps: results.length,
   bytes: results.reduce((sum, { bytes }) => sum + (bytes?.byteLength ?? 0), 0),
@@ -503,7 +509,10 @@ const summaryOf = (results: readonly StepResult[]) => ({
  * Describes the failure of a call whose downloads did not arrive. `step` is the number of the step, if the call has
  * steps.
  */
-const downloadFailed = ({ code, message }: Pick<InvocationError, 'code' | 'message'>, step?: number): Unsuccessful => ({
+const downloadFailed = (
+  { code, message }: Pick<InvocationError, 'code' | 'message'>,
+  step?: number,
+): UnsuccessfulOutcome => ({
   state: 'failed',
   error: {
     ...{ code, retryable: false, phase: 'during' },

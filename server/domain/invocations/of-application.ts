@@ -1,4 +1,4 @@
-// Invocations as members see them: those of all agent keys of an application.
+// Reads invocations for members of an application: the invocations of all its agent keys.
 import { PAGE_LIMIT_DEFAULT } from '../../../contract/common.ts';
 import type { ApplicationInvocationListQuery, Invocation, InvocationPage } from '../../../contract/invocations.ts';
 import { hasRight } from '../../../contract/roles.ts';

@@ -15,12 +15,12 @@ export interface NewFile {
   readonly mimeType: string;
 }
 
-interface Common {
+interface OutcomeBase {
   /** Only for an HTTP call. */
   readonly upstream?: Partial<Upstream>;
 }
 
-export interface Success extends Common {
+export interface SuccessfulOutcome extends OutcomeBase {
   readonly state: 'succeeded';
   readonly output: JsonObject;
   /** Set if the digest has already been computed. */
@@ -36,12 +36,12 @@ export interface Success extends Common {
   readonly files?: readonly NewFile[];
 }
 
-export interface Unsuccessful extends Common {
+export interface UnsuccessfulOutcome extends OutcomeBase {
   readonly state: 'failed' | 'ambiguous';
   readonly error: InvocationError;
 }
 
-export type Outcome = Success | Unsuccessful;
+export type Outcome = SuccessfulOutcome | UnsuccessfulOutcome;
 
 export interface PreparedCall {
   /** Only for an operation that runs in a browser. */

@@ -64,7 +64,7 @@ export function receiptPayload(row: InvocationRow, facts: ReceiptFacts): Buffer 
   return Buffer.from(canonicalJson(claims));
 }
 
-/** Returns who had control, and when, but not what the person was asked or replied. */
+/** Returns who had control, and when. Omits the request to the person and the person's reply. */
 function controlIn(row: HandoffRow): JsonObject[] {
   const { id, origin, record, holderKind, holderId, claimedAt, controlUntil, endedAt } = row;
   if (!claimedAt || !holderKind) return [];

@@ -10,16 +10,16 @@ import type { SecretTexts } from '../../kit/secret-texts.ts';
 import type { CallCredentials } from '../stored-credentials/call-credentials.ts';
 import {
   type CredentialPart,
+  credentialPartOf,
   type OpenedCredentials,
-  partOf,
   partsIn,
   type TypedCredentials,
 } from '../stored-credentials/typed-credentials.ts';
 import type { GivenStep } from './browser-steps.ts';
 
 /**
- * What this file needs from the recording of a session: a function that types a text into a page, and one that masks
- * the typed text.
+ * The part of the recording of a session that this file uses: a function that types a text into a page, and a function
+ * that masks the typed text.
  */
 export interface TypingPage {
   type(typing: Typing): Promise<TypingOutcome | undefined>;
@@ -41,7 +41,7 @@ export interface PageTypingParts {
  * A user name that is shorter than this or consists only of letters is not redacted, because it may be an ordinary
  * word, and redacting that would make texts unreadable.
  */
-const NAME_CHARACTERS_MIN = 6;
+const REDACTED_NAME_CHARACTERS_MIN = 6;
 const ONLY_LETTERS = /^\p{L}*$/u;
 /** The driver cuts messages at this length. A message of this length may therefore end inside a secret. */
 const MESSAGE_CHARACTERS_MAX = 2_000;
@@ -53,7 +53,7 @@ export class PageTyping {
     this.#parts = parts;
   }
 
-  /** Opens the credentials that the steps type. Returns undefined if there are none. Throws `credential_missing`. */
+  /** Opens the credentials that the steps type. Undefined if the steps type none. Throws `credential_missing`. */
   async open(application: ApplicationId, steps: readonly GivenStep[]): Promise<OpenedCredentials | undefined> {
     const parts = partsIn(steps);
     return parts.length === 0 ? undefined : this.#parts.credentials.open(application, parts);
@@ -86,16 +86,16 @@ export class PageTyping {
         .catch(error => log.warn('credential.use_not_counted', { credentialId, reason: reason(error) }));
   }
 
-  /** Removes what was typed from the results. */
+  /** Removes the typed texts from the results. */
   async cleaned(session: SessionId, stepsOutcome: StepsOutcome): Promise<StepsOutcome> {
-    const files = stepsOutcome.results.map(({ bytes }) => bytes);
-    const texts = { ...stepsOutcome, results: stepsOutcome.results.map(({ bytes: _, ...rest }) => rest) };
-    const cleaned = await this.#parts.clean(texts, this.#parts.secretsOf(session)?.all ?? [], session);
-    const results = cleaned.results.map((result, index) => {
-      const bytes = files[index];
+    const fileBytes = stepsOutcome.results.map(({ bytes }) => bytes);
+    const textOutcome = { ...stepsOutcome, results: stepsOutcome.results.map(({ bytes: _, ...rest }) => rest) };
+    const cleanedOutcome = await this.#parts.clean(textOutcome, this.#parts.secretsOf(session)?.all ?? [], session);
+    const results = cleanedOutcome.results.map((result, index) => {
+      const bytes = fileBytes[index];
       return bytes ? { ...result, bytes } : result;
     });
-    return { ...cleaned, results };
+    return { ...cleanedOutcome, results };
   }
 
   cleanedText(session: SessionId, text: string): string {
@@ -105,11 +105,11 @@ export class PageTyping {
   cleanedFailure(session: SessionId, { why, message, details }: DriveFailed): DriveFailed {
     const secrets = this.#parts.secretsOf(session);
     const clean = (text: string): string => secrets?.clean(text, text.length >= MESSAGE_CHARACTERS_MAX) ?? text;
-    const cleaned = Object.entries(details).map(([name, value]) => [
+    const cleanedDetails = Object.entries(details).map(([name, value]) => [
       name,
       typeof value === 'string' ? clean(value) : value,
     ]);
-    return this.#parts.failure(why, clean(message), Object.fromEntries(cleaned));
+    return this.#parts.failure(why, clean(message), Object.fromEntries(cleanedDetails));
   }
 
   async #type(
@@ -121,7 +121,7 @@ export class PageTyping {
   ): Promise<void> {
     const { failure, secretsOf } = this.#parts;
     const typingStep = steps[step];
-    const part = typingStep && partOf(typingStep);
+    const part = typingStep && credentialPartOf(typingStep);
     const secrets = secretsOf(session);
     if (!part || !secrets) throw failure('connection', 'The session has ended.');
     const { text, origins } = openedCredentials.textOf(part);
@@ -141,7 +141,7 @@ export class PageTyping {
 }
 
 const isRedacted = ({ part }: CredentialPart, text: string): boolean =>
-  part !== 'username' || (text.length >= NAME_CHARACTERS_MIN && !ONLY_LETTERS.test(text));
+  part !== 'username' || (text.length >= REDACTED_NAME_CHARACTERS_MIN && !ONLY_LETTERS.test(text));
 
 const FIELD_PROBLEMS = {
   not_a_field: 'The element is not a text field, so no credential can be typed into it.',

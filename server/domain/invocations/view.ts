@@ -4,7 +4,7 @@ import type { InvocationFilter, InvocationRow, InvocationState } from '../../eng
 import type { ActionId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
 
-/** The states that each status stands for. */
+/** The states that each status comprises. */
 const STATES: Readonly<Record<InvocationStatus, readonly InvocationState[]>> = {
   running: ['accepted', 'dispatched'],
   succeeded: ['succeeded'],

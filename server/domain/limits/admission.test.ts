@@ -23,13 +23,13 @@ const use = (living: number, created: number, oldest = addMs(NOW, -20 * SECOND))
 });
 
 describe('termsOf', () => {
-  test('admits a create below the limits, with the default timeout or the requested timeout', () => {
+  test('termsOf returns the limits and an expiry from the default timeout or the requested timeout', () => {
     const below = { living: 3, created: 5, egressBytes: BROWSER_LIMITS_DEFAULT.egressBytesPerDay };
     assert.deepEqual(termsOf(LIMITS, { createdAt: NOW }), { expiresAt: addMs(NOW, 60 * SECOND), below });
     assert.deepEqual(termsOf(LIMITS, { createdAt: NOW, timeout: 90 }), { expiresAt: addMs(NOW, 90 * SECOND), below });
   });
 
-  test('throws invalid_request for a timeout above maxTimeout', () => {
+  test('termsOf throws invalid_request for a timeout above maxTimeout', () => {
     assert.throws(
       () => termsOf(LIMITS, { createdAt: NOW, timeout: 91 }),
       error => isFault(error, 'invalid_request'),
@@ -38,11 +38,11 @@ describe('termsOf', () => {
 });
 
 describe('quotaOf', () => {
-  test('returns the remaining sessions', () => {
+  test('quotaOf returns the number of remaining sessions', () => {
     assert.deepEqual(quotaOf(LIMITS, use(0, 0), NOW), { limit: 3, remaining: 2, resetSeconds: 5 });
   });
 
-  test('returns the remaining creates per minute if they are fewer than the remaining sessions', () => {
+  test('quotaOf returns the remaining creates per minute if fewer creates than sessions remain', () => {
     assert.deepEqual(quotaOf(LIMITS, use(0, 4), NOW), { limit: 5, remaining: 0, resetSeconds: 40 });
   });
 });

@@ -39,23 +39,23 @@ export function refusalOf(limits: BrowserLimits, use: ApplicationUse, createdAt:
   if (use.egressBytes >= egressBytesPerDay)
     return refusal('egress', egressBytesPerDay, use.egressBytes, secondsToNextDay(createdAt));
   if (use.living >= maxConcurrent) return refusal('concurrent', maxConcurrent, use.living);
-  return refusal('minute', maxCreatesPerMinute, use.created, secondsToWindow(use, createdAt));
+  return refusal('minute', maxCreatesPerMinute, use.created, secondsUntilOldestExpires(use, createdAt));
 }
 
-/** Returns what is left of the limits after a create. `use` is the use before the create. */
+/** Returns the remaining quota after a create. `use` is the use before the create. */
 export function quotaOf(limits: BrowserLimits, use: ApplicationUse, createdAt: Date): Quota {
   const { maxConcurrent, maxCreatesPerMinute } = limits;
-  const concurrent = { limit: maxConcurrent, remaining: maxConcurrent - use.living - 1 };
-  const minute = { limit: maxCreatesPerMinute, remaining: maxCreatesPerMinute - use.created - 1 };
-  return concurrent.remaining <= minute.remaining
-    ? { ...concurrent, resetSeconds: RETRY_AFTER_SECONDS }
-    : { ...minute, resetSeconds: secondsToWindow(use, createdAt) };
+  const sessionQuota = { limit: maxConcurrent, remaining: maxConcurrent - use.living - 1 };
+  const createQuota = { limit: maxCreatesPerMinute, remaining: maxCreatesPerMinute - use.created - 1 };
+  return sessionQuota.remaining <= createQuota.remaining
+    ? { ...sessionQuota, resetSeconds: RETRY_AFTER_SECONDS }
+    : { ...createQuota, resetSeconds: secondsUntilOldestExpires(use, createdAt) };
 }
 
 /** Seconds until the oldest create of the last minute is no longer counted. */
-function secondsToWindow({ oldest }: ApplicationUse, createdAt: Date): number {
-  const windowEnds = addMs(oldest ?? createdAt, CREATES_WINDOW_MS);
-  return Math.max(1, Math.ceil((windowEnds.getTime() - createdAt.getTime()) / 1000));
+function secondsUntilOldestExpires({ oldest }: ApplicationUse, createdAt: Date): number {
+  const windowEndsAt = addMs(oldest ?? createdAt, CREATES_WINDOW_MS);
+  return Math.max(1, Math.ceil((windowEndsAt.getTime() - createdAt.getTime()) / 1000));
 }
 
 /** Returns the time limit of a session. Throws if the requested time limit is above the maximum of the application. */

@@ -21,7 +21,7 @@ test('caps the default timeout at the maximum', () => {
   assert.equal(effectiveLimits(configured, { maxTimeout: 600 }).defaultTimeout, 600);
 });
 
-test('ignores unknown names and values that are not numbers', () => {
+test('ignores configured limits with unknown names, and values that are not numbers', () => {
   const browsers = { maxConcurrent: 3, maxWaiting: 'many', other: 1 };
   assert.deepEqual(configuredLimits({ browsers, flows: {} }), { ...BROWSER_LIMITS_DEFAULT, maxConcurrent: 3 });
   assert.deepEqual(configuredLimits({ browsers: null }), BROWSER_LIMITS_DEFAULT);
@@ -33,7 +33,7 @@ test('reports settings without effect: limits above the ceiling, and a default t
     ineffectiveLimitIssues(asked, before, { maxConcurrent: 4, maxWaiting: 1000 }).map(({ path }) => path);
   assert.deepEqual(paths({}), []);
   assert.deepEqual(paths({ maxConcurrent: 4, maxCreatesPerMinute: 1_000_000 }), []);
-  assert.deepEqual(paths({ maxConcurrent: 10 }), [], 'it was configured before');
+  assert.deepEqual(paths({ maxConcurrent: 10 }), [], 'the limit was configured before');
   assert.deepEqual(paths({ maxConcurrent: 9 }), ['browsers.maxConcurrent']);
   assert.deepEqual(paths({ defaultTimeout: 700, maxTimeout: 600 }), ['browsers.defaultTimeout']);
 });

@@ -1,11 +1,11 @@
-// The limits of an application: those that its owner configured, defaults for the others, and the operator's ceiling.
+// The limits of an application, from the limits that its owner configured, the defaults, and the operator's ceiling.
 // Pure.
 
 import type { Issue } from '../../../contract/common.ts';
 import { BROWSER_LIMITS_DEFAULT, type BrowserLimits, type PartialBrowserLimits } from '../../../contract/limits.ts';
 import type { JsonObject } from '../../kit/json.ts';
 
-const NAMES = Object.keys(BROWSER_LIMITS_DEFAULT) as ReadonlyArray<keyof BrowserLimits>;
+const LIMIT_NAMES = Object.keys(BROWSER_LIMITS_DEFAULT) as ReadonlyArray<keyof BrowserLimits>;
 
 /**
  * The limits in a row, with the default of each limit that the row does not contain. Values that are not numbers are
@@ -13,9 +13,9 @@ const NAMES = Object.keys(BROWSER_LIMITS_DEFAULT) as ReadonlyArray<keyof Browser
  */
 export function configuredLimits({ browsers }: JsonObject): BrowserLimits {
   const limits: { -readonly [Name in keyof BrowserLimits]: number } = { ...BROWSER_LIMITS_DEFAULT };
-  const configured: Readonly<Record<string, unknown>> = Object(browsers);
-  for (const name of NAMES) {
-    const value = configured[name];
+  const configuredValues: Readonly<Record<string, unknown>> = Object(browsers);
+  for (const name of LIMIT_NAMES) {
+    const value = configuredValues[name];
     if (typeof value === 'number') limits[name] = value;
   }
   return limits;
@@ -26,9 +26,10 @@ export function configuredLimits({ browsers }: JsonObject): BrowserLimits {
  * maximum.
  */
 export function effectiveLimits(applicationLimits: BrowserLimits, ceiling: PartialBrowserLimits): BrowserLimits {
-  const capped = { ...applicationLimits };
-  for (const name of NAMES) capped[name] = Math.min(applicationLimits[name], ceiling[name] ?? Number.POSITIVE_INFINITY);
-  return { ...capped, defaultTimeout: Math.min(capped.defaultTimeout, capped.maxTimeout) };
+  const cappedLimits = { ...applicationLimits };
+  for (const name of LIMIT_NAMES)
+    cappedLimits[name] = Math.min(applicationLimits[name], ceiling[name] ?? Number.POSITIVE_INFINITY);
+  return { ...cappedLimits, defaultTimeout: Math.min(cappedLimits.defaultTimeout, cappedLimits.maxTimeout) };
 }
 
 /**
@@ -37,12 +38,12 @@ export function effectiveLimits(applicationLimits: BrowserLimits, ceiling: Parti
  */
 export function ineffectiveLimitIssues(
   requestedLimits: PartialBrowserLimits,
-  current: BrowserLimits,
+  currentLimits: BrowserLimits,
   ceiling: PartialBrowserLimits,
 ): readonly Issue[] {
-  const ceilingIssues = NAMES.flatMap(name => {
+  const ceilingIssues = LIMIT_NAMES.flatMap(name => {
     const [value, max] = [requestedLimits[name], ceiling[name]];
-    if (value === undefined || max === undefined || value <= max || value === current[name]) return [];
+    if (value === undefined || max === undefined || value <= max || value === currentLimits[name]) return [];
     return [{ path: `browsers.${name}`, message: `is ${value}; the operator of this service allows at most ${max}` }];
   });
   const { defaultTimeout, maxTimeout = BROWSER_LIMITS_DEFAULT.maxTimeout } = requestedLimits;

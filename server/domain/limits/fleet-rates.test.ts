@@ -2,7 +2,7 @@
 // shared bucket itself.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { HandClock } from '../../../tests/harness/hand-clock.ts';
+import { ManualClock } from '../../../tests/harness/hand-clock.ts';
 import { isFault } from '../../kit/fault.ts';
 import type { KeyId } from '../../kit/ids.ts';
 import { silentLog } from '../../kit/log.ts';
@@ -13,7 +13,7 @@ const credential = { kind: 'agentKey', keyId: 'key' as KeyId } as const;
 const WRITES = 120;
 const WAIT_MS = 500;
 
-/** A host, and a full bucket that is not refilled. `asked` has the numbers of tokens that the host requested. */
+/** A host, and a full bucket that is not refilled. `asked` contains the numbers of tokens that the host requested. */
 function hostWithFullBucket() {
   const asked: number[] = [];
   let left = WRITES;
@@ -27,7 +27,7 @@ function hostWithFullBucket() {
     sweep: async () => {},
   };
   const perMinute = { reads: 600, writes: WRITES };
-  const rates = new FleetRates({ perMinute, rows, clock: new HandClock(), log: silentLog, isAlone: () => false });
+  const rates = new FleetRates({ perMinute, rows, clock: new ManualClock(), log: silentLog, isAlone: () => false });
   return { rates, asked };
 }
 
@@ -56,11 +56,11 @@ test('admits concurrent requests up to the limit, refuses the others, and querie
   assert.ok(asked.length <= 4, String(asked));
 });
 
-test('counts concurrent requests in memory if the database does not respond', async () => {
+test('a host counts concurrent requests in memory if the database does not respond', async () => {
   const take = (): Promise<never> => Promise.reject(new Error('no database'));
   const rates = new FleetRates({
     ...{ perMinute: { reads: 600, writes: WRITES }, rows: { take, sweep: async () => {} } },
-    ...{ clock: new HandClock(), log: silentLog, isAlone: () => false },
+    ...{ clock: new ManualClock(), log: silentLog, isAlone: () => false },
   });
   const results = await concurrentWrites(rates, WRITES + 1);
   assert.equal(results.filter(({ status }) => status === 'fulfilled').length, WRITES);

@@ -13,9 +13,9 @@ import {
   rateRefused,
 } from './request-rates.ts';
 
-const SHARE = 1 / 20;
+const SHARE_FRACTION = 1 / 20;
 /** The fraction of a share below which the next share is requested. */
-const REFILL_BELOW = 1 / 4;
+const REFILL_FRACTION = 1 / 4;
 /**
  * How long a share is valid. After this time the shared bucket is full again, so tokens that were taken earlier no
  * longer count.
@@ -36,7 +36,7 @@ interface Share {
   /** The time until which the shared bucket is empty. */
   emptyUntilMs: number;
   /** The number of requests that are waiting for tokens. */
-  waiting: number;
+  waitingCount: number;
   pendingRequest?: Promise<void>;
 }
 
@@ -60,16 +60,16 @@ export class FleetRates {
     const id = credentialIdOf(credential);
     const share = this.#shareOf(`${id} ${requestKind}`);
     const perMinute = this.#parts.perMinute[requestKind];
-    const portion = Math.ceil(perMinute * SHARE);
+    const shareSize = Math.ceil(perMinute * SHARE_FRACTION);
     const requestShare = (): Promise<void> =>
-      this.#requestTokens(share, { id, what: requestKind, perMinute }, Math.max(portion, share.waiting));
-    // Requests that arrive while tokens are requested wait for the same response. It may have fewer tokens than there
-    // are waiting requests, although the shared bucket has more, so the others ask again. Ends because each response
-    // has tokens, or sets `emptyUntilMs`.
+      this.#requestTokens(share, { id, what: requestKind, perMinute }, Math.max(shareSize, share.waitingCount));
+    // Requests that arrive while a share is being requested wait for the same response. The response may contain fewer
+    // tokens than requests are waiting, although the shared bucket has more. The remaining requests then request
+    // another share. The loop ends because each response contains tokens or sets `emptyUntilMs`.
     while (!this.#takeFrom(share)) {
       const waitMs = share.emptyUntilMs - this.#now();
       if (waitMs > 0) throw rateRefused(requestKind, perMinute, waitMs);
-      share.waiting += 1;
+      share.waitingCount += 1;
       try {
         share.pendingRequest ??= requestShare();
         await share.pendingRequest;
@@ -77,13 +77,13 @@ export class FleetRates {
         this.#parts.log.warn('rates.not_shared', { reason: reason(error) });
         return this.#localRates.take(credential, isWrite);
       } finally {
-        share.waiting -= 1;
+        share.waitingCount -= 1;
       }
     }
-    const isLow = share.tokens < portion * REFILL_BELOW && this.#now() >= share.emptyUntilMs;
+    const isLow = share.tokens < shareSize * REFILL_FRACTION && this.#now() >= share.emptyUntilMs;
     if (isLow && !share.pendingRequest) {
       share.pendingRequest = requestShare();
-      share.pendingRequest.catch(() => {}); // The next request that needs it asks again.
+      share.pendingRequest.catch(() => {}); // The next request that needs tokens tries again.
     }
   }
 
@@ -108,7 +108,7 @@ export class FleetRates {
   }
 
   #shareOf(name: string): Share {
-    const share = this.#shares.get(name) ?? { tokens: 0, takenMs: 0, emptyUntilMs: 0, waiting: 0 };
+    const share = this.#shares.get(name) ?? { tokens: 0, takenMs: 0, emptyUntilMs: 0, waitingCount: 0 };
     this.#shares.delete(name);
     this.#shares.set(name, share);
     const [oldest] = this.#shares.keys();

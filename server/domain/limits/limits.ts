@@ -47,7 +47,7 @@ export class Limits {
     return this.#view(await this.#row(id));
   }
 
-  /** Replaces the limits. A limit below the current use prevents new sessions; running ones continue. */
+  /** Replaces the limits. A limit below the current use prevents new sessions; running sessions continue. */
   async replace(
     caller: AccountCaller,
     appId: string,
@@ -55,7 +55,7 @@ export class Limits {
     replacement: ReplaceLimits,
   ): Promise<LimitsView> {
     const { id } = await this.#parts.applications.require(caller, appId, 'limits');
-    const { store, audit, clock, log, ceiling, onChanged: changed } = this.#parts;
+    const { store, audit, clock, log, ceiling, onChanged: notifyChange } = this.#parts;
     const previousRow = await this.#row(id);
     const revision = revisionFrom(ifMatch, previousRow.revision);
     const issues = ineffectiveLimitIssues(
@@ -80,7 +80,7 @@ export class Limits {
       return row;
     });
     log.info('limits.changed', { applicationId: id, before: previousRow.configured, after: row.configured });
-    changed();
+    notifyChange();
     return this.#view(row);
   }
 

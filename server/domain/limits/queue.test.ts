@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { TestClock } from '../../../tests/harness/test-clock.ts';
 import { isFault } from '../../kit/fault.ts';
 import type { ApplicationId } from '../../kit/ids.ts';
-import { AdmissionQueue, type Attempt } from './queue.ts';
+import { AdmissionQueue, type AttemptResult } from './queue.ts';
 import { refusal, refusalFault } from './refusals.ts';
 
 const SECOND = 1000;
@@ -58,7 +58,7 @@ class Room {
     await idle();
   }
 
-  #try(application: ApplicationId, name: string): Attempt<string> {
+  #try(application: ApplicationId, name: string): AttemptResult<string> {
     this.asked++;
     const own = this.free.get(application) ?? 100;
     if (own === 0) return { refused: refusal('concurrent', 10, 10) };
@@ -105,7 +105,7 @@ test('admits creates in the order of arrival, and reports how long each create w
   assert.equal(room.queue.size, 0);
 });
 
-test('admits as many creates as there is room for, in order', async () => {
+test('admits as many waiting creates as there are free slots, in the order of arrival', async () => {
   const room = new Room();
   for (const name of ['one', 'two', 'three', 'four']) await room.join(A, name);
   await room.makeRoom(3);
@@ -114,7 +114,7 @@ test('admits as many creates as there is room for, in order', async () => {
   room.queue.close(() => new Error('closed'));
 });
 
-test('a new create does not overtake waiting creates: it waits, or is refused for the same reason as the first of them', async () => {
+test('a new create does not overtake waiting creates, but waits, or is refused for the same reason as the first waiting create', async () => {
   const room = new Room();
   room.free.set(A, 0);
   room.hostFree = 5;
@@ -162,7 +162,7 @@ test('refuses creates above maxWaiting', async () => {
   room.queue.close(() => new Error('closed'));
 });
 
-test('removes a create immediately when its caller disconnects', async () => {
+test('removes a waiting create immediately when its caller disconnects', async () => {
   const room = new Room();
   const one = new AbortController();
   const left = await room.join(A, 'one', { signal: one.signal });
@@ -176,7 +176,7 @@ test('removes a create immediately when its caller disconnects', async () => {
   await assert.rejects(room.come(A, 'four', { signal: AbortSignal.abort() }), error => isFault(error, 'capacity'));
 });
 
-test('refuses a create after waitMs, and reports its position and the time waited', async () => {
+test('refuses a waiting create after waitMs, and reports its position and how long it waited', async () => {
   const room = new Room();
   room.free.set(A, 0);
   await room.join(A, 'one');
@@ -191,7 +191,7 @@ test('refuses a create after waitMs, and reports its position and the time waite
   room.queue.close(() => new Error('closed'));
 });
 
-test('finds a free slot within a second without a notification', async () => {
+test('admits a waiting create within a second after a slot becomes free, even without a notification', async () => {
   const room = new Room();
   const { entered } = await room.join(A, 'one');
   room.hostFree = 1;
@@ -199,11 +199,11 @@ test('finds a free slot within a second without a notification', async () => {
   assert.equal((await entered).got, 'one');
 });
 
-test('completes an attempt that is running when the caller disconnects', async () => {
+test('admits a create if its caller disconnects during an attempt that succeeds', async () => {
   const clock = new TestClock();
   const queue = new AdmissionQueue<string>(clock);
-  const answer = Promise.withResolvers<Attempt<string>>();
-  const tries = [Promise.resolve<Attempt<string>>({ refused: refusal('host', 1, 1) }), answer.promise];
+  const answer = Promise.withResolvers<AttemptResult<string>>();
+  const tries = [Promise.resolve<AttemptResult<string>>({ refused: refusal('host', 1, 1) }), answer.promise];
   const caller = new AbortController();
   const entered = queue.enter({
     application: A,
@@ -224,7 +224,7 @@ test('completes an attempt that is running when the caller disconnects', async (
 
 test('rejects only the create whose attempt fails', async () => {
   const room = new Room();
-  const tries: Array<() => Attempt<string>> = [
+  const tries: Array<() => AttemptResult<string>> = [
     () => ({ refused: refusal('host', 1, 1) }),
     () => assert.fail('the database is gone'),
   ];

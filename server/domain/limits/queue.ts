@@ -9,14 +9,14 @@ import { type Refusal, refusal, type WaitDetails } from './refusals.ts';
 /** Slots freed by other processes are noticed within this time. */
 const RETRY_MS = 1_000;
 
-export type Attempt<T> = { readonly got: T } | { readonly refused: Refusal };
+export type AttemptResult<T> = { readonly got: T } | { readonly refused: Refusal };
 export type Outcome<T> =
   | { readonly got: T; readonly waitedMs: number }
   | { readonly refused: Refusal; readonly waited?: WaitDetails };
 
 export interface QueueRequest<T> {
   readonly application: ApplicationId;
-  readonly attempt: () => Promise<Attempt<T>>;
+  readonly attempt: () => Promise<AttemptResult<T>>;
   /** If absent, the create does not wait. */
   readonly waitMs?: number;
   /** The maximum number of creates of this application that may wait. */
@@ -29,14 +29,14 @@ interface Queue<T> {
   readonly application: ApplicationId;
   readonly waiters: Waiter<T>[];
   /** The latest refusal of the create at the head. */
-  refused: Refusal;
+  latestRefusal: Refusal;
 }
 
 interface Waiter<T> {
   readonly queue: Queue<T>;
-  readonly attempt: () => Promise<Attempt<T>>;
+  readonly attempt: () => Promise<AttemptResult<T>>;
   readonly sinceMs: number;
-  readonly done: PromiseWithResolvers<Outcome<T>>;
+  readonly outcome: PromiseWithResolvers<Outcome<T>>;
   /**
    * Whether an attempt for this create is running. A timeout or disconnect during the attempt takes effect only if the
    * attempt is refused.
@@ -53,10 +53,10 @@ export class AdmissionQueue<T> {
    */
   readonly #queues = new Map<ApplicationId, Queue<T>>();
   readonly #arrivals = new TurnQueue<ApplicationId>();
-  readonly #closing = new AbortController();
-  #retrying: Promise<void> | undefined;
+  readonly #closeController = new AbortController();
+  #retryLoop: Promise<void> | undefined;
   #isServing = false;
-  #serveAgain = false;
+  #mustServeAgain = false;
   /** Incremented whenever a slot may have become free. */
   #changeCount = 0;
 
@@ -92,9 +92,9 @@ export class AdmissionQueue<T> {
 
   /** Rejects all waiting creates, and all creates that would wait from now on. */
   close(reason: () => Error): void {
-    this.#closing.abort(new Error('the queue is closing'));
+    this.#closeController.abort(new Error('the queue is closing'));
     for (const { waiters } of [...this.#queues.values()])
-      for (const waiter of [...waiters]) this.#removeWaiter(waiter, () => waiter.done.reject(reason()));
+      for (const waiter of [...waiters]) this.#removeWaiter(waiter, () => waiter.outcome.reject(reason()));
   }
 
   async #arrive(
@@ -105,16 +105,16 @@ export class AdmissionQueue<T> {
     if (signal.aborted) throw callerDisconnected();
     const countBefore = this.#changeCount;
     const earlierRefusal = this.#refusalAhead(application);
-    const attemptResult: Attempt<T> = earlierRefusal ? { refused: earlierRefusal } : await attempt();
+    const attemptResult: AttemptResult<T> = earlierRefusal ? { refused: earlierRefusal } : await attempt();
     if ('got' in attemptResult) return { got: attemptResult.got, waitedMs: 0 };
     if (waitMs === undefined) return attemptResult;
     const max = await maxWaiting();
     if (signal.aborted) throw callerDisconnected();
-    if (this.#closing.signal.aborted) return attemptResult;
-    const waiting = this.waitingOf(application);
-    if (waiting >= max) return { refused: refusal('line', max, waiting) };
+    if (this.#closeController.signal.aborted) return attemptResult;
+    const waitingCount = this.waitingOf(application);
+    if (waitingCount >= max) return { refused: refusal('line', max, waitingCount) };
     const waiter = this.#join(application, attempt, attemptResult.refused, sinceMs);
-    // The refusal may already be outdated, so the attempt is repeated now, not only at the next retry.
+    // The refusal may already be outdated, so the attempt is repeated now instead of at the next retry.
     if (earlierRefusal || countBefore !== this.#changeCount) void this.#serve();
     return { waiter, waitMs };
   }
@@ -124,29 +124,29 @@ export class AdmissionQueue<T> {
    * that is waiting for a slot of this host.
    */
   #refusalAhead(application: ApplicationId): Refusal | undefined {
-    const own = this.#queues.get(application);
-    if (own) return own.refused;
-    for (const { refused } of this.#queues.values()) if (refused.why === 'host') return refused;
+    const ownQueue = this.#queues.get(application);
+    if (ownQueue) return ownQueue.latestRefusal;
+    for (const { latestRefusal: refused } of this.#queues.values()) if (refused.why === 'host') return refused;
     return undefined;
   }
 
   #join(application: ApplicationId, attempt: Waiter<T>['attempt'], refused: Refusal, sinceMs: number): Waiter<T> {
-    const queue = this.#queues.get(application) ?? { application, waiters: [], refused };
-    const waiter: Waiter<T> = { queue, attempt, sinceMs, done: Promise.withResolvers(), isTrying: false };
+    const queue = this.#queues.get(application) ?? { application, waiters: [], latestRefusal: refused };
+    const waiter: Waiter<T> = { queue, attempt, sinceMs, outcome: Promise.withResolvers(), isTrying: false };
     queue.waiters.push(waiter);
     this.#queues.set(application, queue);
-    this.#retrying ??= this.#retryWhileWaiting();
+    this.#retryLoop ??= this.#retryWhileWaiting();
     return waiter;
   }
 
   async #wait({ signal }: QueueRequest<T>, waiter: Waiter<T>, waitMs: number): Promise<Outcome<T>> {
     const timerControl = new AbortController();
-    const hangUp = (): void => this.#removeWaiter(waiter, () => waiter.done.reject(callerDisconnected()));
-    const giveUp = (): void => this.#removeWaiter(waiter, () => waiter.done.resolve(this.#refusalOf(waiter)));
+    const hangUp = (): void => this.#removeWaiter(waiter, () => waiter.outcome.reject(callerDisconnected()));
+    const giveUp = (): void => this.#removeWaiter(waiter, () => waiter.outcome.resolve(this.#refusalOf(waiter)));
     signal.addEventListener('abort', hangUp, { once: true });
     this.#clock.sleep(waitMs, timerControl.signal).then(giveUp, () => {});
     try {
-      return await waiter.done.promise;
+      return await waiter.outcome.promise;
     } finally {
       signal.removeEventListener('abort', hangUp);
       timerControl.abort(new Error('no longer waiting'));
@@ -163,7 +163,7 @@ export class AdmissionQueue<T> {
   }
 
   #refusalOf(waiter: Waiter<T>): Outcome<T> {
-    const { refused, waiters } = waiter.queue;
+    const { latestRefusal: refused, waiters } = waiter.queue;
     const position = waiters.indexOf(waiter) + 1;
     return { refused, waited: { waitedMs: this.#waitedMs(waiter), position, waiting: waiters.length } };
   }
@@ -180,26 +180,26 @@ export class AdmissionQueue<T> {
   }
 
   async #retryWhileWaiting(): Promise<void> {
-    while (this.#queues.size > 0 && !this.#closing.signal.aborted) {
-      await this.#clock.sleep(RETRY_MS, this.#closing.signal).catch(() => {});
+    while (this.#queues.size > 0 && !this.#closeController.signal.aborted) {
+      await this.#clock.sleep(RETRY_MS, this.#closeController.signal).catch(() => {});
       await this.#serve();
     }
-    this.#retrying = undefined;
+    this.#retryLoop = undefined;
   }
 
   /** Serves the queues. To keep the order, only one round runs at a time; a call during a round causes another one. */
   async #serve(): Promise<void> {
-    this.#serveAgain = true;
+    this.#mustServeAgain = true;
     if (this.#isServing) return;
     this.#isServing = true;
-    while (this.#serveAgain) {
-      this.#serveAgain = false;
+    while (this.#mustServeAgain) {
+      this.#mustServeAgain = false;
       await this.#serveRound();
     }
     this.#isServing = false;
   }
 
-  /** Makes attempts in turns until the head of each application has been refused or no slot is left. */
+  /** Makes attempts in turns until the head of each application has been refused or no slot is free. */
   async #serveRound(): Promise<void> {
     const refusedApplications = new Set<ApplicationId>();
     for (;;) {
@@ -208,7 +208,7 @@ export class AdmissionQueue<T> {
       if (!queue || !head) return;
       if (await this.#try(queue, head)) continue;
       refusedApplications.add(queue.application);
-      if (queue.refused.why === 'host') return;
+      if (queue.latestRefusal.why === 'host') return;
     }
   }
 
@@ -221,15 +221,15 @@ export class AdmissionQueue<T> {
     try {
       const attemptResult = await head.attempt();
       if ('refused' in attemptResult) {
-        queue.refused = attemptResult.refused;
+        queue.latestRefusal = attemptResult.refused;
         return false;
       }
       this.#remove(head);
       this.#moveToEnd(queue);
-      head.done.resolve({ got: attemptResult.got, waitedMs: this.#waitedMs(head) });
+      head.outcome.resolve({ got: attemptResult.got, waitedMs: this.#waitedMs(head) });
     } catch (error) {
       this.#remove(head);
-      head.done.reject(error);
+      head.outcome.reject(error);
     } finally {
       head.isTrying = false;
       head.leave?.();
@@ -242,5 +242,5 @@ export class AdmissionQueue<T> {
   }
 }
 
-/** Nobody receives this error, because the caller has disconnected. */
+/** This error reaches no caller, because the caller has disconnected. */
 const callerDisconnected = (): Error => fault('capacity', 'The caller disconnected. No session was created.');

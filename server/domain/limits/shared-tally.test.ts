@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { HandClock } from '../../../tests/harness/hand-clock.ts';
+import { ManualClock } from '../../../tests/harness/hand-clock.ts';
 import type { AttemptRows } from '../../engines/store/rows/attempts.ts';
 import { isFault } from '../../kit/fault.ts';
 import { silentLog } from '../../kit/log.ts';
@@ -9,7 +9,7 @@ import { SharedTallies, type SharedTally, takeAll } from './shared-tally.ts';
 const LIMIT = { name: 'codes', what: 'Wrong codes', max: 2, withinMs: 60_000, scope: 'address' } as const;
 const REFUSED = { waitMs: 40_000 };
 
-const tallyOver = (count: AttemptRows['count'], { clock = new HandClock(), isAlone = false } = {}): SharedTally => {
+const tallyOver = (count: AttemptRows['count'], { clock = new ManualClock(), isAlone = false } = {}): SharedTally => {
   const rows: AttemptRows = { count, takeBack: async () => {}, sweep: async () => {} };
   return new SharedTallies({ clock, log: silentLog, rows, isAlone: () => isAlone }).of(LIMIT);
 };
@@ -17,7 +17,7 @@ const tallyOver = (count: AttemptRows['count'], { clock = new HandClock(), isAlo
 const refuses = (waitSeconds: number) => (error: unknown) =>
   isFault(error, 'rate_limited') && error.details?.retryAfterSeconds === waitSeconds;
 
-test('counts in memory only if the host is alone or the database does not respond', async () => {
+test('counts attempts only in memory if the host is alone or the database does not respond', async () => {
   const away = async () => assert.fail('the database is away');
   for (const tally of [tallyOver(away, { isAlone: true }), tallyOver(away)]) {
     for (let attempt = 0; attempt < 2; attempt += 1) await tally.take('a');
@@ -25,8 +25,8 @@ test('counts in memory only if the host is alone or the database does not respon
   }
 });
 
-test('repeats a database refusal for one second without a new query, and does not count it locally', async () => {
-  const clock = new HandClock();
+test('repeats a refusal by the database for one second without a new query, and does not count the refused attempts locally', async () => {
+  const clock = new ManualClock();
   let asked = 0;
   const responses = [REFUSED, REFUSED, REFUSED, { at: '1' }, { at: '2' }];
   const tally = tallyOver(async () => responses[asked++] ?? assert.fail(), { clock });

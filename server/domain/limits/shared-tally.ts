@@ -14,7 +14,7 @@ const SWEEP_MS = 60_000;
  * After the database has refused an attempt, further attempts are refused for this long without another query. The time
  * is short, because attempts that succeed are taken back.
  */
-const REFUSED_MS = 1_000;
+const REFUSAL_REPEAT_MS = 1_000;
 /** Maximum number of names whose refusal is remembered. */
 const REFUSALS_MAX = 10_000;
 
@@ -52,7 +52,7 @@ export class SharedTallies {
     const { rows, isAlone } = this.#parts;
     if (isAlone()) return undefined;
     try {
-      await this.#sweepSometimes();
+      await this.#sweepIfDue();
       return await rows.count(name, options);
     } catch (error) {
       this.#logFailure(error);
@@ -60,7 +60,7 @@ export class SharedTallies {
     }
   }
 
-  async #sweepSometimes(): Promise<void> {
+  async #sweepIfDue(): Promise<void> {
     const nowMs = this.#parts.clock.monotonicMs();
     if (nowMs - this.#sweptMs < SWEEP_MS) return;
     this.#sweptMs = nowMs;
@@ -85,14 +85,14 @@ export class SharedTally {
   /** Refusals by the database, oldest first. */
   readonly #refusals = new Map<string, { readonly atMs: number; readonly waitMs: number }>();
 
-  constructor(options: SharedTallyOptions, clock: Clock, ofFleet: FleetCounter) {
+  constructor(options: SharedTallyOptions, clock: Clock, counter: FleetCounter) {
     this.#options = options;
     this.#clock = clock;
-    this.#fleetCounter = ofFleet;
+    this.#fleetCounter = counter;
     this.#localTally = new Tally(options, clock);
   }
 
-  /** Counts an attempt before it is made, so that concurrent attempts count too. Throws `rate_limited`. */
+  /** Counts an attempt before it is made, so that concurrent attempts are counted. Throws `rate_limited`. */
   async take(name: string): Promise<TakeBack> {
     this.#assertNotRefused(name);
     const takeBackLocal = this.#localTally.take(name);
@@ -113,7 +113,7 @@ export class SharedTally {
     const recentRefusal = this.#refusals.get(name);
     if (!recentRefusal) return;
     const passedMs = this.#clock.monotonicMs() - recentRefusal.atMs;
-    if (passedMs < REFUSED_MS) throw tooManyAttempts(this.#options, recentRefusal.waitMs - passedMs);
+    if (passedMs < REFUSAL_REPEAT_MS) throw tooManyAttempts(this.#options, recentRefusal.waitMs - passedMs);
     this.#refusals.delete(name);
   }
 
@@ -128,13 +128,13 @@ export class SharedTally {
  * Counts an attempt in each tally, or in none if one of them refuses. The returned function takes the attempt back from
  * all of them. Pass the widest tally first: a caller who has used it up then adds no rows for the others.
  */
-export async function takeAll(...names: ReadonlyArray<readonly [SharedTally, string]>): Promise<TakeBack> {
+export async function takeAll(...countedNames: ReadonlyArray<readonly [SharedTally, string]>): Promise<TakeBack> {
   const takeBacks: TakeBack[] = [];
   const undoAttempts = async (): Promise<void> => {
     for (const one of takeBacks) await one();
   };
   try {
-    for (const [tally, name] of names) takeBacks.push(await tally.take(name));
+    for (const [tally, name] of countedNames) takeBacks.push(await tally.take(name));
     return undoAttempts;
   } catch (error) {
     await undoAttempts();

@@ -6,7 +6,7 @@ import { fault } from '../faults.ts';
 const NAMES_MAX = 10_000;
 
 export interface TallyOptions {
-  /** What is counted, in the plural, for the error message; for example `Wrong codes`. */
+  /** The counted attempts, in the plural, for the error message; for example `Wrong codes`. */
   readonly what: string;
   readonly max: number;
   readonly withinMs: number;
@@ -25,17 +25,18 @@ export class Tally {
   }
 
   /**
-   * Counts an attempt before it is made, so that concurrent attempts count too. The returned function takes the attempt
-   * back. Throws `rate_limited`.
+   * Counts an attempt before it is made, so that concurrent attempts are counted. The returned function takes the
+   * attempt back. Throws `rate_limited`.
    */
   take(name: string): () => void {
     const { max, withinMs } = this.#options;
     const now = this.#clock.monotonicMs();
-    const recent = (this.#times.get(name) ?? []).filter(at => now - at < withinMs);
-    const [oldest] = recent;
-    if (oldest !== undefined && recent.length >= max) throw tooManyAttempts(this.#options, withinMs - (now - oldest));
+    const recentTimes = (this.#times.get(name) ?? []).filter(at => now - at < withinMs);
+    const [oldest] = recentTimes;
+    if (oldest !== undefined && recentTimes.length >= max)
+      throw tooManyAttempts(this.#options, withinMs - (now - oldest));
     this.#times.delete(name);
-    this.#times.set(name, [...recent, now]);
+    this.#times.set(name, [...recentTimes, now]);
     const [leastRecentName] = this.#times.keys();
     if (leastRecentName !== undefined && this.#times.size > NAMES_MAX) this.#times.delete(leastRecentName);
     return () => this.#takeBack(name, now);

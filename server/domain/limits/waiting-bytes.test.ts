@@ -59,7 +59,7 @@ describe('WaitingBytes', () => {
   it('recounts the unread bytes of all clients before it closes a client', () => {
     const all = new WaitingBytes(bounds);
     const [one, two] = [new Client(all, 'a', '1').holds(8), new Client(all, 'a', '1')];
-    one.bytes = 0; // its receiver has read them
+    one.bytes = 0; // The receiver has read all bytes.
     two.holds(8);
     assert.deepEqual(closed(one, two), [undefined, undefined]);
   });

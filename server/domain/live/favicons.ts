@@ -1,5 +1,5 @@
-// Favicons of tabs in the live view. The session's own browser loads them, under its network rules, because a viewer's browser
-// may connect only to this service. Each icon is loaded once per viewing.
+// Favicons of tabs in the live view. The session's own browser loads them, under its network rules, because a viewer's
+// browser may connect only to this service. Each icon is loaded once per viewing.
 
 import type { ObservedTarget } from '../../engines/browser/observation.ts';
 import type { JsonObject } from '../../kit/json.ts';
@@ -23,7 +23,7 @@ export class Favicons {
     const knownIcon = this.#iconsByUrl.get(url);
     if (knownIcon !== undefined || this.#iconsByUrl.size >= ICONS_MAX) return knownIcon || undefined;
     this.#iconsByUrl.set(url, '');
-    void this.#load(target, url).catch(() => {}); // the tab is shown without an icon
+    void this.#load(target, url).catch(() => {}); // The tab is shown without an icon.
     return undefined;
   }
 

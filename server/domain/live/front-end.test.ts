@@ -26,7 +26,7 @@ const filesOf = (product: string): FrontEndFiles => ({
   ]),
 });
 
-test('reads the files once for concurrent requests, and stores them', async () => {
+test('reads the DevTools files once for concurrent requests, and stores the files', async () => {
   let reads = 0;
   const { frontEnd, folder } = open(async () => filesOf(`Chrome/1.2.${++reads}`));
   const names = await Promise.all([1, 2, 3].map(() => frontEnd.of('Chrome/1.2.1')));
@@ -37,7 +37,7 @@ test('reads the files once for concurrent requests, and stores them', async () =
   assert.equal(gunzipSync(readFileSync(join(folder, '1.2.1/a/b.js.gz'))).toString(), 'import "./c.js"');
 });
 
-test('serves the files of the installed Chromium to an older browser, and reads the files once', async () => {
+test('serves the DevTools files of the installed Chromium to an older browser, and reads the files once', async () => {
   let reads = 0;
   const { frontEnd } = open(async () => {
     reads++;
@@ -48,7 +48,7 @@ test('serves the files of the installed Chromium to an older browser, and reads 
   assert.equal(reads, 1);
 });
 
-test('keeps the three newest versions', async () => {
+test('keeps the DevTools files of the three newest versions of Chromium', async () => {
   let version = 0;
   const { frontEnd, folder } = open(async () => filesOf(`Chrome/${++version}`));
   for (const product of ['Chrome/1', 'Chrome/2', 'Chrome/3', 'Chrome/4', 'Chrome/5']) await frontEnd.of(product);
@@ -56,7 +56,7 @@ test('keeps the three newest versions', async () => {
   assert.ok(existsSync(join(folder, '5')));
 });
 
-test('reports a failed read as a fault, leaves no folder, and reads again on the next request', async () => {
+test('reports a failed read of the DevTools files as a fault, creates no folder, and reads again on the next request', async () => {
   let reads = 0;
   const { frontEnd } = open(async () => {
     if (++reads === 1) throw new Error('no slot is free');
@@ -67,7 +67,7 @@ test('reports a failed read as a fault, leaves no folder, and reads again on the
   assert.equal(await frontEnd.of('Chrome/1'), '1');
 });
 
-test('rejects version names that would escape the folder', async () => {
+test('does not resolve version names that would be outside the folder of the DevTools files', async () => {
   const { frontEnd } = open(async () => filesOf('Chrome/../../x'));
   assert.equal(await frontEnd.of('Chrome/1'), '_._.._x');
   for (const name of ['..', '.', '', '../1', '.new', 'a/b', '1\0'])

@@ -11,12 +11,12 @@ import type { Runtime } from '../../kit/runtime.ts';
 import { SingleFlight } from '../../kit/single-flight.ts';
 import { fault } from '../faults.ts';
 
-/** Time limit for creating a folder, which includes starting Chromium and reading about 700 files, on a busy machine. */
+/** Time limit for creating a folder on a busy machine, including the start of Chromium and reading about 700 files. */
 const BUILD_MS = 60_000;
-/** Maximum number of versions to keep: the newest, and those that sessions still need after an upgrade of Chromium. */
+/** Maximum number of versions to keep: the newest, and versions that sessions need after an upgrade of Chromium. */
 const VERSIONS_MAX = 3;
-const FOLDER = /^[\w.-]{1,64}$/;
-const COMPRESSED = /\.(?:js|css|html|json|svg|md)$/;
+const FOLDER_PATTERN = /^[\w.-]{1,64}$/;
+const COMPRESSED_PATTERN = /\.(?:js|css|html|json|svg|md)$/;
 const compress = promisify(gzip);
 
 export interface FrontEndFiles {
@@ -33,12 +33,12 @@ export interface FrontEndParts extends Pick<Runtime, 'clock' | 'log'> {
 
 export class FrontEnd {
   readonly #parts: FrontEndParts;
-  readonly #downloads = new SingleFlight<string, string>();
+  readonly #builds = new SingleFlight<string, string>();
   /**
    * Maps Chromium versions whose files are no longer available to the installed version, whose files are used instead.
    */
   readonly #fallbacks = new Map<string, string>();
-  readonly #closing = new AbortController();
+  readonly #closeController = new AbortController();
 
   constructor(parts: FrontEndParts) {
     this.#parts = parts;
@@ -50,26 +50,26 @@ export class FrontEnd {
     if (this.folderOf(name)) return name;
     const fallback = this.#fallbacks.get(name);
     if (fallback !== undefined && this.folderOf(fallback)) return fallback;
-    const made = await this.#downloads.run('', () => this.#unpack());
-    if (made !== name) this.#fallbacks.set(name, made);
-    return made;
+    const createdName = await this.#builds.run('', () => this.#unpack());
+    if (createdName !== name) this.#fallbacks.set(name, createdName);
+    return createdName;
   }
 
   /** The path of a folder, or undefined if it does not exist. */
   folderOf(name: string): string | undefined {
     const folder = join(this.#parts.folder, name);
-    return FOLDER.test(name) && !name.startsWith('.') && existsSync(folder) ? folder : undefined;
+    return FOLDER_PATTERN.test(name) && !name.startsWith('.') && existsSync(folder) ? folder : undefined;
   }
 
   /** Rejects pending requests. */
   close(): void {
-    this.#closing.abort(new Error('the service is stopping'));
+    this.#closeController.abort(new Error('the service is stopping'));
   }
 
   async #unpack(): Promise<string> {
     const { read, clock, log } = this.#parts;
     const beganMs = clock.monotonicMs();
-    const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(BUILD_MS)]);
+    const signal = AbortSignal.any([this.#closeController.signal, AbortSignal.timeout(BUILD_MS)]);
     try {
       const { product, files } = await read(newId<SessionId>(clock.now()), signal);
       const name = nameOf(product);
@@ -85,16 +85,16 @@ export class FrontEnd {
   /** Writes a temporary folder and renames it when it is complete, so that the change is atomic. */
   async #write(name: string, files: ReadonlyMap<string, Buffer>): Promise<void> {
     const { folder } = this.#parts;
-    const fresh = join(folder, '.new');
-    await rm(fresh, { recursive: true, force: true });
+    const temporaryFolder = join(folder, '.new');
+    await rm(temporaryFolder, { recursive: true, force: true });
     for (const [path, content] of files) {
-      const file = join(fresh, path);
+      const file = join(temporaryFolder, path);
       await mkdir(dirname(file), { recursive: true, mode: 0o700 });
       await writeFile(file, content, { mode: 0o600 });
-      if (COMPRESSED.test(path)) await writeFile(`${file}.gz`, await compress(content), { mode: 0o600 });
+      if (COMPRESSED_PATTERN.test(path)) await writeFile(`${file}.gz`, await compress(content), { mode: 0o600 });
     }
     await rm(join(folder, name), { recursive: true, force: true });
-    await rename(fresh, join(folder, name));
+    await rename(temporaryFolder, join(folder, name));
     await this.#forgetOld(name);
   }
 
@@ -102,8 +102,8 @@ export class FrontEnd {
     const { folder } = this.#parts;
     const names = (await readdir(folder)).filter(name => name !== newest);
     const ages = await Promise.all(names.map(async name => ({ name, ms: (await stat(join(folder, name))).mtimeMs })));
-    const old = ages.sort((one, other) => other.ms - one.ms).slice(VERSIONS_MAX - 1);
-    for (const { name } of old) await rm(join(folder, name), { recursive: true, force: true });
+    const oldFolders = ages.sort((one, other) => other.ms - one.ms).slice(VERSIONS_MAX - 1);
+    for (const { name } of oldFolders) await rm(join(folder, name), { recursive: true, force: true });
   }
 }
 

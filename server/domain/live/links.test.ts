@@ -17,18 +17,18 @@ const claims = { session, right: 'view', expiresAt: addMs(clock.now(), 60_000), 
 const refused = (code: string) => (error: unknown) => isFault(error, code);
 
 describe('live view tokens', () => {
-  test('return their original claims, with times in seconds', () => {
+  test('a token contains its original claims, with times in seconds', () => {
     const read = links.read(links.tokenOf({ ...claims, page: 'C2FE' }), session);
     const expiresAt = new Date(1000 * Math.ceil(claims.expiresAt.getTime() / 1000));
     assert.deepEqual(read, { ...claims, page: 'C2FE', expiresAt });
     assert.equal('page' in links.read(links.tokenOf(claims), session), false);
   });
 
-  test('are refused for another session', () => {
+  test('a token is refused for another session', () => {
     assert.throws(() => links.read(links.tokenOf(claims), other), refused('signed_url_invalid'));
   });
 
-  test('are refused if a single character was changed', () => {
+  test('a token is refused if a single character was changed', () => {
     const token = links.tokenOf(claims);
     for (let at = 3; at < token.length; at++) {
       const changed = `${token.slice(0, at)}${token[at] === 'A' ? 'B' : 'A'}${token.slice(at + 1)}`;
@@ -36,18 +36,18 @@ describe('live view tokens', () => {
     }
   });
 
-  test('cannot be changed from view to control', () => {
+  test('a token is refused if its right was changed from view to control', () => {
     const [, signature] = links.tokenOf(claims).split('.');
     const forged = Buffer.from(JSON.stringify([session, 'control', '', 4_000_000_000, 3, keyId])).toString('base64url');
     assert.throws(() => links.read(`lv_${forged}.${signature}`, session), refused('signed_url_invalid'));
   });
 
-  test('are refused by another installation', () => {
+  test('a token is refused by another installation', () => {
     const foreign = new LiveLinks(new Secret('a secret of another installation, as long'), clock);
     assert.throws(() => links.read(foreign.tokenOf(claims), session), refused('signed_url_invalid'));
   });
 
-  test('are refused after their expiry', async () => {
+  test('a token is refused after its expiry', async () => {
     const late = new TestClock();
     const token = new LiveLinks(new Secret('x'.repeat(32)), late).tokenOf(claims);
     late.advance(61_000);

@@ -23,7 +23,7 @@ export interface LinkClaims {
 }
 
 const NO_KEY = '';
-const TOKEN = /^lv_([\w-]{1,512})\.([\w-]{43})$/;
+const TOKEN_PATTERN = /^lv_([\w-]{1,512})\.([\w-]{43})$/;
 
 export class LiveLinks {
   readonly #secret: Secret;
@@ -61,7 +61,7 @@ export class LiveLinks {
 
   /** Like `read`, but accepts expired tokens. */
   readSigned(token: string, session: string): LinkClaims {
-    const [, body, signature] = TOKEN.exec(token) ?? [];
+    const [, body, signature] = TOKEN_PATTERN.exec(token) ?? [];
     if (!body || !signature || !this.#isSigned(body, signature)) throw invalidLink();
     const claims = claimsOf(parseJson(Buffer.from(body, 'base64url')));
     if (!claims || claims.session !== session) throw invalidLink();
@@ -78,8 +78,8 @@ export class LiveLinks {
 }
 
 /**
- * Returns the claims in the token. The content is authentic, so anything unexpected comes from another version of
- * Berth.
+ * Returns the claims in the token. Undefined if they do not have the current format: the content is authentic, so
+ * another version of Berth wrote it.
  */
 function claimsOf(value: unknown): LinkClaims | undefined {
   const [session, right, page, expires, epoch, keyId, handoffId, fence]: unknown[] = Array.isArray(value) ? value : [];

@@ -1,4 +1,4 @@
-// The live view of running sessions: its addresses, what each allows, and who has control.
+// The live view of running sessions: its addresses, the rights of each address, and who has control.
 import type { DebugQuery, DebugUrls } from '../../../contract/live.ts';
 import type { ControlRows } from '../../engines/store/rows/controls.ts';
 import type { CompleteDownload } from '../../engines/store/rows/downloads.ts';
@@ -23,7 +23,7 @@ import type { Watcher } from '../sessions/watchers.ts';
 import { invalidLink, type LinkClaims, type LiveLinks, type LiveRight, linkExpired } from './links.ts';
 import { Viewing, type WatchPage } from './viewing.ts';
 
-const LIFE_MAX_MS = 21_600_000;
+const ADDRESS_LIFE_MAX_MS = 21_600_000;
 
 /** A client that was admitted by a live view address and speaks CDP itself. */
 export interface DirectClient {
@@ -64,8 +64,8 @@ export interface Offer {
 export class LiveView implements Watcher {
   readonly name = 'live';
   /**
-   * The other watchers attend only after this one. An adopted session may be in a masked hand-off, and this watcher
-   * sets what they must hide.
+   * The other watchers attend after this one, because an adopted session may be in a masked hand-off, and this watcher
+   * determines what the others must hide.
    */
   readonly attendsFirst = true;
   readonly #parts: LiveViewParts;
@@ -73,7 +73,7 @@ export class LiveView implements Watcher {
   readonly #epochs = new Map<SessionId, number>();
   readonly #revokeListeners = new Map<SessionId, Set<() => void>>();
   readonly #leaveListeners = new Map<SessionId, Set<(hasSessionEnded: boolean) => void>>();
-  readonly #offers = new Map<SessionId, Set<(offer: Offer) => void>>();
+  readonly #offerListeners = new Map<SessionId, Set<(offer: Offer) => void>>();
   readonly #viewings = new Map<SessionId, { readonly viewing: Viewing; viewers: number }>();
 
   constructor(parts: LiveViewParts) {
@@ -102,7 +102,7 @@ export class LiveView implements Watcher {
     try {
       if (row.status !== 'PENDING') await lease.adopt(await this.#parts.handoffs.findOpen(liveSession.id));
     } catch (error) {
-      await leave(); // Nobody else does, because no attendance is returned.
+      await leave(); // Without an attendance, the caller cannot do this.
       throw error;
     }
     this.#epochs.set(liveSession.id, storedControl?.linkEpoch ?? 0);
@@ -116,8 +116,8 @@ export class LiveView implements Watcher {
   /** Issues new addresses for viewers. */
   async urls(caller: AgentCaller, id: string, { expiresIn, readOnly }: DebugQuery): Promise<DebugUrls> {
     const { live, row } = await this.#requireRunning(caller, id);
-    // The time limit of the session may be extended, so it does not bound the address. All end with the session.
-    const expiresAt = addMs(this.#parts.clock.now(), expiresIn === undefined ? LIFE_MAX_MS : 1000 * expiresIn);
+    // The session may be extended, so its time limit does not limit the addresses. They become invalid when it ends.
+    const expiresAt = addMs(this.#parts.clock.now(), expiresIn === undefined ? ADDRESS_LIFE_MAX_MS : 1000 * expiresIn);
     const right: LiveRight = readOnly === 'true' || isExclusive(row) ? 'view' : 'control';
     const claims = { session: live.id, right, expiresAt, epoch: this.#epochs.get(live.id) ?? 0, keyId: caller.keyId };
     const listedPages = live.secrets.cleanAll(await live.browser.listPages());
@@ -177,7 +177,7 @@ export class LiveView implements Watcher {
     return (await this.#endedSession(token, id)) !== undefined;
   }
 
-  /** Returns the session of an address, also of one that has expired, if the session has ended. */
+  /** Returns the session of an address if the session has ended. The address may have expired. */
   async #endedSession(token: string, id: string): Promise<SessionRow | undefined> {
     const { session } = this.#parts.links.readSigned(token, id);
     const row = await this.#parts.sessions.byId(session);
@@ -186,8 +186,8 @@ export class LiveView implements Watcher {
 
   /** Resolves an address for a CDP client. Throws 410 if the session has ended, as the agent endpoint does. */
   async resolveClient(token: string, id: string): Promise<DirectClient> {
-    const ended = await this.#endedSession(token, id);
-    if (ended) throw sessionEnded(ended);
+    const endedRow = await this.#endedSession(token, id);
+    if (endedRow) throw sessionEnded(endedRow);
     const { live, claims } = await this.resolve(token, id);
     const { keyId } = claims;
     if (claims.right !== 'control' || claims.page !== undefined || !keyId) throw invalidLink();
@@ -228,18 +228,18 @@ export class LiveView implements Watcher {
     return listen(this.#revokeListeners, session, onRevoke);
   }
 
-  /** Calls `offer` with each file that a page of the session has downloaded. */
+  /** Calls `callback` with each file that a page of the session has downloaded. */
   onOffer(session: SessionId, offer: (offer: Offer) => void): { close(): void } {
-    return listen(this.#offers, session, offer);
+    return listen(this.#offerListeners, session, offer);
   }
 
   /** Offers a completed download to viewers. If there are no viewers, no link is made. */
   async offer(download: CompleteDownload, frame: string): Promise<void> {
     const { linkTo, log } = this.#parts;
-    if (!this.#offers.get(download.sessionId)?.size) return;
+    if (!this.#offerListeners.get(download.sessionId)?.size) return;
     try {
       const offer = { name: download.filename, size: download.size, url: await linkTo(download), frame };
-      for (const listener of [...(this.#offers.get(download.sessionId) ?? [])]) listener(offer);
+      for (const listener of [...(this.#offerListeners.get(download.sessionId) ?? [])]) listener(offer);
     } catch (error) {
       log.warn('live.download_not_offered', { sessionId: download.sessionId, reason: reason(error) });
     }
@@ -287,7 +287,14 @@ export class LiveView implements Watcher {
   }
 
   get #mapsBySession(): ReadonlyArray<Map<SessionId, unknown>> {
-    return [this.#leases, this.#epochs, this.#revokeListeners, this.#leaveListeners, this.#offers, this.#viewings];
+    return [
+      this.#leases,
+      this.#epochs,
+      this.#revokeListeners,
+      this.#leaveListeners,
+      this.#offerListeners,
+      this.#viewings,
+    ];
   }
 
   #liveUrls(claims: LinkClaims): { debuggerUrl: string; debuggerFullscreenUrl: string } {

@@ -93,15 +93,15 @@ export interface FoundSelect {
 }
 
 /**
- * Focuses and describes the `select` element at a point. Undefined if there is none or the page does not respond in
- * time.
+ * Focuses and describes the `select` element at a point. Undefined if there is no such element, or if the page does not
+ * respond in time.
  */
 export async function focusSelect(worlds: PageWorlds, x: number, y: number): Promise<FoundSelect | undefined> {
   const { frame, found, corner } = await worlds.askAt(FIND_SELECT, x, y);
   const { objectId } = found;
   if (typeof objectId !== 'string') return undefined;
-  const described = await worlds.call(frame.target, objectId, DESCRIBE_SELECT, []);
-  const state = selectOf(Object(described.value));
+  const descriptionResult = await worlds.call(frame.target, objectId, DESCRIBE_SELECT, []);
+  const state = selectOf(Object(descriptionResult.value));
   if (!state) return undefined;
   const box = { ...state.box, x: state.box.x + corner.x, y: state.box.y + corner.y };
   return { target: frame.target, objectId, state: { ...state, box } };

@@ -1,5 +1,5 @@
-// Isolated worlds in the frames of a page, created once per document so that a call costs one message. Scripts of the page
-// cannot observe them. Results come from the page, so they are validated as hostile input.
+// Isolated worlds in the frames of a page, created once per document so that a call requires only one message. Scripts
+// of the page cannot observe the worlds. Results come from the page, so they are validated as hostile input.
 
 import type { ObservedTarget } from '../../engines/browser/observation.ts';
 import type { JsonObject } from '../../kit/json.ts';
@@ -8,7 +8,7 @@ import type { JsonObject } from '../../kit/json.ts';
  * How long to wait for a response from the page, which may be busy. Without a response, no list is opened and nothing
  * is copied.
  */
-const ASK_MS = 2_000;
+const RESPONSE_TIMEOUT_MS = 2_000;
 const WORLD = 'berth-live';
 /** Limits on the depth and the number of frames that are searched. */
 const DEPTH_MAX = 8;
@@ -46,13 +46,15 @@ export class PageWorlds {
   /** Every frame of the page, in any process. */
   async frames(): Promise<readonly Frame[]> {
     const targets = [this.#page, ...this.#remoteFrames().values()];
-    const found = await Promise.all(
+    const frameLists = await Promise.all(
       targets.map(async target => {
-        const { frameTree } = await target.send('Page.getFrameTree', {}, ASK_MS).catch((): JsonObject => ({}));
+        const { frameTree } = await target
+          .send('Page.getFrameTree', {}, RESPONSE_TIMEOUT_MS)
+          .catch((): JsonObject => ({}));
         return idsOf(frameTree).map(id => ({ target, id }));
       }),
     );
-    return found.flat().slice(0, FRAMES_MAX);
+    return frameLists.flat().slice(0, FRAMES_MAX);
   }
 
   /** Calls a function in the frame. Returns an empty object if the call failed. */
@@ -61,8 +63,8 @@ export class PageWorlds {
     for (const isLast of [false, true])
       try {
         const contextId = await this.#worldOf(frame);
-        const params = { expression, contextId, returnByValue: byValue, timeout: ASK_MS };
-        const { result } = await frame.target.send('Runtime.evaluate', params, ASK_MS);
+        const params = { expression, contextId, returnByValue: byValue, timeout: RESPONSE_TIMEOUT_MS };
+        const { result } = await frame.target.send('Runtime.evaluate', params, RESPONSE_TIMEOUT_MS);
         return Object(result);
       } catch {
         // The document may have been replaced meanwhile, so try once more in the new one.
@@ -75,13 +77,15 @@ export class PageWorlds {
   /** Calls a function on an object that an earlier call returned. */
   async call(target: ObservedTarget, objectId: string, functionDeclaration: string, args: Args): Promise<JsonObject> {
     const params = { objectId, functionDeclaration, arguments: args.map(value => ({ value })), returnByValue: true };
-    const { result } = await target.send('Runtime.callFunctionOn', params, ASK_MS).catch((): JsonObject => ({}));
+    const { result } = await target
+      .send('Runtime.callFunctionOn', params, RESPONSE_TIMEOUT_MS)
+      .catch((): JsonObject => ({}));
     return Object(result);
   }
 
   /**
-   * Calls the function with a point of the page. If the point is in a nested frame, the function is called there, with the
-   * point relative to that frame. `corner` is the position of that frame in the page.
+   * Calls the function with a point of the page. If the point is in a nested frame, the function is called there, with
+   * the point relative to that frame. `corner` is the position of that frame in the page.
    */
   async askAt(source: string, x: number, y: number): Promise<{ frame: Frame; found: JsonObject; corner: Point }> {
     let frame = this.main;
@@ -99,7 +103,9 @@ export class PageWorlds {
 
   async #frameInside(frame: Frame, objectId: string, corner: { x: number; y: number }): Promise<Frame | undefined> {
     const { target } = frame;
-    const { node } = await target.send('DOM.describeNode', { objectId }, ASK_MS).catch((): JsonObject => ({}));
+    const { node } = await target
+      .send('DOM.describeNode', { objectId }, RESPONSE_TIMEOUT_MS)
+      .catch((): JsonObject => ({}));
     const id = Object(node).frameId;
     const { value } = await this.call(target, objectId, FRAME_BOX, []);
     target.post('Runtime.releaseObject', { objectId });
@@ -112,12 +118,12 @@ export class PageWorlds {
 
   async #worldOf({ target, id }: Frame): Promise<number> {
     const worldsByFrame = this.#worlds.get(target) ?? this.#listenTo(target);
-    const existing = worldsByFrame.get(id);
-    if (existing !== undefined) return existing;
+    const existingId = worldsByFrame.get(id);
+    if (existingId !== undefined) return existingId;
     const { executionContextId } = await target.send(
       'Page.createIsolatedWorld',
       { frameId: id, worldName: WORLD },
-      ASK_MS,
+      RESPONSE_TIMEOUT_MS,
     );
     if (typeof executionContextId !== 'number') throw new Error('the frame has no isolated world');
     worldsByFrame.set(id, executionContextId);

@@ -32,7 +32,7 @@ test('queues up to 1,000 inputs in order while the page has not responded to a m
   assert.equal(await page.copy(false), '', 'a copy is empty at once if the queue is full');
   assert.deepEqual(said, ['before']);
   response.resolve({});
-  await pollUntil(30_000, 'what waits to be done', () => said.length > 1_000 || undefined);
+  await pollUntil(30_000, 'the queued inputs to be sent', () => said.length > 1_000 || undefined);
   assert.deepEqual(said, ['before', ...Array.from({ length: 1_000 }, (_, n) => String(n))]);
   page.close();
 });

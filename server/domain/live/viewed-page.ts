@@ -1,5 +1,5 @@
-// One page in the live view: its state for viewers, and the input that they send. Input uses the server's own channel, so
-// that the clients' handles, focus and emulation are not affected.
+// One page in the live view: its state for viewers, and the input that viewers send. Input uses the server's own CDP
+// channel, so that the handles, focus and emulation of CDP clients are not affected.
 
 import type { DialogState, DriveMessage, SelectState } from '../../../contract/live-messages.ts';
 import type { ObservedTarget } from '../../engines/browser/observation.ts';
@@ -9,17 +9,17 @@ import type { Closeable } from '../../kit/scope.ts';
 import { chooseOptions, copiedText, cursorAt, type FoundSelect, focusSelect } from './page-queries.ts';
 import { PageWorlds } from './page-worlds.ts';
 
-const MOUSE = 'Input.dispatchMouseEvent';
+const DISPATCH_MOUSE_EVENT = 'Input.dispatchMouseEvent';
 
 type Input<Type extends DriveMessage['type']> = Extract<DriveMessage, { type: Type }>;
 
 /** A page that hangs or shows a dialog must not delay the next click for longer than this. */
 const MOUSE_RESPONSE_MS = 1_000;
 /**
- * Maximum number of queued inputs per page. If this many are queued, the page hangs, and the viewer no longer expects
- * further inputs to take effect. Further inputs are dropped.
+ * Maximum number of queued inputs per page. Further inputs are dropped: a page with this many queued inputs hangs, and
+ * the viewer does not expect further inputs to take effect.
  */
-const WAITING_INPUT_MAX = 1_000;
+const QUEUED_INPUTS_MAX = 1_000;
 const CURSOR_EVERY_MS = 100;
 const COPY_TIMEOUT_MS = 3_000;
 /** Maximum length of a dialog's message, and of its default text. */
@@ -27,7 +27,7 @@ const DIALOG_CHARS_MAX = 10_000;
 const NAVIGABLE = /^(https?:\/\/|about:blank$)/i;
 
 export interface OpenDialog extends DialogState {
-  /** Whether the dialog opened in a masked hand-off. If so, its text may repeat what the person typed. */
+  /** Whether the dialog opened in a masked hand-off. If so, its text may repeat text that the person typed. */
   readonly isCovered: boolean;
 }
 
@@ -70,11 +70,11 @@ export class ViewedPage implements Closeable {
   #nextMove: JsonObject | undefined;
   #cursorAskedMs = 0;
   /** Input queued behind the step that is running. Undefined if no step is running. */
-  #waitingInput: Array<() => Promise<void> | void> | undefined;
+  #queuedInputs: Array<() => Promise<void> | void> | undefined;
   /** The newest move with the left button pressed. */
-  #dragData: JsonObject | undefined;
+  #latestDragMove: JsonObject | undefined;
   /** Whether the mouse-down opened the list of a `select` element. If so, the page must not get the mouse-up. */
-  #swallowsRelease = false;
+  #isReleaseIgnored = false;
 
   constructor({ target, remoteFrames, isCovered, changed }: ViewedPageParts) {
     this.id = target.id;
@@ -110,7 +110,7 @@ export class ViewedPage implements Closeable {
     this.#target.post('Page.setInterceptFileChooserDialog', { enabled: isControlled });
     if (isControlled) return;
     // Input that is still queued is no longer sent, because the agent has control again.
-    this.#waitingInput?.splice(0);
+    this.#queuedInputs?.splice(0);
     this.#nextMove = undefined;
     this.#update({ select: null, files: null });
   }
@@ -126,18 +126,18 @@ export class ViewedPage implements Closeable {
   mouse({ action, x, y, button, buttons, clicks, modifiers }: Input<'mouse'>): void {
     const type = { move: 'mouseMoved', down: 'mousePressed', up: 'mouseReleased' }[action];
     const event = { type, x, y, button, buttons, clickCount: clicks, modifiers };
-    // Moves are queued too: a move that is sent before the mouse-down would drag nothing.
+    // Moves are also queued, because a move that is sent before the mouse-down would drag nothing.
     this.#enqueue(() => {
       if (action === 'move') return this.#move(event);
       // Send the pending move first, so that the button event happens where the viewer sees the mouse.
       if (button === 'left') return action === 'down' ? this.#press(event) : this.#release(event);
       this.#flushMove();
-      this.#target.post(MOUSE, event);
+      this.#target.post(DISPATCH_MOUSE_EVENT, event);
     });
   }
 
   wheel({ x, y, deltaX, deltaY, modifiers }: Input<'wheel'>): void {
-    this.#input(MOUSE, { type: 'mouseWheel', x, y, deltaX, deltaY, modifiers });
+    this.#input(DISPATCH_MOUSE_EVENT, { type: 'mouseWheel', x, y, deltaX, deltaY, modifiers });
   }
 
   touch({ action, points, modifiers }: Input<'touch'>): void {
@@ -213,11 +213,11 @@ export class ViewedPage implements Closeable {
 
   /** Chooses files by their paths inside the box. `paths` is empty if the viewer cancelled. */
   files(paths: readonly string[]): void {
-    const chooser = this.#fileInputNodeId;
+    const nodeId = this.#fileInputNodeId;
     this.#fileInputNodeId = undefined;
     this.#update({ files: null });
-    if (chooser !== undefined && paths.length > 0)
-      this.#target.post('DOM.setFileInputFiles', { files: [...paths], backendNodeId: chooser });
+    if (nodeId !== undefined && paths.length > 0)
+      this.#target.post('DOM.setFileInputFiles', { files: [...paths], backendNodeId: nodeId });
   }
 
   /** The CSS cursor at a point. Undefined if the last query was less than CURSOR_EVERY_MS ago. */
@@ -233,12 +233,12 @@ export class ViewedPage implements Closeable {
    */
   async #press(event: JsonObject): Promise<void> {
     this.#flushMove();
-    this.#dragData = undefined;
-    const found = await focusSelect(this.#worlds, Number(event.x), Number(event.y));
-    if (found) {
-      this.#select = found;
-      this.#swallowsRelease = true;
-      this.#update({ select: found.state });
+    this.#latestDragMove = undefined;
+    const foundSelect = await focusSelect(this.#worlds, Number(event.x), Number(event.y));
+    if (foundSelect) {
+      this.#select = foundSelect;
+      this.#isReleaseIgnored = true;
+      this.#update({ select: foundSelect.state });
     } else await this.#sendAndWait(event);
   }
 
@@ -248,22 +248,22 @@ export class ViewedPage implements Closeable {
    * the drag without a drop.
    */
   async #release(event: JsonObject): Promise<void> {
-    if (this.#swallowsRelease) {
-      this.#swallowsRelease = false;
+    if (this.#isReleaseIgnored) {
+      this.#isReleaseIgnored = false;
       return;
     }
-    const dragMove = this.#dragData;
-    this.#dragData = undefined;
+    const dragMove = this.#latestDragMove;
+    this.#latestDragMove = undefined;
     if (dragMove) {
       await this.#pendingMove;
       await this.#sendAndWait(dragMove);
     }
-    this.#target.post(MOUSE, event);
+    this.#target.post(DISPATCH_MOUSE_EVENT, event);
   }
 
-  /** Sends a move. At most one move is unacknowledged: of those that arrive meanwhile, only the newest is sent. */
+  /** Sends a move. At most one move is unacknowledged. Of the moves that arrive meanwhile, only the newest is sent. */
   #move(event: JsonObject): void {
-    if (event.button === 'left') this.#dragData = event;
+    if (event.button === 'left') this.#latestDragMove = event;
     this.#nextMove = event;
     this.#pendingMove ??= this.#sendMoves().finally(() => {
       this.#pendingMove = undefined;
@@ -282,11 +282,11 @@ export class ViewedPage implements Closeable {
 
   #flushMove(): void {
     const next = this.#takeMove();
-    if (next) this.#target.post(MOUSE, next);
+    if (next) this.#target.post(DISPATCH_MOUSE_EVENT, next);
   }
 
   async #sendAndWait(event: JsonObject): Promise<void> {
-    await this.#target.send(MOUSE, event, MOUSE_RESPONSE_MS).catch(() => {});
+    await this.#target.send(DISPATCH_MOUSE_EVENT, event, MOUSE_RESPONSE_MS).catch(() => {});
   }
 
   /**
@@ -299,23 +299,23 @@ export class ViewedPage implements Closeable {
 
   /** Runs the step at once, or after the steps that are queued. False if the queue is full. */
   #enqueue(step: () => Promise<void> | void): boolean {
-    if (!this.#waitingInput) void this.#runSteps(step);
-    else if (this.#waitingInput.length < WAITING_INPUT_MAX) this.#waitingInput.push(step);
+    if (!this.#queuedInputs) void this.#runSteps(step);
+    else if (this.#queuedInputs.length < QUEUED_INPUTS_MAX) this.#queuedInputs.push(step);
     else return false;
     return true;
   }
 
-  async #runSteps(first: () => Promise<void> | void): Promise<void> {
-    const waiting: Array<() => Promise<void> | void> = [];
-    for (let step: typeof first | undefined = first; step; step = waiting.shift()) {
+  async #runSteps(firstStep: () => Promise<void> | void): Promise<void> {
+    const queuedSteps: Array<() => Promise<void> | void> = [];
+    for (let step: typeof firstStep | undefined = firstStep; step; step = queuedSteps.shift()) {
       try {
-        const done = step();
-        if (!done) continue;
-        this.#waitingInput = waiting;
-        await done;
+        const pendingStep = step();
+        if (!pendingStep) continue;
+        this.#queuedInputs = queuedSteps;
+        await pendingStep;
       } catch {} // Later steps are still run.
     }
-    this.#waitingInput = undefined;
+    this.#queuedInputs = undefined;
   }
 
   #event(method: string, params: JsonObject): void {

@@ -18,7 +18,7 @@ function openPage(): { target: ObservedTarget; end: () => void } {
   return { target, end };
 }
 
-test('shows the pages to a later viewer after they could not be observed once', async () => {
+test('shows the pages to a later viewer if the first observation of the pages failed', async () => {
   const [first, second] = [openPage(), openPage()];
   let observed = 0;
   const live = {

@@ -16,11 +16,11 @@ export interface LiveFrame {
   readonly jpeg: Buffer;
   /** The same picture without masks: only for the person who controls the page. */
   readonly unmasked: Buffer;
-  /** The whole picture is masked for everyone except the person who has control in a hand-off. */
+  /** Whether the whole picture is masked for everyone except the person who has control in a hand-off. */
   readonly isCovered: boolean;
   /**
-   * The whole picture is masked for everyone except the person who has control: the page is not recorded, so it is
-   * unknown what must be masked.
+   * Whether the page is not recorded, so that it is unknown what must be masked. The whole picture is then masked for
+   * everyone except the person who has control.
    */
   readonly isUnknown: boolean;
   /** Size of the shown page, in CSS pixels. */
@@ -52,11 +52,11 @@ export class Viewing implements Closeable {
   readonly #iframeTargets = new Set<ObservedTarget>();
   readonly #listeners = new Set<(page: string | undefined) => void>();
   readonly #openListeners = new Set<(openedPage: OpenedPage) => void>();
-  readonly #closing = new AbortController();
+  readonly #closeController = new AbortController();
   readonly #icons = new Favicons(() => this.#notify(undefined));
   #observing: Promise<Closeable> | undefined;
-  #infos: ReadonlyArray<Omit<TabState, 'visible'>> = [];
-  #tabsRead: Promise<void> | undefined;
+  #tabInfos: ReadonlyArray<Omit<TabState, 'visible'>> = [];
+  #pendingTabsRead: Promise<void> | undefined;
 
   constructor(liveSession: LiveSession, watchPage: WatchPage, clock: Clock) {
     this.#liveSession = liveSession;
@@ -71,7 +71,7 @@ export class Viewing implements Closeable {
   }
 
   async close(): Promise<void> {
-    this.#closing.abort(new Error('the last viewer has left'));
+    this.#closeController.abort(new Error('the last viewer has left'));
     for (const { page } of this.#pages.values()) page.close();
     this.#pages.clear();
     this.#listeners.clear();
@@ -85,7 +85,7 @@ export class Viewing implements Closeable {
   }
 
   get tabs(): readonly TabState[] {
-    return this.#infos.flatMap(info => {
+    return this.#tabInfos.flatMap(info => {
       const page = this.page(info.page);
       return page ? [{ ...info, visible: page.state.visible }] : [];
     });
@@ -110,8 +110,8 @@ export class Viewing implements Closeable {
   }
 
   watch(id: string, onFrame: (liveFrame: LiveFrame) => void): Closeable | undefined {
-    const found = this.#pages.get(id);
-    return found && this.#watchPage(this.#liveSession.id, found.target, onFrame);
+    const viewedEntry = this.#pages.get(id);
+    return viewedEntry && this.#watchPage(this.#liveSession.id, viewedEntry.target, onFrame);
   }
 
   /** Opens an empty page. Undefined if it could not be opened. */
@@ -120,12 +120,12 @@ export class Viewing implements Closeable {
   }
 
   #observe(): Promise<Closeable> {
-    const observing = this.#liveSession.browser.observe({ target: target => this.#addTarget(target) });
+    const pendingObservation = this.#liveSession.browser.observe({ target: target => this.#addTarget(target) });
     // The next viewer tries again.
-    observing.catch(() => {
+    pendingObservation.catch(() => {
       this.#observing = undefined;
     });
-    return observing;
+    return pendingObservation;
   }
 
   #addTarget(target: ObservedTarget): void {
@@ -147,7 +147,7 @@ export class Viewing implements Closeable {
     });
     target.whenGone(() => {
       page.close();
-      // After an observation has failed, the page may have been found again by the next one.
+      // If this observation failed, the next observation may have found the page again.
       if (this.#pages.get(target.id)?.target === target) this.#pages.delete(target.id);
       void this.#readTabs();
     });
@@ -167,20 +167,20 @@ export class Viewing implements Closeable {
 
   /** Reads the tabs after a delay. Only one read is pending at a time; it includes changes during the delay. */
   #readTabs(): Promise<void> {
-    this.#tabsRead ??= this.#clock
-      .sleep(this.#infos.length === 0 ? 0 : TABS_SETTLE_MS, this.#closing.signal)
+    this.#pendingTabsRead ??= this.#clock
+      .sleep(this.#tabInfos.length === 0 ? 0 : TABS_SETTLE_MS, this.#closeController.signal)
       .then(async () => {
-        this.#tabsRead = undefined;
+        this.#pendingTabsRead = undefined;
         return this.#liveSession.secrets.cleanAll(await this.#liveSession.browser.listPages());
       })
       .then(
         pages => {
-          this.#infos = pages.map(({ id, ...info }) => ({ page: id, ...info }));
+          this.#tabInfos = pages.map(({ id, ...info }) => ({ page: id, ...info }));
           this.#notify(undefined);
         },
         () => {}, // the browser is ending
       );
-    return this.#tabsRead;
+    return this.#pendingTabsRead;
   }
 
   #notify(page: string | undefined): void {

@@ -4,7 +4,7 @@ import type { AgentCaller } from '../identity/caller.ts';
 import type { PeriodQuery } from '../period.ts';
 
 export interface LogQuery extends PeriodQuery {
-  /** Only entries after the one with this number. */
+  /** If set, only entries with a higher number than this are returned. */
   readonly after?: string;
   /** Kinds of entries, separated by commas. */
   readonly type?: string;
@@ -30,9 +30,9 @@ export interface LogPage {
 export interface Logs {
   list(caller: AgentCaller, session: string, query: LogQuery & { readonly limit: number }): Promise<LogPage>;
   /**
-   * Yields the stored entries and then new ones. Yields at least every two seconds, an empty list if there are no new
-   * entries. The first `next` rejects if the caller may not follow the log. Returns without waiting if no more entries
-   * will follow.
+   * Yields the stored entries, and then new entries. Yields at least every two seconds; the list is empty if there are
+   * no new entries. The first `next` rejects if the caller may not follow the log. Returns without waiting if no more
+   * entries will follow.
    */
   follow(
     caller: AgentCaller,

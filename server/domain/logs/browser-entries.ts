@@ -38,7 +38,7 @@ type EntryBuilder = (method: string, params: UntrustedObject, nowMs: number) => 
 
 export class BrowserEntries {
   /** Body bytes received so far, by request id. Chromium reports them only in pieces, so they are added up. */
-  readonly #bytes = new Map<string, number>();
+  readonly #bytesByRequest = new Map<string, number>();
   /** Offset from Chromium's monotonic time, which network events use, to wall-clock time. */
   #offsetMs: number | undefined;
 
@@ -60,8 +60,12 @@ export class BrowserEntries {
     return entryContent && { kind, method, ...entryContent };
   }
 
-  #withLocation(filtered: JsonObject | undefined, params: UntrustedObject, nowMs: number): EntryContent | undefined {
-    return filtered && { at: this.#timeOf(params, nowMs), ...placeOf(params), params: filtered };
+  #withLocation(
+    filteredParams: JsonObject | undefined,
+    params: UntrustedObject,
+    nowMs: number,
+  ): EntryContent | undefined {
+    return filteredParams && { at: this.#timeOf(params, nowMs), ...placeOf(params), params: filteredParams };
   }
 
   #timeOf(params: UntrustedObject, nowMs: number): number {
@@ -74,15 +78,16 @@ export class BrowserEntries {
 
   #countBytes(params: UntrustedObject): undefined {
     const id = requestIdOf(params);
-    const bytes = (this.#bytes.get(id) ?? 0) + (numberAt(params, 'dataLength') ?? 0);
-    if (this.#bytes.size < COUNTED_REQUESTS_MAX || this.#bytes.has(id)) this.#bytes.set(id, bytes);
+    const bytes = (this.#bytesByRequest.get(id) ?? 0) + (numberAt(params, 'dataLength') ?? 0);
+    if (this.#bytesByRequest.size < COUNTED_REQUESTS_MAX || this.#bytesByRequest.has(id))
+      this.#bytesByRequest.set(id, bytes);
   }
 
   #withBytes(method: string, params: UntrustedObject): UntrustedObject {
     if (method !== 'Network.loadingFinished' && method !== 'Network.loadingFailed') return params;
     const id = requestIdOf(params);
-    const bytes = this.#bytes.get(id);
-    this.#bytes.delete(id);
+    const bytes = this.#bytesByRequest.get(id);
+    this.#bytesByRequest.delete(id);
     return bytes === undefined ? params : { ...params, dataLength: bytes };
   }
 }

@@ -1,10 +1,10 @@
 // Which commands of clients are logged, and which fields of each command and of its response. Typed text and arguments
 // are never logged.
 import { isObject, type JsonObject } from '../../kit/json.ts';
-import { remoteObject, text } from './console-entries.ts';
+import { redactedText, remoteObject } from './console-entries.ts';
 import { SCANNED_CHARS_MAX, scanExpression } from './expression.ts';
 import { REDACTED, redactUrl } from './redact.ts';
-import { objectAt, plain, textAt, type UntrustedObject } from './values.ts';
+import { objectAt, plainMembers, textAt, type UntrustedObject } from './values.ts';
 
 const EVALUATE = 'Runtime.evaluate';
 const FUNCTION_METHOD = 'Runtime.callFunctionOn';
@@ -39,9 +39,9 @@ const INPUT_FIELDS = [
   'yDistance',
   'speed',
 ];
-const inputParams: ParamsFilter = params => plain(params, INPUT_FIELDS);
+const inputParams: ParamsFilter = params => plainMembers(params, INPUT_FIELDS);
 const addressParams: ParamsFilter = params => ({
-  ...plain(params, [
+  ...plainMembers(params, [
     'frameId',
     'transitionType',
     'browserContextId',
@@ -57,25 +57,27 @@ const addressParams: ParamsFilter = params => ({
 
 const PARAMS_FILTERS: Readonly<Record<string, ParamsFilter>> = {
   'Page.navigate': addressParams,
-  'Page.reload': params => plain(params, ['ignoreCache', 'loaderId']),
-  'Page.navigateToHistoryEntry': params => plain(params, ['entryId']),
+  'Page.reload': params => plainMembers(params, ['ignoreCache', 'loaderId']),
+  'Page.navigateToHistoryEntry': params => plainMembers(params, ['entryId']),
   'Page.close': () => ({}),
   'Page.handleJavaScriptDialog': params => ({
-    ...plain(params, ['accept']),
+    ...plainMembers(params, ['accept']),
     ...(params.promptText === undefined ? {} : { promptText: REDACTED }),
   }),
-  'Page.captureScreenshot': params => plain(params, ['format', 'quality', 'fromSurface', 'captureBeyondViewport']),
-  'Page.printToPDF': params => plain(params, ['landscape', 'printBackground', 'scale', 'paperWidth', 'paperHeight']),
+  'Page.captureScreenshot': params =>
+    plainMembers(params, ['format', 'quality', 'fromSurface', 'captureBeyondViewport']),
+  'Page.printToPDF': params =>
+    plainMembers(params, ['landscape', 'printBackground', 'scale', 'paperWidth', 'paperHeight']),
   [EVALUATE]: params => ({
     expression: scanExpression(textAt(params, 'expression') ?? '').shape,
-    ...plain(params, ['awaitPromise', 'returnByValue', 'userGesture', 'contextId', 'uniqueContextId']),
+    ...plainMembers(params, ['awaitPromise', 'returnByValue', 'userGesture', 'contextId', 'uniqueContextId']),
   }),
   [FUNCTION_METHOD]: params => ({
-    ...plain(params, ['awaitPromise', 'returnByValue', 'userGesture', 'executionContextId', 'uniqueContextId']),
+    ...plainMembers(params, ['awaitPromise', 'returnByValue', 'userGesture', 'executionContextId', 'uniqueContextId']),
     functionDeclaration: scanExpression(textAt(params, 'functionDeclaration') ?? '').shape,
-    ...(Array.isArray(params.arguments) ? { arguments: params.arguments.slice(0, 20).map(argument) } : {}),
+    ...(Array.isArray(params.arguments) ? { arguments: params.arguments.slice(0, 20).map(redactedArgument) } : {}),
   }),
-  'Input.dispatchKeyEvent': params => ({ ...inputParams(params), ...key(params) }),
+  'Input.dispatchKeyEvent': params => ({ ...inputParams(params), ...keyField(params) }),
   'Input.insertText': () => ({ text: REDACTED }),
   'Input.imeSetComposition': () => ({ text: REDACTED }),
   'Input.dispatchMouseEvent': inputParams,
@@ -84,7 +86,7 @@ const PARAMS_FILTERS: Readonly<Record<string, ParamsFilter>> = {
     touchPoints: (Array.isArray(params.touchPoints) ? params.touchPoints : [])
       .slice(0, 10)
       .filter(isObject)
-      .map(point => plain(point, ['x', 'y', 'id'])),
+      .map(point => plainMembers(point, ['x', 'y', 'id'])),
   }),
   'Input.dispatchDragEvent': params => ({ ...inputParams(params), data: REDACTED }),
   'Input.cancelDragging': () => ({}),
@@ -93,14 +95,14 @@ const PARAMS_FILTERS: Readonly<Record<string, ParamsFilter>> = {
   'Input.synthesizeScrollGesture': inputParams,
   'Input.synthesizeTapGesture': inputParams,
   'Target.createTarget': addressParams,
-  'Target.closeTarget': params => plain(params, ['targetId']),
-  'Target.activateTarget': params => plain(params, ['targetId']),
-  'Target.createBrowserContext': params => plain(params, ['disposeOnDetach']),
-  'Target.disposeBrowserContext': params => plain(params, ['browserContextId']),
+  'Target.closeTarget': params => plainMembers(params, ['targetId']),
+  'Target.activateTarget': params => plainMembers(params, ['targetId']),
+  'Target.createBrowserContext': params => plainMembers(params, ['disposeOnDetach']),
+  'Target.disposeBrowserContext': params => plainMembers(params, ['browserContextId']),
   'DOM.setFileInputFiles': params => ({
     files: (Array.isArray(params.files) ? params.files : [])
       .slice(0, 20)
-      .map(file => (typeof file === 'string' ? text(file) : NO_TEXT)),
+      .map(file => (typeof file === 'string' ? redactedText(file) : NO_TEXT)),
   }),
   'Browser.close': () => ({}),
 };
@@ -110,15 +112,15 @@ export const LOGGED_COMMANDS: ReadonlySet<string> = new Set(Object.keys(PARAMS_F
 export const commandParams = (method: string, params: UntrustedObject): JsonObject =>
   PARAMS_FILTERS[method]?.(params) ?? {};
 
-/** Returns a named key such as Enter. Characters are not logged, because they would reveal what was typed. */
-function key(params: UntrustedObject): JsonObject {
+/** Returns a named key such as Enter. Characters are not logged, because they would reveal the typed text. */
+function keyField(params: UntrustedObject): JsonObject {
   const keyName = textAt(params, 'key');
   if (keyName !== undefined && keyName.length > 1 && /^[A-Z][A-Za-z0-9]+$/.test(keyName)) return { key: keyName };
   return keyName === undefined ? {} : { key: REDACTED };
 }
 
 /** Returns only the kind of the argument. */
-function argument(argumentValue: unknown): JsonObject {
+function redactedArgument(argumentValue: unknown): JsonObject {
   if (!isObject(argumentValue)) return {};
   if (argumentValue.objectId !== undefined) return { objectId: REDACTED };
   if (argumentValue.unserializableValue !== undefined) return { unserializableValue: REDACTED };
@@ -139,7 +141,10 @@ export function commandResult(method: string, isSecret: boolean, responseMessage
   const error = objectAt(responseMessage, 'error');
   if (error)
     return {
-      error: { ...plain(error, ['code']), message: text((textAt(error, 'message') ?? '').slice(0, ERROR_CHARS_MAX)) },
+      error: {
+        ...plainMembers(error, ['code']),
+        message: redactedText((textAt(error, 'message') ?? '').slice(0, ERROR_CHARS_MAX)),
+      },
     };
   const result = objectAt(responseMessage, 'result') ?? {};
   switch (method) {
@@ -151,7 +156,15 @@ export function commandResult(method: string, isSecret: boolean, responseMessage
       return {};
     default:
       return {
-        ...plain(result, ['frameId', 'loaderId', 'errorText', 'isDownload', 'targetId', 'browserContextId', 'success']),
+        ...plainMembers(result, [
+          'frameId',
+          'loaderId',
+          'errorText',
+          'isDownload',
+          'targetId',
+          'browserContextId',
+          'success',
+        ]),
       };
   }
 }
@@ -164,7 +177,7 @@ function evaluationResult(isSecret: boolean, result: UntrustedObject): JsonObjec
     ...(thrownDetails
       ? {
           exceptionDetails: {
-            text: text(textAt(thrownDetails, 'text') ?? ''),
+            text: redactedText(textAt(thrownDetails, 'text') ?? ''),
             ...withException(thrownDetails, isSecret),
           },
         }
@@ -183,7 +196,7 @@ function withoutText(object: UntrustedObject): JsonObject {
   const { value } = object;
   const isPlain = typeof value === 'boolean' || value === null;
   return {
-    ...plain(object, ['type', 'subtype', 'className']),
+    ...plainMembers(object, ['type', 'subtype', 'className']),
     ...(value === undefined ? {} : { value: isPlain ? value : REDACTED }),
   };
 }

@@ -31,7 +31,7 @@ test('redacts typed text in a console message from the same turn of the event lo
   assert.match(lines.join(''), /Input\.insertText/);
 });
 
-test('redacts text of an expression that is not logged itself because of the rate', async () => {
+test('redacts the text of an expression that is not logged because of the rate limit', async () => {
   const lines: string[] = [];
   const rows = {
     write: async (_: string, __: string, chunks: ReadonlyArray<{ readonly lines: readonly string[] }>) =>
@@ -52,12 +52,12 @@ test('redacts text of an expression that is not logged itself because of the rat
   assert.match(lines.join(''), /Page\.frameNavigated.*\?q=\[redacted\]/);
 });
 
-test('parses the oldest commands at once when too many wait', async () => {
+test('parses the oldest queued commands at once if too many commands are queued', async () => {
   const rows = { write: async () => {} };
   const clock: Clock = { ...systemClock, monotonicMs: () => 0 };
   const log = new SessionLog({ application, session, rows, clock, log: silentLog });
   const typed: unknown[] = [];
-  log.typed.typed = text => void typed.push(text);
+  log.typed.rememberText = text => void typed.push(text);
   const commands = new CommandLog({ log, pageOf: () => 1, clock });
   for (let n = 0; n < 1_000; n++) {
     const message = Buffer.from(JSON.stringify({ id: n, method: 'Input.insertText', params: { text: `text ${n}` } }));

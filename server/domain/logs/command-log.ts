@@ -5,7 +5,7 @@ import type { Clock } from '../../kit/clock.ts';
 import { parseJson } from '../../kit/foreign.ts';
 import { guardListener } from '../../kit/guard.ts';
 import { isObject } from '../../kit/json.ts';
-import type { CommandTap, Overheard } from '../sessions/browser-host.ts';
+import type { CommandTap, ObservedCommand } from '../sessions/browser-host.ts';
 import { commandParams, commandResult, LOGGED_COMMANDS, mayReturnSecrets } from './command-entries.ts';
 import type { LogEntry } from './entry.ts';
 import { scanExpression } from './expression.ts';
@@ -19,13 +19,13 @@ const RESPONSE_BYTES_MAX = 16 * 1024;
 /** Maximum number of messages that are parsed in one turn of the event loop. */
 const BATCH = 100;
 /**
- * Maximum number of messages that wait to be parsed. From then on each new one parses the oldest, because an event of a
- * page parses all of them in one turn.
+ * Maximum number of queued messages. If the queue is full, the oldest message is parsed for each new one, because all
+ * queued messages are parsed in one turn when an event of a page arrives.
  */
 const QUEUE_MAX = 200;
 /**
- * Maximum length of an expression that is scanned for typed text although it is not logged, because a limit of the log
- * has been reached. Expressions that type text are shorter. Longer ones are libraries that a client injects.
+ * Maximum length of an expression that is scanned for typed text even if a limit of the log prevents it from being
+ * logged. Expressions that type text are shorter. Longer ones are libraries that a client injects.
  */
 const UNLOGGED_EXPRESSION_BYTES_MAX = 8 * 1024;
 const EMPTY_BUFFER = Buffer.alloc(0);
@@ -71,9 +71,9 @@ export class CommandLog implements CommandTap {
     parts.log.catchUp = () => this.#runDeferred(this.#queue.length);
   }
 
-  onCommand(observed: Overheard): ((response: Buffer) => void) | undefined {
+  onCommand(observed: ObservedCommand): ((response: Buffer) => void) | undefined {
     const { log, clock } = this.#parts;
-    const isLogged = log.takes('command') && (this.#hasCredit() || log.drop('command', 'rate'));
+    const isLogged = log.canAccept('command') && (this.#takeCredit() || log.drop('command', 'rate'));
     if (!isLogged && !mayType(observed)) return undefined;
     const pendingCommand: LoggedCommand = {
       ...observed,
@@ -103,7 +103,7 @@ export class CommandLog implements CommandTap {
   }
 
   #logResponse(
-    { method, targetIds, at, isSecret, loggedParams: kept }: LoggedCommand,
+    { method, targetIds, at, isSecret, loggedParams: keptParams }: LoggedCommand,
     response: Buffer,
     answeredAt: number,
   ): void {
@@ -112,10 +112,10 @@ export class CommandLog implements CommandTap {
     const result = parsed
       ? commandResult(method, isSecret, log.secrets.cleanAll(parsed))
       : { cut: true, bytes: response.length };
-    const targets = [...targetIds, textAt(result, 'targetId') ?? '', textAt(kept, 'targetId') ?? ''];
+    const targets = [...targetIds, textAt(result, 'targetId') ?? '', textAt(keptParams, 'targetId') ?? ''];
     const page = targets.map(pageOf).find(number => number !== undefined);
     const place = { ...(page === undefined ? {} : { page }) };
-    log.add({ kind: 'command', method, at, ...place, params: kept ?? {}, result, answeredAt });
+    log.add({ kind: 'command', method, at, ...place, params: keptParams ?? {}, result, answeredAt });
   }
 
   #rememberTyped({ method, targetIds }: LoggedCommand, params: UntrustedObject): void {
@@ -133,7 +133,7 @@ export class CommandLog implements CommandTap {
       case 'Input.dispatchMouseEvent':
         return typed.endWord(channel);
       case 'Page.handleJavaScriptDialog':
-        return typed.typed(textAt(params, 'promptText') ?? '');
+        return typed.rememberText(textAt(params, 'promptText') ?? '');
       case 'Runtime.evaluate':
         typed.endWord(channel);
         return typed.rememberPassed(scanExpression(textAt(params, 'expression') ?? '').quoted);
@@ -145,7 +145,7 @@ export class CommandLog implements CommandTap {
     const { typed } = this.#parts.log;
     if ([...text].length === 1) return typed.addCharacter(channel, text);
     typed.endWord(channel);
-    typed.typed(text);
+    typed.rememberText(text);
   }
 
   #key(channel: string, params: UntrustedObject): void {
@@ -158,13 +158,13 @@ export class CommandLog implements CommandTap {
     else if (key === 'Enter' || key === 'Tab') typed.endField(channel);
   }
 
-  #hasCredit(): boolean {
-    const now = this.#parts.clock.monotonicMs();
+  #takeCredit(): boolean {
+    const nowMs = this.#parts.clock.monotonicMs();
     this.#credit = Math.min(
       COMMANDS_AT_ONCE,
-      this.#credit + ((now - this.#creditUpdatedMs) / 1000) * COMMANDS_PER_SECOND,
+      this.#credit + ((nowMs - this.#creditUpdatedMs) / 1000) * COMMANDS_PER_SECOND,
     );
-    this.#creditUpdatedMs = now;
+    this.#creditUpdatedMs = nowMs;
     if (this.#credit < 1) return false;
     this.#credit--;
     return true;
@@ -179,10 +179,10 @@ export class CommandLog implements CommandTap {
   }
 
   #runDeferred(max: number): void {
-    for (const work of this.#queue.splice(0, max)) this.#guardedListener(work);
+    for (const work of this.#queue.splice(0, max)) this.#runGuarded(work);
   }
 
-  readonly #guardedListener = guardListener(
+  readonly #runGuarded = guardListener(
     error => this.#parts.log.countUnreadable('command', error),
     (work: () => void) => work(),
   );
@@ -194,7 +194,7 @@ export class CommandLog implements CommandTap {
   };
 }
 
-const mayType = ({ method, message }: Overheard): boolean =>
+const mayType = ({ method, message }: ObservedCommand): boolean =>
   TYPING_COMMANDS.has(method) || (method === 'Runtime.evaluate' && message.length <= UNLOGGED_EXPRESSION_BYTES_MAX);
 
 function parse(message: Buffer): UntrustedObject | undefined {

@@ -2,7 +2,7 @@
 import { isObject, type Json, type JsonObject } from '../../kit/json.ts';
 import type { LogEntry } from './entry.ts';
 import { redactText, redactUrl, truncate } from './redact.ts';
-import { objectAt, plain, shownJson, textAt, type UntrustedObject } from './values.ts';
+import { objectAt, plainMembers, shownJson, textAt, type UntrustedObject } from './values.ts';
 
 const ARGUMENTS_MAX = 20;
 const TEXT_CHARS_MAX = 2_048;
@@ -19,7 +19,7 @@ export function consoleEntry(method: string, params: UntrustedObject): ConsoleEn
     case 'Runtime.exceptionThrown':
       return {
         ...timeField(params.timestamp),
-        params: { exceptionDetails: exception(objectAt(params, 'exceptionDetails')) },
+        params: { exceptionDetails: exceptionFields(objectAt(params, 'exceptionDetails')) },
       };
     case 'Log.entryAdded':
       return {
@@ -39,19 +39,19 @@ function consoleCall(params: UntrustedObject): JsonObject {
     type: truncate(textAt(params, 'type') ?? 'log', PROPERTY_CHARS_MAX),
     args: args.slice(0, ARGUMENTS_MAX).filter(isObject).map(remoteObject),
     ...(args.length > ARGUMENTS_MAX ? { argsCut: args.length - ARGUMENTS_MAX } : {}),
-    ...plain(params, ['executionContextId']),
-    ...stack(params),
+    ...plainMembers(params, ['executionContextId']),
+    ...stackFields(params),
   };
 }
 
-function exception(details: UntrustedObject | undefined): JsonObject {
-  const thrown = objectAt(details, 'exception');
+function exceptionFields(details: UntrustedObject | undefined): JsonObject {
+  const exceptionObject = objectAt(details, 'exception');
   return {
-    text: text(textAt(details, 'text') ?? ''),
-    ...plain(details, ['exceptionId', 'lineNumber', 'columnNumber', 'executionContextId']),
-    ...address(details),
-    ...stack(details),
-    ...(thrown ? { exception: remoteObject(thrown) } : {}),
+    text: redactedText(textAt(details, 'text') ?? ''),
+    ...plainMembers(details, ['exceptionId', 'lineNumber', 'columnNumber', 'executionContextId']),
+    ...addressField(details),
+    ...stackFields(details),
+    ...(exceptionObject ? { exception: remoteObject(exceptionObject) } : {}),
   };
 }
 
@@ -59,11 +59,11 @@ function browserMessage(entry: UntrustedObject | undefined): JsonObject {
   return {
     source: truncate(textAt(entry, 'source') ?? 'other', PROPERTY_CHARS_MAX),
     level: truncate(textAt(entry, 'level') ?? 'info', PROPERTY_CHARS_MAX),
-    text: text(textAt(entry, 'text') ?? ''),
-    ...plain(entry, ['lineNumber']),
-    ...address(entry),
-    ...stack(entry),
-    ...plain(entry, ['networkRequestId', 'workerId', 'category']),
+    text: redactedText(textAt(entry, 'text') ?? ''),
+    ...plainMembers(entry, ['lineNumber']),
+    ...addressField(entry),
+    ...stackFields(entry),
+    ...plainMembers(entry, ['networkRequestId', 'workerId', 'category']),
   };
 }
 
@@ -72,45 +72,45 @@ export function remoteObject(object: UntrustedObject): JsonObject {
   const { value } = object;
   const preview = objectAt(object, 'preview');
   return {
-    ...plain(object, ['type', 'subtype', 'className', 'unserializableValue']),
+    ...plainMembers(object, ['type', 'subtype', 'className', 'unserializableValue']),
     ...(value === undefined ? {} : { value: shownValue(value) }),
-    ...(typeof object.description === 'string' ? { description: text(object.description) } : {}),
+    ...(typeof object.description === 'string' ? { description: redactedText(object.description) } : {}),
     ...(preview ? { preview: shownPreview(preview) } : {}),
   };
 }
 
 function shownValue(value: unknown): Json {
-  if (typeof value === 'string') return text(value);
+  if (typeof value === 'string') return redactedText(value);
   if (typeof value === 'number' || typeof value === 'boolean' || value === null) return value;
-  return text(shownJson(value));
+  return redactedText(shownJson(value));
 }
 
 function shownPreview(preview: UntrustedObject): JsonObject {
   const properties = Array.isArray(preview.properties) ? preview.properties : [];
   return {
-    ...plain(preview, ['type', 'subtype']),
-    ...(typeof preview.description === 'string' ? { description: text(preview.description) } : {}),
+    ...plainMembers(preview, ['type', 'subtype']),
+    ...(typeof preview.description === 'string' ? { description: redactedText(preview.description) } : {}),
     overflow: preview.overflow === true || properties.length > PROPERTIES_MAX,
-    properties: properties.slice(0, PROPERTIES_MAX).filter(isObject).map(property),
+    properties: properties.slice(0, PROPERTIES_MAX).filter(isObject).map(shownProperty),
   };
 }
 
 /** Formats a property. Name and value are redacted together, so that `{password: …}` is recognised. */
-function property(entry: UntrustedObject): JsonObject {
+function shownProperty(entry: UntrustedObject): JsonObject {
   const name = truncate(textAt(entry, 'name') ?? '', PROPERTY_CHARS_MAX);
   const value = textAt(entry, 'value')?.slice(0, 2 * PROPERTY_CHARS_MAX);
   const pair = value === undefined ? undefined : redactText(`${name}: ${JSON.stringify(value)}`);
   const isRedacted = pair !== undefined && pair !== `${name}: ${JSON.stringify(value)}`;
   return {
     name,
-    ...plain(entry, ['type', 'subtype']),
+    ...plainMembers(entry, ['type', 'subtype']),
     ...(value === undefined
       ? {}
       : { value: truncate(isRedacted ? (pair ?? '').slice(name.length + 2) : value, PROPERTY_CHARS_MAX) }),
   };
 }
 
-function stack(params: UntrustedObject | undefined): JsonObject {
+function stackFields(params: UntrustedObject | undefined): JsonObject {
   const frames = objectAt(params, 'stackTrace')?.callFrames;
   if (!Array.isArray(frames) || frames.length === 0) return {};
   const callFrames = frames.slice(0, CALL_FRAMES_MAX).filter(isObject);
@@ -118,16 +118,17 @@ function stack(params: UntrustedObject | undefined): JsonObject {
     stackTrace: {
       callFrames: callFrames.map(frame => ({
         functionName: truncate(textAt(frame, 'functionName') ?? '', PROPERTY_CHARS_MAX),
-        ...address(frame),
-        ...plain(frame, ['lineNumber', 'columnNumber']),
+        ...addressField(frame),
+        ...plainMembers(frame, ['lineNumber', 'columnNumber']),
       })),
     },
   };
 }
 
-export const text = (raw: string): string => truncate(redactText(raw.slice(0, 2 * TEXT_CHARS_MAX)), TEXT_CHARS_MAX);
+export const redactedText = (raw: string): string =>
+  truncate(redactText(raw.slice(0, 2 * TEXT_CHARS_MAX)), TEXT_CHARS_MAX);
 
-const address = (params: UntrustedObject | undefined): JsonObject => {
+const addressField = (params: UntrustedObject | undefined): JsonObject => {
   const url = textAt(params, 'url');
   return url === undefined ? {} : { url: redactUrl(url) };
 };

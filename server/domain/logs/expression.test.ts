@@ -23,12 +23,12 @@ for (const expression of [
   test(`removes quoted text from ${expression.replaceAll(SECRET, '…').replaceAll('\n', '⏎')}`, () =>
     assert.ok(!scanExpression(expression).shape.includes(SECRET), scanExpression(expression).shape));
 
-test('does not change the rest of the expression', () => {
+test('does not change the unquoted parts of an expression', () => {
   assert.equal(scanExpression('1+1').shape, '1+1');
   assert.equal(scanExpression('document.title').shape, 'document.title');
   assert.equal(scanExpression("f('a', 2) / 3").shape, `f('${REDACTED}', 2) / 3`);
   assert.equal(scanExpression('pay(4111111111111111)').shape, `pay(${REDACTED})`);
 });
 
-test('returns the quoted strings, unescaped', () =>
+test('returns the quoted strings without escape sequences', () =>
   assert.deepEqual(scanExpression(`a("x\\u0041\\n", 'it\\'s')`).quoted, ['xA\n', "it's"]));

@@ -7,13 +7,15 @@ const EXPRESSION_CHARS_MAX = 2_048;
 export const SCANNED_CHARS_MAX = 64 * 1024;
 const LONG_NUMBERS = /\b\d{6,}\b/g;
 /** After these, a slash starts a regular expression; elsewhere it is a division. */
-const BEFORE_REGEXP = /(?:^|[([{,;:=!&|?+\-*%<>~^]|\b(?:return|typeof|case|in|of|delete|void|throw|new|do|else))\s*$/;
+const BEFORE_REGEXP_PATTERN =
+  /(?:^|[([{,;:=!&|?+\-*%<>~^]|\b(?:return|typeof|case|in|of|delete|void|throw|new|do|else))\s*$/;
 /** How much of the text before a slash is searched. */
 const BEFORE_CHARS = 40;
 /** Text that is kept as it is. */
-const PLAIN = /[^/"'`]+/y;
+const PLAIN_TEXT = /[^/"'`]+/y;
 
 export interface ScannedExpression {
+  /** The redacted expression. */
   readonly shape: string;
   /** The contents of string literals. */
   readonly quoted: readonly string[];
@@ -60,8 +62,8 @@ class Scan {
   }
 
   #step(): boolean {
-    PLAIN.lastIndex = this.#position;
-    const [plainText] = PLAIN.exec(this.#text) ?? [];
+    PLAIN_TEXT.lastIndex = this.#position;
+    const [plainText] = PLAIN_TEXT.exec(this.#text) ?? [];
     if (plainText !== undefined) {
       this.#append(plainText);
       this.#position += plainText.length;
@@ -72,7 +74,7 @@ class Scan {
     if (nextTwo === '//') return this.#skipTo(/\n|$/g, false);
     if (nextTwo === '/*') return this.#skipTo(/\*\//g, true);
     if (character === '"' || character === "'" || character === '`') return this.#string(character);
-    if (character === '/' && BEFORE_REGEXP.test(this.#tail)) return this.#pattern();
+    if (character === '/' && BEFORE_REGEXP_PATTERN.test(this.#tail)) return this.#pattern();
     this.#append(character);
     this.#position++;
     return true;

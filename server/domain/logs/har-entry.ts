@@ -21,7 +21,7 @@ export interface Hop {
 
 export type HarEntry = Readonly<Record<string, unknown>>;
 
-interface Pair {
+interface NameValuePair {
   readonly name: string;
   readonly value: string;
 }
@@ -75,10 +75,12 @@ function responseOf(hop: Hop, version: string): HarEntry {
   const { received, receivedExtra, finished, failed } = hop;
   const headers = headersOf(objectAt(receivedExtra, 'headers') ?? objectAt(received, 'headers'));
   const isCached = fromCache(hop)._fromCache !== undefined;
-  const transferred = isCached
+  const transferredBytes = isCached
     ? 0
     : (numberAt(finished, 'encodedDataLength') ?? numberAt(received, 'encodedDataLength') ?? 0);
-  const body = isCached ? 0 : Math.max(0, Math.round(transferred - (numberAt(received, 'encodedDataLength') ?? 0)));
+  const bodyBytes = isCached
+    ? 0
+    : Math.max(0, Math.round(transferredBytes - (numberAt(received, 'encodedDataLength') ?? 0)));
   const size = Math.round(numberAt(finished, 'dataLength') ?? 0);
   const errorText = textAt(failed, 'errorText');
   return {
@@ -90,12 +92,12 @@ function responseOf(hop: Hop, version: string): HarEntry {
     content: {
       size,
       mimeType: textAt(received, 'mimeType') || UNKNOWN_MIME,
-      ...(body > 0 && size > 0 ? { compression: size - body } : {}),
+      ...(bodyBytes > 0 && size > 0 ? { compression: size - bodyBytes } : {}),
     },
     redirectURL: headers.find(({ name }) => name.toLowerCase() === 'location')?.value ?? '',
     headersSize: -1,
-    bodySize: received ? body : -1,
-    _transferSize: Math.round(transferred),
+    bodySize: received ? bodyBytes : -1,
+    _transferSize: Math.round(transferredBytes),
     _error: errorText ?? null,
     ...(received?.fromServiceWorker === true ? { _fetchedViaServiceWorker: true } : {}),
   };
@@ -121,40 +123,41 @@ function timingsOf(hop: Hop): Timings {
   const endSeconds = numberAt(hop.finished, 'timestamp') ?? numberAt(hop.failed, 'timestamp');
   const timing = objectAt(hop.received, 'timing');
   const requestSeconds = numberAt(timing, 'requestTime');
-  const wholeMs = sentSeconds === undefined || endSeconds === undefined ? 0 : ms(1000 * (endSeconds - sentSeconds));
+  const wholeMs =
+    sentSeconds === undefined || endSeconds === undefined ? 0 : roundedMs(1000 * (endSeconds - sentSeconds));
   if (!timing || requestSeconds === undefined || sentSeconds === undefined)
     return { blocked: -1, dns: -1, ssl: -1, connect: -1, send: 0, wait: 0, receive: wholeMs };
   const at = (name: string): number => numberAt(timing, name) ?? -1;
-  const queueing = ms(1000 * (requestSeconds - sentSeconds));
+  const queueing = roundedMs(1000 * (requestSeconds - sentSeconds));
   const firstStepMs = [at('dnsStart'), at('connectStart'), at('sendStart')].find(value => value >= 0) ?? 0;
   const headersMs = at('receiveHeadersEnd');
-  const receive = endSeconds === undefined ? 0 : ms(1000 * (endSeconds - requestSeconds) - headersMs);
+  const receive = endSeconds === undefined ? 0 : roundedMs(1000 * (endSeconds - requestSeconds) - headersMs);
   return {
-    blocked: ms(queueing + firstStepMs),
-    dns: step(at('dnsStart'), at('dnsEnd')),
-    ssl: step(at('sslStart'), at('sslEnd')),
-    connect: step(at('connectStart'), at('connectEnd')),
-    send: ms(at('sendEnd') - at('sendStart')),
-    wait: ms(headersMs - at('sendEnd')),
+    blocked: roundedMs(queueing + firstStepMs),
+    dns: stepMs(at('dnsStart'), at('dnsEnd')),
+    ssl: stepMs(at('sslStart'), at('sslEnd')),
+    connect: stepMs(at('connectStart'), at('connectEnd')),
+    send: roundedMs(at('sendEnd') - at('sendStart')),
+    wait: roundedMs(headersMs - at('sendEnd')),
     receive,
     _blocked_queueing: queueing,
   };
 }
 
-const step = (start: number, end: number): number => (start < 0 ? -1 : ms(end - start));
+const stepMs = (start: number, end: number): number => (start < 0 ? -1 : roundedMs(end - start));
 
-const ms = (value: number): number => Math.round(1000 * Math.max(0, value)) / 1000;
+const roundedMs = (value: number): number => Math.round(1000 * Math.max(0, value)) / 1000;
 
 const totalMs = ({ blocked, dns, connect, send, wait, receive }: Timings): number =>
-  ms([blocked, dns, connect, send, wait, receive].reduce((sum, part) => sum + Math.max(0, part), 0));
+  roundedMs([blocked, dns, connect, send, wait, receive].reduce((sum, part) => sum + Math.max(0, part), 0));
 
-function headersOf(headers: UntrustedObject | undefined): Pair[] {
+function headersOf(headers: UntrustedObject | undefined): NameValuePair[] {
   return Object.entries(headers ?? {}).flatMap(([name, value]) =>
     typeof value === 'string' ? value.split('\n').map(line => ({ name, value: line })) : [],
   );
 }
 
-function queryOf(url: string): Pair[] {
+function queryOf(url: string): NameValuePair[] {
   if (!URL.canParse(url)) return [];
   return [...new URL(url).searchParams].map(([name, value]) => ({ name, value }));
 }

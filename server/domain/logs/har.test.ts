@@ -62,7 +62,7 @@ test('a HAR file lists every request and redirect with its status', async () => 
   );
 });
 
-test('describes cached, failed and redirected requests and WebSockets as DevTools does', async () => {
+test('a HAR file describes cached, failed and redirected requests and WebSockets as DevTools does', async () => {
   const { har } = await fileOf(entries());
   const only = (path: string): HarRecord => har.log.entries.find(entry => pathOf(entry) === path) ?? assert.fail(path);
   const cached = har.log.entries.filter(entry => pathOf(entry) === '/cached.css');
@@ -83,7 +83,7 @@ test('describes cached, failed and redirected requests and WebSockets as DevTool
   assert.ok((only('/').timings.wait ?? 0) > 5, 'the time until the response began');
 });
 
-test('lists main-frame loads as pages, with their requests', async () => {
+test('a HAR file lists the loads of main frames as pages, with their requests', async () => {
   const { har } = await fileOf(entries());
   const paths = har.log.pages.map(({ title }) => new URL(title).pathname);
   assert.deepEqual(paths, ['/', '/frame']);
@@ -95,13 +95,13 @@ test('lists main-frame loads as pages, with their requests', async () => {
   assert.ok(har.log.entries.filter(({ pageref }) => pageref === home.id).length >= 12);
 });
 
-test('contains no secrets from the captured events, in the log entries or in the file', async () => {
+test('neither the log entries nor the HAR file contain secrets from the captured events', async () => {
   const { text } = await fileOf(entries());
   for (const said of [text, JSON.stringify(entries())]) assert.doesNotMatch(said, /SECRET/);
   assert.match(JSON.stringify(CAPTURED), /SECRETCOOKIE.*SECRETBEARER/);
 });
 
-test('creates a valid file from a truncated log, including unfinished requests', async () => {
+test('a HAR file is valid even if it is created from a truncated log with unfinished requests', async () => {
   const log = entries();
   for (let end = 0; end < log.length; end += 7) await fileOf(log.slice(0, end));
   for (let begin = 0; begin < log.length; begin += 7) await fileOf(log.slice(begin));

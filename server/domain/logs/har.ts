@@ -1,5 +1,5 @@
-// Converts the network and page entries of a log into a HAR file, in pieces: each request is written when it is complete,
-// and the pages at the end.
+// Converts the network and page entries of a log into a HAR file, in pieces: each request is written when it is
+// complete, and the pages at the end.
 
 import type { LogEntry } from './entry.ts';
 import { type HarEntry, type Hop, harEntry, startedMs } from './har-entry.ts';
@@ -94,18 +94,18 @@ export class HarAssembly {
     const id = textAt(entry.params, 'requestId');
     if (id === undefined) return;
     const chain = this.#chainOf(id);
-    const last = chain.hops.at(-1);
+    const lastHop = chain.hops.at(-1);
     switch (entry.method) {
       case 'Network.requestWillBeSent':
         return this.#onSent(chain, entry);
       case 'Network.webSocketCreated':
         return void chain.hops.push(this.#hop(entry, true));
       case 'Network.webSocketWillSendHandshakeRequest':
-        if (last)
-          last.sent = {
-            ...last.sent,
+        if (lastHop)
+          lastHop.sent = {
+            ...lastHop.sent,
             ...entry.params,
-            request: { ...objectAt(entry.params, 'request'), url: textAt(last.sent, 'url') ?? '' },
+            request: { ...objectAt(entry.params, 'request'), url: textAt(lastHop.sent, 'url') ?? '' },
           };
         return;
       case 'Network.requestWillBeSentExtraInfo':
@@ -113,24 +113,24 @@ export class HarAssembly {
       case 'Network.responseReceivedExtraInfo':
         return void chain.receivedExtras.push(entry);
       case 'Network.requestServedFromCache':
-        if (last) last.fromMemory = true;
+        if (lastHop) lastHop.fromMemory = true;
         return;
       case 'Network.responseReceived':
       case 'Network.webSocketHandshakeResponseReceived':
-        if (last) last.received = objectAt(entry.params, 'response');
-        if (last) last.hasExtra = entry.params.hasExtraInfo === true;
+        if (lastHop) lastHop.received = objectAt(entry.params, 'response');
+        if (lastHop) lastHop.hasExtra = entry.params.hasExtraInfo === true;
         return;
       case 'Network.loadingFinished':
       case 'Network.webSocketClosed':
-        if (last) last.finished = entry.params;
+        if (lastHop) lastHop.finished = entry.params;
         chain.endedAtEntry = this.#entryCount;
         return;
       case 'Network.loadingFailed':
-        if (last) last.failed = entry.params;
+        if (lastHop) lastHop.failed = entry.params;
         chain.endedAtEntry = this.#entryCount;
         return;
       case 'Network.webSocketFrameError':
-        if (last) last.failed = { ...entry.params, errorText: textAt(entry.params, 'errorMessage') ?? '' };
+        if (lastHop) lastHop.failed = { ...entry.params, errorText: textAt(entry.params, 'errorMessage') ?? '' };
         return;
     }
   }
@@ -141,13 +141,13 @@ export class HarAssembly {
    */
   #onSent(chain: Chain, entry: LogEntry): void {
     const redirect = objectAt(entry.params, 'redirectResponse');
-    const last = chain.hops.at(-1);
-    if (last && !redirect) return;
-    if (last && redirect) {
-      last.received = redirect;
-      last.hasExtra = entry.params.redirectHasExtraInfo === true;
+    const lastHop = chain.hops.at(-1);
+    if (lastHop && !redirect) return;
+    if (lastHop && redirect) {
+      lastHop.received = redirect;
+      lastHop.hasExtra = entry.params.redirectHasExtraInfo === true;
       const { timestamp } = entry.params;
-      last.finished = timestamp === undefined ? {} : { timestamp };
+      lastHop.finished = timestamp === undefined ? {} : { timestamp };
     }
     chain.hops.push(this.#hop(entry, false));
   }
@@ -190,7 +190,7 @@ export class HarAssembly {
     if (!isDocument || !isMain) return this.#currentLoads.get(page)?.id;
     this.#mainFrames.set(page, frameId);
     const load = this.#loadOf(page, loaderId, at);
-    load.startedMs = startedMs({ ...EMPTY, at, sent: params });
+    load.startedMs = startedMs({ ...EMPTY_HOP, at, sent: params });
     load.title = textAt(objectAt(params, 'request'), 'url') ?? '';
     return load.id;
   }
@@ -206,9 +206,9 @@ export class HarAssembly {
   #takeSettled(): HarEntry[] {
     const settledEntries: HarEntry[] = [];
     for (const [id, { endedAtEntry }] of this.#chains) {
-      const isLate = endedAtEntry !== undefined && this.#entryCount - endedAtEntry > SETTLING_ENTRIES;
+      const isSettled = endedAtEntry !== undefined && this.#entryCount - endedAtEntry > SETTLING_ENTRIES;
       // The map is in order of start, so the first request that is not complete ends the loop.
-      if (!isLate && this.#chains.size <= OPEN_REQUESTS_MAX) break;
+      if (!isSettled && this.#chains.size <= OPEN_REQUESTS_MAX) break;
       settledEntries.push(...this.#finish(id));
     }
     return settledEntries;
@@ -231,7 +231,7 @@ export class HarAssembly {
   }
 }
 
-const EMPTY: Omit<Hop, 'at' | 'sent'> = {
+const EMPTY_HOP: Omit<Hop, 'at' | 'sent'> = {
   pageRef: undefined,
   isSocket: false,
   received: undefined,

@@ -1,5 +1,5 @@
-// Limits on the size of a session's log. Each kind has its own share, so that a page that logs too much does not displace
-// entries of other kinds.
+// Limits on the size of a session's log. Each kind of entry has its own share, so that a page that logs too much does
+// not displace entries of other kinds.
 import type { LogKind } from '../../../contract/logs.ts';
 
 interface Share {

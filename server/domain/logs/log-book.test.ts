@@ -8,7 +8,7 @@ import { silentLog } from '../../kit/log.ts';
 import { entryOf } from './entry.ts';
 import { LogBook } from './log-book.ts';
 
-test('cuts the query of a refused navigation while a person has control in a masked hand-off', async () => {
+test('logs a refused navigation without its query while a person has control in a masked hand-off', async () => {
   const lines: string[] = [];
   const rows = {
     write: async (_: ApplicationId, __: SessionId, chunks: readonly LogChunk[]) =>

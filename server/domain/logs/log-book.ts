@@ -7,7 +7,7 @@ import type { Runtime } from '../../kit/runtime.ts';
 import { entryOf } from './entry.ts';
 import { redactUrl } from './redact.ts';
 import { SessionLog } from './session-log.ts';
-import { withoutTyped } from './typed-by-person.ts';
+import { withoutTypedText } from './typed-by-person.ts';
 
 export interface LogBookParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly rows: Pick<LogRows, 'write' | 'lastPosition'>;
@@ -19,7 +19,7 @@ export interface BlockedNavigation {
   readonly reason: string;
   /** Target id of the page. */
   readonly targetId: string;
-  /** Whether a person has control in a masked hand-off. The address may then contain what they typed. */
+  /** Whether a person has control in a masked hand-off. The address may then contain text that the person typed. */
   readonly isCovered: boolean;
 }
 
@@ -35,10 +35,14 @@ export class LogBook {
   async begin(row: SessionRow): Promise<SessionLog> {
     const { rows, clock } = this.#parts;
     const isNew = row.status === 'PENDING';
-    const stored = isNew ? undefined : await rows.lastPosition(row.applicationId, row.id);
+    const storedPosition = isNew ? undefined : await rows.lastPosition(row.applicationId, row.id);
     const parts = { ...this.#parts, application: row.applicationId, session: row.id };
-    const log = new SessionLog(parts, stored && { ...stored, consoleStoredUntilMs: consoleStoredUntil(stored.lines) });
-    if (!isNew) log.markGap((stored?.written ?? row.startedAt ?? row.createdAt).getTime(), clock.now().getTime());
+    const log = new SessionLog(
+      parts,
+      storedPosition && { ...storedPosition, consoleStoredUntilMs: consoleStoredUntil(storedPosition.lines) },
+    );
+    if (!isNew)
+      log.markGap((storedPosition?.written ?? row.startedAt ?? row.createdAt).getTime(), clock.now().getTime());
     this.#openLogs.set(row.id, log);
     return log;
   }
@@ -56,7 +60,7 @@ export class LogBook {
     const place = { frameId: targetId, ...(page === undefined ? {} : { page }) };
     const at = this.#parts.clock.now().getTime();
     const params = { url: redactUrl(log?.secrets.clean(url) ?? ''), reason };
-    const loggedParams = isCovered ? withoutTyped(params) : params;
+    const loggedParams = isCovered ? withoutTypedText(params) : params;
     log?.add({ at, kind: 'page', method: 'Page.navigationBlocked', ...place, params: loggedParams });
   }
 

@@ -1,5 +1,5 @@
-// Reads logs for callers: as a list, a stream, or a HAR file. Reads a bounded number of chunks at once, so that a long log
-// needs no more memory than a short one.
+// Reads logs for callers: as a list, a stream, or a HAR file. Reads a bounded number of chunks at once, so that a long
+// log needs no more memory than a short one.
 import { LOG_KINDS, type LogKind, NO_PAGE, type SessionLog } from '../../../contract/logs.ts';
 import type { LogRows } from '../../engines/store/rows/logs.ts';
 import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
@@ -72,8 +72,8 @@ export class LogService implements Logs, Closeable {
   ): AsyncGenerator<readonly NumberedLog[], void> {
     const filter = filterOf(query);
     let session = await this.#session(caller, id);
-    const place = this.#streams.enter(caller.applicationId);
-    const signal = AbortSignal.any([callerSignal, this.#streams.closing]);
+    const streamPlace = this.#streams.enter(caller.applicationId);
+    const signal = AbortSignal.any([callerSignal, this.#streams.closingSignal]);
     try {
       let after = Number(query.after ?? 0);
       let isFirst = true;
@@ -93,11 +93,11 @@ export class LogService implements Logs, Closeable {
         isFirst = false;
         if (isComplete && isCaughtUp) return;
         if (!isCaughtUp) continue;
-        await this.#parts.clock.sleep(POLL_MS, signal).catch(() => {}); // aborted: the loop ends
+        await this.#parts.clock.sleep(POLL_MS, signal).catch(() => {}); // If aborted, the loop ends.
         session = await this.#session(caller, id);
       }
     } finally {
-      place.leave();
+      streamPlace.leave();
     }
   }
 

@@ -1,7 +1,7 @@
 // Log entries for network events: the fields that a HAR file needs, without bodies, cookies and credentials.
 import { isObject, type JsonObject } from '../../kit/json.ts';
 import { redactHeaders, redactUrl, truncate } from './redact.ts';
-import { objectAt, plain, textAt, type UntrustedObject } from './values.ts';
+import { objectAt, plainMembers, textAt, type UntrustedObject } from './values.ts';
 
 const MIME_CHARS_MAX = 200;
 const ERROR_CHARS_MAX = 500;
@@ -28,44 +28,44 @@ const REQUEST_FIELDS = ['method', 'hasPostData', 'initialPriority', 'referrerPol
 
 const PARAMS_FILTERS: Readonly<Record<string, ParamsFilter>> = {
   'Network.requestWillBeSent': params => ({
-    ...plain(params, ['timestamp', 'wallTime', 'redirectHasExtraInfo', 'type', 'hasUserGesture']),
-    ...address(params, 'documentURL'),
-    request: request(objectAt(params, 'request')),
+    ...plainMembers(params, ['timestamp', 'wallTime', 'redirectHasExtraInfo', 'type', 'hasUserGesture']),
+    ...addressField(params, 'documentURL'),
+    request: requestFields(objectAt(params, 'request')),
     ...(objectAt(params, 'redirectResponse')
-      ? { redirectResponse: response(objectAt(params, 'redirectResponse')) }
+      ? { redirectResponse: responseFields(objectAt(params, 'redirectResponse')) }
       : {}),
-    ...initiator(params),
+    ...initiatorField(params),
   }),
   'Network.requestWillBeSentExtraInfo': headersOnly,
   'Network.responseReceived': params => ({
-    ...plain(params, ['timestamp', 'type', 'hasExtraInfo']),
-    response: response(objectAt(params, 'response')),
+    ...plainMembers(params, ['timestamp', 'type', 'hasExtraInfo']),
+    response: responseFields(objectAt(params, 'response')),
   }),
-  'Network.responseReceivedExtraInfo': params => ({ ...plain(params, ['statusCode']), ...headersOnly(params) }),
+  'Network.responseReceivedExtraInfo': params => ({ ...plainMembers(params, ['statusCode']), ...headersOnly(params) }),
   'Network.requestServedFromCache': () => ({}),
-  'Network.loadingFinished': params => plain(params, ['timestamp', 'encodedDataLength', 'dataLength']),
+  'Network.loadingFinished': params => plainMembers(params, ['timestamp', 'encodedDataLength', 'dataLength']),
   'Network.loadingFailed': params => ({
-    ...plain(params, ['timestamp', 'type', 'canceled', 'blockedReason']),
-    ...plain(objectAt(params, 'corsErrorStatus'), ['corsError']),
+    ...plainMembers(params, ['timestamp', 'type', 'canceled', 'blockedReason']),
+    ...plainMembers(objectAt(params, 'corsErrorStatus'), ['corsError']),
     errorText: truncate(textAt(params, 'errorText') ?? '', ERROR_CHARS_MAX),
   }),
-  'Network.webSocketCreated': params => ({ ...address(params, 'url'), ...initiator(params) }),
+  'Network.webSocketCreated': params => ({ ...addressField(params, 'url'), ...initiatorField(params) }),
   'Network.webSocketWillSendHandshakeRequest': params => ({
-    ...plain(params, ['timestamp', 'wallTime']),
+    ...plainMembers(params, ['timestamp', 'wallTime']),
     request: { headers: redactHeaders(objectAt(objectAt(params, 'request'), 'headers') ?? {}) },
   }),
   'Network.webSocketHandshakeResponseReceived': params => ({
-    ...plain(params, ['timestamp']),
+    ...plainMembers(params, ['timestamp']),
     response: {
-      ...plain(objectAt(params, 'response'), ['status', 'statusText']),
+      ...plainMembers(objectAt(params, 'response'), ['status', 'statusText']),
       headers: redactHeaders(objectAt(objectAt(params, 'response'), 'headers') ?? {}),
     },
   }),
   'Network.webSocketFrameError': params => ({
-    ...plain(params, ['timestamp']),
+    ...plainMembers(params, ['timestamp']),
     errorMessage: truncate(textAt(params, 'errorMessage') ?? '', ERROR_CHARS_MAX),
   }),
-  'Network.webSocketClosed': params => plain(params, ['timestamp']),
+  'Network.webSocketClosed': params => plainMembers(params, ['timestamp']),
 };
 
 /**
@@ -75,50 +75,50 @@ const PARAMS_FILTERS: Readonly<Record<string, ParamsFilter>> = {
 export function networkParams(method: string, params: UntrustedObject): JsonObject | undefined {
   const paramsFilter = PARAMS_FILTERS[method];
   if (!paramsFilter) return undefined;
-  return { ...plain(params, ['requestId']), ...paramsFilter(params) };
+  return { ...plainMembers(params, ['requestId']), ...paramsFilter(params) };
 }
 
 function headersOnly(params: UntrustedObject): JsonObject {
   return { headers: redactHeaders(objectAt(params, 'headers') ?? {}) };
 }
 
-function request(requestParams: UntrustedObject | undefined): JsonObject {
+function requestFields(requestParams: UntrustedObject | undefined): JsonObject {
   const fragment = textAt(requestParams, 'urlFragment');
   return {
     url: redactUrl(textAt(requestParams, 'url') ?? ''),
     ...(fragment === undefined ? {} : { urlFragment: redactUrl(fragment) }),
-    ...plain(requestParams, REQUEST_FIELDS),
+    ...plainMembers(requestParams, REQUEST_FIELDS),
     headers: redactHeaders(objectAt(requestParams, 'headers') ?? {}),
   };
 }
 
-function response(responseParams: UntrustedObject | undefined): JsonObject {
+function responseFields(responseParams: UntrustedObject | undefined): JsonObject {
   const timing = objectAt(responseParams, 'timing');
   return {
     url: redactUrl(textAt(responseParams, 'url') ?? ''),
-    ...plain(responseParams, RESPONSE_FIELDS),
+    ...plainMembers(responseParams, RESPONSE_FIELDS),
     mimeType: truncate(textAt(responseParams, 'mimeType') ?? '', MIME_CHARS_MAX),
     headers: redactHeaders(objectAt(responseParams, 'headers') ?? {}),
-    ...(timing ? { timing: plain(timing, Object.keys(timing).slice(0, 40)) } : {}),
+    ...(timing ? { timing: plainMembers(timing, Object.keys(timing).slice(0, 40)) } : {}),
   };
 }
 
 /** Returns the URL of the initiating script, without the rest of the stack. */
-function initiator(params: UntrustedObject): JsonObject {
+function initiatorField(params: UntrustedObject): JsonObject {
   const initiatorParams = objectAt(params, 'initiator');
   if (!initiatorParams) return {};
   const frames = objectAt(initiatorParams, 'stack')?.callFrames;
   const frame = Array.isArray(frames) && isObject(frames[0]) ? frames[0] : undefined;
   return {
     initiator: {
-      ...plain(initiatorParams, ['type', 'lineNumber']),
-      ...address(initiatorParams, 'url'),
-      ...(frame ? { ...address(frame, 'url'), ...plain(frame, ['lineNumber', 'functionName']) } : {}),
+      ...plainMembers(initiatorParams, ['type', 'lineNumber']),
+      ...addressField(initiatorParams, 'url'),
+      ...(frame ? { ...addressField(frame, 'url'), ...plainMembers(frame, ['lineNumber', 'functionName']) } : {}),
     },
   };
 }
 
-function address(params: UntrustedObject, name: string): JsonObject {
+function addressField(params: UntrustedObject, name: string): JsonObject {
   const url = textAt(params, name);
   return url === undefined ? {} : { [name]: redactUrl(url) };
 }

@@ -18,19 +18,22 @@ const FORGET_MS = 3_600_000;
 export interface LogsDeps {
   readonly store: Pick<Store, 'logs'> & { readonly sessions: Pick<SessionRows, 'get'> };
   readonly pages: PageNumbers;
-  readonly console: boolean;
+  readonly isConsoleLogged: boolean;
   readonly version: string;
   /** How long logs are kept after the end of the session. */
   readonly keptMs: number;
 }
 
-export function openLogs({ clock, log }: Runtime, { store, pages, console, version, keptMs }: LogsDeps) {
+export function openLogs(
+  { clock, log }: Runtime,
+  { store, pages, isConsoleLogged: console, version, keptMs }: LogsDeps,
+) {
   const service = new LogService({ logs: store.logs, sessions: store.sessions, clock, version, keptMs });
   const book = new LogBook({ rows: store.logs, clock, log });
   const watcher: Watcher = {
     name: 'logs',
-    attend: logWatcher({ book, pages, console, clock }),
-    // If the browser failed while the log began, there is no attendance that would end the log.
+    attend: logWatcher({ book, pages, isConsoleLogged: console, clock }),
+    // If the browser failed while the log was being opened, there is no attendance that ends the log.
     ended: ({ id }) =>
       void book.end(id).catch(error => log.warn('logs.not_ended', { sessionId: id, reason: reason(error) })),
   };

@@ -1,23 +1,23 @@
 // Log entries for pages: navigations, loads, dialogs and crashes.
 import type { JsonObject } from '../../kit/json.ts';
-import { text } from './console-entries.ts';
+import { redactedText } from './console-entries.ts';
 import { redactUrl } from './redact.ts';
-import { objectAt, plain, textAt, type UntrustedObject } from './values.ts';
+import { objectAt, plainMembers, textAt, type UntrustedObject } from './values.ts';
 
 /** Returns the logged fields of an event. Undefined for events that are not logged. */
 export function pageParams(method: string, params: UntrustedObject): JsonObject | undefined {
   switch (method) {
     case 'Page.frameNavigated':
-      return { frame: frame(objectAt(params, 'frame')), ...plain(params, ['type']) };
+      return { frame: frameFields(objectAt(params, 'frame')), ...plainMembers(params, ['type']) };
     case 'Page.navigatedWithinDocument':
-      return { ...plain(params, ['frameId', 'navigationType']), url: redactUrl(textAt(params, 'url') ?? '') };
+      return { ...plainMembers(params, ['frameId', 'navigationType']), url: redactUrl(textAt(params, 'url') ?? '') };
     case 'Page.lifecycleEvent':
-      return params.name === 'load' ? plain(params, ['frameId', 'loaderId', 'name', 'timestamp']) : undefined;
+      return params.name === 'load' ? plainMembers(params, ['frameId', 'loaderId', 'name', 'timestamp']) : undefined;
     case 'Page.javascriptDialogOpening':
       return {
         url: redactUrl(textAt(params, 'url') ?? ''),
-        message: text(textAt(params, 'message') ?? ''),
-        ...plain(params, ['frameId', 'type', 'hasBrowserHandler']),
+        message: redactedText(textAt(params, 'message') ?? ''),
+        ...plainMembers(params, ['frameId', 'type', 'hasBrowserHandler']),
       };
     case 'Inspector.targetCrashed':
       return {};
@@ -26,11 +26,11 @@ export function pageParams(method: string, params: UntrustedObject): JsonObject 
   }
 }
 
-function frame(frameParams: UntrustedObject | undefined): JsonObject {
+function frameFields(frameParams: UntrustedObject | undefined): JsonObject {
   const fragment = textAt(frameParams, 'urlFragment');
   const unreachable = textAt(frameParams, 'unreachableUrl');
   return {
-    ...plain(frameParams, ['id', 'parentId', 'loaderId', 'name', 'mimeType', 'securityOrigin']),
+    ...plainMembers(frameParams, ['id', 'parentId', 'loaderId', 'name', 'mimeType', 'securityOrigin']),
     url: redactUrl(textAt(frameParams, 'url') ?? ''),
     ...(fragment === undefined ? {} : { urlFragment: redactUrl(fragment) }),
     ...(unreachable === undefined ? {} : { unreachableUrl: redactUrl(unreachable) }),

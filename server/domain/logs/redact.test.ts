@@ -30,7 +30,7 @@ describe('redactUrl', () => {
   ])
     it(`redacts ${url.replaceAll(SECRET, '…')}`, () => assert.ok(!redactUrl(url).includes(SECRET), redactUrl(url)));
 
-  it('does not change other URLs', () => {
+  it('does not change URLs without secrets', () => {
     for (const url of [
       'https://shop.test/a/b?q=shoes&page=2#top',
       'https://shop.test/?to=ada@lovelace.test',
@@ -46,7 +46,7 @@ describe('redactUrl', () => {
     );
   });
 
-  it('handles invalid text and deeply nested or escaped URLs', () => {
+  it('redacts deeply nested or escaped URLs, and returns well-formed text for invalid text', () => {
     for (const url of [
       'http://a/?u=/\ud800?token=x',
       `http://a/?u=${'%25'.repeat(9_000)}`,
@@ -63,7 +63,7 @@ describe('redactUrl', () => {
     }
   });
 
-  it('redacts the whole authority if its end is beyond the scanned length', () => {
+  it('redacts the whole authority of a URL if the authority is longer than the scanned part', () => {
     const clean = redactUrl(`https://user:${SECRET}${'x'.repeat(9_000)}@shop.test/`);
     assert.ok(!clean.includes(SECRET), clean);
   });
@@ -75,7 +75,7 @@ describe('redactUrl', () => {
 });
 
 describe('redactHeaders', () => {
-  it('keeps names and redacts credentials', () => {
+  it('keeps the names of headers, and redacts credentials in their values', () => {
     const clean = redactHeaders({
       Authorization: `Bearer ${SECRET}`,
       'Proxy-Authorization': `Basic ${SECRET}`,
@@ -120,7 +120,7 @@ describe('redactText', () => {
       assert.ok(clean.includes(REDACTED));
     });
 
-  it('does not change other text', () => {
+  it('does not change text without secrets', () => {
     for (const text of [
       'hello',
       'TypeError: x is not a function\n    at f (https://shop.test/a.js:1:2)',
@@ -144,7 +144,7 @@ describe('isSecretName', () => {
     'user[password]',
     'PHPSESSID',
   ])
-    it(`is true for ${name}`, () => assert.ok(isSecretName(name)));
+    it(`isSecretName is true for ${name}`, () => assert.ok(isSecretName(name)));
   for (const name of ['q', 'page', 'id', 'user', 'monkey', 'zipcode', 'encoding', 'sort', 'keyword'])
-    it(`is false for ${name}`, () => assert.ok(!isSecretName(name)));
+    it(`isSecretName is false for ${name}`, () => assert.ok(!isSecretName(name)));
 });

@@ -1,5 +1,5 @@
-// Redacts credentials in URLs, headers and text. Pure. Applied before anything is stored. Input is untrusted: it is bounded
-// and made well-formed first.
+// Redacts credentials in URLs, headers and text. Pure. Applied before anything is stored. Input is untrusted, so its
+// length is limited, and it is made well-formed first.
 import { boundedText } from '../../kit/foreign.ts';
 
 export const REDACTED = '[redacted]';
@@ -72,11 +72,11 @@ export function redactUrl(rawUrl: string): string {
     return truncate(url, url.indexOf(',') < 0 ? 0 : Math.min(url.indexOf(','), DATA_URL_CHARS));
   if (/^\s*javascript:/i.test(url)) return `javascript:${REDACTED}`;
   // The authority is longer than the scanned part, so it may contain a password.
-  if (url.length < rawUrl.length && ONLY_AUTHORITY.test(url)) return REDACTED + CUT;
+  if (url.length < rawUrl.length && ONLY_AUTHORITY_PATTERN.test(url)) return REDACTED + CUT;
   return truncate(withoutSecretParameters(withoutUserInfo(url), URL_DEPTH_MAX), URL_CHARS_MAX);
 }
 
-const ONLY_AUTHORITY = /^\s*(?:[a-z][a-z0-9+.-]*:)+[/\\]{2,}[^/\\?#]*$/i;
+const ONLY_AUTHORITY_PATTERN = /^\s*(?:[a-z][a-z0-9+.-]*:)+[/\\]{2,}[^/\\?#]*$/i;
 
 const withoutUserInfo = (url: string): string =>
   url.replace(/^(\s*(?:[a-z][a-z0-9+.-]*:)+[/\\]{2,})([^/\\?#]*)@/i, (_, head: string) => `${head}${REDACTED}@`);
@@ -113,12 +113,12 @@ function decode(text: string): string {
 
 /** Redacts secrets in header values. Names are kept, so that readers see that there was a credential. */
 export function redactHeaders(headers: Readonly<Record<string, unknown>>): Record<string, string> {
-  const kept: Record<string, string> = {};
+  const keptHeaders: Record<string, string> = {};
   for (const [rawName, value] of Object.entries(headers).slice(0, HEADERS_MAX)) {
     const name = boundedText(rawName, HEADER_NAME_CHARS_MAX);
-    if (typeof value === 'string') kept[name] = redactHeader(name, value);
+    if (typeof value === 'string') keptHeaders[name] = redactHeader(name, value);
   }
-  return kept;
+  return keptHeaders;
 }
 
 function redactHeader(name: string, text: string): string {
@@ -128,7 +128,7 @@ function redactHeader(name: string, text: string): string {
   return truncate(redactText(text), HEADER_CHARS_MAX);
 }
 
-const URLS = /\b(?:https?|wss?|ftp):\/\/[^\s"'`<>\\)\]}]+/gi;
+const URL_PATTERN = /\b(?:https?|wss?|ftp):\/\/[^\s"'`<>\\)\]}]+/gi;
 const AUTH_SCHEMES = /\b(bearer|basic|digest|negotiate|token)(\s+)([a-z0-9+/=_.~-]{8,})/gi;
 /** Runs of characters that can occur in a JSON Web Token. Each run is scanned once. */
 const JWT_RUNS = /[\w.-]{16,}/g;
@@ -138,12 +138,12 @@ const CREDENTIAL_HEADERS =
   /\b(set-cookie2?|cookie2?|(?:proxy-)?authorization)(["']?\s*[:=]\s*)("[^"]*"|'[^']*'|[^\r\n]+)/gi;
 const PAIRS = /([\w.-]{2,64})(["']?\s*[:=]\s*)("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s,;&"'{}()[\]<>]+)/g;
 
-/** Redacts what looks like a credential in free text. */
+/** Redacts texts that look like credentials in free text. */
 export function redactText(rawText: string): string {
   const text = boundedText(rawText, TEXT_SCANNED_CHARS_MAX);
   if (text.length < 4) return text;
   let clean = text;
-  if (clean.includes('://')) clean = clean.replace(URLS, url => redactUrl(url));
+  if (clean.includes('://')) clean = clean.replace(URL_PATTERN, url => redactUrl(url));
   if (clean.includes('eyJ')) clean = clean.replace(JWT_RUNS, withoutJwts);
   clean = clean.replace(AUTH_SCHEMES, (_, scheme: string, space: string) => `${scheme}${space}${REDACTED}`);
   if (!/[:=]/.test(clean)) return clean;

@@ -45,7 +45,7 @@ const said = (text: string, at = 0) =>
   ({ at, kind: 'console', method: 'Runtime.consoleAPICalled', params: { text } }) as const;
 
 describe('SessionLog', () => {
-  it('numbers entries without gaps, ordered by time within one write', async () => {
+  it('numbers entries without gaps, and orders the entries of one write by time', async () => {
     const scene = new Scene();
     const log = new SessionLog(scene.parts);
     log.add(said('second', 2));
@@ -61,7 +61,7 @@ describe('SessionLog', () => {
     scene.assertNoGap();
   });
 
-  it('continues after the entries of an earlier process, with a gap marker and the same limits', async () => {
+  it('continues the log of an earlier process with a gap marker, and counts its entries towards the limits', async () => {
     const scene = new Scene();
     const used = { console: { entries: SHARES.console.entries - 1, bytes: 10 } };
     const log = new SessionLog(scene.parts, { last: 41, kinds: used, consoleStoredUntilMs: 0 });
@@ -78,7 +78,7 @@ describe('SessionLog', () => {
     );
   });
 
-  it('drops entries beyond the limit of their kind, and stores how many were dropped', async () => {
+  it('drops entries beyond the limit of their kind, and stores how many entries were dropped', async () => {
     const scene = new Scene();
     const log = new SessionLog(scene.parts);
     const many = SHARES.console.entries + 5_000;
@@ -103,7 +103,7 @@ describe('SessionLog', () => {
     scene.assertNoGap();
   });
 
-  it('buffers a bounded amount while the database is down, and stores how many were dropped', async () => {
+  it('buffers a limited number of bytes while the database is down, and stores how many entries were dropped', async () => {
     const scene = new Scene();
     const log = new SessionLog(scene.parts);
     scene.isDown = true;
@@ -125,10 +125,10 @@ describe('SessionLog', () => {
     scene.assertNoGap();
   });
 
-  it('redacts typed text from later entries', async () => {
+  it('redacts typed text in later entries', async () => {
     const scene = new Scene();
     const log = new SessionLog(scene.parts);
-    log.typed.typed('hunter2-secret');
+    log.typed.rememberText('hunter2-secret');
     log.add(said('you typed hunter2-secret'));
     await log.write();
     assert.deepEqual(
@@ -137,7 +137,7 @@ describe('SessionLog', () => {
     );
   });
 
-  it('truncates an entry that is too long, and marks it', async () => {
+  it('truncates an entry that is too long, and marks the entry as cut', async () => {
     const scene = new Scene();
     const log = new SessionLog(scene.parts);
     log.add(said('x'.repeat(100_000)));

@@ -1,5 +1,5 @@
-// The log of one running session: accepts entries within limits, and writes them about once a second. Accepting an entry
-// never waits and never throws. Dropped entries are counted, and markers in the log report them.
+// The log of one running session: accepts entries within limits, and writes them about once a second. Accepting an
+// entry never waits and never throws. Dropped entries are counted, and markers in the log report them.
 import type { LogKind } from '../../../contract/logs.ts';
 import type { LogChunk, LogKinds, LogRows } from '../../engines/store/rows/logs.ts';
 import { reason } from '../../kit/fault.ts';
@@ -57,7 +57,7 @@ export class SessionLog {
   /** Typed text, which must be redacted everywhere. */
   readonly typed = new TypedText();
   readonly consoleUntilMs: number;
-  /** Parses the commands that are still queued: they may contain typed text that must be redacted. */
+  /** Parses the commands that are still queued, because they may contain typed text that must be redacted. */
   catchUp: () => void = () => {};
   /** Returns the number of the page for a target that is a page or belongs to one. Set when the watcher starts. */
   pageOf: ((targetId: string) => number | undefined) | undefined;
@@ -69,7 +69,7 @@ export class SessionLog {
   /** Numbered chunks that are not stored yet, or that may still grow. */
   #chunks: Chunk[] = [];
   #nextNumber: number;
-  #writing: Promise<void> | undefined;
+  #pendingWrite: Promise<void> | undefined;
   #hasWarned = false;
   /** True if the last write failed. */
   #lastWriteFailed = false;
@@ -81,8 +81,10 @@ export class SessionLog {
     this.#usage = usageOf(storedState.kinds);
   }
 
-  /** Whether an entry of this kind would be stored. If not, it is counted as dropped. Called before an entry is made. */
-  takes(kind: LogKind): boolean {
+  /**
+   * Whether an entry of this kind would be stored. If not, it is counted as dropped. Called before an entry is created.
+   */
+  canAccept(kind: LogKind): boolean {
     const { entries, bytes } = this.#usage[kind];
     if (entries >= SHARES[kind].entries || bytes >= SHARES[kind].bytes) return this.drop(kind, 'limit');
     if (this.#pendingBytes > WAITING_BYTES_MAX) return this.drop(kind, 'waiting');
@@ -90,7 +92,7 @@ export class SessionLog {
   }
 
   add(logEntry: LogEntry & { readonly kind: LogKind }): void {
-    if (!this.takes(logEntry.kind)) return;
+    if (!this.canAccept(logEntry.kind)) return;
     if (logEntry.kind !== 'command') this.catchUp();
     const entry = this.secrets.cleanAll(logEntry);
     const line = lineOf(entry);
@@ -104,12 +106,12 @@ export class SessionLog {
 
   /** Counts a dropped entry. */
   drop(kind: LogKind, reason: DropReason): false {
-    const previous = this.#droppedByKind.get(kind);
-    if (previous && previous.reason !== reason) this.#writeMarker(kind, previous);
-    const dropped =
-      previous?.reason === reason ? previous : { reason, count: 0, fromMs: 0, markers: 0, nextMarkerMs: 0 };
-    if (dropped.count++ === 0) dropped.fromMs = this.#nowMs();
-    this.#droppedByKind.set(kind, dropped);
+    const previousDrops = this.#droppedByKind.get(kind);
+    if (previousDrops && previousDrops.reason !== reason) this.#writeMarker(kind, previousDrops);
+    const currentDrops =
+      previousDrops?.reason === reason ? previousDrops : { reason, count: 0, fromMs: 0, markers: 0, nextMarkerMs: 0 };
+    if (currentDrops.count++ === 0) currentDrops.fromMs = this.#nowMs();
+    this.#droppedByKind.set(kind, currentDrops);
     return false;
   }
 
@@ -128,17 +130,17 @@ export class SessionLog {
 
   /** Stores new entries. Never rejects: if a write fails, its entries are written the next time. */
   write(): Promise<void> {
-    this.#writing ??= Promise.resolve()
+    this.#pendingWrite ??= Promise.resolve()
       .then(() => this.#writeAll())
       .finally(() => {
-        this.#writing = undefined;
+        this.#pendingWrite = undefined;
       });
-    return this.#writing;
+    return this.#pendingWrite;
   }
 
   /** Writes the remaining entries, with markers for dropped ones. */
   async close(): Promise<void> {
-    await this.#writing;
+    await this.#pendingWrite;
     for (const [kind, dropped] of this.#droppedByKind) this.#writeMarker(kind, dropped);
     await this.write();
   }
@@ -146,16 +148,16 @@ export class SessionLog {
   async #writeAll(): Promise<void> {
     this.#writeDueMarkers();
     this.#numberPending();
-    const unwritten = this.#chunks.filter(chunk => chunk.isDirty);
-    if (unwritten.length === 0) return;
+    const unwrittenChunks = this.#chunks.filter(chunk => chunk.isDirty);
+    if (unwrittenChunks.length === 0) return;
     const { application, session, rows, clock, log } = this.#parts;
-    const chunks = unwritten.map(chunk => chunk.snapshot());
+    const chunks = unwrittenChunks.map(chunk => chunk.snapshot());
     try {
       await rows.write(application, session, chunks, clock.now());
       this.#lastWriteFailed = false;
     } catch (error) {
       this.#lastWriteFailed = true;
-      for (const chunk of unwritten) chunk.isDirty = true;
+      for (const chunk of unwrittenChunks) chunk.isDirty = true;
       log.warn('logs.not_written', { sessionId: session, reason: reason(error) });
       return;
     }
@@ -164,7 +166,8 @@ export class SessionLog {
 
   /** Numbers the pending entries. Commands are added when their responses arrive, so the entries are sorted by time. */
   #numberPending(): void {
-    // Limits the memory while the database is unavailable: entries beyond the limit are dropped before they are numbered.
+    // Limits the memory while the database is unavailable: entries beyond the limit are dropped before they are
+    // numbered.
     if (this.#chunks.filter(chunk => chunk.isFull).length > 2 * (WAITING_BYTES_MAX / CHUNK_BYTES)) return;
     const lines = this.#pending.sort((one, other) => one.at - other.at);
     this.#pending = [];

@@ -7,7 +7,7 @@ const SECRET = 'Pässwört "1"&ü';
 
 test('redacts typed text in every encoding', () => {
   const typed = new TypedText();
-  typed.typed(SECRET);
+  typed.rememberText(SECRET);
   const form = new URLSearchParams({ pw: SECRET }).toString();
   const said = { a: `x${SECRET}y`, b: [encodeURIComponent(SECRET), form], c: { d: JSON.stringify({ SECRET }) }, e: 1 };
   assert.ok(typed.occursIn(JSON.stringify(said)));
@@ -16,7 +16,7 @@ test('redacts typed text in every encoding', () => {
   assert.equal(clean.split(REDACTED).length, 5);
 });
 
-test('joins typed keys into words, including corrections with backspace', () => {
+test('joins typed characters into words, and applies corrections with backspace', () => {
   const typed = new TypedText();
   for (const character of 'hunter3') typed.addCharacter('page', character);
   typed.removeCharacter('page');
@@ -29,20 +29,21 @@ test('joins typed keys into words, including corrections with backspace', () => 
 
 test('remembers a long text only once, and forgets the oldest text first', () => {
   const typed = new TypedText();
-  typed.typed('first-of-all-1');
+  typed.rememberText('first-of-all-1');
   for (const character of 'x'.repeat(200).concat('-1')) typed.addCharacter('page', character);
   assert.ok(typed.occursIn('first-of-all-1'));
-  for (let index = 0; index < 100; index++) typed.typed(`another-${index}`);
+  for (let index = 0; index < 100; index++) typed.rememberText(`another-${index}`);
   assert.ok(!typed.occursIn('first-of-all-1') && typed.occursIn('another-99'));
 });
 
 test('does not remember ordinary words and URLs', () => {
   const typed = new TypedText();
-  for (const text of ['shoes', 'red running shoes', 'https://shop.test/', 'shop.test', '', '12']) typed.typed(text);
+  for (const text of ['shoes', 'red running shoes', 'https://shop.test/', 'shop.test', '', '12'])
+    typed.rememberText(text);
   assert.ok(!typed.occursIn('red running shoes at https://shop.test/ 12'));
 });
 
-test('finds texts in nested arguments', () => {
+test('remembers texts in nested arguments', () => {
   const typed = new TypedText();
   typed.rememberPassed([{ value: { o: [{ k: 'value', v: 'deep-S3cret' }] } }]);
   assert.ok(typed.occursIn('deep-S3cret'));
@@ -63,7 +64,7 @@ test('does not remember arguments that are selectors, paths or code', () => {
   for (const text of given) assert.ok(!typed.occursIn(text), text);
 });
 
-test('separates texts that were typed into two fields, and joins the characters of a text that was typed with interruptions', () => {
+test('separates texts that were typed into two fields, and joins the characters of a text between which other commands were sent', () => {
   const typed = new TypedText();
   for (const character of 'name-42') typed.addCharacter('page', character);
   typed.endWord('page');

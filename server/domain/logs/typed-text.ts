@@ -1,66 +1,69 @@
-// Remembers, in memory and while the session runs, the text that was typed into pages or passed to their functions, so that
-// it can be redacted where it appears again: in form parameters or console messages. Only distinctive text is remembered,
-// because redacting ordinary words would make the log useless.
+// Remembers, in memory and while the session runs, the text that was typed into pages or passed to their functions, so
+// that the text can be redacted where it appears again: in form parameters or console messages. Only distinctive text
+// is remembered, because redacting ordinary words would make the log useless.
 import type { Json, JsonObject } from '../../kit/json.ts';
 import { REDACTED } from './redact.ts';
 
-const TYPED_MAX = 100;
+const TYPED_TEXTS_MAX = 100;
 const LINES_MAX = 20;
 const PASSED_TEXTS_MAX = 200;
 const CHARS_MIN = 6;
 const CHARS_MAX = 512;
-const LEAVES_MAX = 200;
-const ADDRESS = /^[a-z][a-z0-9+.-]*:\/\/|^(?:[a-z0-9-]+\.)+[a-z]{2,}(?:[:/]|$)/i;
+const STRINGS_MAX = 200;
+const ADDRESS_PATTERN = /^[a-z][a-z0-9+.-]*:\/\/|^(?:[a-z0-9-]+\.)+[a-z]{2,}(?:[:/]|$)/i;
 /**
  * Matches texts passed to functions that must be redacted. Selectors, paths and code are also passed to functions, but
  * must not be redacted in URLs, so they do not match.
  */
-const PASSED_SECRET = /^(?=.*[\d!@$%^&*+?~])[^/<>{}[\]();=#.\s][^/<>{}[\]();]*$/u;
-const ORDINARY = /^[\p{L}\s.,'’-]*$/u;
+const PASSED_SECRET_PATTERN = /^(?=.*[\d!@$%^&*+?~])[^/<>{}[\]();=#.\s][^/<>{}[\]();]*$/u;
+const ORDINARY_WORDS_PATTERN = /^[\p{L}\s.,'’-]*$/u;
 
 export class TypedText {
-  readonly #typedTexts = new TextMemory(TYPED_MAX, isDistinctive);
-  readonly #passedTexts = new TextMemory(PASSED_TEXTS_MAX, text => isDistinctive(text) && PASSED_SECRET.test(text));
+  readonly #typedTexts = new TextMemory(TYPED_TEXTS_MAX, isDistinctive);
+  readonly #passedTexts = new TextMemory(
+    PASSED_TEXTS_MAX,
+    text => isDistinctive(text) && PASSED_SECRET_PATTERN.test(text),
+  );
   /** Typed lines. A line is kept as one text even if other commands were sent while it was typed. */
   readonly #lines = new TextMemory(LINES_MAX, isDistinctive);
   /** Characters typed so far, by channel. */
-  readonly #keys = new Map<string, { word: string; line: string }>();
+  readonly #typedCharacters = new Map<string, { word: string; line: string }>();
 
-  typed(text: string): void {
+  rememberText(text: string): void {
     this.#typedTexts.add(text);
   }
 
   addCharacter(channel: string, character: string): void {
-    const { word, line } = this.#keys.get(channel) ?? { word: '', line: '' };
-    const extended = { word: (word + character).slice(-CHARS_MAX), line: (line + character).slice(-CHARS_MAX) };
-    this.#keys.set(channel, extended);
-    this.#typedTexts.grow(word, extended.word);
-    this.#lines.grow(line, extended.line);
+    const { word, line } = this.#typedCharacters.get(channel) ?? { word: '', line: '' };
+    const extendedTexts = { word: (word + character).slice(-CHARS_MAX), line: (line + character).slice(-CHARS_MAX) };
+    this.#typedCharacters.set(channel, extendedTexts);
+    this.#typedTexts.grow(word, extendedTexts.word);
+    this.#lines.grow(line, extendedTexts.line);
   }
 
   removeCharacter(channel: string): void {
-    const { word, line } = this.#keys.get(channel) ?? { word: '', line: '' };
-    this.#keys.set(channel, { word: word.slice(0, -1), line: line.slice(0, -1) });
+    const { word, line } = this.#typedCharacters.get(channel) ?? { word: '', line: '' };
+    this.#typedCharacters.set(channel, { word: word.slice(0, -1), line: line.slice(0, -1) });
   }
 
   /** Called when another command was sent, because further characters may belong to another field. */
   endWord(channel: string): void {
-    const keys = this.#keys.get(channel);
+    const keys = this.#typedCharacters.get(channel);
     if (keys) keys.word = '';
   }
 
   /** Called when the field or the line has ended. */
   endField(channel: string): void {
-    this.#keys.delete(channel);
+    this.#typedCharacters.delete(channel);
   }
 
   /** Remembers all strings in the arguments. */
   rememberPassed(value: unknown): void {
-    let leavesLeft = LEAVES_MAX;
+    let remainingStrings = STRINGS_MAX;
     const walk = (part: unknown, depth: number): void => {
-      if (leavesLeft <= 0 || depth > 12) return;
+      if (remainingStrings <= 0 || depth > 12) return;
       if (typeof part === 'string') {
-        leavesLeft--;
+        remainingStrings--;
         this.#passedTexts.add(part);
       } else if (Array.isArray(part)) for (const each of part) walk(each, depth + 1);
       else if (typeof part === 'object' && part !== null) for (const each of Object.values(part)) walk(each, depth + 1);
@@ -130,7 +133,10 @@ class TextMemory {
 }
 
 const isDistinctive = (text: string): boolean =>
-  text.length >= CHARS_MIN && text.length <= CHARS_MAX && !ORDINARY.test(text) && !ADDRESS.test(text);
+  text.length >= CHARS_MIN &&
+  text.length <= CHARS_MAX &&
+  !ORDINARY_WORDS_PATTERN.test(text) &&
+  !ADDRESS_PATTERN.test(text);
 
 function encodingsOf(text: string): readonly string[] {
   const wellFormed = text.isWellFormed() ? text : text.toWellFormed();

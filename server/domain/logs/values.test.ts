@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { plain, shownJson, textAt } from './values.ts';
+import { plainMembers, shownJson, textAt } from './values.ts';
 
-test('truncates text and makes it well-formed', () => {
+test('truncates long text, and replaces lone surrogates in text', () => {
   const said = { long: 'x'.repeat(1_000_000), half: 'a\ud800', object: { toString: 1 } };
   assert.equal(textAt(said, 'long')?.length, 64 * 1024 + 1);
   assert.equal(textAt(said, 'half'), 'a\ufffd');
   assert.equal(textAt(said, 'object'), undefined);
-  assert.deepEqual(plain(said, ['half', 'object']), { half: 'a\ufffd' });
+  assert.deepEqual(plainMembers(said, ['half', 'object']), { half: 'a\ufffd' });
 });
 
 test('converts a value of any depth and size to a short text', () => {

@@ -23,38 +23,38 @@ export const numberAt = (object: UntrustedObject | undefined, name: string): num
   return typeof value === 'number' ? value : undefined;
 };
 
-/** A copy with only these members, and only those that are strings, numbers or booleans. */
-export function plain(object: UntrustedObject | undefined, names: readonly string[]): JsonObject {
-  const kept: Record<string, Json> = {};
+/** A copy with those of these members that are strings, numbers or booleans. */
+export function plainMembers(object: UntrustedObject | undefined, names: readonly string[]): JsonObject {
+  const keptMembers: Record<string, Json> = {};
   for (const name of names) {
     const value = object?.[name];
-    if (typeof value === 'number' || typeof value === 'boolean') kept[name] = value;
-    else if (typeof value === 'string') kept[name] = boundedText(value, PLAIN_CHARS_MAX);
+    if (typeof value === 'number' || typeof value === 'boolean') keptMembers[name] = value;
+    else if (typeof value === 'string') keptMembers[name] = boundedText(value, PLAIN_CHARS_MAX);
   }
-  return kept;
+  return keptMembers;
 }
 
 const PLAIN_CHARS_MAX = 200;
-/** One more than the limit of an expression that is scanned, so that a longer expression is recognised as too long. */
+/** One more than the limit for scanned expressions, so that a longer expression is recognised as too long. */
 const TEXT_CHARS_MAX = SCANNED_CHARS_MAX + 1;
 
 /** A value from a page as JSON text, limited in depth and number of members. */
 export function shownJson(value: unknown): string {
-  return JSON.stringify(prune(value, VALUE_DEPTH_MAX, { left: VALUES_MAX })) ?? '';
+  return JSON.stringify(prune(value, VALUE_DEPTH_MAX, { remaining: VALUES_MAX })) ?? '';
 }
 
 const VALUE_DEPTH_MAX = 16;
 const VALUES_MAX = 1_000;
 const PRUNED_MARK = '…';
 
-function prune(value: unknown, depth: number, budget: { left: number }): Json {
+function prune(value: unknown, depth: number, budget: { remaining: number }): Json {
   if (typeof value === 'string') return boundedText(value, TEXT_CHARS_MAX);
   if (typeof value === 'number' || typeof value === 'boolean' || value === null) return value;
   if (typeof value !== 'object' || depth === 0) return PRUNED_MARK;
-  const kept: Array<[string, Json]> = [];
+  const prunedMembers: Array<[string, Json]> = [];
   for (const [name, member] of Object.entries(value)) {
-    if (budget.left-- <= 0) break;
-    kept.push([boundedText(name, PLAIN_CHARS_MAX), prune(member, depth - 1, budget)]);
+    if (budget.remaining-- <= 0) break;
+    prunedMembers.push([boundedText(name, PLAIN_CHARS_MAX), prune(member, depth - 1, budget)]);
   }
-  return Array.isArray(value) ? kept.map(([, member]) => member) : Object.fromEntries(kept);
+  return Array.isArray(value) ? prunedMembers.map(([, member]) => member) : Object.fromEntries(prunedMembers);
 }

@@ -56,7 +56,7 @@ class Scene {
     const pageRows = { list: async () => [], add: async () => void this.written.push('page') };
     const book = new LogBook({ rows, clock: systemClock, log: silentLog });
     const pages = new PageNumbers({ rows: pageRows, clock: systemClock, log: silentLog });
-    return logWatcher({ book, pages, console, clock: systemClock });
+    return logWatcher({ book, pages, isConsoleLogged: console, clock: systemClock });
   }
 
   #target(kind: 'page' | 'worker'): ObservedTarget {
@@ -81,7 +81,7 @@ class Scene {
 }
 
 describe('the log watcher', () => {
-  it('enables console, network and page events, and stores them', async () => {
+  it('enables console, network and page events in the browser, and stores these events', async () => {
     const scene = new Scene();
     const attendance = await scene.watcher(true)(scene.live, ROW);
     assert.deepEqual(scene.asked.sort(), [
@@ -99,7 +99,7 @@ describe('the log watcher', () => {
     assert.equal(scene.written.filter(line => line.includes('consoleAPICalled')).length, 2);
   });
 
-  it('enables and stores nothing for a session without a log', async () => {
+  it('enables no events and stores no entries for a session without a log', async () => {
     const scene = new Scene();
     const attendance = await scene.watcher(true)(scene.live, { ...ROW, settings: { logSession: false } });
     assert.deepEqual([scene.observed, scene.asked, scene.written], [0, [], []]);

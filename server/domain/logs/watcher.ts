@@ -1,5 +1,5 @@
-// Records the log of a session from the server's own channels, independent of what clients enable. A session without a log
-// is not observed.
+// Records the log of a session from the server's own channels, independently of the events that clients enable. A
+// session without a log is not observed.
 import type { SessionRow } from '../../engines/store/rows/sessions.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { Attendance } from '../sessions/attendance.ts';
@@ -10,7 +10,7 @@ import { BrowserEntries, type BrowserKind, kindOf } from './browser-entries.ts';
 import { CommandLog } from './command-log.ts';
 import type { LogBook } from './log-book.ts';
 import type { SessionLog } from './session-log.ts';
-import { TypedRequests, withoutTyped } from './typed-by-person.ts';
+import { TypedRequests, withoutTypedText } from './typed-by-person.ts';
 import type { UntrustedObject } from './values.ts';
 
 /** Bodies are not logged, so Chromium need not buffer them. */
@@ -20,7 +20,7 @@ export interface LogWatcherParts {
   readonly book: LogBook;
   readonly pages: PageNumbers;
   /** Whether to log the console. Pages can detect that their console is observed, so the operator can turn this off. */
-  readonly console: boolean;
+  readonly isConsoleLogged: boolean;
   readonly clock: Clock;
 }
 
@@ -28,7 +28,7 @@ export interface LogWatcherParts {
 export interface ObservedSession {
   readonly browser: Pick<LiveSession['browser'], 'observe'>;
   tap: LiveSession['tap'];
-  /** What is hidden while a person has control, if anything. */
+  /** How the session is hidden while a person has control. Undefined if nothing is hidden. */
   readonly cover: LiveSession['cover'];
   readonly responseTypes: Pick<LiveSession['responseTypes'], 'heard'>;
   readonly secrets: LiveSession['secrets'];
@@ -96,7 +96,7 @@ class Recorder {
     if (page !== undefined) this.#pageNumbers.set(target.id, page);
     if (target.kind !== 'page') target.whenGone(() => this.#pageNumbers.delete(target.id));
     target.on((method, params) => this.#handle(target, page, method, params));
-    if (this.#parts.console) target.post('Runtime.enable');
+    if (this.#parts.isConsoleLogged) target.post('Runtime.enable');
     target.post('Log.enable');
     target.post('Network.enable', NO_BODIES);
     if (target.kind !== 'page' && target.kind !== 'iframe') return;
@@ -109,7 +109,7 @@ class Recorder {
     if (kind === 'network') this.#liveSession.responseTypes.heard(method, params);
     if (kind === 'console' && this.#liveSession.cover) return;
     // Frequent events are checked against the limits before they are parsed.
-    if (!kind || (kind === 'console' && !this.#log.takes(kind))) return;
+    if (!kind || (kind === 'console' && !this.#log.canAccept(kind))) return;
     try {
       this.#add(kind, target, page, method, params);
     } catch (error) {
@@ -130,8 +130,8 @@ class Recorder {
     // When console events are enabled, pages send earlier messages again. An earlier process has stored most of them.
     if (kind === 'console' && !target.isNew && entry && entry.at <= this.#log.consoleUntilMs) return;
     if (!entry) return;
-    const isTyped = this.#typedRequests.isTyped(params, this.#liveSession.cover !== undefined);
-    const loggedEntry = isTyped ? { ...entry, params: withoutTyped(entry.params) } : entry;
+    const isTyped = this.#typedRequests.mayContainTypedText(params, this.#liveSession.cover !== undefined);
+    const loggedEntry = isTyped ? { ...entry, params: withoutTypedText(entry.params) } : entry;
     this.#log.add({ ...loggedEntry, ...(page === undefined ? {} : { page }) });
   }
 }

@@ -1,5 +1,5 @@
-// E-mails to people: stored as a row first, then sent by a clock task, retried at growing intervals, and given up after
-// a day. Without a mail server the rows are the operator's outbox: `berth outbox`.
+// E-mails to people. Each e-mail is stored as a row first. A clock task sends it, and repeats failed attempts at
+// growing intervals for up to a day. Without a mail server, the rows are the operator's outbox: `berth outbox`.
 import type { MailSender } from '../../engines/mailer/smtp-sender.ts';
 import type { MailRow, Mails } from '../../engines/store/rows/mails.ts';
 import type { Store } from '../../engines/store/store.ts';
@@ -21,7 +21,7 @@ const SEND_MS = 45_000;
 const FIRST_PAUSE_MS = 30_000;
 const PAUSE_MAX_MS = 3_600_000;
 const GIVE_UP_MS = 24 * 3_600_000;
-const KEPT_MS = 31 * 24 * 3_600_000;
+const MAIL_KEPT_MS = 31 * 24 * 3_600_000;
 const HOUR_MS = 3_600_000;
 const FORGET_EVERY_MS = 3_600_000;
 const PER_RECIPIENT_PER_HOUR_MAX = 20;
@@ -29,7 +29,7 @@ const SUBJECT_CHARACTERS_MAX = 200;
 const TEXT_CHARACTERS_MAX = 20_000;
 const FAILURE_CHARACTERS_MAX = 300;
 
-export interface Letter {
+export interface NewMail {
   readonly id?: MailId;
   readonly to: string;
   readonly subject: string;
@@ -63,8 +63,8 @@ export class Mail {
    * Queues an e-mail. Resolves when the row is durable.
    * @throws Fault `rate_limited` for too many e-mails to one address.
    */
-  async queue(letter: Letter): Promise<void> {
-    await this.write(letter, this.#parts.store.mails);
+  async queue(newMail: NewMail): Promise<void> {
+    await this.write(newMail, this.#parts.store.mails);
     this.send();
   }
 
@@ -73,7 +73,7 @@ export class Mail {
    * @throws Fault `rate_limited`
    */
   async write(
-    { id, to, subject, text, tellsOfWaiting }: Letter,
+    { id, to, subject, text, tellsOfWaiting }: NewMail,
     mails: Pick<Mails, 'count' | 'insert'>,
   ): Promise<void> {
     const { clock, sender } = this.#parts;
@@ -98,9 +98,9 @@ export class Mail {
     const run = async (): Promise<Record<string, number>> => {
       const { store, clock } = this.#parts;
       let sent = 0;
-      const due = await store.mails.due(clock.now(), BATCH);
-      for (const mail of due) sent += (await this.#send(mail, sender)) ? 1 : 0;
-      return { sent, failed: due.length - sent };
+      const dueMails = await store.mails.due(clock.now(), BATCH);
+      for (const mail of dueMails) sent += (await this.#send(mail, sender)) ? 1 : 0;
+      return { sent, failed: dueMails.length - sent };
     };
     return { name: 'send_mails', everyMs: SEND_EVERY_MS, restMs: REST_MS, run };
   }
@@ -124,7 +124,7 @@ export class Mail {
 
   async #forget(): Promise<Record<string, number>> {
     const { store, clock } = this.#parts;
-    return { removed: await store.mails.removeOlder(addMs(clock.now(), -KEPT_MS)) };
+    return { removed: await store.mails.removeOlder(addMs(clock.now(), -MAIL_KEPT_MS)) };
   }
 }
 

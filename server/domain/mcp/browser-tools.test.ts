@@ -34,7 +34,7 @@ test('a tool connects to the session as a guest, and keeps the session running u
   assert.deepEqual(seen, ['held', `guest of ${sessionId}`, 'let go']);
 });
 
-test('a session that was opened is named in the result even if its first page cannot be opened', async () => {
+test('browser_open returns the id of the new session even if the first page cannot be opened', async () => {
   const message = 'page.goto: net::ERR_NAME_NOT_RESOLVED at https://unknown.test/';
   const tools = new BrowserTools({
     requestOf: () => ({}),

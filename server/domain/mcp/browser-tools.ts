@@ -46,7 +46,7 @@ export interface BrowserToolsParts {
    * The address at which the driver reaches the browser of a session, with the rights of this caller. As a guest, the
    * driver does not keep the session running after its clients have left.
    */
-  readonly addressOf: (caller: AgentCaller, id: SessionId, how: 'guest') => string;
+  readonly addressOf: (caller: AgentCaller, id: SessionId, access: 'guest') => string;
   /** Keeps a session without clients running until the hold is closed. */
   readonly holdSession: (id: SessionId) => { close(): void };
 }
@@ -83,12 +83,12 @@ export class BrowserTools {
   }
 
   /**
-   * Returns the session for a call without `sessionId`: the only one that this key has open. Undefined if there is none
-   * or more than one.
+   * Returns the session for a call without `sessionId`: the only open session of this key. Undefined if the key has no
+   * open session, or several.
    */
   async onlySession(caller: AgentCaller): Promise<string | undefined> {
-    const [only, ...more] = await this.#openSessions(caller);
-    return more.length === 0 ? only?.id : undefined;
+    const [firstSession, ...otherSessions] = await this.#openSessions(caller);
+    return otherSessions.length === 0 ? firstSession?.id : undefined;
   }
 
   async #refusalsAsResults(work: () => Promise<ToolResult>): Promise<ToolResult> {
@@ -131,19 +131,19 @@ export class BrowserTools {
       input.url === undefined ? { do: 'snapshot' } : await commandOf('browser_navigate', { url: input.url }, noFiles);
     // The session stays open although its first command failed, so its id must be returned.
     const firstResult = await this.#resultOf(caller, id, command).catch(error => this.#driveFailure(error));
-    const head = [
+    const headLines = [
       `Opened session ${id}. It ends at ${session.expiresAt}.`,
       ...warnings.map(({ message }) => `Warning: ${message}`),
     ];
     const { urls } = this.#parts.live;
     const addresses = await urls.call(this.#parts.live, caller, id, {}).then(liveAddress, () => ({}));
-    return { ...firstResult, text: [...head, firstResult.text].join('\n\n'), sessionId: id, addresses };
+    return { ...firstResult, text: [...headLines, firstResult.text].join('\n\n'), sessionId: id, addresses };
   }
 
   async #close(caller: AgentCaller, { id }: SessionView): Promise<ToolResult> {
     this.#parts.driver.forget(id);
-    const ended = await this.#parts.sessions.update(caller, id, { status: 'REQUEST_RELEASE' });
-    return { text: `Session ${id} is closed (${ended.status}).`, sessionId: id };
+    const endedSession = await this.#parts.sessions.update(caller, id, { status: 'REQUEST_RELEASE' });
+    return { text: `Session ${id} is closed (${endedSession.status}).`, sessionId: id };
   }
 
   async #handOver(caller: AgentCaller, name: HandOverTool, input: unknown, signal: AbortSignal): Promise<ToolResult> {
@@ -187,8 +187,8 @@ export class BrowserTools {
     const { sessionId } = input as { readonly sessionId?: string };
     if (sessionId !== undefined) return this.#assertRunning(caller, sessionId);
     const openedSessions = await this.#openSessions(caller);
-    const [only] = openedSessions;
-    if (only && openedSessions.length === 1) return only;
+    const [firstSession] = openedSessions;
+    if (firstSession && openedSessions.length === 1) return firstSession;
     if (openedSessions.length > 1)
       throw fault(
         'invalid_request',
@@ -199,8 +199,8 @@ export class BrowserTools {
 
   async #noOpenSession(caller: AgentCaller) {
     const { sessions } = await this.#parts.sessions.list(caller, { q: openedByQuery(caller), limit: 1 });
-    const [last] = sessions;
-    const lastSessionText = last ? ` The last session, ${endedText(last)}` : '';
+    const [lastSession] = sessions;
+    const lastSessionText = lastSession ? ` The last session, ${endedText(lastSession)}` : '';
     return fault('session_not_running', `No browser is open.${lastSessionText} Open one with browser_open.`);
   }
 
@@ -237,7 +237,9 @@ export class BrowserTools {
     return Promise.all(
       files.map(async ({ name, mimeType = 'application/octet-stream', text, base64 }) => {
         if (text !== undefined && base64 !== undefined)
-          throw invalidRequest([{ path: 'files', message: `${JSON.stringify(name)} has both text and base64` }]);
+          throw invalidRequest([
+            { path: 'files', message: `${JSON.stringify(name)} has both text and base64; send only one of them` },
+          ]);
         if (base64 !== undefined) return { name, mimeType, bytes: new Uint8Array(Buffer.from(base64, 'base64')) };
         if (text !== undefined) return { name, mimeType, bytes: new Uint8Array(Buffer.from(text)) };
         return { name, mimeType, bytes: await this.#parts.uploads.content(caller, id, name, FILE_BYTES_MAX) };

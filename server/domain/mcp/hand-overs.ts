@@ -25,13 +25,13 @@ export interface HandOversParts {
  * Maximum number of remembered hand-offs. Beyond it, the oldest is forgotten, and a repeated call may request a new
  * hand-off.
  */
-const UNREPORTED_MAX = 1_000;
+const UNREPORTED_HANDOFFS_MAX = 1_000;
 
 export class HandOvers {
   readonly #parts: HandOversParts;
   /**
-   * The hand-off of each session, until its end has been reported. Lost if the process ends; a repeated call then
-   * requests a new hand-off, unless the earlier one is still open.
+   * The hand-off of each session, until its end has been reported. If the process ends, this map is lost; a repeated
+   * call then requests a new hand-off, unless the earlier one is still open.
    */
   readonly #unreportedHandoffs = new Map<SessionId, HandoffId>();
 
@@ -57,10 +57,10 @@ export class HandOvers {
       return await this.#startRequest(caller, sessionId, input);
     } catch (error) {
       const id: unknown = isFault(error, 'handoff_exists') ? Object(error.details).handoffId : undefined;
-      const open =
+      const openRow =
         typeof id === 'string' ? await this.#parts.rows.get(caller.applicationId, id as HandoffId) : undefined;
-      if (open?.requesterId !== caller.keyId) throw error;
-      return this.wait(caller, { id: open.id }, PERSON_WAIT_SECONDS_MAX, signal);
+      if (openRow?.requesterId !== caller.keyId) throw error;
+      return this.wait(caller, { id: openRow.id }, PERSON_WAIT_SECONDS_MAX, signal);
     }
   }
 
@@ -84,7 +84,7 @@ export class HandOvers {
     const handoff = await requests.request(applicationId, sessionId, terms, requesterWithActor);
     const { id, expiresAt, claimUrl, warnings = [] } = handoff;
     const [oldest] = this.#unreportedHandoffs.keys();
-    if (oldest !== undefined && this.#unreportedHandoffs.size >= UNREPORTED_MAX)
+    if (oldest !== undefined && this.#unreportedHandoffs.size >= UNREPORTED_HANDOFFS_MAX)
       this.#unreportedHandoffs.delete(oldest);
     this.#unreportedHandoffs.set(sessionId, id as HandoffId);
     const url = claimUrl ?? handoffPage(publicUrl, { id, applicationId });
@@ -139,9 +139,9 @@ export class HandOvers {
       if (row?.requesterId !== keyId) throw notFound('Hand-off', id);
       return row;
     }
-    const of = session === undefined ? {} : { session };
-    const newest = await rows.list(applicationId, { ...of, limit: NEWEST_SEARCHED });
-    const ownHandoff = newest.find(({ requesterId }) => requesterId === keyId);
+    const sessionFilter = session === undefined ? {} : { session };
+    const newestRows = await rows.list(applicationId, { ...sessionFilter, limit: NEWEST_SEARCHED });
+    const ownHandoff = newestRows.find(({ requesterId }) => requesterId === keyId);
     if (!ownHandoff) throw fault('not_found', 'This session was not handed over. Call browser_hand_over first.');
     return ownHandoff;
   }
@@ -175,8 +175,8 @@ function describe(row: HandoffRow): ToolResult {
 const END_TEXTS: Readonly<Partial<Record<HandoffRow['status'], string>>> = {
   completed: 'the person is done. Take a browser_snapshot to see the page.',
   declined: 'the person declined.',
-  failed: 'the person could not complete it.',
-  cancelled: 'it was cancelled.',
+  failed: 'the person could not complete the hand-off.',
+  cancelled: 'the hand-off was cancelled.',
   expired: 'nobody took control in time.',
   session_ended: 'the session ended.',
 };

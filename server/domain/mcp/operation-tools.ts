@@ -137,9 +137,9 @@ export class OperationTools {
     const { actions } = this.#parts;
     try {
       const { action } = await actions.prepare(caller, caller.applicationId, id, request, idempotencyKey);
-      return awaitingApproval(action);
+      return approvalResult(action);
     } catch (error) {
-      // The call was repeated: by a client that had first been asked to open the address, or by a model.
+      // The call was repeated by a client that was told to open the address first, or by a model.
       const jobId = isFault(error, 'already_prepared') ? Object(error.details).jobId : undefined;
       if (typeof jobId !== 'string') throw error;
       return this.#waitForDecision(caller, jobId, PERSON_WAIT_SECONDS_MAX, signal);
@@ -156,7 +156,7 @@ export class OperationTools {
     const { actions } = this.#parts;
     const query = { wait: Math.min(seconds, PERSON_WAIT_SECONDS_MAX), since: 'awaiting_approval' } as const;
     const action = await actions.read(caller, caller.applicationId, jobId, query, signal);
-    if (action.status === 'awaiting_approval') return { text: awaitingApproval(action).text };
+    if (action.status === 'awaiting_approval') return { text: approvalResult(action).text };
     if (!caller.scopes.has('actions:execute')) throw scopeMissing(['actions:execute']);
     const { digest } = action;
     const options = { waitSeconds: CALL_WAIT_SECONDS, signal };
@@ -171,17 +171,18 @@ export class OperationTools {
   }
 
   /** Returns the invocation when it has ended, when a person is asked, or when the time is up. */
-  async #waitForOutcome(caller: AgentCaller, started: Invocation, signal: AbortSignal): Promise<Invocation> {
-    let current = started;
+  async #waitForOutcome(caller: AgentCaller, startedInvocation: Invocation, signal: AbortSignal): Promise<Invocation> {
+    let currentInvocation = startedInvocation;
     for (
       let waitedSeconds = 0;
-      waitedSeconds < CALL_WAIT_SECONDS && !current.endedAt && !signal.aborted;
+      waitedSeconds < CALL_WAIT_SECONDS && !currentInvocation.endedAt && !signal.aborted;
       waitedSeconds += POLL_SECONDS
     ) {
-      if (current.sessionId !== undefined && (await this.#handoffOf(current.sessionId, caller))) return current;
-      current = await this.#read(caller, current.id, POLL_SECONDS, signal);
+      if (currentInvocation.sessionId !== undefined && (await this.#handoffOf(currentInvocation.sessionId, caller)))
+        return currentInvocation;
+      currentInvocation = await this.#read(caller, currentInvocation.id, POLL_SECONDS, signal);
     }
-    return current;
+    return currentInvocation;
   }
 
   /** The open hand-off that a call of this key requested. */
@@ -201,10 +202,10 @@ export class OperationTools {
     const openHandoff = sessionId === undefined ? undefined : await this.#handoffOf(sessionId, caller);
     const url = openHandoff && handoffPage(this.#parts.publicUrl, openHandoff);
     const factsText = JSON.stringify({ ...facts, ...(url === undefined ? {} : { handoffUrl: url }) }, null, 2);
-    const next = `Call berth_result with this invocationId.`;
-    if (url === undefined) return { text: `${factsText}\n\nThe invocation has not ended. ${next}` };
+    const nextStepText = `Call berth_result with this invocationId.`;
+    if (url === undefined) return { text: `${factsText}\n\nThe invocation has not ended. ${nextStepText}` };
     return {
-      text: `${factsText}\n\nA member of the application must take control of the browser at handoffUrl. ${next}`,
+      text: `${factsText}\n\nA member of the application must take control of the browser at handoffUrl. ${nextStepText}`,
       person: { url, message: HAND_OFF_MESSAGE, pending: { kind: 'invocation', id } },
     };
   }
@@ -214,8 +215,8 @@ export class OperationTools {
     if (!('artifact' in output)) return undefined;
     const file = await this.#parts.invocations.file(caller, id);
     if (!file?.mimeType.startsWith('image/') || file.size > IMAGE_BYTES_MAX) return undefined;
-    const opened = await file.open();
-    return opened && { bytes: await buffer(opened.body), mimeType: file.mimeType };
+    const openedFile = await file.open();
+    return openedFile && { bytes: await buffer(openedFile.body), mimeType: file.mimeType };
   }
 }
 
@@ -228,7 +229,7 @@ export interface ResultInput {
 const HAND_OFF_MESSAGE =
   'An agent asks a member of the application to take control of its browser. Open the page to see the reason.';
 
-function awaitingApproval({ jobId, status, approver, approvalUrl, expiresAt }: Action): ToolResult {
+function approvalResult({ jobId, status, approver, approvalUrl, expiresAt }: Action): ToolResult {
   const facts = JSON.stringify({ jobId, status, approver, approvalUrl, expiresAt }, null, 2);
   const message =
     'An agent requests your approval for a call. Open the page to read the call, and to approve or refuse it.';

@@ -27,7 +27,7 @@ export interface ToolResult {
   readonly isError?: true;
   readonly sessionId?: string;
   readonly addresses?: Readonly<Record<string, string>>;
-  /** For clients that can open addresses. `text` is for those that cannot. */
+  /** For clients that can open addresses. Other clients use `text`. */
   readonly person?: PersonRequest;
 }
 
@@ -41,5 +41,5 @@ export function refusedResult(error: Error): ToolResult {
   return placementRefusal ? noteRefusal(placementRefusal, result) : result;
 }
 
-/** What the client did with the address. */
+/** The response of the client to a `PersonRequest`. */
 export type PersonAnswer = 'accept' | 'decline' | 'cancel';

@@ -4,7 +4,7 @@ import {
   type AcceptedInvitation,
   type AcceptInvitation,
   type CreateInvitation,
-  INVITATION_LIFE_DEFAULT_SECONDS,
+  INVITATION_LIFETIME_SECONDS_DEFAULT,
   INVITATIONS_PER_HOUR_MAX,
   type Invitation,
   type InvitationPage,
@@ -70,7 +70,7 @@ export class Invitations {
 
   async create(caller: AccountCaller, appId: string, request: CreateInvitation): Promise<IssuedInvitation> {
     const { store, clock, applications, mail, publicUrl } = this.#parts;
-    const { email: requestedEmail, role, expiresIn = INVITATION_LIFE_DEFAULT_SECONDS } = request;
+    const { email: requestedEmail, role, expiresIn = INVITATION_LIFETIME_SECONDS_DEFAULT } = request;
     const { id: applicationId, name } = await applications.require(
       caller,
       appId,
@@ -229,18 +229,22 @@ function assertMayInvite({ role, pending, recent }: InvitingState, row: Invitati
   const [oldest] = recent;
   if (oldest && recent.length >= INVITATIONS_PER_HOUR_MAX) {
     const waitMs = oldest.getTime() + HOUR_MS - row.createdAt.getTime();
-    throw tooManyInAnHour(Math.max(1, Math.ceil(waitMs / 1000)));
+    throw tooManyInvitations(Math.max(1, Math.ceil(waitMs / 1000)));
   }
 }
 
-const tooManyInAnHour = (retryAfterSeconds: number): Error =>
-  fault('rate_limited', `An application may invite ${INVITATIONS_PER_HOUR_MAX} people per hour.`, {
-    advice: `Wait ${retryAfterSeconds} s.`,
-    details: {
-      ...{ limit: INVITATIONS_PER_HOUR_MAX, used: INVITATIONS_PER_HOUR_MAX },
-      ...{ scope: 'application', retryAfterSeconds },
+const tooManyInvitations = (retryAfterSeconds: number): Error =>
+  fault(
+    'rate_limited',
+    `This application has sent ${INVITATIONS_PER_HOUR_MAX} invitations within the last hour, which is the limit.`,
+    {
+      advice: `Wait ${retryAfterSeconds} s.`,
+      details: {
+        ...{ limit: INVITATIONS_PER_HOUR_MAX, used: INVITATIONS_PER_HOUR_MAX },
+        ...{ scope: 'application', retryAfterSeconds },
+      },
     },
-  });
+  );
 
 const invitationNotFound = (): Error =>
   fault('not_found', 'This invitation does not exist, is no longer valid, or is for another account.', {

@@ -96,7 +96,7 @@ export class Members {
     const captured: { state?: MembershipState } = {};
     const fields = role === undefined ? {} : { role };
     const isOwn = account === caller.accountId;
-    const revoked = await trx.members.change(application, {
+    const revokedIds = await trx.members.change(application, {
       ...{ by: caller.accountId, account, ...fields, mayInviteTo: assignableRoles(role), now },
       decide: state => {
         captured.state = state;
@@ -105,7 +105,7 @@ export class Members {
     });
     const { member } = captured.state ?? {};
     if (!member) throw notFound('Member', account);
-    return { member, revoked };
+    return { member, revoked: revokedIds };
   }
 
   #recordRevoked(trx: AuditTransaction, caller: HumanCaller, applicationId: ApplicationId, id: InvitationId) {

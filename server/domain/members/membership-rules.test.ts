@@ -46,7 +46,7 @@ test('lets every member leave, except the last owner', () => {
   assert.equal(outcome('owner', 'owner', 'admin', { isOwn: true, owners: 1 }), 'last_owner');
 });
 
-test('returns not_found if the caller or the member has been removed in the meantime', () => {
+test('refuses a change with not_found if the caller or the member has been removed in the meantime', () => {
   const asked = { account: 'a', isOwn: false, assertSteppedUp: () => {} };
   for (const state of [{ owners: 1 }, { by: 'owner', owners: 1 }, { member: 'viewer', owners: 1 }] as const)
     assert.throws(() => assertMayChange(state, asked), { code: 'not_found' });

@@ -14,7 +14,7 @@ export interface RequestedChange {
 
 /**
  * Checks that the change is allowed.
- * @throws Fault if it is not.
+ * @throws Fault if the change is not allowed.
  */
 export function assertMayChange(
   { by, member, owners }: MembershipState,

@@ -93,7 +93,7 @@ test('counts the final bytes of a closed session exactly once, even after a fail
   assert.deepEqual(Object.fromEntries(scene.stored), { '2026-11-23 shop': 130 });
 });
 
-test('ends all sessions of an application that has reached its daily limit, and no others', async () => {
+test('ends all sessions of an application that has reached its daily limit, and no sessions of other applications', async () => {
   const scene = new Scene();
   const [one, two, other] = [
     await scene.session('1', SHOP),

@@ -49,7 +49,7 @@ export class DailyEgress implements Watcher {
     return undefined;
   }
 
-  /** Stops counting a session. The bytes that the browser transferred while it was being closed are counted too. */
+  /** Stops counting a session, after adding the bytes that the browser transferred while it was being closed. */
   async salvage({ id }: Pick<SessionRow, 'id'>): Promise<void> {
     this.#leave(id);
   }

@@ -25,7 +25,7 @@ test('returns undefined for anything that is not a host name', () => {
     assert.equal(hostName(text), undefined, text);
 });
 
-test('removes duplicates from a list, and reports each invalid entry', () => {
+test('hostNames removes duplicates from a list of host names, and reports each invalid entry', () => {
   assert.deepEqual(hostNames(['a.test', 'A.test.', '*.a.test'], 'allow'), ['a.test']);
   assert.throws(
     () => hostNames(['a.test', 'a/b', 'https://c'], 'allow'),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { HandClock } from '../../../tests/harness/hand-clock.ts';
+import { ManualClock } from '../../../tests/harness/hand-clock.ts';
 import type { NamedEvent } from '../../engines/store/rows/events.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import { silentLog } from '../../kit/log.ts';
@@ -10,7 +10,7 @@ import { Ledger } from './ledger.ts';
 const SECOND_MS = 1_000;
 
 class Scene {
-  readonly clock = new HandClock();
+  readonly clock = new ManualClock();
   readonly reported: NamedEvent[] = [];
   isDown = false;
   readonly secrets = new SecretTexts();
@@ -82,7 +82,7 @@ test('counts refusals with different details separately, with the time of the la
   );
 });
 
-test('reports the remaining refusals immediately when it is closed', async () => {
+test('reports the remaining refusals immediately when the ledger is closed', async () => {
   const scene = new Scene();
   scene.refused('a.test');
   await scene.ledger.close();
@@ -92,7 +92,7 @@ test('reports the remaining refusals immediately when it is closed', async () =>
   assert.equal(scene.reported.length, 1, 'nothing is reported after close');
 });
 
-test('limits the events for a page that contacts thousands of hosts, and reports the remaining refusals when it is closed', async () => {
+test('limits the events for a page that contacts thousands of hosts, and reports the remaining refusals when the ledger is closed', async () => {
   const scene = new Scene();
   for (let host = 0; host < 5_000; host++) scene.refused(`h${host}.test`);
   await scene.clock.advance(SECOND_MS);
@@ -110,7 +110,7 @@ test('limits the events for a page that contacts thousands of hosts, and reports
   assert.ok(scene.reported.length < 1_000, `${scene.reported.length} events`);
 });
 
-test('loses only one event if the store is unavailable, and includes its count in the next total', async () => {
+test('loses only one event if the store is unavailable, and includes the lost count in the next total', async () => {
   const scene = new Scene();
   scene.isDown = true;
   scene.refused('a.test');

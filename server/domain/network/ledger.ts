@@ -1,6 +1,6 @@
-// Records refused connections, refused navigations and proxy failures of a session as events. Equal ones are counted
-// and reported at most once a second. The number of entries and events is limited. Refusals beyond the limits are
-// counted under `(others)` and reported at the end.
+// Records refused connections, refused navigations and proxy failures of a session as events. Equal refusals are
+// counted, and reported at most once a second. The number of entries and events is limited. Refusals beyond the limits
+// are counted under `(others)` and reported at the end.
 import type { EventRows, SessionEventType } from '../../engines/store/rows/events.ts';
 import { reason } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';
@@ -8,7 +8,7 @@ import type { Runtime } from '../../kit/runtime.ts';
 import type { SecretTexts } from '../../kit/secret-texts.ts';
 
 const REPORT_MS = 1_000;
-/** Maximum number of distinct refusals that are counted separately. Further ones are counted together as `(others)`. */
+/** Maximum number of distinct refusals that are counted separately. Further refusals are counted as `(others)`. */
 const ENTRIES_MAX = 500;
 /** Maximum number of events per session. Beyond it, nothing is reported until the ledger is closed. */
 const EVENTS_MAX = 300;
@@ -34,9 +34,9 @@ interface Entry {
 export class Ledger {
   readonly #parts: LedgerParts;
   readonly #entries = new Map<string, Entry>();
-  readonly #closing = new AbortController();
+  readonly #closeController = new AbortController();
   #reportedEvents = 0;
-  #reporting: Promise<void> | undefined;
+  #pendingReport: Promise<void> | undefined;
 
   constructor(parts: LedgerParts) {
     this.#parts = parts;
@@ -48,13 +48,14 @@ export class Ledger {
     entry.at = this.#parts.clock.now();
     entry.total += 1;
     entry.unreported += 1;
-    if (!this.#closing.signal.aborted && this.#reportedEvents < EVENTS_MAX) this.#reporting ??= this.#reportSoon();
+    if (!this.#closeController.signal.aborted && this.#reportedEvents < EVENTS_MAX)
+      this.#pendingReport ??= this.#reportSoon();
   }
 
   /** Reports the remaining refusals. Nothing is reported afterwards. */
   async close(): Promise<void> {
-    this.#closing.abort(new Error('the ledger is closing'));
-    await this.#reporting;
+    this.#closeController.abort(new Error('the ledger is closing'));
+    await this.#pendingReport;
     await this.#report();
   }
 
@@ -70,12 +71,16 @@ export class Ledger {
   }
 
   async #reportSoon(): Promise<void> {
-    await this.#parts.clock.sleep(REPORT_MS, this.#closing.signal).catch(() => {});
+    await this.#parts.clock.sleep(REPORT_MS, this.#closeController.signal).catch(() => {});
     await this.#report();
-    this.#reporting = undefined;
-    // Report what was counted during the write.
-    if (!this.#closing.signal.aborted && this.#reportedEvents < EVENTS_MAX && this.#unreportedEntries.length > 0)
-      this.#reporting = this.#reportSoon();
+    this.#pendingReport = undefined;
+    // Report the refusals that were counted during the write.
+    if (
+      !this.#closeController.signal.aborted &&
+      this.#reportedEvents < EVENTS_MAX &&
+      this.#unreportedEntries.length > 0
+    )
+      this.#pendingReport = this.#reportSoon();
   }
 
   get #unreportedEntries(): readonly Entry[] {
@@ -84,7 +89,7 @@ export class Ledger {
 
   async #report(): Promise<void> {
     for (const entry of this.#unreportedEntries) {
-      if (this.#reportedEvents >= EVENTS_MAX && !this.#closing.signal.aborted) return;
+      if (this.#reportedEvents >= EVENTS_MAX && !this.#closeController.signal.aborted) return;
       const count = entry.unreported;
       entry.unreported = 0;
       this.#reportedEvents += 1;
@@ -97,6 +102,6 @@ export class Ledger {
     const event = { type, at, actor: { kind: 'browser' }, detail: { ...facts, count, total } } as const;
     await events
       .append(session, event)
-      .catch(error => log.warn('network.not_told', { sessionId: session, type, reason: reason(error) }));
+      .catch(error => log.warn('network.event_not_written', { sessionId: session, type, reason: reason(error) }));
   }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { HandClock } from '../../../tests/harness/hand-clock.ts';
+import { ManualClock } from '../../../tests/harness/hand-clock.ts';
 import type { SessionRow } from '../../engines/store/rows/sessions.ts';
 import type { SessionEgress } from '../sessions/browser-host.ts';
 import { Meter, type Traffic } from './meter.ts';
@@ -8,7 +8,7 @@ import { Meter, type Traffic } from './meter.ts';
 const SECOND_MS = 1_000;
 
 class Scene {
-  readonly clock = new HandClock();
+  readonly clock = new ManualClock();
   readonly saved: Traffic[] = [];
   usedUp = 0;
   isDown = false;
@@ -43,7 +43,7 @@ test('adds the bytes of earlier processes to the current count', () => {
   scene.meter.close();
 });
 
-test('saves the count every few seconds until closed, even if one save fails', async () => {
+test('saves the count every few seconds until the meter is closed, even if one save fails', async () => {
   const scene = new Scene();
   await scene.clock.advance(12 * SECOND_MS, SECOND_MS);
   assert.equal(scene.saved.length, 2);
@@ -56,12 +56,12 @@ test('saves the count every few seconds until closed, even if one save fails', a
   await scene.running;
 });
 
-test('checks the budget several times a second, and calls usedUp only once when the budget is reached', async () => {
+test('checks the budget several times a second, and calls onUsedUp only once when the budget is reached', async () => {
   const scene = new Scene(1_000);
   scene.bytes = { bytesUp: 499, bytesDown: 500, bytesByProxy: 0 };
   await scene.clock.advance(10 * SECOND_MS, 50);
   assert.equal(scene.usedUp, 0);
-  assert.ok(scene.saved.length > 0, 'the count is saved with a budget too');
+  assert.ok(scene.saved.length > 0, 'the count is also saved if there is a budget');
   scene.bytes = { ...scene.bytes, bytesDown: 501 };
   await scene.clock.advance(200, 50);
   assert.equal(scene.usedUp, 1);
@@ -70,7 +70,7 @@ test('checks the budget several times a second, and calls usedUp only once when 
   await scene.running;
 });
 
-test('calls usedUp at the first check if an earlier process used up the budget', async () => {
+test('calls onUsedUp at the first check if an earlier process used up the budget', async () => {
   const scene = new Scene(1_000, { proxyBytes: 0, egressBytes: 1_000 });
   await scene.clock.advance(200, 50);
   assert.equal(scene.usedUp, 1);

@@ -27,7 +27,7 @@ export interface MeterParts {
 
 export class Meter {
   readonly #parts: MeterParts;
-  readonly #closing = new AbortController();
+  readonly #closeController = new AbortController();
 
   constructor(parts: MeterParts) {
     this.#parts = parts;
@@ -41,13 +41,13 @@ export class Meter {
 
   /** Checks the budget and saves the count until the meter is closed. */
   async run(): Promise<void> {
-    const { budget, clock, save, onUsedUp: usedUp } = this.#parts;
-    const { signal } = this.#closing;
+    const { budget, clock, save, onUsedUp: reportUsedUp } = this.#parts;
+    const { signal } = this.#closeController;
     let savedMs = clock.monotonicMs();
     for (;;) {
       await clock.sleep(budget === undefined ? SAVE_MS : BUDGET_CHECK_MS, signal).catch(() => {});
       if (signal.aborted) return;
-      if (budget !== undefined && this.traffic.egressBytes >= budget) return usedUp();
+      if (budget !== undefined && this.traffic.egressBytes >= budget) return reportUsedUp();
       if (clock.monotonicMs() - savedMs < SAVE_MS) continue;
       savedMs = clock.monotonicMs();
       await save(this.traffic).catch(() => {});
@@ -55,6 +55,6 @@ export class Meter {
   }
 
   close(): void {
-    this.#closing.abort(new Error('the meter is closing'));
+    this.#closeController.abort(new Error('the meter is closing'));
   }
 }

@@ -37,7 +37,7 @@ export interface PolicyOptions {
   readonly routes: readonly Route[];
 }
 
-/** What this domain needs from the egress engine. */
+/** The parts of the egress engine that this domain uses. */
 export interface NetworkEngine {
   policy(options: PolicyOptions): EgressPolicy;
   hostMatcher(rules: HostRules): (hostname: string) => boolean;
@@ -61,7 +61,7 @@ export interface NetworkEngine {
  */
 export interface RouteSeal {
   close(text: string, session: SealOwner): Promise<string>;
-  open(sealed: string, session: SealOwner): Promise<string>;
+  open(sealedText: string, session: SealOwner): Promise<string>;
 }
 
 interface SealOwner {
@@ -117,13 +117,14 @@ export class Network implements Watcher {
     await this.#assertProxiesReachable(requestedRoutes.routes, signal);
     const { routes, timeZone } = requestedRoutes;
     if (!rules && !domains && routes.length === 0) return undefined;
-    const sealed = routes.length > 0 ? await seal.close(JSON.stringify(routes), { id, applicationId }) : undefined;
+    const sealedRoutes =
+      routes.length > 0 ? await seal.close(JSON.stringify(routes), { id, applicationId }) : undefined;
     return {
       storedSettings: toJson({
         ...rules,
         ...(domains ? { domains } : {}),
         ...(timeZone && settings.timezoneId === undefined ? { timeZone } : {}),
-        ...(sealed === undefined ? {} : { routes: sealed }),
+        ...(sealedRoutes === undefined ? {} : { routes: sealedRoutes }),
       }),
     };
   }
@@ -175,8 +176,8 @@ export class Network implements Watcher {
     this.#meters.delete(row.id);
   }
 
-  #hostRules(requested: RequestedPolicy): Pick<StoredNetwork, 'hosts' | 'documents'> | undefined {
-    const { allow = [], deny = [], default: defaultRule = 'allow', subresources = true } = requested;
+  #hostRules(requestedPolicy: RequestedPolicy): Pick<StoredNetwork, 'hosts' | 'documents'> | undefined {
+    const { allow = [], deny = [], default: defaultRule = 'allow', subresources = true } = requestedPolicy;
     const path = 'browserSettings.networkPolicy';
     const rules: HostRules = {
       allow: hostNames(allow, `${path}.allow`),
@@ -188,7 +189,7 @@ export class Network implements Watcher {
     // way out.
     if (!subresources) return { documents: rules };
     if (!this.#parts.engine.isJailed)
-      throw proxyUnavailable(path, 'runs browsers without a jail and could not enforce it');
+      throw proxyUnavailable(path, 'runs browsers without a jail and cannot enforce the policy');
     return { hosts: rules };
   }
 
@@ -200,7 +201,7 @@ export class Network implements Watcher {
     for (const { by, trouble } of troubles)
       if (trouble)
         throw fault('proxy_unreachable', `The proxy of ${by.name} cannot be used: ${trouble.words}`, {
-          advice: 'Check its address, user name and password. No browser was started.',
+          advice: 'Check the address, user name and password of the proxy. No browser was started.',
           details: { path: by.name, reason: trouble.trouble },
         });
   }

@@ -17,7 +17,7 @@ const POOLS: readonly ProxyPool[] = [
 
 const found = (place: Place | undefined, pools = POOLS): string | undefined => poolFor(pools, place)?.name;
 
-test('selects the first pool in the US, or else the first pool, if no place is given', () => {
+test('if no place is given, selects the first pool in the US, or the first pool if there is no pool in the US', () => {
   assert.equal(found(undefined), 'us');
   assert.equal(found(undefined, POOLS.slice(0, 1)), 'berlin');
   assert.equal(found(undefined, []), undefined);

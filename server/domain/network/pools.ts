@@ -48,8 +48,8 @@ export function poolFor(pools: readonly ProxyPool[], place: Place | undefined): 
 }
 
 /** Compares names, ignoring case and separators, because official clients write NEW_YORK for New York. */
-const isSamePlaceName = (specified: string | undefined, requestedName: string): boolean =>
-  specified !== undefined && normalizedName(specified) === normalizedName(requestedName);
+const isSamePlaceName = (poolName: string | undefined, requestedName: string): boolean =>
+  poolName !== undefined && normalizedName(poolName) === normalizedName(requestedName);
 
 const normalizedName = (text: string): string => text.toLowerCase().replaceAll(/[_\s-]+/g, ' ');
 

@@ -21,7 +21,7 @@ test('returns no routes for false, and a single route through the pool with its 
   assert.deepEqual(read(true), { routes: [{ by: tokyo }], timeZone: 'Asia/Tokyo' });
 });
 
-test('keeps the order and the patterns of rules', () => {
+test('converts proxy rules into routes with the same order and patterns', () => {
   const { routes, timeZone } = read([
     { type: 'none', domainPattern: 'a' },
     { type: 'external', server: 'http://p.test', username: 'u', password: 'w', domainPattern: 'b' },
@@ -42,7 +42,7 @@ test('sets no time zone if a pool has a pattern or comes after another rule', ()
   assert.equal(read([{ type: 'browserbase' }]).timeZone, 'Asia/Tokyo');
 });
 
-test('refuses a rule without a matching pool', () => {
+test('refuses a proxy rule for which no pool matches', () => {
   for (const [asked, given] of [
     [true, []],
     [[{ type: 'browserbase', geolocation: { country: 'DE' } }], pools],
@@ -91,7 +91,7 @@ test('parses proxy addresses as URLs, with the default port of each scheme', () 
     assert.deepEqual(parseProxyAddress(text), { scheme, hostname, port }, text);
 });
 
-test('refuses a string that is not a proxy address, and does not include it in the message', () => {
+test('refuses a string that is not a proxy address, and does not include the string in the message', () => {
   for (const text of [
     '',
     'p.test:3128',

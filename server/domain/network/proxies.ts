@@ -14,11 +14,11 @@ export interface Route {
 
 export type RequestedProxies = NonNullable<CreateSession['proxies']>;
 type Rule = Exclude<RequestedProxies, boolean>[number];
-type External = Extract<Rule, { type: 'external' }>;
+type ExternalRule = Extract<Rule, { type: 'external' }>;
 
 export interface ProxyParts {
   readonly pools: readonly ProxyPool[];
-  /** Returns the problem of each pattern of a session, or undefined for those without one. */
+  /** Returns the problem with each pattern of a session, or undefined for a valid pattern. */
   readonly patternErrors: (patterns: ReadonlyArray<string | undefined>) => ReadonlyArray<string | undefined>;
 }
 
@@ -28,8 +28,9 @@ export interface Routes {
   readonly timeZone?: string | undefined;
 }
 
-export function routesOf(requested: RequestedProxies, session: SessionId, parts: ProxyParts): Routes {
-  const rules: readonly Rule[] = requested === true ? [{ type: 'browserbase' }] : requested === false ? [] : requested;
+export function routesOf(requestedProxies: RequestedProxies, session: SessionId, parts: ProxyParts): Routes {
+  const rules: readonly Rule[] =
+    requestedProxies === true ? [{ type: 'browserbase' }] : requestedProxies === false ? [] : requestedProxies;
   assertValidPatterns(rules, parts);
   const poolByRule = rules.map((rule, index) =>
     rule.type === 'browserbase' ? requirePool(rule, index, parts) : undefined,
@@ -54,7 +55,7 @@ function assertValidPatterns(rules: readonly Rule[], { patternErrors }: ProxyPar
 }
 
 /**
- * Returns the pool for the rule. Throws if there is none, because a direct connection would reveal the address of the
+ * Returns the pool for the rule. Throws if no pool matches, because a direct connection would reveal the address of the
  * host.
  */
 function requirePool(rule: Extract<Rule, { type: 'browserbase' }>, index: number, { pools }: ProxyParts): ProxyPool {
@@ -73,7 +74,7 @@ const placeText = ({ country, state, city }: Place): string =>
 const DEFAULT_PORTS = { http: 80, https: 443, socks5: 1080 } as const;
 const SOCKS_BYTES_MAX = 255;
 
-function externalProxy({ server, username, password }: External, index: number): StoredProxy {
+function externalProxy({ server, username, password }: ExternalRule, index: number): StoredProxy {
   const proxyAddress = parseProxyAddress(server);
   if (typeof proxyAddress === 'string')
     throw invalidRequest([{ path: `proxies.${index}.server`, message: proxyAddress }]);
@@ -83,7 +84,7 @@ function externalProxy({ server, username, password }: External, index: number):
   return { name: `proxies.${index}`, ...proxyAddress, ...user, trusted: false };
 }
 
-/** Returns the problem with the user of a proxy, or undefined if there is none. */
+/** Returns the problem with the user of a proxy. Undefined if there is no problem. */
 export function userProblem({ scheme, username = '', password = '' }: ProxyUser): string | undefined {
   if (scheme !== 'socks5' || [username, password].every(text => Buffer.byteLength(text) <= SOCKS_BYTES_MAX))
     return undefined;
@@ -98,16 +99,17 @@ interface ProxyUser {
 
 /** Parses a proxy address. Returns a description of the problem if it is not valid. */
 export function parseProxyAddress(text: string): Pick<StoredProxy, 'scheme' | 'hostname' | 'port'> | string {
-  const [, scheme, rest] = /^(https?|socks5):\/\/([^/?#\s]+)\/?$/i.exec(text) ?? [];
-  if (!scheme || !rest)
+  const [, scheme, authority] = /^(https?|socks5):\/\/([^/?#\s]+)\/?$/i.exec(text) ?? [];
+  if (!scheme || !authority)
     return 'is not a proxy address; expected http://host:port, https://host:port or socks5://host:port';
-  if (rest.includes('@')) return 'contains a user name; use the fields username and password, which are kept secret';
+  if (authority.includes('@'))
+    return 'contains a user name; use the fields username and password, which are kept secret';
   // Parsed as http, because the URL standard does not parse the host for schemes that it does not define.
-  const url = URL.parse(`http://${rest}/`);
+  const url = URL.parse(`http://${authority}/`);
   const knownScheme = scheme.toLowerCase() as keyof typeof DEFAULT_PORTS; // matched by the pattern above
   const hostname = url?.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
   if (!url || !hostname) return 'does not contain a valid host name';
-  const [, portText] = /:(\d+)$/.exec(rest) ?? [];
+  const [, portText] = /:(\d+)$/.exec(authority) ?? [];
   const port = portText === undefined ? DEFAULT_PORTS[knownScheme] : Number(portText);
   if (port < 1 || port > 65535) return 'does not contain a port from 1 to 65535';
   return { scheme: knownScheme, hostname, port };

@@ -1,5 +1,4 @@
-// The errors with which a sign-in is refused. They do not say what was wrong, so that they reveal nothing about
-// accounts.
+// The errors with which a sign-in is refused. They give no precise reason, so that they reveal nothing about accounts.
 import { fault } from '../faults.ts';
 
 export const wrongPassword = (): Error =>

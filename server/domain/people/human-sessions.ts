@@ -105,11 +105,11 @@ export class HumanSessions {
   }
 }
 
-function view(row: HumanSessionRow, current: HumanSessionId): SignedInSession {
+function view(row: HumanSessionRow, currentId: HumanSessionId): SignedInSession {
   const expiresAt = row.idleExpiresAt < row.expiresAt ? row.idleExpiresAt : row.expiresAt;
   return {
     id: row.id,
-    isCurrent: row.id === current,
+    isCurrent: row.id === currentId,
     acr: row.acr,
     createdAt: row.createdAt.toISOString(),
     ...(row.lastUsedAt ? { lastUsedAt: row.lastUsedAt.toISOString() } : {}),

@@ -1,4 +1,4 @@
-// What people may do with their own account: read it, prove their identity, and change how they sign in.
+// The operations of people on their own account: read it, prove their identity, and change how they sign in.
 
 import type { AuditAction } from '../../../contract/audit.ts';
 import type { CurrentAccount, StepUp } from '../../../contract/sign-in.ts';
@@ -43,11 +43,11 @@ export interface OwnAccountParts {
 
 export class OwnAccount {
   readonly #parts: OwnAccountParts;
-  readonly #failures: SharedTally;
+  readonly #failureTally: SharedTally;
 
   constructor(parts: OwnAccountParts) {
     this.#parts = parts;
-    this.#failures = parts.tallies.of(ACCOUNT_FAILURES);
+    this.#failureTally = parts.tallies.of(ACCOUNT_FAILURES);
   }
 
   async read({ accountId, via }: AccountCaller): Promise<CurrentAccount> {
@@ -80,7 +80,7 @@ export class OwnAccount {
 
   /** Verifies a proof and returns the new cookie. */
   async stepUp(caller: HumanCaller, proof: StepUp, origin: URL): Promise<Secret> {
-    const undoAttempt = await this.#failures.take(caller.accountId);
+    const undoAttempt = await this.#failureTally.take(caller.accountId);
     const acr = await this.#verifyProof(caller.accountId, proof, origin);
     await undoAttempt();
     const cookie = await this.#parts.sessions.renew(caller, acr);
@@ -156,7 +156,7 @@ export class OwnAccount {
    */
   async confirmTotp(caller: HumanCaller, code: string): Promise<{ recoveryCodes: string[]; cookie?: Secret }> {
     const { secondFactors, sessions } = this.#parts;
-    const undoAttempt = await this.#failures.take(caller.accountId);
+    const undoAttempt = await this.#failureTally.take(caller.accountId);
     const recoveryCodes = await secondFactors.confirm(await this.#get(caller.accountId), code);
     await undoAttempt();
     await sessions.refresh(caller.accountId);

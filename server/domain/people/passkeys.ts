@@ -41,10 +41,10 @@ export class Passkeys {
   /** Starts adding a passkey to the account. */
   async beginRegistration(account: AccountRow, origin: URL): Promise<PasskeyChallengeView> {
     const { id, email = '', name } = account;
-    const existing = await this.#parts.store.passkeys.list(id);
+    const existingPasskeys = await this.#parts.store.passkeys.list(id);
     const party = partyOf(origin);
     return this.#createTicket(
-      await this.#parts.webauthn.registrationChallenge(party, { id, email, name }, existing),
+      await this.#parts.webauthn.registrationChallenge(party, { id, email, name }, existingPasskeys),
       id,
     );
   }
@@ -86,8 +86,8 @@ export class Passkeys {
   }
 
   async remove(account: AccountId, id: string): Promise<void> {
-    const removed = isUuid(id) && (await this.#parts.store.passkeys.remove(account, id as PasskeyId)); // Checked by isUuid.
-    if (!removed) throw notFound('Passkey', id);
+    const isRemoved = isUuid(id) && (await this.#parts.store.passkeys.remove(account, id as PasskeyId)); // Checked by isUuid.
+    if (!isRemoved) throw notFound('Passkey', id);
   }
 
   async #createTicket({ challenge, publicKey }: engine.Challenge, account?: AccountId): Promise<PasskeyChallengeView> {
@@ -115,8 +115,8 @@ export class Passkeys {
 }
 
 /**
- * Returns the relying party. Throws for an IP address: a passkey is bound to a host name, and browsers offer none for
- * an IP address.
+ * Returns the relying party. Throws for an IP address: a passkey is bound to a host name, and browsers offer no
+ * passkeys for an IP address.
  */
 export function partyOf({ origin, hostname }: URL): engine.RelyingParty {
   if (isIP(hostname.replace(/^\[|\]$/g, '')) === 0) return { origin, id: hostname };

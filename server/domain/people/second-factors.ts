@@ -37,7 +37,10 @@ export class SecondFactors {
   /** Creates a seed, which takes effect when `confirm` is called. */
   async begin(account: AccountRow): Promise<{ secret: string; uri: string }> {
     if (account.totpEnabledAt)
-      throw notReady('The account already has an authenticator app.', 'Remove it first, then add the new one.');
+      throw notReady(
+        'The account already has an authenticator app.',
+        'Remove the existing app first, then add the new one.',
+      );
     const { seed, uriFor } = this.#parts.totp.newSeed();
     const totpSealed = await this.#parts.seal.close(seed.reveal(), account.id);
     await this.#parts.store.accounts.change(account.id, { totpSealed, totpLastStep: undefined });

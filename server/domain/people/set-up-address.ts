@@ -2,7 +2,7 @@
 import type { Secret } from '../../kit/secret.ts';
 
 /**
- * Replaces a loopback address with `localhost`. Passkeys need a host name, and `localhost` is the only one that a
+ * Replaces a loopback address with `localhost`. Passkeys need a host name, and `localhost` is the only host name that a
  * browser on this machine can use.
  */
 export const setUpAddress = (publicUrl: string, secret: Secret): string =>

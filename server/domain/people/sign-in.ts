@@ -1,4 +1,4 @@
-// Sign-in. Each method gives a first proof. An account with an authenticator app needs a second one, except after a
+// Sign-in. Each method gives a first proof. An account with an authenticator app needs a second proof, except after a
 // passkey.
 
 import type { AuditAction } from '../../../contract/audit.ts';
@@ -79,13 +79,13 @@ export class SignIn {
   readonly #parts: SignInParts;
   readonly #accountTally: SharedTally;
   readonly #addressTally: SharedTally;
-  readonly #requests: SharedTally;
+  readonly #requestTally: SharedTally;
 
   constructor(parts: SignInParts) {
     this.#parts = parts;
     this.#accountTally = parts.tallies.of(ACCOUNT_FAILURES);
     this.#addressTally = parts.tallies.of(ADDRESS_FAILURES);
-    this.#requests = parts.tallies.of(REQUESTS_OF_ADDRESS);
+    this.#requestTally = parts.tallies.of(REQUESTS_OF_ADDRESS);
   }
 
   // ---- new accounts ------------------------------------------------------------------------------------------------
@@ -151,10 +151,10 @@ export class SignIn {
   async withPassword(credentials: { readonly email: string; readonly password: string }, source: RequestSource) {
     const email = cleanEmail(credentials.email);
     const account = await this.#limitFailures(email, source, async () => {
-      const found = await this.#parts.store.accounts.byEmail(email);
-      const isPasswordCorrect = await this.#parts.passwords.matches(credentials.password, found?.passwordHash);
-      if (!found || !isPasswordCorrect) throw wrongPassword();
-      return found;
+      const foundAccount = await this.#parts.store.accounts.byEmail(email);
+      const isPasswordCorrect = await this.#parts.passwords.matches(credentials.password, foundAccount?.passwordHash);
+      if (!foundAccount || !isPasswordCorrect) throw wrongPassword();
+      return foundAccount;
     });
     return this.#afterFirstFactor(account, source);
   }
@@ -170,10 +170,10 @@ export class SignIn {
     const { store, clock, emailCodes } = this.#parts;
     const account = await this.#limitFailures('code', source, async () => {
       const { accountId, email } = await emailCodes.accept(credentials.ticket, credentials.code);
-      const found = await this.#get(accountId);
+      const foundAccount = await this.#get(accountId);
       // The address of the account may have changed since the code was sent.
-      if (found.email !== email) throw signInFailed('code');
-      return found;
+      if (foundAccount.email !== email) throw signInFailed('code');
+      return foundAccount;
     });
     await store.accounts.change(account.id, { emailVerifiedAt: clock.now() });
     await this.#recordAudit('account.email_verified', account.id, source);
@@ -250,8 +250,8 @@ export class SignIn {
   }
 
   /**
-   * Limits the failed attempts from this address: those for this name, and all of them. Attempts in progress count as
-   * failures. An attempt that was refused with `PlacesFull` has had no effect and does not count.
+   * Limits the failed attempts from this address, for this name and for all names together. Attempts in progress count
+   * as failures. An attempt that was refused with `PlacesFull` has had no effect and does not count.
    */
   async #limitFailures<T>(name: string, source: RequestSource, attempt: () => Promise<T>): Promise<T> {
     const undoAttempts = await takeAll([this.#addressTally, source.ip], [this.#accountTally, `${name} ${source.ip}`]);
@@ -283,6 +283,6 @@ export class SignIn {
   }
 
   async #countRequest({ ip }: RequestSource): Promise<void> {
-    await this.#requests.take(ip);
+    await this.#requestTally.take(ip);
   }
 }

@@ -1,5 +1,5 @@
 // The operations on recordings that HTTP handlers may call.
-import type { NotRecorded, RecordingDownload, Replay } from '../../../contract/recordings.ts';
+import type { RecordingDownload, Replay, UnrecordedPages } from '../../../contract/recordings.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 
 export interface Recordings {
@@ -7,7 +7,7 @@ export interface Recordings {
   replays(
     caller: AgentCaller,
     sessionId: string,
-  ): Promise<{ pages: Array<Omit<Replay, 'url'>>; notRecorded?: NotRecorded[]; status?: 'pending' }>;
+  ): Promise<{ pages: Array<Omit<Replay, 'url'>>; notRecorded?: UnrecordedPages[]; status?: 'pending' }>;
   playlist(caller: AgentCaller, sessionId: string, pageId: string): Promise<string>;
   /**
    * The newest picture of the session or, after the session has ended, the last one. Undefined if no picture was taken.

@@ -16,7 +16,7 @@ import type { RecordingKeys, RecordingStorage } from './storage.ts';
 
 const BATCH = 10;
 const TRIES_MAX = 5;
-/** How long an assembly waits for segments that are not stored yet. After this time, it leaves them out. */
+/** How long an assembly waits for segments that are not stored yet. After this time, these segments are left out. */
 const SEGMENT_WAIT_MAX_MS = 15 * 60_000;
 
 export interface AssemblerParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
@@ -38,7 +38,7 @@ interface AssemblyInput {
 }
 
 interface EnlargedSegment extends Pick<Fragment, 'init' | 'sizes'> {
-  /** Where the scratch file has the coded frames. */
+  /** The position of the coded frames in the scratch file. */
   readonly payload: Extent;
 }
 
@@ -51,7 +51,7 @@ export class Assembler {
     this.#parts = parts;
   }
 
-  /** Assembles the files one at a time, because none is urgent and each requires much data to be read. */
+  /** Assembles the files one at a time, because no file is urgent and each file requires much data to be read. */
   async tend(): Promise<{ assembled: number; failed: number }> {
     const { rows, host } = this.#parts;
     const counts = { assembled: 0, failed: 0 };
@@ -81,7 +81,7 @@ export class Assembler {
     }
   }
 
-  /** Whether all segments have been stored, or have been waited for long enough. */
+  /** Whether all segments are stored, or the wait for missing segments has lasted long enough. */
   async #isStored({ sessionId, page, requestedAt }: RecordingFileRow): Promise<boolean> {
     const pages = await this.#parts.rows.pages(sessionId);
     if (pages.find(one => one.page === page)?.stored) return true;
@@ -101,14 +101,16 @@ export class Assembler {
     }
   }
 
-  async #store({ sessionId, page, assembly }: RecordingFileRow, film: AssemblyInput): Promise<number> {
+  async #store({ sessionId, page, assembly }: RecordingFileRow, assemblyInput: AssemblyInput): Promise<number> {
     const { artifacts, keys, mp4Head } = this.#parts;
-    const { app, segments } = film;
-    const run = segments.find(({ width, height }) => width === film.canvas.width && height === film.canvas.height)?.run;
-    const enlargement = await this.#enlargeAll(film, run);
+    const { app, segments } = assemblyInput;
+    const run = segments.find(
+      ({ width, height }) => width === assemblyInput.canvas.width && height === assemblyInput.canvas.height,
+    )?.run;
+    const enlargement = await this.#enlargeAll(assemblyInput, run);
     const init = enlargement?.init ?? (await this.#bytes(keys.init(app, sessionId, page, run ?? 0)));
-    const { head, bytes } = mp4Head(init, film.canvas, piecesOf(segments, enlargement?.segments));
-    const body = this.#body(film, head, enlargement?.segments);
+    const { head, bytes } = mp4Head(init, assemblyInput.canvas, piecesOf(segments, enlargement?.segments));
+    const body = this.#body(assemblyInput, head, enlargement?.segments);
     const { size } = await artifacts.put(keys.file(app, sessionId, page, assembly), body, { contentType: 'video/mp4' });
     if (size !== bytes) throw new Error(`the file has ${size} bytes instead of ${bytes}`);
     return size;
@@ -118,29 +120,37 @@ export class Assembler {
    * A file has one frame size. If the page had several sizes, smaller segments are encoded again on the largest canvas.
    */
   async #enlargeAll(
-    film: AssemblyInput,
+    assemblyInput: AssemblyInput,
     run: number | undefined,
   ): Promise<{ init: Buffer; segments: EnlargedSegments } | undefined> {
-    if (film.segments.every(segment => segment.run === run)) return undefined;
-    const enlarged = new Map<number, EnlargedSegment>();
-    const [first] = film.segments;
-    const init = first && run !== undefined ? await this.#init(film, run) : undefined;
-    for (const segment of film.segments)
-      if (segment.run !== run) enlarged.set(segment.sequence, await this.#enlarge(film, segment));
-    const [firstEnlarged] = enlarged.values();
+    if (assemblyInput.segments.every(segment => segment.run === run)) return undefined;
+    const enlargedSegments = new Map<number, EnlargedSegment>();
+    const [firstSegment] = assemblyInput.segments;
+    const init = firstSegment && run !== undefined ? await this.#init(assemblyInput, run) : undefined;
+    for (const segment of assemblyInput.segments)
+      if (segment.run !== run) enlargedSegments.set(segment.sequence, await this.#enlarge(assemblyInput, segment));
+    const [firstEnlarged] = enlargedSegments.values();
     const sharedInit = init ?? firstEnlarged?.init ?? Buffer.alloc(0);
-    if ([...enlarged.values()].every(segment => segment.init.equals(sharedInit)))
-      return { init: sharedInit, segments: enlarged };
-    for (const segment of film.segments) enlarged.set(segment.sequence, await this.#enlarge(film, segment));
-    const [reencodedFirst] = enlarged.values();
-    return { init: reencodedFirst?.init ?? Buffer.alloc(0), segments: enlarged };
+    if ([...enlargedSegments.values()].every(segment => segment.init.equals(sharedInit)))
+      return { init: sharedInit, segments: enlargedSegments };
+    for (const segment of assemblyInput.segments)
+      enlargedSegments.set(segment.sequence, await this.#enlarge(assemblyInput, segment));
+    const [reencodedFirst] = enlargedSegments.values();
+    return { init: reencodedFirst?.init ?? Buffer.alloc(0), segments: enlargedSegments };
   }
 
-  async #enlarge(film: AssemblyInput, segment: SegmentRow): Promise<EnlargedSegment> {
-    const parts = [await this.#init(film, segment.run), await this.#bytes(this.#keyOf(film.app, segment))];
-    const { init, sizes, payload } = await this.#parts.ffmpeg.enlarge(parts, segment.samples.sizes.length, film.canvas);
+  async #enlarge(assemblyInput: AssemblyInput, segment: SegmentRow): Promise<EnlargedSegment> {
+    const parts = [
+      await this.#init(assemblyInput, segment.run),
+      await this.#bytes(this.#keyOf(assemblyInput.app, segment)),
+    ];
+    const { init, sizes, payload } = await this.#parts.ffmpeg.enlarge(
+      parts,
+      segment.samples.sizes.length,
+      assemblyInput.canvas,
+    );
     // A copy, because `init` is a part of the buffer that also contains the frames.
-    return { init: Buffer.from(init), sizes, payload: await film.scratch.append(payload) };
+    return { init: Buffer.from(init), sizes, payload: await assemblyInput.scratch.append(payload) };
   }
 
   #init({ app, segments: [first] }: AssemblyInput, run: number): Promise<Buffer> {
@@ -148,12 +158,18 @@ export class Assembler {
     return this.#bytes(this.#parts.keys.init(app, first.sessionId, first.page, run));
   }
 
-  async *#body(film: AssemblyInput, head: Buffer, enlarged?: EnlargedSegments): AsyncGenerator<Buffer> {
+  async *#body(
+    assemblyInput: AssemblyInput,
+    head: Buffer,
+    enlargedSegments?: EnlargedSegments,
+  ): AsyncGenerator<Buffer> {
     yield head;
-    for (const segment of film.segments) {
-      const payload = enlarged?.get(segment.sequence)?.payload;
+    for (const segment of assemblyInput.segments) {
+      const payload = enlargedSegments?.get(segment.sequence)?.payload;
       const codedRange = { first: segment.payloadAt, last: segment.bytes - 1 };
-      yield payload ? await film.scratch.read(payload) : await this.#bytes(this.#keyOf(film.app, segment), codedRange);
+      yield payload
+        ? await assemblyInput.scratch.read(payload)
+        : await this.#bytes(this.#keyOf(assemblyInput.app, segment), codedRange);
     }
   }
 
@@ -174,7 +190,7 @@ const canvasOf = (segments: readonly SegmentRow[]) => ({
 });
 
 /** During a gap, the last frame before the gap is shown. Before the first segment, the first frame is shown. */
-function piecesOf(segments: readonly SegmentRow[], enlarged?: EnlargedSegments): Mp4Segment[] {
+function piecesOf(segments: readonly SegmentRow[], enlargedSegments?: EnlargedSegments): Mp4Segment[] {
   return segments.map((segment, index) => {
     const next = segments[index + 1];
     const gapMs = next ? next.startMs - segment.startMs - segment.durationMs : 0;
@@ -183,7 +199,7 @@ function piecesOf(segments: readonly SegmentRow[], enlarged?: EnlargedSegments):
     const leadMs = index === 0 ? segment.startMs : 0;
     return {
       durationsMs: durationsMs.map((ms, at) => ms + (at === 0 ? leadMs : 0) + (at === last ? Math.max(0, gapMs) : 0)),
-      sizes: enlarged?.get(segment.sequence)?.sizes ?? segment.samples.sizes,
+      sizes: enlargedSegments?.get(segment.sequence)?.sizes ?? segment.samples.sizes,
     };
   });
 }

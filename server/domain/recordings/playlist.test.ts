@@ -23,7 +23,7 @@ const params = (segments: readonly SegmentRow[], isWhole = false): PlaylistParam
 
 const whole = [segment(1, 0, 6000), segment(2, 6000, 6000), segment(3, 12_000, 850)];
 
-test('a playlist has the type EVENT and only grows while its page exists, and then has the type VOD and an end tag', () => {
+test('a playlist has the type EVENT and only grows until its page is complete, and then has the type VOD and an end tag', () => {
   const early = playlist(params(whole.slice(0, 1)));
   const later = playlist(params(whole.slice(0, 2)));
   assert.ok(later.startsWith(early));
@@ -33,7 +33,7 @@ test('a playlist has the type EVENT and only grows while its page exists, and th
   assert.match(ended, /#EXTINF:0\.850,\nhttps:\/\/h\/3\n#EXT-X-ENDLIST\n$/);
 });
 
-test('inserts a discontinuity and a date-time tag at a new frame size and at a gap', () => {
+test('a playlist contains a discontinuity and a date-time tag at each new frame size and at each gap', () => {
   const text = playlist(params([segment(1, 0, 6000), segment(2, 6000, 1500, 1), segment(4, 12_000, 6000, 1)], true));
   assert.equal(text.match(/#EXT-X-DISCONTINUITY/g)?.length, 2);
   assert.equal(text.match(/#EXT-X-MAP/g)?.length, 2);
@@ -51,7 +51,7 @@ test('the target duration is the length of a full segment, and at least six seco
     [2000, 6000, 9500, 10_000].map(segmentMs => target(segmentMs)),
     ['6', '6', '10', '10'],
   );
-  assert.equal(target(10_000, []), '10', 'a playlist without segments has the target that it has when it has grown');
+  assert.equal(target(10_000, []), '10', 'a playlist without segments has the same target duration as later');
 });
 
 test('an HLS parser accepts the playlist', () => {

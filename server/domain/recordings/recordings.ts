@@ -30,7 +30,7 @@ const ENCODE_WAIT_MS = 3_000;
 /** How long a request after the end of a session waits until the whole recording is stored. */
 const SETTLE_WAIT_MS = 10_000;
 /** Shown instead of the stored reason, which contains keys of artifacts that mean nothing to a caller. */
-const FILE_FAILED = 'The file could not be assembled. Request it again.';
+const FILE_FAILED_MESSAGE = 'The file could not be assembled. Request it again.';
 const PER_MINUTE = { withinMs: 60_000, scope: 'application' } as const;
 
 export interface RecordingsParts extends Pick<Runtime, 'clock' | 'host'> {
@@ -62,18 +62,18 @@ interface ReplayPage extends RecordedPageRow {
 
 export class RecordingService implements Recordings {
   readonly #parts: RecordingsParts;
-  readonly #playlists: SharedTally;
-  readonly #assemblies: SharedTally;
+  readonly #playlistTally: SharedTally;
+  readonly #assemblyTally: SharedTally;
 
   constructor(parts: RecordingsParts) {
     this.#parts = parts;
-    this.#playlists = parts.tallies.of({
+    this.#playlistTally = parts.tallies.of({
       ...PER_MINUTE,
       name: 'playlists',
       what: 'Playlists',
       max: PLAYLISTS_PER_MINUTE,
     });
-    this.#assemblies = parts.tallies.of({
+    this.#assemblyTally = parts.tallies.of({
       ...PER_MINUTE,
       name: 'recordings',
       what: 'Recordings',
@@ -109,7 +109,7 @@ export class RecordingService implements Recordings {
   async playlist(caller: AgentCaller, sessionId: string, pageId: string): Promise<string> {
     if (!PAGE_ID.test(pageId))
       throw invalidRequest([{ path: 'pageId', message: 'must be a page number with 1 to 3 digits' }]);
-    await this.#playlists.take(caller.applicationId);
+    await this.#playlistTally.take(caller.applicationId);
     const session = await this.#session(caller, sessionId);
     await this.#waitForSegments(session);
     const page = (await this.#watchablePages(session)).find(one => one.page === Number(pageId));
@@ -120,8 +120,8 @@ export class RecordingService implements Recordings {
     const address = (kind: 'init' | 'part') => (name: number) =>
       addresses.urlOf(session.applicationId, { session: session.id, page: page.page, kind, name }, expiresAt);
     const runs = [...new Set(segments.map(({ run }) => run))];
-    const initUrls = await mapOf(runs, address('init'));
-    const segmentUrls = await mapOf(
+    const initUrls = await urlsByKey(runs, address('init'));
+    const segmentUrls = await urlsByKey(
       segments.map(({ sequence }) => sequence),
       address('part'),
     );
@@ -147,7 +147,7 @@ export class RecordingService implements Recordings {
   async requestFiles(caller: AgentCaller, sessionId: string): Promise<RecordingDownload[]> {
     const session = await this.#session(caller, sessionId);
     const pages = await this.#endedPages(session);
-    await this.#assemblies.take(caller.applicationId);
+    await this.#assemblyTally.take(caller.applicationId);
     await this.#assertStoreReachable(session, pages);
     const { rows, host, clock, prompt } = this.#parts;
     const requestedAt = clock.now();
@@ -175,7 +175,7 @@ export class RecordingService implements Recordings {
   async #file(session: SessionRow, page: number, file: RecordingFileRow | undefined): Promise<RecordingDownload> {
     const pageId = String(page);
     if (!file) return { pageId, status: 'NOT_REQUESTED' };
-    if (file.state === 'FAILED') return { pageId, status: file.state, error: FILE_FAILED };
+    if (file.state === 'FAILED') return { pageId, status: file.state, error: FILE_FAILED_MESSAGE };
     if (file.state !== 'COMPLETED' || !file.completedAt) return { pageId, status: file.state };
     const { addresses, clock } = this.#parts;
     const expiresAt = addMs(clock.now(), LINK_MS);
@@ -289,6 +289,6 @@ const gapsOf = (spans: readonly SpanRow[], { page, lengthMs }: ReplayPage, start
       return { startTimeMs: startTimeMs + fromMs, endTimeMs: startTimeMs + endMs, why: kind };
     });
 
-async function mapOf<T>(keys: readonly T[], value: (key: T) => Promise<string>): Promise<Map<T, string>> {
+async function urlsByKey<T>(keys: readonly T[], value: (key: T) => Promise<string>): Promise<Map<T, string>> {
   return new Map(await Promise.all(keys.map(async key => [key, await value(key)] as const)));
 }

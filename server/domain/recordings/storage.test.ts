@@ -7,7 +7,7 @@ import { systemClock } from '../../kit/clock.ts';
 import type { ApplicationId } from '../../kit/ids.ts';
 import { type RecordingKeys, RecordingStorage } from './storage.ts';
 
-test('stores the init segment of a run if an earlier try failed after its row was written', async () => {
+test('stores the init segment of a run if an earlier attempt failed after the row of the run was written', async () => {
   const stored: string[] = [];
   const stats: string[] = [];
   const segments: SegmentRow[] = [];

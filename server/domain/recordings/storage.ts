@@ -39,7 +39,7 @@ export class RecordingStorage implements RecordingSink {
 
   /**
    * The application of the session. Undefined if the session was deleted together with its recording, or if its files
-   * are due for deletion. Data of such a session that a killed server left behind is not stored, because nothing would
+   * are due for deletion. Remaining data of such a session, from a killed server, is not stored, because nothing would
    * delete it.
    */
   applicationOf(session: string): Promise<ApplicationId | undefined> {

@@ -13,7 +13,7 @@ import { recordingWatcher } from './watcher.ts';
 
 const ID = '0190a000-0000-7000-8000-000000000001';
 
-test('reports all pages beyond the limit in one event, and lists each of them in the replays', async () => {
+test('reports all pages beyond the limit in one event, and lists each such page in the replays', async () => {
   const recorded: number[] = [];
   const omitted: OmittedPage[] = [];
   const events: NamedEvent[] = [];
@@ -68,7 +68,7 @@ test('reports all pages beyond the limit in one event, and lists each of them in
   assert.deepEqual(omitted.at(-1), { why: 'too_many_at_once', targetId: 'tab-9', page: 9 });
 });
 
-test('ends the recording of a session whose start failed, which is not salvaged', () => {
+test('ends the recording of a session whose start failed, because such a session is not salvaged', () => {
   const finished: string[] = [];
   const recorded = new Set([ID]);
   const recorder = {

@@ -1,4 +1,4 @@
-// Records sessions for which recording is turned on, from before the first client connects until after the last one
+// Records sessions for which recording is turned on, from before the first client connects until after the last client
 // disconnects, and continues recordings of an earlier process.
 import type { Recorder, Shortfall } from '../../engines/recorder/recorder.ts';
 import type { EventRows } from '../../engines/store/rows/events.ts';
@@ -29,11 +29,11 @@ export const recordingWatcher = (parts: RecordingWatcherParts): Watcher => ({
   salvage: async row => {
     if (!isRecorded(row)) return;
     const { recorder, storage, log } = parts;
-    const newest = recorder.sessionOf(row.id)?.newest;
+    const newestPicture = recorder.sessionOf(row.id)?.newest;
     // Not awaited, because the session ends even if its last picture cannot be stored.
-    if (newest)
+    if (newestPicture)
       storage
-        .picture(row.id, newest.jpeg)
+        .picture(row.id, newestPicture.jpeg)
         .catch(error => log.warn('recording.picture_not_kept', { sessionId: row.id, reason: reason(error) }));
     await recorder.finish(row.id);
   },
@@ -88,7 +88,7 @@ async function attendSession(
   };
 }
 
-/** Reports what is not recorded: each reason once as an event, and each omitted page in the list of replays. */
+/** Reports omissions from a recording: each reason once as an event, and each omitted page in the list of replays. */
 class Shortfalls {
   readonly #parts: RecordingWatcherParts;
   readonly #session: SessionId;
@@ -110,10 +110,10 @@ class Shortfalls {
     this.#track(events.append(this.#session, event));
   };
 
-  #track(writing: Promise<void>): void {
+  #track(pendingWrite: Promise<void>): void {
     const { log } = this.#parts;
-    writing.catch(error =>
-      log.warn('recording.shortfall_not_told', { sessionId: this.#session, reason: reason(error) }),
+    pendingWrite.catch(error =>
+      log.warn('recording.shortfall_not_written', { sessionId: this.#session, reason: reason(error) }),
     );
   }
 }

@@ -32,7 +32,7 @@ const DEFAULT_DETAILS: Readonly<Partial<Record<EndReason, string>>> = {
   drained: 'the operator stopped the service and ended its sessions',
 };
 
-/** Adds the actor and the detail if the end has none. */
+/** Adds the actor and the detail if the end does not contain them. */
 export function withActorAndDetail(end: SessionEnd): SessionEnd & { readonly by: Actor } {
   const knownReason = END_REASONS.find(word => word === end.reason);
   const detail = end.detail ?? (knownReason && DEFAULT_DETAILS[knownReason]);

@@ -18,8 +18,8 @@ import type { Watchers } from './watchers.ts';
 /** The maximum number of browsers that are adopted at the same time. */
 const ADOPTIONS_AT_ONCE_MAX = 8;
 
-/** Why an exclusive session is not adopted: a new process has no record of what was typed, so it could not mask it. */
-const TYPED_CREDENTIALS = 'the service had typed credentials into pages of the session';
+/** The reason for which an exclusive session is not adopted: a new process could not mask the typed text. */
+const TYPED_CREDENTIALS_REASON = 'the service had typed credentials into pages of the session';
 
 export interface AdoptParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
   readonly rows: SessionRows;
@@ -34,7 +34,7 @@ export interface AdoptParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
 export async function adoptSessions(parts: AdoptParts): Promise<{ adopted: number; ended: number; swept: number }> {
   const rows = await parts.rows.ofHost(parts.host);
   const refusalReasons = new Map(
-    rows.map(row => [row.id, isExclusive(row) ? TYPED_CREDENTIALS : parts.notes.refusal(row.id)]),
+    rows.map(row => [row.id, isExclusive(row) ? TYPED_CREDENTIALS_REASON : parts.notes.refusal(row.id)]),
   );
   const adoptedIds = new Set<SessionId>();
   const queue = [...rows];
@@ -48,8 +48,8 @@ export async function adoptSessions(parts: AdoptParts): Promise<{ adopted: numbe
   const endOf = (row: SessionRow): SessionEnd => row.end ?? endOfLostSession(row, refusalReasons.get(row.id));
   const rowByBoxId = new Map<string, SessionRow>();
   for (const row of lostRows) {
-    const decided = await parts.rows.decideEnd(row.id, endOf(row), parts.clock.now());
-    if (decided) rowByBoxId.set(boxIdOf(row), decided);
+    const decidedRow = await parts.rows.decideEnd(row.id, endOf(row), parts.clock.now());
+    if (decidedRow) rowByBoxId.set(boxIdOf(row), decidedRow);
   }
   const sweptBoxes = await parts.browserHost.slots.sweep(adoptedBoxIds, async (box, leftovers) => {
     const row = rowByBoxId.get(box);
@@ -69,7 +69,7 @@ async function adopt(parts: AdoptParts, row: SessionRow): Promise<boolean> {
   const record = boxRecordOf(row.box);
   if (row.status !== 'RUNNING' || row.end || !record) return false;
   try {
-    return await parts.notes.during(row.id, async () => {
+    return await parts.notes.runAdoption(row.id, async () => {
       const live = await parts.bringUp.adopt(row, boxIdOf(row), record);
       if (live) parts.endings.watch(live);
       return live !== undefined;
@@ -80,11 +80,11 @@ async function adopt(parts: AdoptParts, row: SessionRow): Promise<boolean> {
   }
 }
 
-const endOfLostSession = (row: SessionRow, whyRefused: string | undefined): SessionEnd => ({
+const endOfLostSession = (row: SessionRow, refusalReason: string | undefined): SessionEnd => ({
   status: 'ERROR',
   reason: 'service_restart',
   detail:
-    whyRefused ??
+    refusalReason ??
     (row.status === 'PENDING'
       ? 'the service stopped while the browser was starting'
       : 'the browser did not survive the restart of the service'),

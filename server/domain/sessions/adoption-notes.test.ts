@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { HandClock } from '../../../tests/harness/hand-clock.ts';
+import { ManualClock } from '../../../tests/harness/hand-clock.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import { AdoptionNotes, ATTEMPTS_MAX, STABLE_MS } from './adoption-notes.ts';
 
@@ -12,20 +12,21 @@ after(() => rmSync(root, { recursive: true }));
 const ID = '01a1fa50-5319-7450-a6b3-c787ada50631' as SessionId;
 const OTHER = '01a1fa50-5319-7450-a6b3-c787ada50632' as SessionId;
 
-const opened = (folder: string, clock = new HandClock()): AdoptionNotes => new AdoptionNotes(join(root, folder), clock);
+const opened = (folder: string, clock = new ManualClock()): AdoptionNotes =>
+  new AdoptionNotes(join(root, folder), clock);
 
 test('refuses only the session whose adoption caused the process to exit', async () => {
   const notes = opened('blamed');
   const poison = Promise.withResolvers<() => void>();
-  await notes.during(OTHER, async () => true);
-  await notes.during(ID, async () => {
+  await notes.runAdoption(OTHER, async () => true);
+  await notes.runAdoption(ID, async () => {
     // Work that starts during the adoption is attributed to the session even after the adoption has returned.
     setImmediate(() => poison.resolve(() => {}));
-    void poison.promise.then(() => notes.processEnds(new Error('it went wrong')));
+    void poison.promise.then(() => notes.recordProcessEnd(new Error('it went wrong')));
   });
   await poison.promise;
   await new Promise(setImmediate);
-  notes.processEnds(new Error('of nobody'));
+  notes.recordProcessEnd(new Error('of nobody'));
   const next = opened('blamed');
   assert.match(next.refusal(ID) ?? '', /while it adopted the browser: it went wrong$/);
   assert.equal(next.refusal(OTHER), undefined);
@@ -34,11 +35,11 @@ test('refuses only the session whose adoption caused the process to exit', async
 });
 
 test('clears the attempts of a stable session, and all attempts on a normal shutdown', async () => {
-  const clock = new HandClock();
+  const clock = new ManualClock();
   for (let start = 0; start < 2 * ATTEMPTS_MAX; start++) {
     const notes = opened('stable', clock);
     assert.equal(notes.refusal(ID), undefined);
-    await notes.during(ID, async () => {});
+    await notes.runAdoption(ID, async () => {});
     if (start % 2 === 0) await clock.advance(STABLE_MS);
     else notes.close();
   }
@@ -49,12 +50,12 @@ test('refuses a session after ATTEMPTS_MAX adoptions that were followed by a pro
   for (let start = 0; start < ATTEMPTS_MAX; start++) {
     const notes = opened('unseen');
     assert.equal(notes.refusal(ID), undefined);
-    await notes.during(ID, async () => {});
+    await notes.runAdoption(ID, async () => {});
   }
   assert.match(opened('unseen').refusal(ID) ?? '', /^the service ended 5 times/);
 });
 
-test('ignores a note that cannot be read', () => {
+test('ignores an adoption note that cannot be read', () => {
   const notes = opened('spoiled');
   writeFileSync(join(root, 'spoiled', `${ID}.json`), '{"attempts":{"valueOf":1}');
   assert.equal(notes.refusal(ID), undefined);

@@ -29,7 +29,7 @@ export class AdoptionNotes {
   readonly #clock: Clock;
   readonly #openNotes = new Map<SessionId, Note>();
   readonly #currentSession = new AsyncLocalStorage<SessionId>();
-  readonly #closing = new AbortController();
+  readonly #closeController = new AbortController();
 
   constructor(folder: string, clock: Clock) {
     this.#folder = folder;
@@ -45,14 +45,14 @@ export class AdoptionNotes {
   }
 
   /** Runs an adoption. Asynchronous work that it starts is attributed to the session until that work ends. */
-  async during<T>(id: SessionId, takeOver: () => Promise<T>): Promise<T> {
+  async runAdoption<T>(id: SessionId, takeOver: () => Promise<T>): Promise<T> {
     const note = { attempts: this.#read(id).attempts + 1 };
     this.#openNotes.set(id, note);
     this.#write(id, note);
     const result = await this.#currentSession.run(id, takeOver);
-    this.#clock.sleep(STABLE_MS, this.#closing.signal).then(
+    this.#clock.sleep(STABLE_MS, this.#closeController.signal).then(
       () => this.settle(id),
-      () => {}, // close() has settled it
+      () => {}, // `close` has settled the note.
     );
     return result;
   }
@@ -67,7 +67,7 @@ export class AdoptionNotes {
    * Called when the process is about to exit because of this error. The error is attributed to the session whose work
    * threw it.
    */
-  processEnds(error: unknown): void {
+  recordProcessEnd(error: unknown): void {
     const id = this.#currentSession.getStore();
     const note = id === undefined ? undefined : this.#openNotes.get(id);
     if (id && note) this.#write(id, { ...note, ended: boundedText(reason(error), REASON_CHARS_MAX) });
@@ -75,7 +75,7 @@ export class AdoptionNotes {
 
   /** Called when the process stops normally. Removes the notes, because no adoption has ended the process. */
   close(): void {
-    this.#closing.abort(new Error('the service is stopping'));
+    this.#closeController.abort(new Error('the service is stopping'));
     for (const id of [...this.#openNotes.keys()]) this.settle(id);
   }
 

@@ -13,7 +13,7 @@ import type { KeptSettings, SettingsAt } from './settings.ts';
 
 /** A create body after validation, with aliases merged and our defaults applied. */
 export interface SessionRequest {
-  /** As sent; the domain compares it with the key's application. */
+  /** The project that the caller names. The domain compares it with the application of the key. */
   readonly projectId?: string;
   /** Seconds from creation. If absent, the default applies. */
   readonly timeout?: number;
@@ -67,8 +67,8 @@ export interface SessionChange {
 /** Options of a create that are not part of its body. */
 export interface CreateOptions {
   /**
-   * Aborted when the caller disconnects. A create that has not been placed yet is then given up. A placed session is
-   * kept.
+   * Aborted when the caller disconnects. A create that has not been placed yet is then cancelled. A placed session
+   * continues.
    */
   readonly signal: AbortSignal;
   /** Seconds that the create may wait in the queue. If absent, the create is refused at once when there is no room. */

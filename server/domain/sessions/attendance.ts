@@ -1,4 +1,4 @@
-// What a watcher prepares for a session, and its callbacks for a session that is running or ending.
+// The preparations of a watcher for a session, and its callbacks while the session is running or ending.
 import type { ReadOnlyMount } from '../../engines/slots/slots.ts';
 import type { SessionEnd } from '../../engines/store/rows/sessions.ts';
 import type { LaunchSettings } from './settings.ts';
@@ -38,7 +38,7 @@ export interface Attendance {
   shutDown?(end: SessionEnd): Promise<void>;
 }
 
-/** The folders that are left after all processes of the box have ended. */
+/** The folders that remain after all processes of the box have ended. */
 export interface Remains {
   /** Untrusted: never follow a symbolic link in it. */
   readonly folder: string;

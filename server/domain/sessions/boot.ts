@@ -26,7 +26,7 @@ export interface BootRequest {
   readonly onBoxRunning?: (box: Box) => Promise<void>;
 }
 
-/** What a session's row contains about its box, so that a later process can find the box. */
+/** Returns the data about a box for the row of its session, so that a later process can find the box. */
 export const boxJsonOf = (box: Box): BoxJson => ({ ...box.record, id: box.session });
 
 export async function boot(

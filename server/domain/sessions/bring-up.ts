@@ -36,7 +36,7 @@ export class BringUp {
     this.#parts = parts;
   }
 
-  /** Refuses a create if little disk space is left, so that the sessions that are already running still have enough. */
+  /** Refuses a create if little disk space is free, so that enough remains for sessions that are already running. */
   async assertDiskRoom(): Promise<void> {
     const refusal = diskFull(await this.#parts.browserHost.slots.diskRoom());
     if (refusal) throw refusal;
@@ -47,8 +47,8 @@ export class BringUp {
       BROWSER_START_MS,
       'the browser to start',
       async deadlineSignal => {
-        const booted = await this.#boot(row, deadlineSignal);
-        return this.#closeOnFailure(booted, () => this.#createConfiguredSession(row, booted, deadlineSignal));
+        const newBrowser = await this.#boot(row, deadlineSignal);
+        return this.#closeOnFailure(newBrowser, () => this.#createConfiguredSession(row, newBrowser, deadlineSignal));
       },
       signal,
     );
@@ -60,8 +60,8 @@ export class BringUp {
     return withDeadline(BROWSER_START_MS, 'a running browser to be adopted', async deadlineSignal => {
       const box = await browserHost.slots.adopt(boxId, record, deadlineSignal);
       if (!box) return undefined;
-      const booted = await equipAdopted(browserHost, box, deadlineSignal);
-      return this.#closeOnFailure(booted, () => this.#createLiveSession(row, booted, deadlineSignal));
+      const adoptedBrowser = await equipAdopted(browserHost, box, deadlineSignal);
+      return this.#closeOnFailure(adoptedBrowser, () => this.#createLiveSession(row, adoptedBrowser, deadlineSignal));
     });
   }
 
@@ -70,15 +70,17 @@ export class BringUp {
     const preparation = await trace.during('session.prepare', () => watchers.prepare(row, signal));
     const launch = launchSettings(row.settings, preparation);
     const needsOwnBrowser = preparation?.mounts || preparation?.fill;
-    const warm = needsOwnBrowser ? undefined : await trace.during('session.claim', () => pool.claim(launch, signal));
-    if (warm) return this.#claimWarm(row, warm);
+    const claimedBrowser = needsOwnBrowser
+      ? undefined
+      : await trace.during('session.claim', () => pool.claim(launch, signal));
+    if (claimedBrowser) return this.#claimWarm(row, claimedBrowser);
     const onBoxRunning = (box: Box): Promise<void> => this.#recordBox(row, box);
     const request = { id: row.id, launch, background: false, onBoxRunning, ...(preparation ? { preparation } : {}) };
     return trace.during('session.launch', async () => {
       try {
-        const booted = await this.#parts.gate.inTurn(() => boot(browserHost, request, signal), signal);
+        const launchedBrowser = await this.#parts.gate.inTurn(() => boot(browserHost, request, signal), signal);
         pool.noteStart(true);
-        return booted;
+        return launchedBrowser;
       } catch (error) {
         // Not counted if the caller has put something into the browser, such as an extension, that may have kept it
         // from starting.

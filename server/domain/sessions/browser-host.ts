@@ -10,13 +10,13 @@ import type { Preparation } from './attendance.ts';
 import type { LaunchSettings } from './settings.ts';
 
 export type { BrowserClient } from '../../engines/browser/browser.ts';
-export type { ReadLongMessage as ReadLong } from '../../engines/browser/envelope-job.ts';
+export type { LongMessageReader as ReadLong } from '../../engines/browser/envelope-job.ts';
 export type {
   ClientListener,
   Command,
   CommandTap,
   Policy,
-  TappedCommand as Overheard,
+  TappedCommand as ObservedCommand,
   Verdict,
 } from '../../engines/browser/mux-client.ts';
 export type { ObservedTarget } from '../../engines/browser/observation.ts';
@@ -38,7 +38,7 @@ export interface BoxStart {
   readonly launch: LaunchSettings;
   /** True if no caller is waiting for the box. Starting it must then not slow down other sessions. */
   readonly background: boolean;
-  /** What watchers prepare in the box. */
+  /** The mounts and files that watchers prepare in the box. */
   readonly preparation?: Pick<Preparation, 'mounts' | 'fill'>;
 }
 

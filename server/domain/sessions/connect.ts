@@ -14,7 +14,7 @@ import { hasEnded } from './session.ts';
 import { CONNECT_SCOPE, type Signing } from './signing.ts';
 import type { StartingSessions } from './starting.ts';
 
-/** What a connecting client presents: the signing key in the address, or an agent key in the headers. */
+/** The credentials of a connecting client: the signing key in the address, or an agent key in the headers. */
 export interface ConnectCredentials extends PresentedCredentials {
   readonly signingKey?: string | undefined;
   /** The pass of the service itself, for an exclusive session. */

@@ -2,7 +2,7 @@
 // repeated create, and how creates end when the service stops.
 
 import { catalogueEntry, isErrorCode } from '../../../contract/errors.ts';
-import { type BrowserLimits, WAIT_MAX_SECONDS } from '../../../contract/limits.ts';
+import { type BrowserLimits, WAIT_SECONDS_MAX } from '../../../contract/limits.ts';
 import { TIMEOUT_DEFAULT_SECONDS } from '../../../contract/sessions.ts';
 import type { ApplicationUse } from '../../engines/store/rows/place.ts';
 import type { NewSession, SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
@@ -21,7 +21,7 @@ import type { AgentCaller } from '../identity/caller.ts';
 import { CREATES_WINDOW_MS, type Quota, quotaOf, refusalOf, termsOf } from '../limits/admission.ts';
 import { configuredLimits, effectiveLimits } from '../limits/browser-limits.ts';
 import type { Limits } from '../limits/limits.ts';
-import type { AdmissionQueue, Attempt } from '../limits/queue.ts';
+import type { AdmissionQueue, AttemptResult } from '../limits/queue.ts';
 import { type Refusal, refusal, refusalFault, refusalFrom } from '../limits/refusals.ts';
 import type { CreatedSession, CreateOptions, SessionRequest, SessionView } from './api.ts';
 import { boxJsonOf } from './boot.ts';
@@ -75,7 +75,7 @@ export interface CreatesParts extends Runtime {
   /** Called when a create that waited in the line of the fleet was placed. */
   readonly onLeftLine: () => void;
   readonly defaultRegion: string;
-  /** What sessions cost. */
+  /** The rates that are charged for sessions. */
   readonly rates: CreditRates;
   /** Called with the time from the create until the browser was running, for the metrics. */
   readonly onStarted: (row: SessionRow, seconds: number) => void;
@@ -85,7 +85,7 @@ export interface CreatesParts extends Runtime {
 
 export class Creates {
   readonly #parts: CreatesParts;
-  readonly #running = new Set<Promise<unknown>>();
+  readonly #pendingCreates = new Set<Promise<unknown>>();
   #isStopping = false;
 
   constructor(parts: CreatesParts) {
@@ -101,14 +101,14 @@ export class Creates {
     const { warnings } = request;
     const undeliveredSession = options.delivery && (await this.#findUndelivered(caller, options.delivery));
     if (undeliveredSession) return { session: undeliveredSession, warnings, waitedMs: 0 };
-    const running = this.#run(caller, request, options);
-    this.#running.add(running);
-    const { row, ...admissionResult } = await running.finally(() => this.#running.delete(running));
+    const pendingCreate = this.#run(caller, request, options);
+    this.#pendingCreates.add(pendingCreate);
+    const { row, ...admissionResult } = await pendingCreate.finally(() => this.#pendingCreates.delete(pendingCreate));
     return { session: this.#view(caller, row), warnings, ...admissionResult };
   }
 
   async #run(caller: AgentCaller, request: SessionRequest, options: CreateOptions) {
-    const { bringUp, watchers, deliveries, clock, onStarted: started } = this.#parts;
+    const { bringUp, watchers, deliveries, clock, onStarted: reportStart } = this.#parts;
     const beganMs = clock.monotonicMs();
     const id = newId<SessionId>(clock.now());
     await bringUp.assertDiskRoom();
@@ -121,28 +121,28 @@ export class Creates {
     });
     if (options.delivery) deliveries.follow(id, options.delivery);
     const row = await this.#start(got.row);
-    started(row, (clock.monotonicMs() - beganMs - waitedMs) / 1000);
+    reportStart(row, (clock.monotonicMs() - beganMs - waitedMs) / 1000);
     return { ...got, row, waitedMs: waitedMs + (options.line?.waitedMs ?? 0) };
   }
 
-  // ---- admission -----------------------------------------------------------------------------------------------------
+  // ---- admission ---------------------------------------------------------------------------------------------------
 
   /** Places the session, at once or after waiting in the queue. Throws a fault if the create is refused. */
-  async #admit(caller: AgentCaller, options: CreateOptions, attempt: () => Promise<Attempt<PlacedSession>>) {
-    const { queue, limits, onRefused: refused } = this.#parts;
+  async #admit(caller: AgentCaller, options: CreateOptions, attempt: () => Promise<AttemptResult<PlacedSession>>) {
+    const { queue, limits, onRefused: countRefusal } = this.#parts;
     const { signal, waitSeconds, line } = options;
     const application = caller.applicationId;
     const mayQueue = waitSeconds !== undefined && !line;
     const outcome = await queue.enter({
       application,
       attempt,
-      ...(mayQueue ? { waitMs: 1000 * Math.min(waitSeconds, WAIT_MAX_SECONDS) } : {}),
+      ...(mayQueue ? { waitMs: 1000 * Math.min(waitSeconds, WAIT_SECONDS_MAX) } : {}),
       maxWaiting: async () => (await limits.effective(application)).maxWaiting,
       signal,
     });
     if ('got' in outcome) return outcome;
     if (line) throw refusalError(outcome.refused);
-    refused(outcome.refused.why);
+    countRefusal(outcome.refused.why);
     throw refusalFault(outcome.refused, outcome.waited);
   }
 
@@ -151,8 +151,8 @@ export class Creates {
     row: NewSession,
     { timeout }: SessionRequest,
     { run, isPaid, line }: CreateOptions,
-  ): Promise<Attempt<PlacedSession>> {
-    const { rows, trace, onRefused: refused, rates, hasRoomElsewhere, isInFleet, onLeftLine } = this.#parts;
+  ): Promise<AttemptResult<PlacedSession>> {
+    const { rows, trace, onRefused: countRefusal, rates, hasRoomElsewhere, isInFleet, onLeftLine } = this.#parts;
     const { id, createdAt, hostId } = row;
     trace.share({ 'berth.session_id': id });
     const place = () =>
@@ -174,7 +174,7 @@ export class Creates {
     if ('over' in result) {
       const limitRefusal = refusalOf(limitsIn(result.over), result.over, createdAt);
       if (limitRefusal.why !== 'egress') return { refused: limitRefusal };
-      refused('egress'); // waiting does not help
+      countRefusal('egress'); // Waiting does not help.
       throw refusalFault(limitRefusal);
     }
     if ('behind' in result) return { refused: refusalFrom(result.behind) ?? refusal('concurrent', 0, 0) };
@@ -218,7 +218,7 @@ export class Creates {
     };
   }
 
-  // ---- the browser ---------------------------------------------------------------------------------------------------
+  // ---- the browser -------------------------------------------------------------------------------------------------
 
   /**
    * Takes the session from PENDING to RUNNING. A release during the start cancels the start, and the create returns the
@@ -233,14 +233,14 @@ export class Creates {
         return liveSession;
       });
       const box = live.box.session === row.id ? undefined : boxJsonOf(live.box);
-      const running = await trace.during('session.run', () => rows.markRunning(row.id, clock.now(), box));
-      if (running) return running;
+      const runningRow = await trace.during('session.run', () => rows.markRunning(row.id, clock.now(), box));
+      if (runningRow) return runningRow;
     } catch (error) {
       if (!(error instanceof StartCancelled)) throw await this.#startFailed(row, error);
     }
-    const ended = await endings.end(row.id, { status: 'COMPLETED', reason: 'released' });
-    if (ended?.end?.reason === SERVICE_STOPPED.reason) throw stoppingFault();
-    return ended ?? row;
+    const endedRow = await endings.end(row.id, { status: 'COMPLETED', reason: 'released' });
+    if (endedRow?.end?.reason === SERVICE_STOPPED.reason) throw stoppingFault();
+    return endedRow ?? row;
   }
 
   async #startFailed({ id }: SessionRow, error: unknown): Promise<unknown> {
@@ -271,11 +271,11 @@ export class Creates {
     const { starting, rows } = this.#parts;
     await starting.wait(id);
     const read = () => requireSession(rows, caller.applicationId, id);
-    const readIfStarted = async (): Promise<SessionRow | undefined> => {
+    const rowIfStarted = async (): Promise<SessionRow | undefined> => {
       const row = await read();
       return row.status === 'PENDING' ? undefined : row;
     };
-    return this.#view(caller, await pollUntil(BROWSER_START_MS, `session ${id} to start`, readIfStarted).catch(read));
+    return this.#view(caller, await pollUntil(BROWSER_START_MS, `session ${id} to start`, rowIfStarted).catch(read));
   }
 
   /** The session of a create whose response was not delivered. Undefined if no such session is running. */
@@ -291,7 +291,7 @@ export class Creates {
     return viewOf(row, this.#parts.signing.fieldsFor(caller, row.id));
   }
 
-  // ---- the end of the service ----------------------------------------------------------------------------------------
+  // ---- the end of the service --------------------------------------------------------------------------------------
 
   /** Refuses new creates. Running sessions continue. */
   stop(): void {
@@ -305,7 +305,7 @@ export class Creates {
    */
   async finish(): Promise<void> {
     const { starting, endings } = this.#parts;
-    const waitForAll = (): Promise<unknown> => Promise.allSettled(this.#running);
+    const waitForAll = (): Promise<unknown> => Promise.allSettled(this.#pendingCreates);
     await withTimeout(FINISH_MS, 'creates to finish', waitForAll).catch(() => {});
     await Promise.allSettled(starting.ids.map(id => endings.end(id, SERVICE_STOPPED)));
     await waitForAll();

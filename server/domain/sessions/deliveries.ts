@@ -24,7 +24,7 @@ export interface DeliveriesParts extends Pick<Runtime, 'clock' | 'log' | 'host'>
 
 export class Deliveries {
   readonly #parts: DeliveriesParts;
-  readonly #writing = new Set<Promise<void>>();
+  readonly #pendingWrites = new Set<Promise<void>>();
 
   constructor(parts: DeliveriesParts) {
     this.#parts = parts;
@@ -33,13 +33,13 @@ export class Deliveries {
   /** Called before the first request. Marks the responses that the previous process had not sent as lost. */
   async recover(): Promise<void> {
     const lost = await this.#parts.rows.markResponsesLost(this.#parts.host);
-    if (lost > 0) this.#parts.log.info('session.answers_lost', { lost });
+    if (lost > 0) this.#parts.log.info('session.responses_lost', { lost });
   }
 
   follow(id: SessionId, { arrived }: Delivery): void {
     void arrived.then(wasDelivered => {
-      const writing = this.#write(id, wasDelivered).finally(() => this.#writing.delete(writing));
-      this.#writing.add(writing);
+      const pendingWrite = this.#write(id, wasDelivered).finally(() => this.#pendingWrites.delete(pendingWrite));
+      this.#pendingWrites.add(pendingWrite);
     });
   }
 
@@ -49,7 +49,7 @@ export class Deliveries {
    */
   async claim(key: KeyId, { digest, isResend }: Delivery): Promise<SessionRow | undefined> {
     if (!isResend) return undefined;
-    await Promise.all(this.#writing);
+    await Promise.all(this.#pendingWrites);
     return this.#parts.rows.claimLostResponse(key, digest, addMs(this.#parts.clock.now(), -RESEND_MS));
   }
 

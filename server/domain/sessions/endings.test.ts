@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { HandClock } from '../../../tests/harness/hand-clock.ts';
+import { ManualClock } from '../../../tests/harness/hand-clock.ts';
 import type { SessionEnd, SessionRow } from '../../engines/store/rows/sessions.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import { silentLog } from '../../kit/log.ts';
@@ -17,7 +17,7 @@ const CRASHED: SessionEnd = { status: 'ERROR', reason: 'crashed' };
 
 /** Ends a session while the database does not respond to this statement, and again two hours later, when it does. */
 async function endInOutage(unwritten: 'decideEnd' | 'finish') {
-  const clock = new HandClock();
+  const clock = new ManualClock();
   const row: SessionRow = Object.assign(Object.create(null), { id: ID, proxyBytes: 0, end: CRASHED });
   const times: Record<string, Date | undefined> = {};
   let isReachable = false;

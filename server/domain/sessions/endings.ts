@@ -32,13 +32,16 @@ export interface EndingsParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
 
 interface OwedEnd {
   readonly end: SessionEnd;
-  /** The time of the first attempt. The session ended then, and is not charged for the time until its end is written. */
+  /**
+   * The time of the first attempt. The session ended at this time, and is not charged for the time until its end is
+   * written.
+   */
   readonly at: Date;
 }
 
 export class Endings {
   readonly #parts: EndingsParts;
-  readonly #running = new SingleFlight<SessionId, SessionRow | undefined>();
+  readonly #runningEnds = new SingleFlight<SessionId, SessionRow | undefined>();
   /** Ends that could not be written because the database did not respond. */
   readonly #owedEnds = new Map<SessionId, OwedEnd>();
 
@@ -51,7 +54,7 @@ export class Endings {
    * no such session.
    */
   end(id: SessionId, end: SessionEnd): Promise<SessionRow | undefined> {
-    return this.#running.run(id, () => this.#endOrOwe(id, end));
+    return this.#runningEnds.run(id, () => this.#endOrOwe(id, end));
   }
 
   /** Tracks a session that was started or adopted, and ends it when its browser ends. */
@@ -61,7 +64,7 @@ export class Endings {
       error => ({ why: 'killed', detail: reason(error) }) as const,
     );
     void Promise.race([liveSession.box.whenGone, browserFailure]).then(async end => {
-      if (liveSession.isOpen) await this.end(liveSession.id, await endOfBox(liveSession, end)).catch(() => {}); // settle() writes it later
+      if (liveSession.isOpen) await this.end(liveSession.id, await endOfBox(liveSession, end)).catch(() => {}); // `settle` writes the end later.
     });
   }
 
@@ -77,9 +80,9 @@ export class Endings {
 
   /** Writes the ends that could not be written, and returns their number. */
   async settle(): Promise<number> {
-    const owed = [...this.#owedEnds];
-    await Promise.all(owed.map(([id, { end }]) => this.end(id, end)));
-    return owed.length;
+    const owedEnd = [...this.#owedEnds];
+    await Promise.all(owedEnd.map(([id, { end }]) => this.end(id, end)));
+    return owedEnd.length;
   }
 
   async #endOrOwe(id: SessionId, end: SessionEnd): Promise<SessionRow | undefined> {
@@ -96,26 +99,26 @@ export class Endings {
     }
   }
 
-  /** `owedSince`: when this end was first attempted, if it could not be written then. */
+  /** `owedSince` is the time of the first attempt, if the end could not be written at that time. */
   async #end(id: SessionId, end: SessionEnd, owedSince: Date | undefined): Promise<SessionRow | undefined> {
     const { rows, liveSessions, starting, watchers, clock, log, trace, onEnd, dueTimes, isElsewhere } = this.#parts;
     const beganMs = clock.monotonicMs();
-    const decided = await trace.during('session.decide_end', () =>
+    const decidedRow = await trace.during('session.decide_end', () =>
       rows.decideEnd(id, withActorAndDetail(end), owedSince ?? clock.now()),
     );
-    if (!decided) return this.#endedBefore(id);
-    const decidedEnd = decided.end ?? end;
-    if (isElsewhere(decided)) return this.#waitForOtherHost(id);
+    if (!decidedRow) return this.#endedBefore(id);
+    const decidedEnd = decidedRow.end ?? end;
+    if (isElsewhere(decidedRow)) return this.#waitForOtherHost(id);
     await starting.cancel(id);
     const live = liveSessions.get(id);
     if (live)
       await live
-        .close(decidedEnd, remains => watchers.salvage(decided, remains))
+        .close(decidedEnd, remains => watchers.salvage(decidedRow, remains))
         .catch(error => log.error('session.close_failed', { sessionId: id, error }));
     liveSessions.remove(id);
     const endedAt = owedSince ?? clock.now();
     const row = await trace.during('session.finish', () =>
-      rows.finish(id, endedAt, decided.proxyBytes, dueTimes(endedAt)),
+      rows.finish(id, endedAt, decidedRow.proxyBytes, dueTimes(endedAt)),
     );
     if (row) {
       onEnd(row);

@@ -1,5 +1,5 @@
-// A session is exclusive if the service types credentials into it: no client connects to it, nobody controls it, and it
-// is neither recorded without masks nor adopted by a restarted service. The row is marked as exclusive from its
+// A session is exclusive if the service types credentials into it: no client connects to it, no person controls it, and
+// it is neither recorded without masks nor adopted by a restarted service. The row is marked as exclusive from its
 // creation.
 import type { SessionRow } from '../../engines/store/rows/sessions.ts';
 import { fault } from '../faults.ts';

@@ -27,16 +27,26 @@ const row = (changes: Partial<SessionRow>): SessionRow => ({
 });
 
 const CASES: Array<[string, Partial<SessionRow>, number, string | undefined]> = [
-  ['nothing is due', {}, 0, undefined],
-  ['its time is up', { expiresAt: NOW }, 0, 'timed_out'],
-  ['its time is up although a client is attached', { expiresAt: BEFORE }, 1, 'timed_out'],
-  ['nobody came', { connectBy: NOW }, 0, 'connect_timeout'],
-  ['somebody came a moment ago', { connectBy: BEFORE }, 1, undefined],
-  ['nobody came back', { releaseAt: BEFORE }, 0, 'client_disconnected'],
-  ['somebody came back a moment ago', { releaseAt: BEFORE }, 1, undefined],
-  ['the grace still runs', { releaseAt: AFTER }, 0, undefined],
-  ['an end was decided and not finished', { end: { status: 'ERROR', reason: 'crashed' } }, 1, 'crashed'],
-  ['both limits passed: the harder one', { expiresAt: BEFORE, releaseAt: BEFORE }, 0, 'timed_out'],
+  ['does not end a session for which nothing is due', {}, 0, undefined],
+  ['ends a session at its time limit', { expiresAt: NOW }, 0, 'timed_out'],
+  ['ends a session after its time limit although a client is attached', { expiresAt: BEFORE }, 1, 'timed_out'],
+  ['ends a session to which no client connected in time', { connectBy: NOW }, 0, 'connect_timeout'],
+  ['does not end a session to which a client has just connected', { connectBy: BEFORE }, 1, undefined],
+  ['ends a session to which no client returned in time', { releaseAt: BEFORE }, 0, 'client_disconnected'],
+  ['does not end a session to which a client has just returned', { releaseAt: BEFORE }, 1, undefined],
+  ['does not end a session during its grace period', { releaseAt: AFTER }, 0, undefined],
+  [
+    'completes an end that was decided but not completed',
+    { end: { status: 'ERROR', reason: 'crashed' } },
+    1,
+    'crashed',
+  ],
+  [
+    'reports the time limit for a session that is also past its grace period',
+    { expiresAt: BEFORE, releaseAt: BEFORE },
+    0,
+    'timed_out',
+  ],
 ];
 
 for (const [name, changes, clients, expected] of CASES)

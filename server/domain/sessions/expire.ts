@@ -16,17 +16,17 @@ export interface ExpireParts extends Pick<Runtime, 'clock' | 'host'> {
 }
 
 export async function expireSessions(parts: ExpireParts): Promise<{ ended: number }> {
-  const settled = await parts.endings.settle();
+  const settledCount = await parts.endings.settle();
   for (const live of parts.liveSessions.all) await live.presence.catchUp();
   const now = parts.clock.now();
-  const due = await parts.rows.due(parts.host, now, BATCH);
-  const ends = due.flatMap(row => {
+  const dueRows = await parts.rows.due(parts.host, now, BATCH);
+  const ends = dueRows.flatMap(row => {
     const live = parts.liveSessions.get(row.id);
     const end = endOf(row, now, live?.presence.count ?? 0, live?.isHeldAt(now));
     return end ? [parts.endings.end(row.id, end)] : [];
   });
   await Promise.all(ends);
-  return { ended: ends.length + settled };
+  return { ended: ends.length + settledCount };
 }
 
 /**

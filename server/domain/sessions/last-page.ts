@@ -1,6 +1,6 @@
 // The last page that each session showed: title and redacted URL, for the list of sessions and its search. The browser
-// reports new addresses by itself. It does not report new titles, so they are read a few times after each new address,
-// and when the session ends.
+// reports each new address, but not new titles. Titles are therefore read a few times after each new address, and when
+// the session ends.
 import type { ChangedPage } from '../../engines/browser/control.ts';
 import type { LastPageRow, SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
 import { boundedText } from '../../kit/foreign.ts';
@@ -26,7 +26,7 @@ interface WatchedSession extends Pick<LiveSession, 'secrets' | 'cover' | 'onCove
   };
 }
 
-interface Reading {
+interface PageReading {
   readonly live: WatchedSession;
   page?: ChangedPage;
   readsLeft: number;
@@ -40,7 +40,7 @@ interface Reading {
 export class LastPages implements Watcher {
   readonly name = 'lastPage';
   readonly #rows: Pick<SessionRows, 'setLastPages'>;
-  readonly #readings = new Map<SessionId, Reading>();
+  readonly #readings = new Map<SessionId, PageReading>();
 
   constructor(rows: Pick<SessionRows, 'setLastPages'>) {
     this.#rows = rows;
@@ -51,7 +51,7 @@ export class LastPages implements Watcher {
    * not.
    */
   async attend(liveSession: WatchedSession): Promise<Attendance> {
-    const reading: Reading = { live: liveSession, readsLeft: 0 };
+    const reading: PageReading = { live: liveSession, readsLeft: 0 };
     this.#readings.set(liveSession.id, reading);
     let wasHidden = false;
     const coverSubscription = liveSession.onCover(cover => {
@@ -70,7 +70,7 @@ export class LastPages implements Watcher {
     };
   }
 
-  /** Forgets the session. If its start failed, `leave` was called without an end, and did not forget it. */
+  /** Forgets the session. If its start failed, `leave` was called without an end and did not forget the session. */
   ended({ id }: Pick<SessionRow, 'id'>): void {
     this.#readings.delete(id);
   }
@@ -82,21 +82,21 @@ export class LastPages implements Watcher {
     return { read: dueReadings.length };
   }
 
-  async #save(readings: readonly Reading[]): Promise<void> {
+  async #save(readings: readonly PageReading[]): Promise<void> {
     const pages = await Promise.all(
       readings.map(async reading => {
         const shown = reading.live.browser.changedPage;
         return { reading, shown, page: shown && (await pageOf(reading, shown)) };
       }),
     );
-    const changed = pages.flatMap(({ reading, shown, page }) =>
+    const changedEntries = pages.flatMap(({ reading, shown, page }) =>
       page && shown && (page.pageUrl !== reading.savedRow?.pageUrl || page.pageTitle !== reading.savedRow.pageTitle)
         ? [{ reading, shown, page }]
         : [],
     );
-    if (changed.length === 0) return;
-    await this.#rows.setLastPages(changed.map(({ page }) => page));
-    for (const { reading, shown, page } of changed) {
+    if (changedEntries.length === 0) return;
+    await this.#rows.setLastPages(changedEntries.map(({ page }) => page));
+    for (const { reading, shown, page } of changedEntries) {
       reading.savedRow = page;
       reading.savedUrl = shown.url;
     }
@@ -104,7 +104,7 @@ export class LastPages implements Watcher {
 }
 
 /** Whether the page is due to be read. Each call counts as one of the reads after a new address. */
-function isDue(reading: Reading): boolean {
+function isDue(reading: PageReading): boolean {
   const page = reading.live.browser.changedPage;
   if (page === undefined) return false;
   if (page !== reading.page) {
@@ -116,7 +116,7 @@ function isDue(reading: Reading): boolean {
 }
 
 /** Reads the title and returns the redacted row, without NUL characters, which PostgreSQL cannot store in a text. */
-async function pageOf({ live, hiddenUrl }: Reading, page: ChangedPage): Promise<LastPageRow> {
+async function pageOf({ live, hiddenUrl }: PageReading, page: ChangedPage): Promise<LastPageRow> {
   const { id, browser, secrets, cover } = live;
   const isHidden = cover !== undefined || page.url === hiddenUrl;
   const titleRead = withTimeout(TITLE_MS, 'the title of the last page', () => browser.titleOf(page));

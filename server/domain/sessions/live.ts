@@ -44,7 +44,7 @@ export function clientCloseOf(end: SessionEnd): ClientClose {
   return { ...CLIENT_CLOSES.failed, words: `session ended: ${end.reason}` };
 }
 
-/** What is hidden while a person has control: the content of the pages is masked, or nothing is recorded at all. */
+/** How a session is hidden while a person has control: its pages are masked, or nothing is recorded at all. */
 export type Cover = 'mask' | 'pause';
 
 interface NamedAttendance {
@@ -52,7 +52,7 @@ interface NamedAttendance {
   readonly attendance: Attendance;
 }
 
-type Call = (one: Attendance) => Promise<void> | void | undefined;
+type AttendanceCallback = (one: Attendance) => Promise<void> | void | undefined;
 
 /**
  * How a CDP socket counts. A `client` keeps the session alive. A `guest`, with which the service runs calls in a
@@ -79,7 +79,7 @@ export class LiveSession {
   readonly egress: SessionEgress;
   /** Receives the commands of clients; set before the first client connects. */
   tap: CommandTap | undefined;
-  /** Secrets that the service typed into pages of the session. They are shown to nobody. */
+  /** Secrets that the service typed into pages of the session. They are never shown. */
   readonly secrets = new SecretTexts();
   /** Content types of documents. Filled by the watcher that listens to the browser. */
   readonly responseTypes = new ResponseTypes();
@@ -230,11 +230,16 @@ export class LiveSession {
   }
 
   /** Calls all watchers concurrently. If one fails, the others are not affected. */
-  #eachWatcher(step: string, ms: number, call: Call): Promise<void> {
+  #eachWatcher(step: string, ms: number, call: AttendanceCallback): Promise<void> {
     return this.#runAll(this.#attendances, step, ms, call);
   }
 
-  async #runAll(attendances: readonly NamedAttendance[], step: string, ms: number, call: Call): Promise<void> {
+  async #runAll(
+    attendances: readonly NamedAttendance[],
+    step: string,
+    ms: number,
+    call: AttendanceCallback,
+  ): Promise<void> {
     await Promise.all(
       attendances.map(({ name, attendance }) =>
         withTimeout(ms, `${name} (${step})`, async () => call(attendance)).catch(error =>

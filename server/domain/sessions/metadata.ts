@@ -1,7 +1,7 @@
 // Validates the user metadata of a create or update. Pure.
 
 import type { Issue } from '../../../contract/common.ts';
-import { USER_METADATA_MAX_CHARACTERS } from '../../../contract/sessions.ts';
+import { USER_METADATA_CHARACTERS_MAX } from '../../../contract/sessions.ts';
 import type { Json, JsonObject } from '../../kit/json.ts';
 import { invalidRequest } from '../faults.ts';
 
@@ -16,10 +16,10 @@ export function checkedMetadata(metadata: JsonObject): JsonObject {
       path: 'userMetadata',
       message: 'contains a NUL character or a lone surrogate; expected well-formed text',
     });
-  if (length > USER_METADATA_MAX_CHARACTERS)
+  if (length > USER_METADATA_CHARACTERS_MAX)
     issues.push({
       path: 'userMetadata',
-      message: `has ${length} characters as JSON; expected at most ${USER_METADATA_MAX_CHARACTERS}`,
+      message: `has ${length} characters as JSON; expected at most ${USER_METADATA_CHARACTERS_MAX}`,
     });
   if (issues.length > 0) throw invalidRequest(issues);
   return metadata;

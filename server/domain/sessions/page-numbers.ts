@@ -1,5 +1,5 @@
 // Numbers the pages of a session from 0 in the order of their appearance. Logs, recordings and live views use the same
-// numbers, also after an adoption. A number is assigned at once and written to the database afterwards.
+// numbers, even after an adoption. A number is assigned at once and written to the database afterwards.
 import type { PageRow, PageRows } from '../../engines/store/rows/pages.ts';
 import type { SessionRow } from '../../engines/store/rows/sessions.ts';
 import { reason } from '../../kit/fault.ts';
@@ -40,7 +40,7 @@ export class SessionPages {
   readonly #numberByTarget: Map<string, number>;
   readonly #appearedAt: Map<string, Date>;
   #unwrittenPages: PageRow[] = [];
-  #writing: Promise<void> | undefined;
+  #pendingWrite: Promise<void> | undefined;
 
   constructor(parts: PageNumbersParts, row: SessionRow, knownPages: readonly PageRow[]) {
     this.#parts = parts;
@@ -71,7 +71,7 @@ export class SessionPages {
 
   /** Resolves when each assigned number has been written or could not be written. */
   async whenWritten(): Promise<void> {
-    await this.#writing;
+    await this.#pendingWrite;
   }
 
   #numberOf(targetId: string): number | undefined {
@@ -83,8 +83,8 @@ export class SessionPages {
     const appearedAt = this.#parts.clock.now();
     this.#appearedAt.set(targetId, appearedAt);
     this.#unwrittenPages.push({ number, targetId, appearedAt });
-    this.#writing ??= this.#write().finally(() => {
-      this.#writing = undefined;
+    this.#pendingWrite ??= this.#write().finally(() => {
+      this.#pendingWrite = undefined;
     });
     return number;
   }

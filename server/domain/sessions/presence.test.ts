@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { HandClock } from '../../../tests/harness/hand-clock.ts';
+import { ManualClock } from '../../../tests/harness/hand-clock.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import { silentLog } from '../../kit/log.ts';
 import { Presence } from './presence.ts';
@@ -19,11 +19,11 @@ function scene() {
     clientDisconnected: write('one left'),
     lastClientDisconnected: write('last left'),
   };
-  const parts = { rows, clock: new HandClock(), log: silentLog, graceMs: 5_000, scheduleExpiry: () => {} };
+  const parts = { rows, clock: new ManualClock(), log: silentLog, graceMs: 5_000, scheduleExpiry: () => {} };
   return { written, state, presence: new Presence('s' as SessionId, false, parts) };
 }
 
-test('a change that could not be written is written later, however often it fails', async () => {
+test('a change that could not be written is written later, however often the write fails', async () => {
   const { written, state, presence } = scene();
   state.isReachable = false;
   presence.connected();
@@ -36,7 +36,7 @@ test('a change that could not be written is written later, however often it fail
   assert.deepEqual(written, ['connected']);
 });
 
-test('a change that could not be written is not written after a newer one', async () => {
+test('a change that could not be written is not written after a newer change', async () => {
   const { written, state, presence } = scene();
   state.isReachable = false;
   presence.connected();
@@ -50,7 +50,7 @@ test('a change that could not be written is not written after a newer one', asyn
   assert.deepEqual(written, ['last left']);
 });
 
-test('a guest counts until the session has had a client, and no longer after the last client has disconnected', async () => {
+test('a guest counts only until the session has had a client, and does not count again after the last client has disconnected', async () => {
   const { written, presence } = scene();
   presence.connected('guest');
   assert.equal(presence.count, 1);

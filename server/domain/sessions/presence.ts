@@ -23,7 +23,7 @@ export class Presence {
   #hasHadClient = false;
   #lastWrite: Promise<void> = Promise.resolve();
   /** A change that could not be written because the database did not respond. */
-  #failedWrite: (() => Promise<void>) | undefined;
+  #unwrittenChange: (() => Promise<void>) | undefined;
 
   constructor(id: SessionId, keepAlive: boolean, parts: PresenceParts) {
     this.#id = id;
@@ -76,9 +76,9 @@ export class Presence {
 
   /** Retries the change that could not be written, unless a newer one is written first. */
   async catchUp(): Promise<void> {
-    if (!this.#failedWrite) return;
+    if (!this.#unwrittenChange) return;
     this.#lastWrite = this.#lastWrite.then(async () => {
-      if (this.#failedWrite) await this.#attempt(this.#failedWrite);
+      if (this.#unwrittenChange) await this.#attempt(this.#unwrittenChange);
     });
     await this.#lastWrite;
   }
@@ -90,9 +90,9 @@ export class Presence {
   async #attempt(work: () => Promise<void>): Promise<void> {
     try {
       await work();
-      this.#failedWrite = undefined;
+      this.#unwrittenChange = undefined;
     } catch (error) {
-      this.#failedWrite = work;
+      this.#unwrittenChange = work;
       this.#parts.log.error('session.presence_not_written', { sessionId: this.#id, error });
     }
   }

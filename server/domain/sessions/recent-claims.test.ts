@@ -9,7 +9,7 @@ test('reports continuous demand after five claims, until the first claim is ten 
     claims.add();
     nowMs += 1_000;
   }
-  assert.equal(claims.areContinuous, false, 'four are too few');
+  assert.equal(claims.areContinuous, false, 'four claims are too few');
   claims.add();
   assert.equal(claims.areContinuous, true);
   nowMs = 9_999;

@@ -7,11 +7,11 @@ const WINDOW_MS = 10_000;
  * Fewer claims than this may come from a person, or from a program that creates a few sessions and then works with
  * them.
  */
-const CONTINUOUS_FROM = 5;
+const CONTINUOUS_CLAIMS_MIN = 5;
 
 export class RecentClaims {
   readonly #clock: Pick<Clock, 'monotonicMs'>;
-  /** Times of the creates, oldest first, at most CONTINUOUS_FROM. */
+  /** Times of the creates, oldest first, at most CONTINUOUS_CLAIMS_MIN. */
   #claimTimesMs: readonly number[] = [];
 
   constructor(clock: Pick<Clock, 'monotonicMs'>) {
@@ -19,14 +19,14 @@ export class RecentClaims {
   }
 
   add(): void {
-    this.#claimTimesMs = [...this.#claimTimesMs, this.#clock.monotonicMs()].slice(-CONTINUOUS_FROM);
+    this.#claimTimesMs = [...this.#claimTimesMs, this.#clock.monotonicMs()].slice(-CONTINUOUS_CLAIMS_MIN);
   }
 
   get areContinuous(): boolean {
     const [oldest] = this.#claimTimesMs;
     return (
       oldest !== undefined &&
-      this.#claimTimesMs.length === CONTINUOUS_FROM &&
+      this.#claimTimesMs.length === CONTINUOUS_CLAIMS_MIN &&
       this.#clock.monotonicMs() - oldest < WINDOW_MS
     );
   }

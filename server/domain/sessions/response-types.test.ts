@@ -10,7 +10,7 @@ function typeAfter(headers: unknown, type = 'Document'): string | undefined {
   return types.of(URL);
 }
 
-test('returns the type that the server sent, in lower case and without parameters', () => {
+test('returns the content type that the server sent, in lower case and without parameters', () => {
   assert.equal(typeAfter({ 'Content-Type': 'Text/CSV; charset=utf-8' }), 'text/csv');
   assert.equal(typeAfter({ 'content-type': 'application/vnd.ms-excel' }), 'application/vnd.ms-excel');
 });

@@ -3,9 +3,9 @@
 import { objectAt, textAt, type UntrustedObject } from '../logs/values.ts';
 
 /** The number of most recent documents that are kept. */
-const KEPT_MAX = 100;
+const TYPES_MAX = 100;
 const URL_CHARACTERS_MAX = 4096;
-const TYPE = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,63}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$/;
+const TYPE_PATTERN = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,63}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$/;
 /** Types that servers send for unknown content, or to make the browser save the file. */
 const GENERIC_TYPES = new Set([
   ...['application/octet-stream', 'binary/octet-stream', 'application/binary', 'application/unknown'],
@@ -26,7 +26,7 @@ export class ResponseTypes {
     if (type === undefined) return;
     this.#types.set(url, type);
     const [oldest] = this.#types.keys();
-    if (this.#types.size > KEPT_MAX && oldest !== undefined) this.#types.delete(oldest);
+    if (this.#types.size > TYPES_MAX && oldest !== undefined) this.#types.delete(oldest);
   }
 
   /** The type of a download from this address. Undefined if its server sent no plausible type. */
@@ -42,5 +42,5 @@ function contentTypeHeader(headers: UntrustedObject): string {
 
 function plausibleType(header: string): string | undefined {
   const type = header.split(';', 1)[0]?.trim().toLowerCase() ?? '';
-  return TYPE.test(type) && !GENERIC_TYPES.has(type) ? type : undefined;
+  return TYPE_PATTERN.test(type) && !GENERIC_TYPES.has(type) ? type : undefined;
 }

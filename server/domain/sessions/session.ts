@@ -9,7 +9,7 @@ import { notFound } from '../faults.ts';
 import type { SessionView } from './api.ts';
 
 /**
- * The possible transitions from each status. There are none from a final status. The database enforces the same rule.
+ * The possible transitions from each status. A final status has no transitions. The database enforces the same rule.
  */
 export const TRANSITIONS = {
   PENDING: ['RUNNING', 'COMPLETED', 'TIMED_OUT', 'ERROR'],
@@ -75,7 +75,7 @@ export function warningsOf({ settings: { warnings } }: SessionRow): Warning[] {
   });
 }
 
-/** The context, as the context watcher stored it. Lists include it too, so it is read from the row. */
+/** The context, as the context watcher stored it. Lists also include the context, so it is read from the row. */
 function contextOf({ settings: { context } }: SessionRow): { contextId?: string } {
   const id = typeof context === 'object' && context !== null && 'id' in context ? context.id : undefined;
   return typeof id === 'string' ? { contextId: id } : {};

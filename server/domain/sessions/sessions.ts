@@ -59,11 +59,11 @@ export class SessionService implements Sessions {
     const limit = query.limit ?? LIST_MAX;
     const filter = { ...filterOf(query), limit: limit + 1 };
     const rows = await this.#parts.rows.list(caller.applicationId, filter);
-    const shown = rows.slice(0, limit);
-    const sessions = shown.map(row => viewOf(row));
+    const shownRows = rows.slice(0, limit);
+    const sessions = shownRows.map(row => viewOf(row));
     const nextBefore =
       rows.length > limit
-        ? shown.at(-1)?.id
+        ? shownRows.at(-1)?.id
         : filter.words && (await this.#parts.rows.lastSearched(caller.applicationId, filter));
     return nextBefore ? { sessions, nextBefore } : { sessions };
   }
@@ -87,10 +87,10 @@ export class SessionService implements Sessions {
     const by: Actor = { kind: 'agentKey', id: caller.keyId };
     // A session that is starting can only be released, so that a caller that cleans up is never refused.
     const isReleaseWhileStarting = change.status !== undefined && row.status === 'PENDING';
-    const changed = isReleaseWhileStarting ? row : await this.#change(row, change, by);
-    if (change.status === undefined) return viewOf(changed);
-    const ended = await this.#parts.endings.end(row.id, { status: 'COMPLETED', reason: 'released', by });
-    return viewOf(ended ?? (await this.#row(caller, id)));
+    const changedRow = isReleaseWhileStarting ? row : await this.#change(row, change, by);
+    if (change.status === undefined) return viewOf(changedRow);
+    const endedRow = await this.#parts.endings.end(row.id, { status: 'COMPLETED', reason: 'released', by });
+    return viewOf(endedRow ?? (await this.#row(caller, id)));
   }
 
   usage(caller: AgentCaller): ReturnType<Sessions['usage']> {
@@ -124,10 +124,10 @@ export class SessionService implements Sessions {
       ...(change.userMetadata === undefined ? {} : { userMetadata: checkedMetadata(change.userMetadata) }),
       ...(change.timeout === undefined ? {} : { expiresAt: await this.#newExpiry(row, change.timeout, now) }),
     };
-    const changed = await rows.change(row.applicationId, row.id, values, now);
-    if (changed) return changed;
-    const current = await rows.byId(row.id);
-    throw sessionNotRunning(row.id, current?.status ?? row.status);
+    const changedRow = await rows.change(row.applicationId, row.id, values, now);
+    if (changedRow) return changedRow;
+    const currentRow = await rows.byId(row.id);
+    throw sessionNotRunning(row.id, currentRow?.status ?? row.status);
   }
 
   /** Returns the new expiry time of the session. `timeout` counts from the creation of the session, as in a create. */

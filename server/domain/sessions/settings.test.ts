@@ -1,4 +1,4 @@
-// Tests what is derived from the table of browser settings.
+// Tests the functions that are derived from the table of browser settings.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { BrowserSettings } from '../../../contract/sessions.ts';

@@ -1,6 +1,6 @@
-// The table of browser settings: where each field of `browserSettings` takes effect. The settings that a row keeps,
-// those that a browser is started with, and those that a create warns about or refuses are all derived from it. If a
-// setting is missing from the table, the code does not compile.
+// The table of browser settings: where each field of `browserSettings` takes effect. The settings that a row stores,
+// the settings with which a browser is started, and the settings that a create warns about or refuses are all derived
+// from this table. If a setting is missing from the table, the code does not compile.
 
 import { type BrowserSettings, type Engine, VIEWPORT_DEFAULT } from '../../../contract/sessions.ts';
 import type { Browser } from '../../engines/browser/browser.ts';
@@ -35,7 +35,9 @@ type Effect<Value> =
   | { readonly at: 'claim'; readonly claim: (value: Value) => Partial<ClaimSettings> }
   /** Read from the session's row by a watcher. */
   | { readonly at: 'watcher' }
-  /** Checked by a watcher before the session exists. The row stores the setting in the form that the watcher returns. */
+  /**
+   * Checked by a watcher before the session exists. The row stores the setting in the form that the watcher returns.
+   */
   | { readonly at: 'check' }
   /** Merged into another setting while the request is read. */
   | { readonly at: 'alias' }
@@ -45,7 +47,7 @@ type Effect<Value> =
   | { readonly at: 'refused'; readonly warning: WarningCode };
 
 type Values = Required<BrowserSettings>;
-type Name = keyof Values;
+type SettingName = keyof Values;
 
 const SETTINGS = {
   engine: { at: 'launch', launch: engine => ({ engine }) },
@@ -85,23 +87,25 @@ const SETTINGS = {
   advancedStealth: { at: 'refused', warning: 'ignored' },
   os: { at: 'nowhere', warning: 'ignored' },
   fingerprint: { at: 'nowhere', warning: 'ignored' },
-} satisfies { readonly [N in Name]: Setting<Values[N]> };
+} satisfies { readonly [N in SettingName]: Setting<Values[N]> };
 
-type Place = (typeof SETTINGS)[Name]['at'];
-type NameAt<P extends Place> = { [N in Name]: (typeof SETTINGS)[N]['at'] extends P ? N : never }[Name];
-export type SettingsAt<P extends Place> = Readonly<Pick<BrowserSettings, NameAt<P>>>;
+type EffectPlace = (typeof SETTINGS)[SettingName]['at'];
+type NameAt<P extends EffectPlace> = {
+  [N in SettingName]: (typeof SETTINGS)[N]['at'] extends P ? N : never;
+}[SettingName];
+export type SettingsAt<P extends EffectPlace> = Readonly<Pick<BrowserSettings, NameAt<P>>>;
 
-const KEPT_AT: ReadonlySet<Place> = new Set(['launch', 'claim', 'watcher']);
+const STORED_PLACES: ReadonlySet<EffectPlace> = new Set(['launch', 'claim', 'watcher']);
 
 /** The settings of a session that its row stores as given. */
 export type KeptSettings = SettingsAt<'launch' | 'claim' | 'watcher'>;
 
 /** The same table, typed for use in loops: the entry for any name accepts the value for that name. */
-const TABLE: { readonly [N in Name]: AnySetting<Values[N]> } = SETTINGS;
-const NAMES = Object.keys(SETTINGS) as readonly Name[]; // TypeScript widens the keys
+const TABLE: { readonly [N in SettingName]: AnySetting<Values[N]> } = SETTINGS;
+const SETTING_NAMES = Object.keys(SETTINGS) as readonly SettingName[]; // TypeScript widens the keys
 
 interface AnySetting<Value> {
-  readonly at: Place;
+  readonly at: EffectPlace;
   readonly launch?: (value: Value) => LaunchSettings;
   readonly claim?: (value: Value) => Partial<ClaimSettings>;
   readonly warning?: WarningCode;
@@ -109,12 +113,14 @@ interface AnySetting<Value> {
 }
 
 /** Returns the given settings that take effect in one of these places. */
-export function settingsAt<P extends Place>(settings: BrowserSettings, ...places: readonly P[]): SettingsAt<P> {
-  const names = NAMES.filter(name => settings[name] !== undefined && places.some(place => place === TABLE[name].at));
+export function settingsAt<P extends EffectPlace>(settings: BrowserSettings, ...places: readonly P[]): SettingsAt<P> {
+  const names = SETTING_NAMES.filter(
+    name => settings[name] !== undefined && places.some(place => place === TABLE[name].at),
+  );
   return Object.fromEntries(names.map(name => [name, settings[name]])) as SettingsAt<P>; // TypeScript widens the keys
 }
 
-const DEFAULTS: JsonObject = {
+const SETTING_DEFAULTS: JsonObject = {
   // The rows of older sessions contain no engine.
   engine: 'chromium',
   ...{ ignoreCertificateErrors: false, enablePdfViewer: false, blockAds: false },
@@ -123,9 +129,9 @@ const DEFAULTS: JsonObject = {
 
 /** Returns the settings in the row that the caller gave and that take effect, with the defaults for all others. */
 export function effectiveSettings(stored: JsonObject): JsonObject {
-  const names = NAMES.filter(name => KEPT_AT.has(TABLE[name].at) && stored[name] !== undefined);
+  const names = SETTING_NAMES.filter(name => STORED_PLACES.has(TABLE[name].at) && stored[name] !== undefined);
   const viewport = { ...VIEWPORT_DEFAULT, ...(isObject(stored.viewport) ? stored.viewport : {}) };
-  return { ...DEFAULTS, ...Object.fromEntries(names.map(name => [name, stored[name]])), viewport };
+  return { ...SETTING_DEFAULTS, ...Object.fromEntries(names.map(name => [name, stored[name]])), viewport };
 }
 
 /**
@@ -133,7 +139,7 @@ export function effectiveSettings(stored: JsonObject): JsonObject {
  * given.
  */
 export const settingsWithoutEffect = (settings: BrowserSettings) =>
-  NAMES.flatMap(name => {
+  SETTING_NAMES.flatMap(name => {
     const { at, warning } = TABLE[name];
     const isGiven = settings[name] !== undefined && settings[name] !== false;
     return warning && isGiven ? [{ name, code: warning, isRefused: at === 'refused' }] : [];
@@ -141,31 +147,31 @@ export const settingsWithoutEffect = (settings: BrowserSettings) =>
 
 /** Returns the given settings that this engine does not support. `false` and an empty list count as not given. */
 export const unsupportedSettings = (settings: BrowserSettings, engine: Engine) =>
-  NAMES.flatMap(name => {
+  SETTING_NAMES.flatMap(name => {
     const [value, why] = [settings[name], TABLE[name].unsupportedBy?.[engine]];
     const isGiven = value !== undefined && value !== false && !(Array.isArray(value) && value.length === 0);
     return why !== undefined && isGiven ? [{ name, why }] : [];
   });
 
 export const launchSettings = (stored: KeptSettings, preparedSettings: LaunchSettings = {}): LaunchSettings =>
-  joinLaunchSettings([...NAMES.map(name => launchOf(name, stored)), windowOf(stored), preparedSettings]);
+  joinLaunchSettings([...SETTING_NAMES.map(name => launchOf(name, stored)), windowOf(stored), preparedSettings]);
 
-/** Headless shell opens new pages with the window size that it was started with, not with the size of the first page. */
+/** Headless shell opens new pages with the window size of its start, not with the size of the first page. */
 function windowOf({ engine, viewport }: KeptSettings): LaunchSettings {
   if (engine !== 'headless-shell') return {};
   const { width, height } = { ...VIEWPORT_DEFAULT, ...viewport };
   return { switches: [`--window-size=${width},${height}`] };
 }
 
-function launchOf<N extends Name>(name: N, stored: Partial<Values>): LaunchSettings {
+function launchOf<N extends SettingName>(name: N, stored: Partial<Values>): LaunchSettings {
   const value = stored[name];
   return (value !== undefined && TABLE[name].launch?.(value)) || {};
 }
 
 export const claimSettings = (stored: KeptSettings): ClaimSettings =>
-  Object.assign({ viewport: VIEWPORT_DEFAULT }, ...NAMES.map(name => claimOf(name, stored)));
+  Object.assign({ viewport: VIEWPORT_DEFAULT }, ...SETTING_NAMES.map(name => claimOf(name, stored)));
 
-function claimOf<N extends Name>(name: N, stored: Partial<Values>): Partial<ClaimSettings> {
+function claimOf<N extends SettingName>(name: N, stored: Partial<Values>): Partial<ClaimSettings> {
   const value = stored[name];
   return (value !== undefined && TABLE[name].claim?.(value)) || {};
 }

@@ -10,7 +10,7 @@ const agentKey = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d12' as KeyId;
 const other = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d13' as KeyId;
 const signing = new Signing(new Secret('s'.repeat(32)), 'https://browsers.example/base');
 
-test('accepts a key only for its own session, and returns its agent key', () => {
+test('accepts a signing key only for its own session, and returns the agent key', () => {
   const key = signing.keyOf(one, agentKey);
   assert.equal(signing.agentKeyOf(one, key), agentKey);
   for (const wrong of ['', `${key}x`, `x${key}`, key.slice(0, -1), signing.keyOf(two, agentKey)])
@@ -22,7 +22,7 @@ test('refuses a signing key in which the agent key was replaced', () => {
   assert.equal(signing.agentKeyOf(one, signing.keyOf(one, agentKey).replace(mine, theirs)), undefined);
 });
 
-test('derives a different key from a different secret', () => {
+test('derives different signing keys from different secrets', () => {
   const foreign = new Signing(new Secret('t'.repeat(32)), 'https://browsers.example');
   assert.equal(foreign.agentKeyOf(one, signing.keyOf(one, agentKey)), undefined);
 });

@@ -1,6 +1,6 @@
 // The signing key in a session's connect address. The key is derived from the session, the agent key that it is issued
 // to and the server's secret, so that it can be issued again without being stored. It is valid as long as the session
-// and the agent key are.
+// and the agent key are valid.
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { KeyId, SessionId } from '../../kit/ids.ts';
 import { Secret } from '../../kit/secret.ts';

@@ -11,7 +11,7 @@ async function turns(): Promise<void> {
 
 const NEVER = new AbortController().signal;
 
-/** Starts that end when the test says so, and the order in which they began. */
+/** Starts that end when the test calls `end`, and the order in which they began. */
 function scene(places = 2) {
   const clock = new TestClock();
   const gate = new StartGate(clock, places);
@@ -30,7 +30,7 @@ function scene(places = 2) {
   return { clock, gate, began, work, end };
 }
 
-test('runs as many starts at once as there are places, and the others in order of arrival', async () => {
+test('runs as many starts at once as there are places, and the other starts in order of arrival', async () => {
   const { gate, began, work, end } = scene();
   const all = ['a', 'b', 'c', 'd'].map(name => gate.inTurn(work(name), NEVER));
   await turns();
@@ -41,7 +41,7 @@ test('runs as many starts at once as there are places, and the others in order o
   await Promise.all(all);
 });
 
-test('a start in advance takes a place without waiting for one', async () => {
+test('a start in advance takes a place without waiting for a free place', async () => {
   const { gate, began, work, end } = scene(1);
   const all = [gate.hold(work('a')), gate.hold(work('b')), gate.inTurn(work('c'), NEVER)];
   await turns();
@@ -69,7 +69,7 @@ test('a start that hangs delays the next start for at most three seconds', async
   await Promise.all(all);
 });
 
-test('a start whose signal aborts while it waits loses its turn', async () => {
+test('a waiting start whose signal aborts loses its turn', async () => {
   const { gate, began, work, end } = scene(1);
   const first = gate.inTurn(work('a'), NEVER);
   const leaving = new AbortController();

@@ -4,15 +4,15 @@ import { availableParallelism } from 'node:os';
 import { addMs, type Clock, callAt } from '../../kit/clock.ts';
 
 /**
- * A start gives up its place after this time: it is then probably waiting for something other than a processor, and the
- * next start need not wait for it.
+ * A start releases its place after this time, because it is then probably waiting for something other than a processor.
+ * The next start need not wait for it.
  */
 const PLACE_MS = 3_000;
 
 export class StartGate {
   readonly #clock: Clock;
   readonly #places: number;
-  readonly #waiting: Array<() => void> = [];
+  readonly #waitingStarts: Array<() => void> = [];
   #takenPlaces = 0;
 
   constructor(clock: Clock, places = availableParallelism()) {
@@ -22,7 +22,7 @@ export class StartGate {
 
   /** The number of starts that wait for their turn. */
   get waiting(): number {
-    return this.#waiting.length;
+    return this.#waitingStarts.length;
   }
 
   /** Runs a start when there is a place, in order of arrival. Rejects if the signal aborts first. */
@@ -59,12 +59,12 @@ export class StartGate {
     if (this.#takenPlaces < this.#places) return void this.#takenPlaces++;
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const abandon = (): void => {
-      const index = this.#waiting.indexOf(resolve);
-      if (index >= 0) this.#waiting.splice(index, 1);
+      const index = this.#waitingStarts.indexOf(resolve);
+      if (index >= 0) this.#waitingStarts.splice(index, 1);
       reject(signal.reason);
     };
     signal.addEventListener('abort', abandon, { once: true });
-    this.#waiting.push(resolve);
+    this.#waitingStarts.push(resolve);
     try {
       await promise;
     } finally {
@@ -74,7 +74,7 @@ export class StartGate {
 
   #admit(): void {
     if (this.#takenPlaces >= this.#places) return;
-    const next = this.#waiting.shift();
+    const next = this.#waitingStarts.shift();
     if (!next) return;
     this.#takenPlaces++;
     next();

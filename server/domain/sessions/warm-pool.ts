@@ -28,7 +28,7 @@ const UNHEALTHY_FAILURES = 3;
 const FAILURE_MEMORY_MS = 60_000;
 
 interface WaitingBrowser {
-  readonly print: string;
+  readonly settingsKey: string;
   readonly launch: LaunchSettings;
   readonly booted: BootedBrowser;
   /** The Chromium edition from which the browser was started. */
@@ -38,7 +38,7 @@ interface WaitingBrowser {
 
 /** A browser that is being started. A create that finds no warm browser may claim it. */
 interface PendingBrowser {
-  readonly print: string;
+  readonly settingsKey: string;
   readonly arrival: PromiseWithResolvers<BootedBrowser | undefined>;
   /** True if the box has low priority, which can be raised only once the box is running. */
   readonly background: boolean;
@@ -69,7 +69,7 @@ export class WarmPool {
   readonly #defaultFingerprint: string;
   readonly #idleBrowsers: WaitingBrowser[] = [];
   readonly #recentLaunches = new Map<string, { launch: LaunchSettings; until: Date }>();
-  readonly #closing = new AbortController();
+  readonly #closeController = new AbortController();
   /** Oldest first. */
   readonly #pending: PendingBrowser[] = [];
   readonly #starts = new Set<Promise<void>>();
@@ -86,7 +86,7 @@ export class WarmPool {
     return this.#idleBrowsers.length;
   }
 
-  /** The number of browsers that are being started in advance, including those that a create is already waiting for. */
+  /** The number of browsers that are being started in advance, including browsers that creates are waiting for. */
   get pending(): number {
     return this.#pending.length;
   }
@@ -124,14 +124,14 @@ export class WarmPool {
     return claimedBrowser;
   }
 
-  /** Ends browsers that are old or no longer wanted, and starts missing ones. */
+  /** Ends browsers that are old or no longer needed, and starts missing browsers. */
   async tend(): Promise<{ started: number; ended: number }> {
     const ended = await this.#endUnwanted();
     return { started: this.#fill(), ended };
   }
 
   async close(): Promise<void> {
-    this.#closing.abort(new Error('the warm pool is closing'));
+    this.#closeController.abort(new Error('the warm pool is closing'));
     await Promise.all(this.#starts);
     await Promise.all(this.#idleBrowsers.splice(0).map(one => one.booted.scope.close()));
   }
@@ -139,8 +139,8 @@ export class WarmPool {
   /** Starts the missing browsers. Called again at the end of each start. */
   #fill(): number {
     let started = 0;
-    for (let missing = this.#nextLaunch(); missing; missing = this.#nextLaunch()) {
-      const start = this.#start(missing).finally(() => {
+    for (let launchToStart = this.#nextLaunch(); launchToStart; launchToStart = this.#nextLaunch()) {
+      const start = this.#start(launchToStart).finally(() => {
         this.#starts.delete(start);
         this.#fill();
       });
@@ -151,7 +151,7 @@ export class WarmPool {
   }
 
   #takeWaiting(launchKey: string): BootedBrowser | undefined {
-    const index = this.#idleBrowsers.findIndex(one => one.print === launchKey && this.#isCurrent(one));
+    const index = this.#idleBrowsers.findIndex(one => one.settingsKey === launchKey && this.#isCurrent(one));
     return index < 0 ? undefined : this.#idleBrowsers.splice(index, 1)[0]?.booted;
   }
 
@@ -162,7 +162,7 @@ export class WarmPool {
    */
   async #takePending(launchKey: string, signal: AbortSignal): Promise<BootedBrowser | undefined> {
     const pending = this.#pending.find(
-      one => one.print === launchKey && !one.isPromised && (one.box || !one.background),
+      one => one.settingsKey === launchKey && !one.isPromised && (one.box || !one.background),
     );
     if (!pending) return undefined;
     pending.isPromised = true;
@@ -179,15 +179,15 @@ export class WarmPool {
   }
 
   #nextLaunch(): LaunchSettings | undefined {
-    if (this.#closing.signal.aborted || !this.#hasFreeProcessor() || this.#isBackingOff()) return undefined;
+    if (this.#closeController.signal.aborted || !this.#hasFreeProcessor() || this.#isBackingOff()) return undefined;
     return this.#missingLaunch();
   }
 
   /**
    * Whether another browser may be started now. Normally, one browser is started at a time, and none while a session is
    * being started, because the session needs the processor time. Under continuous demand, every create would then have
-   * to start its own browser. Therefore, one browser per processor is started at a time in this case, counting those
-   * for creates.
+   * to start its own browser. Therefore, one browser per processor is started at a time in this case, including the
+   * browsers that are started for creates.
    */
   #hasFreeProcessor(): boolean {
     const { starting, claims, processors } = this.#parts;
@@ -198,12 +198,12 @@ export class WarmPool {
 
   async #start(launch: LaunchSettings): Promise<void> {
     const { browserHost, clock, log } = this.#parts;
-    const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(START_MS)]);
+    const signal = AbortSignal.any([this.#closeController.signal, AbortSignal.timeout(START_MS)]);
     const edition = browserHost.edition(launch);
     const background = !this.#parts.claims.areContinuous;
     const startedBrowser = Promise.withResolvers<BootedBrowser | undefined>();
     const pending: PendingBrowser = {
-      print: fingerprint(launch),
+      settingsKey: fingerprint(launch),
       arrival: startedBrowser,
       background,
       isPromised: false,
@@ -221,7 +221,7 @@ export class WarmPool {
       if (pending.isPromised) pending.arrival.resolve(bootedBrowser);
       else
         this.#keep({
-          print: pending.print,
+          settingsKey: pending.settingsKey,
           launch,
           booted: bootedBrowser,
           edition,
@@ -229,7 +229,7 @@ export class WarmPool {
         });
     } catch (error) {
       pending.arrival.resolve(undefined);
-      if (this.#closing.signal.aborted) return;
+      if (this.#closeController.signal.aborted) return;
       this.noteStart(false);
       this.#retryAt = addMs(clock.now(), Math.min(BACKOFF_MAX_MS, BACKOFF_MIN_MS * 2 ** (this.#failures - 1)));
       log.warn('warm.start_failed', { failures: this.#failures, reason: reason(error) });
@@ -248,7 +248,7 @@ export class WarmPool {
     }
   }
 
-  /** Adds a browser to the pool. If it dies while it is waiting, it is removed at once, so that no session gets it. */
+  /** Adds a browser to the pool. If the browser ends, it is removed at once, so that no session gets it. */
   #keep(idleBrowser: WaitingBrowser): void {
     this.#idleBrowsers.push(idleBrowser);
     const { box, browser, scope } = idleBrowser.booted;
@@ -270,20 +270,22 @@ export class WarmPool {
   }
 
   #missingLaunch(): LaunchSettings | undefined {
-    const unclaimed = [...this.#idleBrowsers, ...this.#pending.filter(({ isPromised }) => !isPromised)];
-    const countUnclaimed = (print: string): number => unclaimed.filter(one => one.print === print).length;
+    const unclaimedBrowsers = [...this.#idleBrowsers, ...this.#pending.filter(({ isPromised }) => !isPromised)];
+    const countUnclaimed = (settingsKey: string): number =>
+      unclaimedBrowsers.filter(one => one.settingsKey === settingsKey).length;
     if (countUnclaimed(this.#defaultFingerprint) < this.#parts.size) return this.#parts.defaultSettings;
-    for (const [print, { launch }] of this.#recentLaunches) if (countUnclaimed(print) === 0) return launch;
+    for (const [settingsKey, { launch }] of this.#recentLaunches) if (countUnclaimed(settingsKey) === 0) return launch;
     return undefined;
   }
 
   async #endUnwanted(): Promise<number> {
     const now = this.#parts.clock.now();
-    for (const [print, { until }] of this.#recentLaunches) if (until <= now) this.#recentLaunches.delete(print);
+    for (const [settingsKey, { until }] of this.#recentLaunches)
+      if (until <= now) this.#recentLaunches.delete(settingsKey);
     const isWanted = (one: WaitingBrowser): boolean =>
       this.#isCurrent(one) &&
       one.replaceAt > now &&
-      (one.print === this.#defaultFingerprint || this.#recentLaunches.has(one.print));
+      (one.settingsKey === this.#defaultFingerprint || this.#recentLaunches.has(one.settingsKey));
     const unwantedBrowsers = this.#idleBrowsers.filter(one => !isWanted(one));
     for (const one of unwantedBrowsers) this.#idleBrowsers.splice(this.#idleBrowsers.indexOf(one), 1);
     await Promise.all(unwantedBrowsers.map(one => one.booted.scope.close()));
@@ -295,8 +297,8 @@ export class WarmPool {
    * as current.
    */
   #isCurrent({ edition, launch }: WaitingBrowser): boolean {
-    const installed = this.#parts.browserHost.edition(launch);
-    return installed === undefined || edition === installed;
+    const installedEdition = this.#parts.browserHost.edition(launch);
+    return installedEdition === undefined || edition === installedEdition;
   }
 
   #isBackingOff(): boolean {

@@ -42,7 +42,7 @@ describe('watchers', () => {
     assert.deepEqual(undone, ['b', 'a', 'c']);
   });
 
-  test('returns undefined if there are no preparations, and merges the preparations of several watchers', async () => {
+  test('prepare returns undefined if there are no preparations, and merges the preparations of several watchers', async () => {
     assert.equal(await watchers({ name: 'a', prepare: async () => undefined }).prepare(row, signal), undefined);
     const filled: string[] = [];
     const filling = (name: string): Watcher => ({
@@ -81,7 +81,7 @@ describe('watchers', () => {
     assert.deepEqual(attended, ['b', 'a', 'c']);
   });
 
-  test('if one watcher fails, rejects only after the others have finished, so that their attendances can be ended', async () => {
+  test('attend rejects only after all watchers have finished if one watcher fails, so that all attendances can be ended', async () => {
     const attended: string[] = [];
     const slow: Watcher = {
       name: 'slow',

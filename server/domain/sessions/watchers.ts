@@ -35,25 +35,26 @@ export interface Watcher {
     signal: AbortSignal,
   ): Promise<CheckResult | undefined>;
   /**
-   * What the browser of this session needs when it starts. Undefined if any warm browser will do. If the preparation
-   * consists of launch settings only, a warm browser that was started with the same settings can be used.
+   * Returns what the browser of this session needs at its start. Undefined if any warm browser can be used. If the
+   * preparation consists of launch settings only, a warm browser that was started with the same settings can be used.
    */
   prepare?(row: SessionRow, signal: AbortSignal): Promise<Preparation | undefined>;
   /**
-   * Called when the browser runs and before a client connects, also after an adoption. After those that attend first,
-   * the other watchers are called in order and run concurrently: what a watcher does before its first `await` is done
-   * before the next watcher is called. If one fails, the signal fires, and the start fails when all have settled.
+   * Called when the browser runs and before a client connects, including after an adoption. After the watchers with
+   * `attendsFirst`, the others are called in order and run concurrently: the code of a watcher before its first `await`
+   * runs before the next watcher is called. If a watcher fails, the signal aborts, and the start fails when all
+   * watchers have settled.
    */
   attend?(liveSession: LiveSession, row: SessionRow, signal: AbortSignal): Promise<Attendance | undefined>;
   /**
-   * Called after every end, also for a session of a previous process. All processes of the box have ended, and its
-   * untrusted folder is about to be removed. Must be safe to repeat, because the server may die before the end is
-   * written.
+   * Called after every end, including the end of a session of a previous process. All processes of the box have ended,
+   * and its untrusted folder is about to be removed. Must be safe to repeat, because the server may die before the end
+   * is written.
    */
   salvage?(row: SessionRow, remains: Remains): Promise<void>;
   /**
-   * Called when the row has its final status. The call may be missed after a crash, so rows must also show which
-   * required work is left.
+   * Called when the row has its final status. The call may be missed after a crash, so the rows must also show which
+   * work remains to be done.
    */
   ended?(row: SessionRow): void;
   /** Fields that the watcher adds to `GET /sessions/{id}`. */
@@ -77,7 +78,7 @@ export class Watchers {
     this.#log = log;
   }
 
-  /** Calls the watchers one after the other. If one refuses, the effects of the previous ones are undone. */
+  /** Calls the watchers one after the other. If one refuses, the effects of the previous watchers are undone. */
   async check(
     caller: AgentCaller,
     request: SessionRequest,

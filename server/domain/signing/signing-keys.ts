@@ -1,4 +1,4 @@
-// The installation's signing keys: the active one signs, the retired ones only verify. The private keys are sealed in
+// The installation's signing keys: the active key signs, and retired keys only verify. The private keys are sealed in
 // the vault.
 import type { JsonWebKeySet } from '../../../contract/signing-keys.ts';
 import type { SigningKeyRow } from '../../engines/store/rows/vault.ts';
@@ -59,7 +59,7 @@ export class SigningKeys {
     return { kid: signer.kid, sign: bytes => this.#parts.engine.signBytes(signer, bytes) };
   }
 
-  /** Verifies a signature and returns the payload. Undefined if none of our keys signed it as this type. */
+  /** Verifies a signature and returns the payload. Undefined if no trusted key signed it as this type. */
   async verified(jws: string, typ: string): Promise<Buffer | undefined> {
     const keys = await this.#keys();
     return this.#parts.engine.verified(jws, typ, new Map(keys.map(({ kid, jwk }) => [kid, jwk])));
@@ -118,7 +118,7 @@ export class SigningKeys {
     return this.#signer;
   }
 
-  /** Returns the active key. Creates the first key if there is none. */
+  /** Returns the active key. Creates the first key if no key exists. */
   async #activeRow(): Promise<SigningKeyRow> {
     const { signingKeys } = this.#parts.store;
     const activeRow = await signingKeys.active();

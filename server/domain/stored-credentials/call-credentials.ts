@@ -42,7 +42,7 @@ export class CallCredentials {
     this.#parts = parts;
   }
 
-  /** Returns a description of what is wrong with a binding to this host, or undefined if the binding is valid. */
+  /** Returns the problem with a binding to this host, or undefined if the binding is valid. */
   async problem(application: ApplicationId, auth: Auth, host: string): Promise<string | undefined> {
     const row = await this.#parts.store.storedCredentials.get(application, auth.credentialId);
     return row ? this.#problemOf(row, auth, host) : `names the credential ${auth.credentialId}, which does not exist`;

@@ -19,11 +19,11 @@ export function originIn(text: string): string | undefined {
 }
 
 export function placeIssues(type: StoredCredentialType, hosts: readonly string[], origins: readonly string[]): Issue[] {
-  const isTyped = type === 'login';
+  const isLogin = type === 'login';
   return [
-    ...(isTyped && origins.length === 0 ? [{ path: 'origins', message: 'is required for a login' }] : []),
-    ...(!isTyped && hosts.length === 0 ? [{ path: 'hosts', message: `is required for the type ${type}` }] : []),
-    ...(isTyped && hosts.length > 0
+    ...(isLogin && origins.length === 0 ? [{ path: 'origins', message: 'is required for a login' }] : []),
+    ...(!isLogin && hosts.length === 0 ? [{ path: 'hosts', message: `is required for the type ${type}` }] : []),
+    ...(isLogin && hosts.length > 0
       ? [{ path: 'hosts', message: 'is not allowed for a login, which is only typed into pages' }]
       : []),
     ...hosts.flatMap((host, index) =>

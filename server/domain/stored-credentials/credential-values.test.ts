@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { valueIssues } from './credential-values.ts';
 
-test('a key must consist of characters that can be sent in a header, and other secrets need not', () => {
+test('an api_key must consist of characters that can be sent in a header, but other secrets need not', () => {
   assert.deepEqual(valueIssues('api_key', { key: 'Token sk_live-~!"0123' }), []);
   for (const key of [
     'schlüssel-1234',
@@ -24,7 +24,7 @@ test('a key must consist of characters that can be sent in a header, and other s
   assert.deepEqual(valueIssues('oauth_client', { clientId: 'Jörg', clientSecret: 'schlüssel' }), []);
 });
 
-test('a file is base64 of at most 64 KiB', () => {
+test('a file must be base64 of at most 64 KiB', () => {
   const issuesOf = (base64: string) => valueIssues('file', { name: 'a.p12', base64 });
   assert.deepEqual(issuesOf(Buffer.alloc(65_536).toString('base64')), []);
   for (const base64 of [Buffer.alloc(65_537).toString('base64'), 'AAAAA', 'AAAA===='])

@@ -11,7 +11,7 @@ interface Field {
   readonly minLength: number;
   readonly maxLength: number;
   readonly isOptional?: true;
-  readonly form?: RegExp;
+  readonly pattern?: RegExp;
 }
 
 const TEXT_CHARACTERS_MAX = 8_192;
@@ -25,31 +25,31 @@ const HEADER_VALUE = /^[\u0020-\u007e]*$/;
 const PEM = /^-----BEGIN [A-Z0-9 ]+-----\r?\n[A-Za-z0-9+/=\r\n:,. -]+-----END [A-Z0-9 ]+-----\s*$/;
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 
-const USERNAME: Field = { name: 'username', minLength: 1, maxLength: 512, form: LINE };
+const USERNAME: Field = { name: 'username', minLength: 1, maxLength: 512, pattern: LINE };
 
 const FIELDS: Readonly<Record<StoredCredentialType, readonly Field[]>> = {
-  api_key: [{ name: 'key', minLength: SECRET_CHARACTERS_MIN, maxLength: TEXT_CHARACTERS_MAX, form: HEADER_VALUE }],
+  api_key: [{ name: 'key', minLength: SECRET_CHARACTERS_MIN, maxLength: TEXT_CHARACTERS_MAX, pattern: HEADER_VALUE }],
   basic: [
     USERNAME,
-    { name: 'password', minLength: PASSWORD_CHARACTERS_MIN, maxLength: TEXT_CHARACTERS_MAX, form: LINE },
+    { name: 'password', minLength: PASSWORD_CHARACTERS_MIN, maxLength: TEXT_CHARACTERS_MAX, pattern: LINE },
   ],
   login: [
     USERNAME,
     { name: 'password', minLength: PASSWORD_CHARACTERS_MIN, maxLength: TEXT_CHARACTERS_MAX },
-    { name: 'totpSeed', minLength: 16, maxLength: 256, isOptional: true, form: /^[A-Z2-7 ]+=*$/i },
+    { name: 'totpSeed', minLength: 16, maxLength: 256, isOptional: true, pattern: /^[A-Z2-7 ]+=*$/i },
   ],
   oauth_client: [
-    { name: 'clientId', minLength: 1, maxLength: 512, form: LINE },
-    { name: 'clientSecret', minLength: SECRET_CHARACTERS_MIN, maxLength: TEXT_CHARACTERS_MAX, form: LINE },
+    { name: 'clientId', minLength: 1, maxLength: 512, pattern: LINE },
+    { name: 'clientSecret', minLength: SECRET_CHARACTERS_MIN, maxLength: TEXT_CHARACTERS_MAX, pattern: LINE },
   ],
-  private_key: [{ name: 'pem', minLength: 64, maxLength: 16_384, form: PEM }],
+  private_key: [{ name: 'pem', minLength: 64, maxLength: 16_384, pattern: PEM }],
   file: [
-    { name: 'name', minLength: 1, maxLength: 255, form: LINE },
-    { name: 'base64', minLength: 4, maxLength: Math.ceil(CREDENTIAL_FILE_BYTES_MAX / 3) * 4, form: BASE64 },
+    { name: 'name', minLength: 1, maxLength: 255, pattern: LINE },
+    { name: 'base64', minLength: 4, maxLength: Math.ceil(CREDENTIAL_FILE_BYTES_MAX / 3) * 4, pattern: BASE64 },
   ],
 };
 
-/** Returns what is wrong with the value, field by field. */
+/** Returns the problems with the value, field by field. */
 export function valueIssues(type: StoredCredentialType, value: CredentialValue): Issue[] {
   const fields = FIELDS[type];
   const fieldNames = new Set(fields.map(({ name }) => name as string));
@@ -64,7 +64,10 @@ export function valueIssues(type: StoredCredentialType, value: CredentialValue):
   ];
 }
 
-function problemOf({ minLength, maxLength, isOptional, form }: Field, text: string | undefined): string | undefined {
+function problemOf(
+  { minLength, maxLength, isOptional, pattern: form }: Field,
+  text: string | undefined,
+): string | undefined {
   if (text === undefined) return isOptional ? undefined : 'is missing';
   if (text.length < minLength || text.length > maxLength) return `must have ${minLength} to ${maxLength} characters`;
   if (!text.isWellFormed() || text.includes('\0')) return 'contains a character that is not allowed';

@@ -1,7 +1,7 @@
-// Credentials for other services: write, rotate, roll back, delete. Each value is sealed in the vault, bound to its row,
-// and opened only for a call to an address that the credential allows.
+// Credentials for other services: write, rotate, roll back, delete. Each value is sealed in the vault and bound to its
+// row. It is opened only for a call to an address that the credential allows.
 import { PAGE_LIMIT_DEFAULT, type PageQuery } from '../../../contract/common.ts';
-import { CREDENTIAL_NAME } from '../../../contract/credential-names.ts';
+import { CREDENTIAL_ID_OPTIONS } from '../../../contract/credential-names.ts';
 import {
   type CredentialValue,
   EARLIER_VERSION_HOURS,
@@ -59,7 +59,7 @@ export interface WrittenCredential {
 
 type CredentialAction = `credential.${'written' | 'rotated' | 'rolled_back' | 'deleted'}`;
 
-const ID_PATTERN = new RegExp(CREDENTIAL_NAME.pattern);
+const ID_PATTERN = new RegExp(CREDENTIAL_ID_OPTIONS.pattern);
 const EARLIER_VERSION_MS = EARLIER_VERSION_HOURS * 3_600_000;
 
 export class StoredCredentials {
@@ -117,10 +117,10 @@ export class StoredCredentials {
     const { applications, store, seal, clock } = this.#parts;
     const { id } = await applications.require(caller, appId, 'removeCredentials');
     const row = await this.#get(id, credentialId);
-    const previous = await store.storedCredentials.previous(id, credentialId, row.version, clock.now());
-    if (!previous) throw noPrevious(credentialId);
-    const value = await seal.open(previous, previous.sealed);
-    await this.#rotate(caller, row, row.revision, 'credential.rolled_back', contentIn(previous), value);
+    const previousRow = await store.storedCredentials.previous(id, credentialId, row.version, clock.now());
+    if (!previousRow) throw noPreviousVersion(credentialId);
+    const value = await seal.open(previousRow, previousRow.sealed);
+    await this.#rotate(caller, row, row.revision, 'credential.rolled_back', contentIn(previousRow), value);
     return this.#view(id, credentialId);
   }
 
@@ -136,13 +136,15 @@ export class StoredCredentials {
     const row = await this.#get(id, credentialId);
     const revision = revisionFrom(ifMatch, row.revision);
     await store.atomically(async trx => {
-      const users = await trx.storedCredentials.usersOf(id, [credentialId]);
-      const published = users.filter(({ isPublished }) => isPublished).map(({ operationId }) => operationId);
-      if (published.length > 0 && !force) throw inUse(credentialId, published);
+      const usingOperations = await trx.storedCredentials.usersOf(id, [credentialId]);
+      const publishedIds = usingOperations
+        .filter(({ isPublished }) => isPublished)
+        .map(({ operationId }) => operationId);
+      if (publishedIds.length > 0 && !force) throw credentialInUse(credentialId, publishedIds);
       if (!(await trx.storedCredentials.delete(id, credentialId, revision, clock.now()))) throw preconditionFailed();
       await this.#record(trx, 'credential.deleted', caller, id, credentialId, {
         version: row.version,
-        usedBy: published,
+        usedBy: publishedIds,
       });
     });
   }
@@ -155,14 +157,14 @@ export class StoredCredentials {
     if (label !== undefined && /[\p{Cc}]/u.test(label))
       issues.push({ path: 'label', message: 'contains a control character' });
     if (issues.length > 0) throw invalidRequest(issues);
-    const until = futureExpiry(expiresAt, this.#parts.clock.now());
+    const validUntil = futureExpiry(expiresAt, this.#parts.clock.now());
     return {
       type,
       hosts: [...new Set(hosts.flatMap(host => hostIn(host) ?? []))],
       origins: [...new Set(origins.flatMap(origin => originIn(origin) ?? []))],
       fingerprint: `hmac:${this.#parts.fingerprint(application, canonicalJson({ type, value }))}`,
       ...(label === undefined ? {} : { label }),
-      ...(until === undefined ? {} : { expiresAt: until }),
+      ...(validUntil === undefined ? {} : { expiresAt: validUntil }),
     };
   }
 
@@ -229,14 +231,14 @@ export class StoredCredentials {
   }
 
   async #views(application: ApplicationId, rows: readonly StoredCredentialWithVersion[]): Promise<StoredCredential[]> {
-    const users = await this.#parts.store.storedCredentials.usersOf(
+    const usingOperations = await this.#parts.store.storedCredentials.usersOf(
       application,
       rows.map(({ id }) => id),
     );
     return rows.map(row =>
       viewOf(
         row,
-        users.filter(({ credentialId }) => credentialId === row.id).map(({ operationId }) => operationId),
+        usingOperations.filter(({ credentialId }) => credentialId === row.id).map(({ operationId }) => operationId),
       ),
     );
   }
@@ -291,13 +293,13 @@ const viewOf = (
   ...(previousUntil === undefined ? {} : { rollbackUntil: previousUntil.toISOString() }),
 });
 
-const noPrevious = (id: string): Error =>
+const noPreviousVersion = (id: string): Error =>
   fault('gone', `The previous version of the credential ${id} does not exist, or was destroyed.`, {
     advice: 'Write the value again.',
   });
 
-const inUse = (id: string, operations: readonly string[]): Error =>
+const credentialInUse = (id: string, operations: readonly string[]): Error =>
   fault('not_ready', `Published operations use the credential ${id}: ${operations.slice(0, 20).join(', ')}.`, {
-    advice: 'Withdraw them first, or repeat the request with ?force=true; their calls are then refused.',
+    advice: 'Withdraw these operations first, or repeat the request with ?force=true. Their calls are then refused.',
     details: { usedBy: operations },
   });

@@ -15,8 +15,8 @@ export interface CredentialPart {
   readonly part: 'username' | 'password' | 'totp';
 }
 
-/** The fields of a `fill` step that specify what is typed. */
-interface Fill {
+/** The fields of a `fill` step that specify the typed text. */
+interface FillStep {
   readonly do: string;
   readonly value?: unknown;
   readonly credential?: string;
@@ -24,22 +24,22 @@ interface Fill {
   readonly totp?: string;
 }
 
-export const partOf = ({ credential, field, totp }: Fill): CredentialPart | undefined => {
+export const credentialPartOf = ({ credential, field, totp }: FillStep): CredentialPart | undefined => {
   if (credential !== undefined && field !== undefined) return { credential, part: field };
   return totp === undefined ? undefined : { credential: totp, part: 'totp' };
 };
 
-export const partsIn = (steps: readonly Fill[]): readonly CredentialPart[] =>
-  steps.flatMap(step => (step.do === 'fill' ? (partOf(step) ?? []) : []));
+export const partsIn = (steps: readonly FillStep[]): readonly CredentialPart[] =>
+  steps.flatMap(step => (step.do === 'fill' ? (credentialPartOf(step) ?? []) : []));
 
-export const credentialsIn = (steps: readonly Fill[]): readonly string[] => [
+export const credentialsIn = (steps: readonly FillStep[]): readonly string[] => [
   ...new Set(partsIn(steps).map(({ credential }) => credential)),
 ];
 
 /**
  * Checks that a `fill` step has exactly one source of the text: a value, a credential with a field, or a one-time code.
  */
-export function fillIssues(step: Fill, path: string): Issue[] {
+export function fillIssues(step: FillStep, path: string): Issue[] {
   const { value, credential, field, totp } = step;
   if (step.do !== 'fill') return [];
   const sourceCount = [value, credential ?? field, totp].filter(way => way !== undefined).length;
@@ -61,7 +61,7 @@ export interface OpenedCredentials {
 
 export interface TypedText {
   readonly text: Secret;
-  /** Every document from the one with the field up to the main document must have one of these origins. */
+  /** The document with the field, and all documents above it, must have one of these origins. */
   readonly origins: readonly string[];
 }
 
@@ -92,22 +92,22 @@ export class TypedCredentials {
   /** @throws Fault `credential_missing` */
   async open(application: ApplicationId, credentialParts: readonly CredentialPart[]): Promise<OpenedCredentials> {
     const { rows, seal, codeOf, clock } = this.#parts;
-    const opened = new Map<string, { readonly value: CredentialValue; readonly origins: readonly string[] }>();
+    const openedById = new Map<string, { readonly value: CredentialValue; readonly origins: readonly string[] }>();
     for (const { credential: id, part } of credentialParts) {
-      const row = opened.has(id) ? undefined : await rows.get(application, id);
-      const problem = opened.has(id) ? undefined : this.#problemOf(id, row);
+      const row = openedById.has(id) ? undefined : await rows.get(application, id);
+      const problem = openedById.has(id) ? undefined : this.#problemOf(id, row);
       if (problem !== undefined) throw credentialMissing(problem);
       if (row)
-        opened.set(id, { value: await seal.open(row.current, row.current.sealed), origins: row.current.origins });
+        openedById.set(id, { value: await seal.open(row.current, row.current.sealed), origins: row.current.origins });
       if (part !== 'totp') continue;
-      const { totpSeed } = opened.get(id)?.value ?? {};
+      const { totpSeed } = openedById.get(id)?.value ?? {};
       if (totpSeed === undefined || !canMakeCode(() => codeOf(new Secret(totpSeed), clock.now())))
         throw credentialMissing(`requires a one-time code of the credential ${id}, which has no usable totpSeed`);
     }
     return {
-      ids: [...opened.keys()],
+      ids: [...openedById.keys()],
       textOf: ({ credential, part }) => {
-        const { value, origins } = opened.get(credential) ?? { value: {}, origins: [] };
+        const { value, origins } = openedById.get(credential) ?? { value: {}, origins: [] };
         const { username = '', password = '', totpSeed = '' } = value;
         const text = part === 'totp' ? codeOf(new Secret(totpSeed), clock.now()) : undefined;
         return { text: text ?? new Secret(part === 'password' ? password : username), origins };

@@ -1,5 +1,5 @@
 // The public catalog: the built-in operations, from the registry that agents call.
-import { MANAGED_PRICE } from '../../../contract/managed-operations.ts';
+import { MANAGED_PRICE_MICRO_CREDITS } from '../../../contract/managed-operations.ts';
 import { isMemoryOperation } from '../../../contract/memory-operations.ts';
 import { type Catalog, METERS } from '../../../contract/topups.ts';
 import { digestOf } from '../../kit/canonical-json.ts';
@@ -7,7 +7,7 @@ import { BUILT_IN } from '../configured-operations/callable.ts';
 
 const data: Catalog['data'] = BUILT_IN.map(({ id, title, effect, inputSchema }) => ({
   ...({ id, kind: 'operation', title, effect, inputSchema } as const),
-  ...{ meters: isMemoryOperation(id) ? [] : [...METERS], price: { microCredits: MANAGED_PRICE } },
+  ...{ meters: isMemoryOperation(id) ? [] : [...METERS], price: { microCredits: MANAGED_PRICE_MICRO_CREDITS } },
 }));
 
 /** The same for every caller, and unchanged until the program is upgraded. */

@@ -25,10 +25,10 @@ test('a quote is valid only for its application and its packs, until it expires'
 });
 
 for (const [what, quote] of [
-  ['later expiry', `zzzzzzzz.${QUOTE.split('.')[1]}`],
-  ['changed signature', `${QUOTE.slice(0, -1)}${QUOTE.endsWith('A') ? 'B' : 'A'}`],
-  ['missing signature', QUOTE.split('.')[0] ?? ''],
-  ['empty value', ''],
+  ['a later expiry', `zzzzzzzz.${QUOTE.split('.')[1]}`],
+  ['a changed signature', `${QUOTE.slice(0, -1)}${QUOTE.endsWith('A') ? 'B' : 'A'}`],
+  ['a missing signature', QUOTE.split('.')[0] ?? ''],
+  ['an empty value', ''],
 ] as const)
-  test(`a quote with a ${what} is not valid`, () =>
+  test(`a quote with ${what} is not valid`, () =>
     assert.equal(isQuoteValid(SECRET, 'app', PACKS, quote, new Date(0)), false));

@@ -9,7 +9,7 @@ const SIGNATURE_BYTES = 24;
 /** Creates the id of a quote for these packs and this application, valid until this time. */
 export function quoteIdOf(secret: Secret, application: string, packs: readonly Pack[], validUntil: Date): string {
   const until = validUntil.getTime().toString(36);
-  return `${until}.${signature(secret, application, packs, until).toString('base64url')}`;
+  return `${until}.${signatureOf(secret, application, packs, until).toString('base64url')}`;
 }
 
 /** Whether the quote is for these packs and this application, and has not expired. */
@@ -21,13 +21,14 @@ export function isQuoteValid(
   now: Date,
 ): boolean {
   const [until = '', signatureText = ''] = quoteId.split('.');
-  const presented = Buffer.from(signatureText, 'base64url');
-  const expected = signature(secret, application, packs, until);
-  const isGenuine = presented.length === expected.length && timingSafeEqual(presented, expected);
+  const presentedSignature = Buffer.from(signatureText, 'base64url');
+  const expectedSignature = signatureOf(secret, application, packs, until);
+  const isGenuine =
+    presentedSignature.length === expectedSignature.length && timingSafeEqual(presentedSignature, expectedSignature);
   return isGenuine && Number.parseInt(until, 36) > now.getTime();
 }
 
-const signature = (secret: Secret, application: string, packs: readonly Pack[], until: string): Buffer =>
+const signatureOf = (secret: Secret, application: string, packs: readonly Pack[], until: string): Buffer =>
   createHmac('sha256', secret.reveal())
     .update(['credit quote', application, until, digestOf(packs)].join('\n'))
     .digest()

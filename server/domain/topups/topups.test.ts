@@ -40,7 +40,7 @@ test('returns a checkout to a waiting caller within 200 ms after its status has 
   assert.ok(nowMs - CREDITED_MS < TOLD_WITHIN_MS, `${nowMs - CREDITED_MS} ms later`);
 });
 
-test('a checkout of an application that the caller cannot access does not exist, but a failure of the database is reported as such', async () => {
+test('reports not_found for a checkout of an application that the caller cannot access, but not for a failure of the database', async () => {
   const readWith = (applications: object) => {
     const store = { checkouts: { get: async () => row } };
     const topUps = new TopUps({ clock: systemClock, store, applications } as unknown as TopUpsParts);

@@ -76,8 +76,8 @@ export class TopUps {
   }
 
   /**
-   * Opens a checkout. `hasIdempotencyKey` tells whether the request has an Idempotency-Key. A token is always refused, because a
-   * checkout requires a step-up.
+   * Opens a checkout. `hasIdempotencyKey` is whether the request has an Idempotency-Key. A token is always refused,
+   * because a checkout requires a step-up.
    */
   async open(caller: AccountCaller, request: OpenCheckout, hasIdempotencyKey: boolean): Promise<Checkout> {
     const { store, audit, clock, packs, secret } = this.#parts;
@@ -123,9 +123,9 @@ export class TopUps {
     const deadlineMs = clock.monotonicMs() + 1000 * wait;
     for (;;) {
       const checkout = this.#view(await this.#find(caller, id));
-      const leftMs = deadlineMs - clock.monotonicMs();
-      if (checkout.status !== since || leftMs <= 0 || signal.aborted) return checkout;
-      await clock.sleep(Math.min(leftMs, POLL_MS), signal).catch(() => {}); // Rejects when the caller disconnects.
+      const remainingMs = deadlineMs - clock.monotonicMs();
+      if (checkout.status !== since || remainingMs <= 0 || signal.aborted) return checkout;
+      await clock.sleep(Math.min(remainingMs, POLL_MS), signal).catch(() => {}); // Rejects when the caller disconnects.
     }
   }
 
@@ -176,7 +176,7 @@ export class TopUps {
   }
 }
 
-export interface ConfirmingParts {
+export interface ConfirmCheckoutParts {
   readonly store: Pick<Store, 'atomically' | 'checkouts'>;
   readonly audit: Pick<Audit, 'record'>;
   readonly clock: Clock;
@@ -184,18 +184,18 @@ export interface ConfirmingParts {
 
 /** Adds the credit of a checkout to the account, exactly once. Called when the operator has received the payment. */
 export async function confirmCheckout(
-  { store, audit, clock }: ConfirmingParts,
+  { store, audit, clock }: ConfirmCheckoutParts,
   id: string,
   reason: string | undefined,
 ): Promise<CheckoutRow> {
-  const found = isUuid(id) ? await store.checkouts.get(id as CheckoutId) : undefined; // Checked by isUuid.
-  if (!found) throw notFound('Checkout', id);
+  const checkoutRow = isUuid(id) ? await store.checkouts.get(id as CheckoutId) : undefined; // Checked by isUuid.
+  if (!checkoutRow) throw notFound('Checkout', id);
   const now = clock.now();
-  if (found.status !== 'open' || found.expiresAt <= now) throw checkoutEnded(id);
+  if (checkoutRow.status !== 'open' || checkoutRow.expiresAt <= now) throw checkoutEnded(id);
   return store.atomically(async trx => {
-    const { accountId, applicationId, amount, bonus } = found;
-    await trx.credits.add(accountId, 'fund', amount, { at: now, applicationId, checkoutId: found.id }, bonus);
-    const row = await trx.checkouts.end(found.id, 'credited', now);
+    const { accountId, applicationId, amount, bonus } = checkoutRow;
+    await trx.credits.add(accountId, 'fund', amount, { at: now, applicationId, checkoutId: checkoutRow.id }, bonus);
+    const row = await trx.checkouts.end(checkoutRow.id, 'credited', now);
     if (!row) throw checkoutEnded(id);
     const entry = entryOf('topup.credited', row);
     const details = { ...entry.details, ...(reason === undefined ? {} : { reason }) };

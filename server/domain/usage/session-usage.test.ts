@@ -46,7 +46,7 @@ test('returns the current usage while the session is running, and then the final
   assert.deepEqual(await usage.describe({ id: ID }), { usage: { ...shown, bytesSent: 5 } });
 });
 
-test('adds the bytes that an earlier server saved', async () => {
+test('adds the bytes that an earlier server saved to the bytes of the current server', async () => {
   const { usage, live, counters, saved } = scene();
   saved.set(ID, { sessionId: ID, cpuMs: 1, bytesReceived: 1000, bytesSent: 100 });
   await usage.attend(live, STARTED);

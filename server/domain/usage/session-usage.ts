@@ -1,4 +1,4 @@
-// What each session uses: processor time and memory of its box, and bytes of its egress proxy. The final values are
+// The usage of each session: processor time and memory of its box, and bytes of its egress proxy. The final values are
 // read when the processes of the box have ended and its cgroup still exists. The values of running sessions are saved
 // at intervals.
 import type { RecordingRows } from '../../engines/store/rows/recordings.ts';

@@ -1,11 +1,11 @@
-// What an application used in a period. The store contains the usage of each hour. This file combines hours into steps
-// of one or more hours.
+// The usage of an application in a period. The store contains the usage of each hour. This file combines hours into
+// steps of one or more hours.
 import {
   type ApplicationUsage,
   type KeyUsage,
-  USAGE_DEFAULT_DAYS,
-  USAGE_KEPT_DAYS,
+  USAGE_DAYS_DEFAULT,
   USAGE_KEYS_MAX,
+  USAGE_RETENTION_DAYS,
   USAGE_STEPS,
   USAGE_STEPS_MAX,
   type UsageQuery,
@@ -66,16 +66,16 @@ export class Usage {
     const sumBefore = floor(addMs(clock.now(), -SUM_AFTER_MS), HOUR_MS);
     let hours = 0;
     for (let run = 0; run < SUMS_PER_RUN; run += 1) {
-      const summed = await rows.sum(sumBefore, HOURS_PER_SUM);
-      hours += summed;
-      if (summed < HOURS_PER_SUM) break;
+      const summedCount = await rows.sum(sumBefore, HOURS_PER_SUM);
+      hours += summedCount;
+      if (summedCount < HOURS_PER_SUM) break;
     }
     return { hours };
   }
 
   async forget(): Promise<{ removed: number }> {
     const { rows, clock } = this.#parts;
-    return { removed: await rows.forget(addMs(clock.now(), -USAGE_KEPT_DAYS * DAY_MS)) };
+    return { removed: await rows.forget(addMs(clock.now(), -USAGE_RETENTION_DAYS * DAY_MS)) };
   }
 
   #steps(hours: readonly UsageHour[], { from, to }: UsagePeriod, stepMs: number): UsageStep[] {
@@ -115,7 +115,7 @@ export class Usage {
 /** Extends the period to full steps. */
 function periodOf({ from, to }: UsageQuery, now: Date, stepMs: number): { from: Date; to: Date } {
   const end = to === undefined ? now : new Date(to);
-  const begin = from === undefined ? addMs(end, -USAGE_DEFAULT_DAYS * DAY_MS) : new Date(from);
+  const begin = from === undefined ? addMs(end, -USAGE_DAYS_DEFAULT * DAY_MS) : new Date(from);
   if (begin >= end) throw invalidRequest([{ path: 'from', message: 'is not before `to`' }]);
   const wholePeriod = { from: floor(begin, stepMs), to: floor(addMs(end, stepMs - 1), stepMs) };
   const steps = (wholePeriod.to.getTime() - wholePeriod.from.getTime()) / stepMs;

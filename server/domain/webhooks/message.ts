@@ -1,6 +1,6 @@
 // The messages of webhooks: their bodies, and the headers that sign them, as specified by Standard Webhooks:
 // https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
-import { WEBHOOK_TEST } from '../../../contract/webhooks.ts';
+import { WEBHOOK_TEST_TYPE } from '../../../contract/webhooks.ts';
 import type { SessionEventRow } from '../../engines/store/rows/events.ts';
 import type { DeliveryRow, WebhookRow } from '../../engines/store/rows/webhooks.ts';
 import type { ApplicationId, DeliveryId } from '../../kit/ids.ts';
@@ -27,8 +27,8 @@ export function testDelivery(
   now: Date,
 ): DeliveryRow {
   return {
-    ...{ id, webhookId, applicationId, eventType: WEBHOOK_TEST },
-    body: bodyOf(WEBHOOK_TEST, now, applicationId, { webhookId }),
+    ...{ id, webhookId, applicationId, eventType: WEBHOOK_TEST_TYPE },
+    body: bodyOf(WEBHOOK_TEST_TYPE, now, applicationId, { webhookId }),
     ...{ status: 'waiting', attempts: 0, createdAt: now, dueAt: now },
   };
 }

@@ -5,7 +5,7 @@ import { DISABLED_AFTER_MS, pauseAfter, RETRY_PAUSES_MS } from './retries.ts';
 
 const DAY_MS = 24 * 3_600_000;
 
-test('retries with increasing pauses for three days, and then stops', () => {
+test('failed deliveries are retried with increasing pauses for three days', () => {
   const totalMs = RETRY_PAUSES_MS.reduce((sum, pauseMs) => sum + pauseMs, 0);
   assert.ok(totalMs >= 3 * DAY_MS && totalMs < 4 * DAY_MS, `${totalMs}`);
   assert.deepEqual(

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { HandClock } from '../../../tests/harness/hand-clock.ts';
+import { ManualClock } from '../../../tests/harness/hand-clock.ts';
 import type { CallResult } from '../../engines/egress/outbound-calls/outbound-calls.ts';
 import type { DeliveryRow, WebhookRow } from '../../engines/store/rows/webhooks.ts';
 import type { ApplicationId, DeliveryId, WebhookId } from '../../kit/ids.ts';
@@ -25,7 +25,7 @@ function scene(toTake: DeliveryRow[]) {
     markDelivered: async ({ id }: DeliveryRow) => void delivered.push(id),
   });
   const sender = new DeliverySender({
-    ...{ rows, clock: new HandClock(), log: silentLog, userAgent: 'test' },
+    ...{ rows, clock: new ManualClock(), log: silentLog, userAgent: 'test' },
     outbound: { send: async () => ACCEPTED },
     keys: { signatures: async () => [] },
     prompt: task => void prompts.push(task),

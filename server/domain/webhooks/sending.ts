@@ -17,8 +17,8 @@ import { SEND_TASK } from './writing.ts';
 const ATTEMPT_MS = 15_000;
 /**
  * For this time, no other process sends this delivery or any other delivery of the same webhook. It is longer than an
- * attempt can take. It must not equal any pause in retries.ts, because the store tells a reserved delivery from one
- * that waits for a retry by the length of the interval.
+ * attempt can take. It must not equal any pause in retries.ts, because the store uses the length of the interval to
+ * distinguish a reserved delivery from a delivery that waits for a retry.
  */
 export const RESERVED_MS = 60_000;
 /** The response is read only so that the connection is closed cleanly. */
@@ -31,7 +31,7 @@ const LANES_PER_APPLICATION_MAX = 8;
  * the lane, because the endpoint may be slow.
  */
 const DELIVERIES_PER_LANE = 50;
-const DUE_AT_ONCE = 500;
+const DUE_DELIVERIES_AT_ONCE = 500;
 const GONE_STATUS = 410;
 
 export interface DeliverySenderParts extends Pick<Runtime, 'clock' | 'log'> {
@@ -55,7 +55,7 @@ export class DeliverySender implements Closeable {
   /** The number of the last turn of each webhook with deliveries that are due, or 0 before its first turn. */
   #turns = new Map<WebhookId, number>();
   #lastTurn = 0;
-  readonly #closing = new AbortController();
+  readonly #closeController = new AbortController();
 
   constructor(parts: DeliverySenderParts) {
     this.#parts = parts;
@@ -65,8 +65,10 @@ export class DeliverySender implements Closeable {
   async run(): Promise<Record<string, number>> {
     const { rows, clock } = this.#parts;
     let lanes = 0;
-    for (const { webhookId, applicationId } of this.#sortByLastTurn(await rows.due(clock.now(), DUE_AT_ONCE))) {
-      if (this.#closing.signal.aborted || this.#lanes.size >= LANES_MAX) break;
+    for (const { webhookId, applicationId } of this.#sortByLastTurn(
+      await rows.due(clock.now(), DUE_DELIVERIES_AT_ONCE),
+    )) {
+      if (this.#closeController.signal.aborted || this.#lanes.size >= LANES_MAX) break;
       if (this.#lanes.has(webhookId) || this.#lanesOf(applicationId) >= LANES_PER_APPLICATION_MAX) continue;
       this.#lastTurn += 1;
       this.#turns.set(webhookId, this.#lastTurn);
@@ -78,7 +80,7 @@ export class DeliverySender implements Closeable {
 
   /** Aborts the deliveries that are being sent. They are due again at once, for the next process. */
   async close(): Promise<void> {
-    this.#closing.abort(new Error('the service is stopping'));
+    this.#closeController.abort(new Error('the service is stopping'));
     await Promise.all([...this.#lanes.values()].map(({ ended }) => ended));
   }
 
@@ -103,7 +105,11 @@ export class DeliverySender implements Closeable {
   async #runLane(id: WebhookId): Promise<void> {
     let hasSent = false;
     try {
-      for (let sent = 0; sent < DELIVERIES_PER_LANE && !this.#closing.signal.aborted; sent += 1) {
+      for (
+        let sentCount = 0;
+        sentCount < DELIVERIES_PER_LANE && !this.#closeController.signal.aborted;
+        sentCount += 1
+      ) {
         const isAccepted = await this.#sendNext(id);
         hasSent ||= isAccepted !== undefined;
         if (!isAccepted) break;
@@ -112,11 +118,11 @@ export class DeliverySender implements Closeable {
       this.#parts.log.error('webhook.lane_failed', { webhook: id, reason: reason(error) });
     } finally {
       this.#lanes.delete(id);
-      if (hasSent && !this.#closing.signal.aborted) this.#parts.prompt(SEND_TASK);
+      if (hasSent && !this.#closeController.signal.aborted) this.#parts.prompt(SEND_TASK);
     }
   }
 
-  /** Sends the next delivery. Returns whether the endpoint accepted it, or undefined if there is none to send. */
+  /** Sends the next delivery. Returns whether the endpoint accepted it. Undefined if no delivery could be reserved. */
   async #sendNext(id: WebhookId): Promise<boolean | undefined> {
     const { rows, clock } = this.#parts;
     const now = clock.now();
@@ -124,7 +130,7 @@ export class DeliverySender implements Closeable {
     const webhook = delivery && (await rows.byId(id));
     if (!webhook) return undefined;
     const result = await this.#send(webhook, delivery, now);
-    if (result.kind === 'failed' && this.#closing.signal.aborted) {
+    if (result.kind === 'failed' && this.#closeController.signal.aborted) {
       await rows.release(delivery.id, clock.now());
       return false;
     }
@@ -148,7 +154,7 @@ export class DeliverySender implements Closeable {
       body: Buffer.from(delivery.body),
       ...{ deadlineMs: ATTEMPT_MS, maxResponseBytes: RESPONSE_BYTES_MAX },
     };
-    return outbound.send(call, this.#closing.signal);
+    return outbound.send(call, this.#closeController.signal);
   }
 
   /** Records the result. Returns whether the endpoint accepted the delivery. */

@@ -102,13 +102,13 @@ export class Webhooks {
     const revision = revisionFrom(ifMatch, row.revision);
     const { name, url, eventTypes, status } = request;
     if (url !== undefined) await this.#assertAllowed(url);
-    const isEnabled = status === 'enabled' && row.status === 'disabled';
+    const isReenabled = status === 'enabled' && row.status === 'disabled';
     const change = {
       ...(name === undefined ? {} : { name: cleanName(name) }),
       ...(url === undefined ? {} : { url }),
       ...(eventTypes === undefined ? {} : { eventTypes: [...new Set(eventTypes)] }),
       ...(status === undefined || status === row.status ? {} : { status }),
-      ...(isEnabled ? { readThrough: await this.#parts.store.events.newestId(row.applicationId) } : {}),
+      ...(isReenabled ? { readThrough: await this.#parts.store.events.newestId(row.applicationId) } : {}),
     };
     return this.#applyChange(caller, row, revision, change, 'webhook.changed', { fields: Object.keys(request) });
   }
@@ -207,10 +207,10 @@ export class Webhooks {
   ): Promise<Webhook> {
     const { store, clock } = this.#parts;
     return store.atomically(async trx => {
-      const changed = await trx.webhooks.change(row, revision, change, clock.now());
-      if (!changed) throw preconditionFailed();
+      const changedRow = await trx.webhooks.change(row, revision, change, clock.now());
+      if (!changedRow) throw preconditionFailed();
       await this.#record(trx, action, row, caller, details);
-      return viewOf(changed);
+      return viewOf(changedRow);
     });
   }
 

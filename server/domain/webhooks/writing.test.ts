@@ -1,4 +1,4 @@
-// Tests how many events are read for a webhook, and what the task does as a result. The acceptance tests cover the
+// Tests how many events are read for a webhook, and which tasks are prompted afterwards. The acceptance tests cover the
 // database.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -51,7 +51,7 @@ async function ran(waiting: number, isMoved = true, eventTypes = webhook.eventTy
   return { filters, prompted, written, result };
 }
 
-test('reads a batch of the selected types after the position of the webhook, and continues immediately if there are more events', async () => {
+test('reads a batch of events of the selected types after the position of the webhook, and continues immediately if there are more events', async () => {
   const { filters, prompted, written, result } = await ran(0);
   assert.deepEqual(filters, [{ after: 7, limit: 100, types: ['session.ended'] }]);
   assert.deepEqual(prompted, [SEND_TASK, WRITE_TASK]);
@@ -75,7 +75,7 @@ test('reports no written deliveries if another process has moved the position of
   assert.deepEqual([prompted, result.written], [[], 0]);
 });
 
-test('reads events of all types for a webhook that selects no types, and of no type for one that selects only unknown types', async () => {
+test('reads events of all types for a webhook that selects no types, and no events for a webhook that selects only unknown types', async () => {
   assert.deepEqual((await ran(0, true, [])).filters, [{ after: 7, limit: 100 }]);
   assert.deepEqual((await ran(0, true, ['session.unknown'])).filters, [{ after: 7, limit: 100, types: [] }]);
 });

@@ -34,9 +34,9 @@ export class DeliveryWriter {
     let written = 0;
     let isFull = false;
     for (const webhook of await store.webhooks.listBehind(WEBHOOKS_AT_ONCE)) {
-      const step = await this.#writeDeliveries(webhook);
-      written += step.written;
-      isFull ||= step.isFull;
+      const writeResult = await this.#writeDeliveries(webhook);
+      written += writeResult.written;
+      isFull ||= writeResult.isFull;
     }
     if (written > 0) prompt(SEND_TASK);
     if (isFull) prompt(WRITE_TASK);
@@ -68,6 +68,6 @@ export class DeliveryWriter {
   }
 }
 
-/** May be empty: a later version of the server may have stored types that this version does not know. */
+/** May be empty, because a later version of the server may have stored types that do not exist in this version. */
 const typesOf = ({ eventTypes }: WebhookRow): readonly SessionEventType[] =>
   EVENT_TYPES.filter(type => eventTypes.includes(type));

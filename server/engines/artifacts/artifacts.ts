@@ -1,5 +1,5 @@
 // Stores bytes that outlive a session, on the local disk or in an S3 bucket. tests/engines/artifacts-suite.ts tests
-// both implementations of this interface. Database rows describe what is stored; this module only stores it.
+// both implementations of this interface. Database rows describe the objects; this module stores only their bytes.
 import type { Readable } from 'node:stream';
 import type { HashedFile } from '../../kit/hashed-write.ts';
 import type { Closeable } from '../../kit/scope.ts';
@@ -45,7 +45,7 @@ export interface Artifacts extends Closeable {
    * the object exists, because then it has already been stored. No other process may have the file open for writing.
    */
   putFile(key: ArtifactKey, path: string, options?: PutOptions): Promise<void>;
-  /** Undefined if the object does not exist. */
+  /** Returns undefined if the object does not exist. */
   open(key: ArtifactKey, range?: ByteRange): Promise<OpenedArtifact | undefined>;
   /** Reads an object into memory. For objects that are known to be small. */
   read(key: ArtifactKey, range?: ByteRange): Promise<Buffer | undefined>;
@@ -55,8 +55,8 @@ export interface Artifacts extends Closeable {
   /** Ignores keys that do not exist. */
   remove(keys: readonly ArtifactKey[]): Promise<void>;
   /**
-   * Creates a link that the store itself serves. Undefined if the store cannot do so; the server must then serve the
-   * object.
+   * Creates a link that the store itself serves. Returns undefined if the store cannot serve links. The server must
+   * then serve the object.
    */
   signedUrl(key: ArtifactKey, options: LinkOptions): Promise<string | undefined>;
   /** Must be called after a start. Removes unfinished objects that a killed server left behind. */

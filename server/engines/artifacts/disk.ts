@@ -12,8 +12,8 @@ import { type ArtifactKey, type ArtifactPrefix, asKey } from './keys.ts';
 const READ_CHUNK_BYTES = 256 * 1024;
 
 /**
- * `process` is the number of this process if several processes use the folder. Each process has its own unfinished
- * files.
+ * `process` is the number of this process if several processes use the folder. Each process has its own folder for
+ * unfinished files.
  */
 export async function openDisk(folder: string, process = 1): Promise<Artifacts> {
   const disk = new Disk(folder, process === 1 ? 'incoming' : `incoming-${process}`);
@@ -39,9 +39,9 @@ class Disk implements Artifacts {
   async put(key: ArtifactKey, body: AsyncIterable<Uint8Array>, { signal }: PutOptions = {}): Promise<Stored> {
     const temporaryPath = join(this.#incomingFolder, randomUUID());
     try {
-      const stored = await writeSynced(temporaryPath, file => writeHashed(file, body, signal));
+      const storedFile = await writeSynced(temporaryPath, file => writeHashed(file, body, signal));
       await moveDurably(temporaryPath, this.#pathOf(key));
-      return stored;
+      return storedFile;
     } catch (error) {
       await rm(temporaryPath, { force: true });
       throw error;
@@ -140,9 +140,9 @@ class Disk implements Artifacts {
    */
   async #removeEmptyFolders(folder: string): Promise<void> {
     await syncFolder(folder).catch(ignoreAbsent);
-    for (let empty = folder; empty !== this.#objectsFolder; empty = dirname(empty))
+    for (let emptyFolder = folder; emptyFolder !== this.#objectsFolder; emptyFolder = dirname(emptyFolder))
       try {
-        await rmdir(empty);
+        await rmdir(emptyFolder);
       } catch (error) {
         if (hasCode(error, 'ENOTEMPTY') || hasCode(error, 'EEXIST')) return;
         if (!isAbsent(error)) throw error;

@@ -25,7 +25,7 @@ export function asKey(text: string): ArtifactKey {
 type App = ApplicationId;
 type Session = SessionId;
 
-/** Names an object that marks the storage, so that hosts can check whether they use the same one. */
+/** The key of an object that marks the storage, so that hosts can check whether they use the same storage. */
 export const storageMarkKey: ArtifactKey = key('berth', 'storage-mark');
 
 export const sessionPrefix = (app: App, session: Session): ArtifactPrefix => prefix(app, 'sessions', session);

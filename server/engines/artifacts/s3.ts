@@ -23,16 +23,17 @@ import type { Secret } from '../../kit/secret.ts';
 import type { Artifacts, ByteRange, LinkOptions, OpenedArtifact, PutOptions, Stored } from './artifacts.ts';
 import { type ArtifactKey, type ArtifactPrefix, asKey } from './keys.ts';
 
-/** S3 allows 10,000 parts, which limits an object to 156 GiB. At most two parts are in memory at a time. */
+/** S3 allows 10,000 parts, which limits an object to 156 GiB. */
 const PART_BYTES = 16 * 1024 ** 2;
+/** The number of parts that are uploaded, and kept in memory, at the same time. */
 const CONCURRENT_PARTS = 2;
 const DELETE_BATCH_KEYS = 1000;
 const READ_CHUNK_BYTES = 1024 ** 2;
 const CONNECT_MS = 5_000;
 /** The time limit between two reads, not for the whole transfer. */
 const SOCKET_IDLE_MS = 30_000;
-const ATTEMPTS = 3;
-/** An upload that is older than this has been abandoned. */
+const ATTEMPTS_MAX = 3;
+/** An upload that is older than this is considered abandoned. */
 const ABANDONED_MS = 24 * 3600_000;
 
 export interface S3Options {
@@ -52,7 +53,7 @@ export function openS3({ endpoint, bucket, region, keys, pathStyle }: S3Options,
     // Other S3-compatible stores often do not support the newer checksums.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
-    maxAttempts: ATTEMPTS,
+    maxAttempts: ATTEMPTS_MAX,
     requestHandler: { connectionTimeout: CONNECT_MS, socketTimeout: SOCKET_IDLE_MS },
   });
   return new S3(client, bucket, clock);
@@ -102,8 +103,8 @@ class S3 implements Artifacts {
   }
 
   async read(key: ArtifactKey, range?: ByteRange): Promise<Buffer | undefined> {
-    const opened = await this.open(key, range);
-    return opened && Buffer.concat(await opened.body.toArray());
+    const openedObject = await this.open(key, range);
+    return openedObject && Buffer.concat(await openedObject.body.toArray());
   }
 
   async stat(key: ArtifactKey): Promise<{ size: number } | undefined> {
@@ -153,9 +154,9 @@ class S3 implements Artifacts {
   /** Other running hosts may share the bucket, so only uploads that are a day old are removed. */
   async recover(): Promise<void> {
     const abandonedBeforeMs = this.#clock.now().getTime() - ABANDONED_MS;
-    let after: { readonly KeyMarker: string; readonly UploadIdMarker: string | undefined } | undefined;
+    let pageStart: { readonly KeyMarker: string; readonly UploadIdMarker: string | undefined } | undefined;
     do {
-      const command = new ListMultipartUploadsCommand({ Bucket: this.#bucket, ...after });
+      const command = new ListMultipartUploadsCommand({ Bucket: this.#bucket, ...pageStart });
       const page: ListMultipartUploadsCommandOutput = await this.#client.send(command);
       await Promise.all(
         (page.Uploads ?? []).map(async ({ Key, UploadId, Initiated }) => {
@@ -163,9 +164,9 @@ class S3 implements Artifacts {
         }),
       );
       const { IsTruncated, NextKeyMarker: KeyMarker, NextUploadIdMarker: UploadIdMarker } = page;
-      const isSamePage = KeyMarker === after?.KeyMarker && UploadIdMarker === after?.UploadIdMarker;
-      after = IsTruncated && KeyMarker !== undefined && !isSamePage ? { KeyMarker, UploadIdMarker } : undefined;
-    } while (after !== undefined);
+      const isSamePage = KeyMarker === pageStart?.KeyMarker && UploadIdMarker === pageStart?.UploadIdMarker;
+      pageStart = IsTruncated && KeyMarker !== undefined && !isSamePage ? { KeyMarker, UploadIdMarker } : undefined;
+    } while (pageStart !== undefined);
   }
 
   close(): void {
@@ -219,7 +220,7 @@ function hashedStream(
 }
 
 function firstBytesOf(body: Readable, bytes: number): Readable {
-  const cut = async function* (): AsyncGenerator<Uint8Array> {
+  const takeFirstBytes = async function* (): AsyncGenerator<Uint8Array> {
     let remainingBytes = bytes;
     for await (const chunk of body) {
       yield chunk.subarray(0, remainingBytes);
@@ -227,7 +228,7 @@ function firstBytesOf(body: Readable, bytes: number): Readable {
       if (remainingBytes <= 0) return;
     }
   };
-  return Readable.from(cut(), { objectMode: false });
+  return Readable.from(takeFirstBytes(), { objectMode: false });
 }
 
 function undefinedIfMissing(error: unknown): undefined {

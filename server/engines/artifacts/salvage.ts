@@ -22,11 +22,11 @@ export class SalvagedFiles {
    * Moves regular files with these names out of a folder that is no longer used by any process. Safe to repeat. Other
    * files, and files with several hard links, stay and are removed with the box. Returns the number of moved files.
    */
-  async moveIn(session: string, from: string, names: readonly string[]): Promise<number> {
+  async moveIn(session: string, sourceFolder: string, names: readonly string[]): Promise<number> {
     const sessionFolder = this.#folderOf(session);
     let movedCount = 0;
     for (const name of names) {
-      const path = join(from, name);
+      const path = join(sourceFolder, name);
       const stats = await lstat(path).catch(ignoreAbsent);
       if (!UUID.test(name) || !stats?.isFile() || stats.nlink !== 1) continue;
       await makeFolder(sessionFolder);
@@ -38,7 +38,7 @@ export class SalvagedFiles {
     return movedCount;
   }
 
-  /** Sessions that have files here. */
+  /** Returns the ids of the sessions that have salvaged files. */
   async sessions(): Promise<readonly string[]> {
     return (await readdir(this.#folder)).filter(name => UUID.test(name));
   }

@@ -8,7 +8,7 @@ import { ScratchFile } from './scratch-file.ts';
 const folder = await mkdtemp(join(tmpdir(), 'berth-scratch-'));
 after(() => rm(folder, { recursive: true }));
 
-test('returns what was appended, in any order, and leaves no name in the folder', async () => {
+test('a scratch file returns the appended parts in any order, and has no name in the folder', async () => {
   const file = await ScratchFile.create(folder);
   const appended = ['first', '', 'a third, longer part'];
   const extents = [];

@@ -28,17 +28,19 @@ export class ScratchFile {
   async append(bytes: Uint8Array): Promise<Extent> {
     const extent = { at: this.#end, length: bytes.length };
     this.#end += bytes.length;
-    for (let done = 0; done < bytes.length; )
-      done += (await this.#file.write(bytes, done, bytes.length - done, extent.at + done)).bytesWritten;
+    for (let writtenBytes = 0; writtenBytes < bytes.length; )
+      writtenBytes += (
+        await this.#file.write(bytes, writtenBytes, bytes.length - writtenBytes, extent.at + writtenBytes)
+      ).bytesWritten;
     return extent;
   }
 
   async read({ at, length }: Extent): Promise<Buffer> {
     const bytes = Buffer.alloc(length);
-    for (let done = 0; done < length; ) {
-      const { bytesRead } = await this.#file.read(bytes, done, length - done, at + done);
+    for (let readBytes = 0; readBytes < length; ) {
+      const { bytesRead } = await this.#file.read(bytes, readBytes, length - readBytes, at + readBytes);
       if (bytesRead === 0) throw new Error(`the scratch file ends before byte ${at + length}`);
-      done += bytesRead;
+      readBytes += bytesRead;
     }
     return bytes;
   }

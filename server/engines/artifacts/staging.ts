@@ -32,9 +32,9 @@ export class Staging {
   async write(body: AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<StagedFile> {
     const name = randomUUID();
     try {
-      const stored = await writeSynced(this.pathOf(name), file => writeHashed(file, body, signal));
+      const storedFile = await writeSynced(this.pathOf(name), file => writeHashed(file, body, signal));
       await syncFolder(this.#folder);
-      return { name, ...stored };
+      return { name, ...storedFile };
     } catch (error) {
       await this.remove(name);
       throw error;
@@ -42,8 +42,9 @@ export class Staging {
   }
 
   /**
-   * Gives a complete file on the same disk a second name here and computes its checksum. Also returns its first
-   * `headBytes` bytes. The caller removes the first name once a row has the second, so that the file is never lost.
+   * Creates a second link to a complete file of the same disk in this folder, and computes the checksum of the file.
+   * `head` contains its first `headBytes` bytes. The caller removes the original link after a row has been written for
+   * the new one, so that the file is never lost.
    */
   async linkIn(path: string, headBytes: number): Promise<StagedFile & { readonly head: Buffer }> {
     const name = randomUUID();
@@ -102,12 +103,15 @@ export class Staging {
     await rm(this.pathOf(name), { force: true });
   }
 
-  /** A file for intermediate results. The caller closes it. */
+  /** Creates a file for intermediate results. The caller must close it. */
   scratchFile(): Promise<ScratchFile> {
     return ScratchFile.create(this.#folder);
   }
 
-  /** Removes all files except these. Must be called at the start, before anything is written here. */
+  /**
+   * Removes all files except those with these names, and returns the number of removed files. Must be called at the
+   * start, before anything is written here.
+   */
   async removeExcept(names: ReadonlySet<string>): Promise<number> {
     const surplusNames = (await readdir(this.#folder)).filter(name => NAME.test(name) && !names.has(name));
     for (const name of surplusNames) await this.remove(name);

@@ -11,7 +11,7 @@ const ISSUER = 'Berth';
 export interface NewSeed {
   /** In base32. */
   readonly seed: Secret;
-  /** `otpauth://` address. */
+  /** Returns the `otpauth://` address for an account with this name. */
   uriFor(account: string): Secret;
 }
 

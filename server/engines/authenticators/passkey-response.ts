@@ -5,7 +5,7 @@ import { isObject } from '../../kit/json.ts';
 const TEXT_CHARACTERS_MAX = 16 * 1024;
 const TRANSPORTS = ['ble', 'cable', 'hybrid', 'internal', 'nfc', 'smart-card', 'usb'] as const;
 
-/** Reads a registration. Undefined if the value is anything else. */
+/** Reads a registration. Returns undefined for any other value. */
 export function readRegistration(json: unknown): RegistrationResponseJSON | undefined {
   const credential = readCredential(json);
   const { clientDataJSON, attestationObject, transports } = Object(credential?.response);
@@ -18,7 +18,7 @@ export function readRegistration(json: unknown): RegistrationResponseJSON | unde
   };
 }
 
-/** Reads an authentication. Undefined if the value is anything else. */
+/** Reads an authentication. Returns undefined for any other value. */
 export function readAuthentication(json: unknown): AuthenticationResponseJSON | undefined {
   const credential = readCredential(json);
   const { clientDataJSON, authenticatorData, signature, userHandle } = Object(credential?.response);

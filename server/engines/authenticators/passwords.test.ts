@@ -3,10 +3,10 @@ import { test } from 'node:test';
 import { PlacesFull } from '../../kit/places.ts';
 import { Passwords } from './passwords.ts';
 
-/** More than may run and wait at the same time. */
+/** More computations than may run and wait at the same time. */
 const TOO_MANY = 40;
 
-test('a check without a hash works again after it was rejected because too many computations were waiting', async () => {
+test('a password can be checked without a hash after an earlier check was rejected because too many checks were waiting', async () => {
   const passwords = new Passwords();
   const hashing = Array.from({ length: TOO_MANY }, () => passwords.hash('a password').catch(() => undefined));
   await assert.rejects(passwords.matches('a password', undefined), PlacesFull);

@@ -3,7 +3,7 @@
 import { argon2, randomBytes, timingSafeEqual } from 'node:crypto';
 import { Places } from '../../kit/places.ts';
 
-/** RFC 9106, section 4: the second recommended option, with one lane, because a lane is a thread of the pool. */
+/** RFC 9106, section 4: the second recommended option, but with one lane, because a lane is a thread of the pool. */
 const PARAMETERS = { memory: 64 * 1024, passes: 3, parallelism: 1, tagLength: 32 } as const;
 const SALT_BYTES = 16;
 const CONCURRENT_MAX = 2;
@@ -13,7 +13,7 @@ const PLACES_OWNER = 'passwords';
 
 const PHC = /^\$argon2id\$v=19\$m=(\d{1,8}),t=(\d{1,3}),p=(\d{1,2})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{43,86})$/;
 
-interface Parameters {
+interface Argon2Parameters {
   readonly memory: number;
   readonly passes: number;
   readonly parallelism: number;
@@ -27,7 +27,7 @@ export class Passwords {
     waiting: WAITING_MAX,
     withinMs: WAIT_MS,
   });
-  /** Takes as long to check as a hash of a password, and is the hash of no known password. */
+  /** A hash of no known password. Checking it takes as long as checking the hash of a password. */
   readonly #dummyHash = phcOf(randomBytes(SALT_BYTES), randomBytes(PARAMETERS.tagLength));
 
   /** @throws PlacesFull if too many computations are waiting. */
@@ -42,18 +42,18 @@ export class Passwords {
    */
   async matches(password: string, phc: string | undefined): Promise<boolean> {
     const [, memory, passes, parallelism, salt = '', tag = ''] = PHC.exec(phc ?? this.#dummyHash) ?? [];
-    const expected = Buffer.from(tag, 'base64');
+    const expectedTag = Buffer.from(tag, 'base64');
     const parameters = {
       memory: Number(memory),
       passes: Number(passes),
       parallelism: Number(parallelism),
-      tagLength: expected.length,
+      tagLength: expectedTag.length,
     };
     const computedTag = await this.#derive(password, Buffer.from(salt, 'base64'), parameters);
-    return timingSafeEqual(computedTag, expected) && phc !== undefined;
+    return timingSafeEqual(computedTag, expectedTag) && phc !== undefined;
   }
 
-  #derive(password: string, nonce: Buffer, parameters: Parameters): Promise<Buffer> {
+  #derive(password: string, nonce: Buffer, parameters: Argon2Parameters): Promise<Buffer> {
     const message = Buffer.from(password.normalize('NFKC'));
     return this.#places.run({ application: PLACES_OWNER, session: PLACES_OWNER }, () =>
       derive({ message, nonce, ...parameters }),
@@ -61,7 +61,7 @@ export class Passwords {
   }
 }
 
-const derive = (parameters: Parameters & { readonly message: Buffer; readonly nonce: Buffer }): Promise<Buffer> =>
+const derive = (parameters: Argon2Parameters & { readonly message: Buffer; readonly nonce: Buffer }): Promise<Buffer> =>
   new Promise((resolve, reject) => {
     argon2('argon2id', parameters, (error, tag) => (error ? reject(error) : resolve(tag)));
   });

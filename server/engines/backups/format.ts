@@ -24,11 +24,11 @@ const PART = /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,254}$/;
 const SHA256 = Type.String({ pattern: '^[0-9a-f]{64}$' });
 const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 const Path = Type.String({ minLength: 1, maxLength: PATH_BYTES_MAX });
-const Owner = { mode: Type.Integer({ minimum: 0, maximum: 0o777 }), uid: Count, gid: Count } as const;
+const ACCESS_FIELDS = { mode: Type.Integer({ minimum: 0, maximum: 0o777 }), uid: Count, gid: Count } as const;
 const NO_EXTRA_MEMBERS = { additionalProperties: false } as const;
 
-const Folder = Type.Object({ path: Path, ...Owner }, NO_EXTRA_MEMBERS);
-const File = Type.Object({ path: Path, ...Owner, size: Count, sha256: SHA256 }, NO_EXTRA_MEMBERS);
+const Folder = Type.Object({ path: Path, ...ACCESS_FIELDS }, NO_EXTRA_MEMBERS);
+const File = Type.Object({ path: Path, ...ACCESS_FIELDS, size: Count, sha256: SHA256 }, NO_EXTRA_MEMBERS);
 const ManifestSchema = Type.Object(
   {
     format: Type.Literal(FORMAT_VERSION),
@@ -42,7 +42,7 @@ const ManifestSchema = Type.Object(
       Type.Object({ kind: Type.Literal('elsewhere') }, NO_EXTRA_MEMBERS),
     ]),
     files: Type.Union([Type.Literal('disk'), Type.Literal('s3')]),
-    owner: Type.Object(Owner, NO_EXTRA_MEMBERS),
+    owner: Type.Object(ACCESS_FIELDS, NO_EXTRA_MEMBERS),
     folders: Type.Array(Folder, { maxItems: ENTRIES_MAX }),
     entries: Type.Array(File, { maxItems: ENTRIES_MAX }),
   },
@@ -62,14 +62,16 @@ export function readManifest(text: string): Manifest {
   const seenPaths = new Set<string>();
   for (const { path } of [...value.folders, ...value.entries]) {
     if (!isSafePath(path))
-      throw damagedBackup(`it names ${JSON.stringify(path.slice(0, 120))}, which is not a path in a data folder`);
-    if (seenPaths.has(path)) throw damagedBackup(`it names ${path} twice`);
+      throw damagedBackup(
+        `its manifest lists ${JSON.stringify(path.slice(0, 120))}, which is not a path in a data folder`,
+      );
+    if (seenPaths.has(path)) throw damagedBackup(`its manifest lists ${path} twice`);
     seenPaths.add(path);
   }
   const folders = new Set(value.folders.map(({ path }) => path));
   for (const { path } of [...value.folders, ...value.entries]) {
     const parent = path.slice(0, Math.max(0, path.lastIndexOf('/')));
-    if (parent !== '' && !folders.has(parent)) throw damagedBackup(`it has no folder for ${path}`);
+    if (parent !== '' && !folders.has(parent)) throw damagedBackup(`its manifest does not list the folder of ${path}`);
   }
   return value;
 }
@@ -86,10 +88,10 @@ export function isSafePath(path: string): boolean {
 export const archiveComment = (digest: string): string => `berth-backup ${FORMAT_VERSION} ${digest}`;
 /** The placeholder in the comment while the archive is written. The digest replaces it at the end. */
 export const NO_DIGEST = '0'.repeat(DIGEST_CHARACTERS);
-/** The comment of the archive, at its end, is not longer than this. */
+/** The maximum size of the comment at the end of the archive. */
 export const TRAILER_BYTES_MAX = 100;
 
-/** The version and the digest at the end of a backup; undefined for any other file. */
+/** Returns the version and the digest at the end of a backup. Returns undefined for any other file. */
 export function readTrailer(tail: string): { readonly format: number; readonly digest: string } | undefined {
   const [, format, digest] = /berth-backup (\d{1,6}) ([0-9a-f]{64})$/.exec(tail) ?? [];
   return format && digest ? { format: Number(format), digest } : undefined;

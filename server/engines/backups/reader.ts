@@ -1,5 +1,5 @@
 // Reads a backup, which is untrusted input: first the digest of the whole file, then the manifest, then the entries,
-// which must be exactly those of the manifest. Files are created below the folder and never through a link.
+// which must be exactly those of the manifest. Files are created only below the target folder, never through a link.
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { chmod, chown, type FileHandle, lstat, mkdir, open } from 'node:fs/promises';
@@ -30,7 +30,7 @@ const COPY_BYTES = 1024 * 1024;
 
 export interface OpenedBackup {
   readonly manifest: Manifest;
-  /** Writes everything into the empty folder. With `asRoot`, the recorded owners are set. */
+  /** Writes all files of the backup into an empty folder. With `asRoot`, also sets the recorded owners. */
   unpackInto(folder: string, options: { readonly asRoot: boolean }): Promise<void>;
   close(): void;
 }
@@ -100,14 +100,15 @@ async function openZip(path: string): Promise<ZipFile> {
 
 /** Returns the entries by name. @throws Fault unless all entries are regular files with unique names. */
 async function entriesOf(zip: ZipFile): Promise<Map<string, Entry>> {
-  if (zip.entryCount > ENTRIES_MAX + 1) throw damagedBackup(`it has ${zip.entryCount} entries`);
+  if (zip.entryCount > ENTRIES_MAX + 1)
+    throw damagedBackup(`it has ${zip.entryCount} entries; the limit is ${ENTRIES_MAX + 1}`);
   const entries = new Map<string, Entry>();
   for await (const entry of zip.eachEntry()) {
     const name = entry.fileName;
     const type = (entry.externalFileAttributes >>> 16) & TYPE_MASK;
     if (type !== REGULAR_FILE) throw damagedBackup(`${JSON.stringify(name.slice(0, 120))} is not a regular file`);
     if ((entry.generalPurposeBitFlag & ENCRYPTED_FLAG) !== 0) throw damagedBackup(`${name} is encrypted`);
-    if (entries.has(name)) throw damagedBackup(`it has ${JSON.stringify(name.slice(0, 120))} twice`);
+    if (entries.has(name)) throw damagedBackup(`it contains ${JSON.stringify(name.slice(0, 120))} twice`);
     entries.set(name, entry);
   }
   return entries;
@@ -148,14 +149,15 @@ async function unpack(
   { asRoot }: { readonly asRoot: boolean },
 ): Promise<void> {
   try {
-    // In sorted order, parents come first. Modes are set at the end, because a folder may not be writable.
-    const sorted = [...folders].sort((a, b) => (a.path < b.path ? -1 : 1));
-    for (const { path } of sorted) await mkdir(join(folder, path), { mode: 0o700 });
+    // Sorted by path, so that each folder is created after its parent. Modes are set at the end, because a folder may
+    // not be writable.
+    const sortedFolders = [...folders].sort((a, b) => (a.path < b.path ? -1 : 1));
+    for (const { path } of sortedFolders) await mkdir(join(folder, path), { mode: 0o700 });
     for (const file of files) {
       const entry = entries.get(file.path);
       if (entry) await writeEntry(() => bytesOf(zip, entry), file, folder);
     }
-    for (const { path, mode, uid, gid } of [...files, ...sorted.reverse()]) {
+    for (const { path, mode, uid, gid } of [...files, ...sortedFolders.reverse()]) {
       if (asRoot) await chown(join(folder, path), uid, gid);
       await chmod(join(folder, path), mode);
     }
@@ -170,9 +172,9 @@ async function writeEntry(
   folder: string,
 ): Promise<void> {
   const target = join(folder, path);
-  // `wx` opens no existing file and follows no link. The folders above were created by us.
-  const stored = await writeSynced(target, async file => writeHashed(file, await read()));
-  if (stored.size !== size || stored.checksum !== sha256)
+  // `writeSynced` neither opens an existing file nor follows a link. `unpack` has created the folders of the path.
+  const writtenFile = await writeSynced(target, async file => writeHashed(file, await read()));
+  if (writtenFile.size !== size || writtenFile.checksum !== sha256)
     throw damagedBackup(`${path} does not match its size and checksum in the manifest`);
   if (!(await lstat(target)).isFile()) throw damagedBackup(`${path} is not a file`);
 }

@@ -1,5 +1,5 @@
-// Writes a backup: one file after the other into the archive, and finally the manifest and the digest. Until it is
-// complete, the archive has the suffix `.partial`.
+// Writes a backup: the files one after the other, then the manifest, and finally the digest. The archive has the suffix
+// `.partial` until it is complete.
 import { createHash } from 'node:crypto';
 import { type FileHandle, link, open, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -24,7 +24,7 @@ import {
 const LARGE_BYTES = 2 * 1024 ** 3;
 const FAST_COMPRESSION_LEVEL = 1;
 
-export interface Content extends Omit<FileEntry, 'size' | 'sha256'> {
+export interface FileContent extends Omit<FileEntry, 'size' | 'sha256'> {
   /** The approximate size. */
   readonly expectedBytes: number;
   /** Whether the bytes are worth compressing. */
@@ -55,7 +55,7 @@ export class BackupWriter {
     try {
       return new BackupWriter(path, await open(partialPath(path), 'wx', 0o600));
     } catch (error) {
-      throw hasCode(error, 'EEXIST') ? alreadyExists(partialPath(path)) : error;
+      throw hasCode(error, 'EEXIST') ? existingFileFault(partialPath(path)) : error;
     }
   }
 
@@ -65,7 +65,7 @@ export class BackupWriter {
   }
 
   /** Adds a file. Resolves when its bytes have been read. Only one call at a time is allowed. */
-  async add({ bytes, expectedBytes, compress, ...file }: Content): Promise<void> {
+  async add({ bytes, expectedBytes, compress, ...file }: FileContent): Promise<void> {
     if (this.#entries.length >= ENTRIES_MAX) throw new Error(`a backup can have at most ${ENTRIES_MAX} files`);
     const { stream, read } = withDigest(bytes);
     const zip64Option = { forceZip64Format: expectedBytes >= LARGE_BYTES };
@@ -93,7 +93,7 @@ export class BackupWriter {
     await this.#file.close();
     // Unlike a rename, a link does not replace a file that somebody has created there in the meantime.
     await link(partialPath(this.#path), this.#path).catch(error => {
-      throw hasCode(error, 'EEXIST') ? alreadyExists(this.#path) : error;
+      throw hasCode(error, 'EEXIST') ? existingFileFault(this.#path) : error;
     });
     await rm(partialPath(this.#path));
     await syncFolder(dirname(this.#path));
@@ -108,13 +108,13 @@ export class BackupWriter {
 
 const partialPath = (path: string): string => `${path}.partial`;
 
-const alreadyExists = (path: string): Fault =>
+const existingFileFault = (path: string): Fault =>
   new Fault('backup_exists', `${path} already exists.`, { advice: 'Remove it, or choose another name.' });
 
-function withDigest(bytes: Content['bytes']) {
+function withDigest(bytes: FileContent['bytes']) {
   const { promise, resolve, reject } = Promise.withResolvers<{ size: number; sha256: string }>();
   promise.catch(() => {});
-  const through = async function* (): AsyncGenerator<Uint8Array> {
+  const digestChunks = async function* (): AsyncGenerator<Uint8Array> {
     const hash = createHash('sha256');
     let size = 0;
     try {
@@ -129,7 +129,7 @@ function withDigest(bytes: Content['bytes']) {
       throw error;
     }
   };
-  return { stream: Readable.from(through(), { objectMode: false }), read: promise };
+  return { stream: Readable.from(digestChunks(), { objectMode: false }), read: promise };
 }
 
 /**

@@ -22,7 +22,7 @@ function failing(method: string): ScriptedBrowser['script'] {
   };
 }
 
-test('observes again, on a channel of its own, after an observation could not be opened', {
+test('opens a new observation on another channel after an observation could not be opened', {
   timeout: END_MS,
 }, async context => {
   const { browser, scripted } = await connect(context);

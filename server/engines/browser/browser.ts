@@ -1,5 +1,5 @@
 // The interface through which the rest of the server uses one running Chromium: opens clients on it, sends commands,
-// and reports failure. engines/slots starts the process; this file communicates with it over the two FIFOs.
+// and reports failures. engines/slots starts the process. This file communicates with the process over the two FIFOs.
 
 import { appendFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ import { DOWNLOADS } from './policies.ts';
 
 /** Time limit from connecting to Chromium until its first page exists. Less than the 30 s that a start may take. */
 const READY_MS = 25_000;
-/** A page that does not respond within this time is withheld from the client that is connecting. */
+/** A page that does not respond within this time is withheld from a client that connects. */
 const PROBE_MS = 2_500;
 const DETACH_MS = 5_000;
 /**
@@ -81,7 +81,10 @@ export interface BrowserVersion {
 
 export interface BrowserClient {
   receive(message: Buffer): void;
-  /** Whether the browser reads too slowly. If so, `onDrained` is called once it has caught up. */
+  /**
+   * Returns whether the browser reads too slowly. If so, `onDrained` is called when the browser has read the waiting
+   * bytes.
+   */
   isBackpressured(onDrained: () => void): boolean;
   /** Sends the client one of our own events. */
   announce(method: string, params: JsonObject): void;
@@ -121,9 +124,9 @@ export class Browser implements Closeable {
   /** Connects to a Chromium that was just started. Resolves when its first page exists. */
   static async connect(pipes: BrowserPipes, log: Log, signal: AbortSignal): Promise<Browser> {
     const browser = new Browser(pipes, log);
-    // The first response may use the whole time limit, because it takes most of the time when many browsers start at
+    // The first response may take the whole time limit, because it takes most of the time when many browsers start at
     // once.
-    return browser.#ready(signal, () => browser.#openControl(READY_MS));
+    return browser.#waitUntilReady(signal, () => browser.#openControl(READY_MS));
   }
 
   /**
@@ -131,7 +134,7 @@ export class Browser implements Closeable {
    */
   static async adopt(pipes: BrowserPipes, log: Log, signal: AbortSignal): Promise<Browser> {
     const browser = new Browser(pipes, log);
-    return browser.#ready(signal, async () => {
+    return browser.#waitUntilReady(signal, async () => {
       browser.#mux.pipe.endPartialMessage();
       const orphans = browser.#notedChannels();
       await browser.#openControl();
@@ -139,7 +142,7 @@ export class Browser implements Closeable {
     });
   }
 
-  /** Sets the session that is named in reports about messages that took long to handle. */
+  /** Sets the session id for reports about messages that took long to handle. */
   setSessionId(sessionId: string): void {
     this.#mux.pipe.setSessionId(sessionId);
   }
@@ -149,7 +152,7 @@ export class Browser implements Closeable {
     return this.#version;
   }
 
-  /** Resolves with the reason when the pipe breaks. */
+  /** Resolves with the cause when the pipe breaks. */
   get failed(): Promise<Error> {
     return this.#mux.failed;
   }
@@ -201,8 +204,8 @@ export class Browser implements Closeable {
   }
 
   /**
-   * Cancels a download. Chromium does not report which context a download belongs to, so the command is sent to each.
-   * The command fails if the download has finished.
+   * Cancels a download. Chromium does not report to which context a download belongs, so the command is sent to each
+   * context. The command fails if the download has finished.
    */
   async cancelDownload(guid: string): Promise<void> {
     const contexts = await this.contextIds();
@@ -229,18 +232,21 @@ export class Browser implements Closeable {
     return cookies.length - setCount;
   }
 
-  /** Asks Chromium to exit, so that it writes its profile to disk. Resolves when it answers or the pipe breaks. */
+  /**
+   * Asks Chromium to exit, so that Chromium writes its profile to disk. Resolves when Chromium responds or the pipe
+   * breaks.
+   */
   async shutDown(): Promise<void> {
     await Promise.race([this.#control.send('Browser.close'), this.#mux.failed]).catch(() => {});
   }
 
   /** Opens a channel for one client. Unresponsive pages are withheld from the client until they respond. */
   async openClient(policy: Policy, listener: ClientListener, tap?: CommandTap): Promise<BrowserClient> {
-    const unresponsive = await this.#control.unresponsivePages(PROBE_MS);
-    await this.#ensurePage(unresponsive);
-    const tabs = await this.#control.tabsOf(unresponsive);
+    const pagesWithoutResponse = await this.#control.unresponsivePages(PROBE_MS);
+    await this.#ensurePage(pagesWithoutResponse);
+    const tabs = await this.#control.tabsOf(pagesWithoutResponse);
     const client = new MuxClient(this.#mux, this.#holds, policy, listener, tap);
-    for (const page of unresponsive) {
+    for (const page of pagesWithoutResponse) {
       const tabId = tabs.get(page);
       const targets = tabId === undefined ? [page.targetId] : [tabId, page.targetId];
       for (const target of targets) client.withhold(target);
@@ -293,8 +299,8 @@ export class Browser implements Closeable {
   }
 
   /**
-   * The current title of a page, untrusted and unbounded. Undefined if there is no such page, or if it already shows
-   * another address.
+   * Returns the current title of a page. The title is untrusted and unbounded. Returns undefined if there is no such
+   * page, or if the page already shows another address.
    */
   async titleOf({ targetId, url }: ChangedPage): Promise<string | undefined> {
     return (await this.#control.pageInfos()).find(info => info.id === targetId && info.url === url)?.title;
@@ -313,7 +319,7 @@ export class Browser implements Closeable {
     try {
       await observation.whenOpened;
     } catch (error) {
-      // An observation that has failed is of use to nobody: the next observer opens another one.
+      // An observation that has failed cannot be used, so the next observer opens a new one.
       await registration.close();
       await this.#stopObservation(observation);
       throw error;
@@ -340,7 +346,7 @@ export class Browser implements Closeable {
     await consoleObservation.close();
   }
 
-  /** From now on documents are loaded only from hosts that the rule allows. */
+  /** From now on, documents are loaded only from hosts that the rule allows. */
   async guardNavigations(rule: NavigationRule): Promise<void> {
     this.#guardsNavigations = true;
     await new NavigationGuard(this.#mux, rule).open(id => this.#appendNote(`+${id}`));
@@ -393,7 +399,7 @@ export class Browser implements Closeable {
     observation.close();
   }
 
-  async #ready(signal: AbortSignal, open: () => Promise<void>): Promise<Browser> {
+  async #waitUntilReady(signal: AbortSignal, open: () => Promise<void>): Promise<Browser> {
     try {
       await withTimeout(
         READY_MS,
@@ -480,8 +486,8 @@ export class Browser implements Closeable {
   }
 
   /**
-   * Detaching a channel resets the download behavior that it set, and a download that starts then would be lost. So the
-   * commands that capture downloads follow in the same write, and Chromium handles both without a gap.
+   * Detaching a channel resets the download behavior that it set, and a download that starts then would be lost. The
+   * commands that capture downloads therefore follow in the same write, and Chromium handles both without a gap.
    */
   async #detachChannels(channels: readonly string[]): Promise<void> {
     const contexts = await this.contextIds().catch(() => []); // the browser may be exiting
@@ -518,20 +524,20 @@ export class Browser implements Closeable {
   }
 
   /**
-   * Notes a channel that was opened or detached. Written before the first byte of a client is forwarded, because
-   * targets that are held by channels of a dead server make the browser hang.
+   * Records a channel that was opened or detached. The line is written before the first byte of a client is forwarded,
+   * because targets that are held by channels of a dead server make the browser hang.
    */
   #appendNote(line: string): void {
     appendFileSync(join(this.#pipes.notes, 'channels'), `${line}\n`, { mode: 0o600 });
   }
 
   #notedChannels(): readonly string[] {
-    const open = new Set<string>();
+    const openIds = new Set<string>();
     for (const line of readFileSync(join(this.#pipes.notes, 'channels'), 'utf8').split('\n')) {
-      if (line.startsWith('+')) open.add(line.slice(1));
-      else if (line.startsWith('-')) open.delete(line.slice(1));
+      if (line.startsWith('+')) openIds.add(line.slice(1));
+      else if (line.startsWith('-')) openIds.delete(line.slice(1));
     }
-    return [...open];
+    return [...openIds];
   }
 }
 

@@ -54,7 +54,7 @@ export class CommandSender {
     });
   }
 
-  /** Resolves the command that a message answers. Returns the message if it is an event. */
+  /** Resolves the command to which a message responds. Returns the message if it is an event. */
   receive(channel: Channel, message: Buffer): Incoming | undefined {
     const id = responseId(message);
     if (id === undefined) return isLongEvent(message) ? withoutContent(message) : parseEvent(message);
@@ -72,7 +72,8 @@ export class CommandSender {
  */
 function readResponse(id: number, message: Buffer, maxBytes: number): Incoming {
   try {
-    if (message.length > maxBytes) throw new Error(`the response has ${message.length} bytes, more than ${maxBytes}`);
+    if (message.length > maxBytes)
+      throw new Error(`the response has ${message.length} bytes; at most ${maxBytes} bytes are accepted`);
     return parseIncoming(message);
   } catch (error) {
     return { id, error: { code: SERVER_ERROR, message: reason(error) } };

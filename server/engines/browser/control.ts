@@ -1,5 +1,5 @@
 // The server's own channel to one browser. It sends commands, and tracks which pages exist and whether their renderers
-// answer. It never enables a domain on a page.
+// respond. It never enables a domain on a page.
 import { isObject, type JsonObject, objectAt, textAt } from '../../kit/json.ts';
 import { SingleFlight } from '../../kit/single-flight.ts';
 import { WaitExpired, withTimeout } from '../../kit/wait.ts';
@@ -21,7 +21,7 @@ const FAVICON_SCRIPT = `(() => {
   const named = [...document.querySelectorAll('link[rel~="icon"]')].at(-1)?.href;
   return named || (/^https?:$/.test(location.protocol) ? new URL('/favicon.ico', location.href).href : '');
 })()`;
-const onlyType = (type: string): readonly JsonObject[] => [{ type }, { exclude: true }];
+const typeFilter = (type: string): readonly JsonObject[] => [{ type }, { exclude: true }];
 
 export interface Page {
   readonly targetId: string;
@@ -102,8 +102,8 @@ export class Control implements ChannelOwner {
 
   /**
    * Sets the geolocation of every existing and future page, and grants the permission to read it. New pages are not
-   * paused meanwhile, because resuming them would also resume them for clients. Pausing is not necessary either,
-   * because a page requests its location only later.
+   * paused, because resuming them would also resume them for clients. Pausing is not necessary, because a page requests
+   * its location only later.
    */
   async setGeolocation(geolocation: Geolocation): Promise<void> {
     this.#geolocation = { accuracy: 1, ...geolocation };
@@ -131,8 +131,8 @@ export class Control implements ChannelOwner {
   }
 
   /**
-   * Waits until the page's renderer has run a no-op. False if the page is closed or remains unresponsive. Concurrent
-   * callers share one probe.
+   * Waits until the page's renderer has run a no-op. Resolves to false if the page is closed or remains unresponsive.
+   * Concurrent callers share one probe.
    */
   waitForResponse(page: Page): Promise<boolean> {
     return this.#probes.run(page.targetId, async () => {
@@ -149,24 +149,24 @@ export class Control implements ChannelOwner {
     });
   }
 
-  /** The pages whose renderer did not answer within `ms`. */
+  /** Returns the pages whose renderers did not respond within `ms` milliseconds. */
   async unresponsivePages(ms: number): Promise<readonly Page[]> {
-    const unresponsive: Page[] = [];
+    const unansweredPages: Page[] = [];
     const probePage = async (page: Page): Promise<void> => {
       try {
         await withTimeout(ms, `page ${page.targetId} to answer`, () => this.waitForResponse(page));
       } catch (error) {
         if (!(error instanceof WaitExpired)) throw error;
-        unresponsive.push(page);
+        unansweredPages.push(page);
       }
     };
     await Promise.all(this.pages.map(probePage));
-    return unresponsive.filter(page => this.#pages.has(page.targetId));
+    return unansweredPages.filter(page => this.#pages.has(page.targetId));
   }
 
-  /** URL and title of every page, in the order in which the pages were created. */
+  /** Returns the URL and title of every page, in the order in which the pages were created. */
   async pageInfos(): Promise<ReadonlyArray<{ id: string; url: string; title: string }>> {
-    const { targetInfos } = await this.send('Target.getTargets', { filter: onlyType('page') });
+    const { targetInfos } = await this.send('Target.getTargets', { filter: typeFilter('page') });
     const infos = (Array.isArray(targetInfos) ? targetInfos : []).filter(isObject);
     return this.pages.flatMap(({ targetId: id }) => {
       const info = infos.find(one => one.targetId === id);
@@ -182,26 +182,26 @@ export class Control implements ChannelOwner {
     const page = this.#pages.get(targetId);
     if (!page) return { faviconUrl: '', isResponsive: false };
     const evaluateParams = { expression: FAVICON_SCRIPT, returnByValue: true, timeout: FAVICON_MS };
-    const evaluating = this.send(
+    const evaluation = this.send(
       'Runtime.evaluate',
       evaluateParams,
       page.channel,
       FAVICON_MS,
       FAVICON_RESPONSE_BYTES_MAX,
     );
-    const [received, error] = await evaluating.then(
+    const [evaluateResponse, error] = await evaluation.then(
       answer => [answer] as const,
       (error: unknown) => [undefined, error] as const,
     );
-    const url = textAt(objectAt(received, 'result'), 'value') ?? '';
-    const isAddress = url.length <= FAVICON_CHARACTERS_MAX && /^https?:\/\//.test(url);
-    return { faviconUrl: isAddress ? url : '', isResponsive: !(error instanceof WaitExpired) };
+    const url = textAt(objectAt(evaluateResponse, 'result'), 'value') ?? '';
+    const isWebUrl = url.length <= FAVICON_CHARACTERS_MAX && /^https?:\/\//.test(url);
+    return { faviconUrl: isWebUrl ? url : '', isResponsive: !(error instanceof WaitExpired) };
   }
 
-  /** The tab of each page. Tabs are targets too, and Puppeteer attaches to them first. */
+  /** Returns the tab of each page. Tabs are targets too, and Puppeteer attaches to them first. */
   async tabsOf(pages: readonly Page[]): Promise<ReadonlyMap<Page, string>> {
     if (pages.length === 0) return new Map();
-    const { targetInfos } = await this.send('Target.getTargets', { filter: onlyType('tab') });
+    const { targetInfos } = await this.send('Target.getTargets', { filter: typeFilter('tab') });
     const tabIds = (Array.isArray(targetInfos) ? targetInfos : []).flatMap(info => textAt(info, 'targetId') ?? []);
     const tabIdByPage = new Map<Page, string>();
     for (const tabId of tabIds) {
@@ -260,7 +260,7 @@ export class Control implements ChannelOwner {
 
   #onTargetCreated(info: JsonObject | undefined): void {
     if (textAt(info, 'type') !== 'page') return;
-    // The page may be closed before this command is answered.
+    // The page may be closed before Chromium responds to this command.
     this.send('Target.attachToTarget', { targetId: textAt(info, 'targetId') ?? '', flatten: true }).catch(() => {});
   }
 
@@ -293,7 +293,7 @@ export class Control implements ChannelOwner {
         autoAttach: true,
         waitForDebuggerOnStart: false,
         flatten: true,
-        filter: onlyType('page'),
+        filter: typeFilter('page'),
       };
       await this.send('Target.setAutoAttach', autoAttachParams, channel);
       return foundPageIds;

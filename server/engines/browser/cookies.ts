@@ -23,8 +23,8 @@ export const cookiesIn = (response: JsonObject): readonly Cookie[] =>
   Array.isArray(response.cookies) ? response.cookies.filter(isObject) : [];
 
 /**
- * The settable fields of a cookie. A session cookie has no expiry. Undefined for a cookie with an opaque partition key,
- * which cannot be set.
+ * Returns the settable fields of a cookie. A session cookie has no expiry. Returns undefined for a cookie with an
+ * opaque partition key, which cannot be set.
  */
 export function cookieToSet(cookie: Cookie): JsonObject | undefined {
   if (cookie.partitionKeyOpaque === true) return undefined;

@@ -3,24 +3,24 @@ import type { Job } from '../../kit/worker-pool.ts';
 import { BadEnvelope, type Envelope, readEnvelope } from './envelope.ts';
 
 /** The message is transferred to the thread and back, not copied. */
-export interface ReadMessage {
+export interface MessageWithEnvelope {
   readonly message: Uint8Array;
   readonly read: Envelope | { readonly error: string; readonly code: number; readonly id: number | undefined };
 }
 
 /** Parses a message for the session `jobOwner`. The buffer is detached by the call. The result contains it again. */
-export type ReadLongMessage = (message: Buffer, jobOwner: string) => Promise<ReadMessage>;
+export type LongMessageReader = (message: Buffer, jobOwner: string) => Promise<MessageWithEnvelope>;
 
 /** Reading the largest message takes 1 s. */
 const LIMIT_MS = 20_000;
 
-export const READ_ENVELOPE: Job<Uint8Array, ReadMessage> = {
+export const READ_ENVELOPE: Job<Uint8Array, MessageWithEnvelope> = {
   name: 'read a long message of a client',
   module: import.meta.url,
   limitMs: LIMIT_MS,
 };
 
-export function work(message: Uint8Array): ReadMessage {
+export function work(message: Uint8Array): MessageWithEnvelope {
   try {
     return { message, read: readEnvelope(Buffer.from(message.buffer, message.byteOffset, message.byteLength)) };
   } catch (error) {

@@ -1,7 +1,7 @@
 // Reads the outer members of one CDP message from a client (id, method, sessionId) and skips nested values without
-// parsing them. The reader accepts a subset of what Chromium accepts, so that it and Chromium always see the same
-// message: strict JSON, no NUL (it would end the message early on the pipe), no duplicate member. If Chromium cannot
-// parse a message, its response has no id and cannot be assigned to a client, so no such message is forwarded.
+// parsing them. The reader accepts a subset of what Chromium accepts, so that the reader and Chromium always see the
+// same message: strict JSON, no NUL (which would end the message early on the pipe), no duplicate member. If Chromium
+// cannot parse a message, its response has no id and cannot be assigned to a client, so no such message is forwarded.
 import { parseJson } from '../../kit/foreign.ts';
 import { matchesAt } from './matches-at.ts';
 import { INVALID_REQUEST, PARSE_ERROR } from './messages.ts';
@@ -61,8 +61,8 @@ const LETTER_U = 0x75;
 
 const BLANK = bytesOf(' \t\r\n');
 const DIGITS = bytesOf('0123456789');
-/** What may follow a backslash. */
-const ESCAPED = bytesOf('"\\/bfnrtu');
+/** The characters that may follow a backslash. */
+const ESCAPE_LETTERS = bytesOf('"\\/bfnrtu');
 const HEX = bytesOf('0123456789abcdefABCDEF');
 
 function bytesOf(characters: string): Uint8Array {
@@ -88,7 +88,7 @@ export function readEnvelope(message: Buffer): Envelope {
     if (names.length >= MEMBERS_MAX) throw new BadEnvelope(`a message can have at most ${MEMBERS_MAX} members`);
     const nameEnd = stringEnd(message, at);
     const name = nameAt(message, at, nameEnd);
-    if (names.includes(name)) throw new BadEnvelope(`duplicate member ${JSON.stringify(name)}`);
+    if (names.includes(name)) throw new BadEnvelope(`the member ${JSON.stringify(name)} occurs more than once`);
     at = skipBlank(message, nameEnd);
     if (message[at] !== COLON) throw new BadEnvelope(`a colon must follow ${JSON.stringify(name)}`);
     at = skipBlank(message, at + 1);
@@ -132,7 +132,7 @@ function stringAt(message: Buffer, at: number, end: number): string {
   return parsedText;
 }
 
-/** The index after the closing quote of the string that opens at `at`. */
+/** Returns the index after the closing quote of the string that begins at `at`. */
 function stringEnd(message: Buffer, at: number): number {
   if (message[at] !== QUOTE) throw new BadEnvelope('a string was expected');
   let quoteIndex = at;
@@ -152,40 +152,41 @@ function stringEnd(message: Buffer, at: number): number {
 function escapeEnd(message: Buffer, at: number): number {
   const letter = message[at + 1] ?? 0;
   const end = at + (letter === LETTER_U ? 6 : 2);
-  let isValid = ESCAPED[letter] === 1;
+  let isValid = ESCAPE_LETTERS[letter] === 1;
   for (let index = at + 2; index < end; index++) isValid &&= HEX[message[index] ?? 0] === 1;
   if (!isValid) throw new BadEnvelope('a string has an invalid escape');
   return end;
 }
 
-/** The index after the value that begins at `at`. */
+/** Returns the index after the value that begins at `at`. */
 function valueEnd(message: Buffer, at: number): number {
-  const closers: number[] = [];
+  const closingBrackets: number[] = [];
   let index = at;
   for (;;) {
-    const first = message[index];
-    if (first === OPEN_BRACE || first === OPEN_BRACKET) {
-      closers.push(first === OPEN_BRACE ? CLOSE_BRACE : CLOSE_BRACKET);
-      if (closers.length > DEPTH_MAX) throw new BadEnvelope(`values may be nested at most ${DEPTH_MAX} deep`);
+    const firstByte = message[index];
+    if (firstByte === OPEN_BRACE || firstByte === OPEN_BRACKET) {
+      closingBrackets.push(firstByte === OPEN_BRACE ? CLOSE_BRACE : CLOSE_BRACKET);
+      if (closingBrackets.length > DEPTH_MAX)
+        throw new BadEnvelope(`values may be nested at most ${DEPTH_MAX} levels deep`);
       index = skipBlank(message, index + 1);
-      if (message[index] !== closers.at(-1)) {
-        if (first === OPEN_BRACE) index = memberValue(message, index);
+      if (message[index] !== closingBrackets.at(-1)) {
+        if (firstByte === OPEN_BRACE) index = memberValue(message, index);
         continue;
       }
     } else {
-      index = first === QUOTE ? stringEnd(message, index) : scalarEnd(message, index);
-      if (closers.length === 0) return index;
+      index = firstByte === QUOTE ? stringEnd(message, index) : scalarEnd(message, index);
+      if (closingBrackets.length === 0) return index;
       index = skipBlank(message, index);
     }
-    while (message[index] === closers.at(-1)) {
-      closers.pop();
+    while (message[index] === closingBrackets.at(-1)) {
+      closingBrackets.pop();
       index++;
-      if (closers.length === 0) return index;
+      if (closingBrackets.length === 0) return index;
       index = skipBlank(message, index);
     }
     if (message[index] !== COMMA) throw new BadEnvelope('a comma or a closing bracket was expected');
     index = skipBlank(message, index + 1);
-    if (closers.at(-1) === CLOSE_BRACE) index = memberValue(message, index);
+    if (closingBrackets.at(-1) === CLOSE_BRACE) index = memberValue(message, index);
   }
 }
 
@@ -196,7 +197,7 @@ function memberValue(message: Buffer, at: number): number {
   return skipBlank(message, colon + 1);
 }
 
-/** The index after a number or a literal. The caller checks the bytes that follow. */
+/** Returns the index after a number or a literal. The caller checks the bytes that follow. */
 function scalarEnd(message: Buffer, at: number): number {
   const literal = LITERALS.find(one => matchesAt(message, at, one));
   if (literal) return at + literal.length;

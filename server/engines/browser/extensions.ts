@@ -1,5 +1,5 @@
-// The extensions of one browser: which ones its session may load, which ones are loaded, and whether their workers are
-// running.
+// The extensions of one browser: which extensions its session may load, which of them are loaded, and whether their
+// workers are running.
 
 import { Fault } from '../../kit/fault.ts';
 import { isObject, textAt } from '../../kit/json.ts';
@@ -47,8 +47,10 @@ export class Extensions {
   /** Returns the ids that Chromium assigned to those of the session's own extensions that are currently loaded. */
   async loadedIds(): Promise<readonly string[]> {
     const { extensions } = await this.#control.send('Extensions.getExtensions');
-    const all = Array.isArray(extensions) ? extensions.filter(isObject) : [];
-    return all.flatMap(one => (this.#folders.has(textAt(one, 'path') ?? '') ? (textAt(one, 'id') ?? []) : []));
+    const loadedExtensions = Array.isArray(extensions) ? extensions.filter(isObject) : [];
+    return loadedExtensions.flatMap(one =>
+      this.#folders.has(textAt(one, 'path') ?? '') ? (textAt(one, 'id') ?? []) : [],
+    );
   }
 
   async #isWorkerRunning(id: string): Promise<boolean> {

@@ -6,7 +6,7 @@ const REFERENCES = /["'`(](\.{1,2}\/[\w./-]+\.(?:js|html|css|json|svg|png|avif|w
 const DESCRIPTIONS = /["'`]([\w-]+\.md)["'`]/g;
 const BASE = 'http://devtools/';
 
-/** Returns paths relative to the root of the front end. */
+/** Returns the paths of the files, relative to the root of the front end. */
 export function findReferences(path: string, content: Buffer): ReadonlySet<string> {
   const names = new Set<string>();
   if (!TEXT_FILE.test(path)) return names;

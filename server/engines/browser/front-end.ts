@@ -8,11 +8,12 @@ import { findReferences } from './front-end-names.ts';
 export const FRONT_END_PAGE = 'devtools_app.html';
 const ORIGIN = 'devtools://devtools/bundled/';
 /**
- * No file refers to these, because their names are built from the language at run time. No other locales are bundled.
+ * Files to which no other file refers, because their names are built from the language at run time. No other locales
+ * are bundled.
  */
 const UNREFERENCED_FILES = ['core/i18n/locales/en-US.json', 'core/i18n/locales/zh.json'];
 /**
- * The page through which the files are read. It runs no script, whereas the front end's own page would start DevTools.
+ * The page through which the files are read. This page runs no script. The front end's own page would start DevTools.
  */
 const INERT_FILE = 'application_tokens.css';
 const BATCH_FILES = 24;
@@ -50,7 +51,8 @@ export async function readFrontEnd(control: Control): Promise<ReadonlyMap<string
         if (!foundPaths.has(name)) pendingPaths.push(...(foundPaths.add(name) && [name]));
     }
   }
-  if (!files.has(FRONT_END_PAGE)) throw new Error(`this Chromium has no ${ORIGIN}${FRONT_END_PAGE}`);
+  if (!files.has(FRONT_END_PAGE))
+    throw new Error(`this Chromium does not contain the DevTools page ${ORIGIN}${FRONT_END_PAGE}`);
   return files;
 }
 

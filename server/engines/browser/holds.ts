@@ -58,24 +58,27 @@ export class Holds {
 
   /**
    * Whether the target of a client's channel is a worker. Messages that are sent to one worker on different channels
-   * may arrive in another order, so the server's resume could overtake earlier commands of the client. For a worker,
-   * the server therefore waits for the response to the client's resume. For a page it does not wait, because a page
-   * responds late, and a window opened without an opener never responds.
+   * may arrive in a different order, so the server's resume could overtake earlier commands of the client. For a
+   * worker, the server therefore waits for the response to the client's resume. For a page, the server does not wait,
+   * because a page responds late, and a window that was opened without an opener never responds.
    */
   isWorker(channel: Channel): boolean {
     return WORKERS.has(this.#findHeld(channel)?.type ?? '');
   }
 
-  /** Called when a client has sent the command that resumes a target. For a worker: when the response has arrived. */
+  /**
+   * Called when a client has sent the command that resumes a target. For a worker, called when the response has
+   * arrived.
+   */
   onResumed(channel: Channel): void {
-    const held = this.#findHeld(channel);
-    if (!held) return;
-    held.isWaiting = false;
-    for (const [id, waiting] of [...this.#waitingTargets])
-      if (waiting.targetId === channel.targetId) this.#resume(id, waiting);
+    const heldChannel = this.#findHeld(channel);
+    if (!heldChannel) return;
+    heldChannel.isWaiting = false;
+    for (const [id, pendingTarget] of [...this.#waitingTargets])
+      if (pendingTarget.targetId === channel.targetId) this.#resume(id, pendingTarget);
   }
 
-  /** Called when a client's channel has ended. The channel then no longer holds anything. */
+  /** Called when a client's channel has ended. The channel then holds no target any more. */
   onDetached(channel: Channel): void {
     this.#holdingChannels.delete(channel);
     const { targetId } = channel;
@@ -97,24 +100,25 @@ export class Holds {
 
   /** Called when the server's channel with this id has ended. */
   forget(id: string): void {
-    const waiting = this.#waitingTargets.get(id);
-    if (waiting?.timer) clearTimeout(waiting.timer);
+    const pendingTarget = this.#waitingTargets.get(id);
+    if (pendingTarget?.timer) clearTimeout(pendingTarget.timer);
     this.#waitingTargets.delete(id);
   }
 
   #checkTarget(targetId: string): void {
-    for (const [id, waiting] of [...this.#waitingTargets]) if (waiting.targetId === targetId) this.#check(id);
+    for (const [id, pendingTarget] of [...this.#waitingTargets])
+      if (pendingTarget.targetId === targetId) this.#check(id);
   }
 
   #check(id: string): void {
-    const waiting = this.#waitingTargets.get(id);
-    if (!waiting) return;
-    const attachments = [...(this.#clientChannels.get(waiting.targetId)?.values() ?? [])];
-    if (attachments.some(held => held.isWaiting)) return this.#setTimer(waiting, undefined);
+    const pendingTarget = this.#waitingTargets.get(id);
+    if (!pendingTarget) return;
+    const attachments = [...(this.#clientChannels.get(pendingTarget.targetId)?.values() ?? [])];
+    if (attachments.some(held => held.isWaiting)) return this.#setTimer(pendingTarget, undefined);
     const clients = new Set(attachments.map(held => held.client));
-    const unattached = this.#holders(waiting).filter(client => !clients.has(client));
-    if (unattached.length === 0) return this.#resume(id, waiting);
-    if (waiting.timer === undefined) this.#setTimer(waiting, () => this.#onTimeout(id));
+    const unattachedClients = this.#holders(pendingTarget).filter(client => !clients.has(client));
+    if (unattachedClients.length === 0) return this.#resume(id, pendingTarget);
+    if (pendingTarget.timer === undefined) this.#setTimer(pendingTarget, () => this.#onTimeout(id));
   }
 
   #onTimeout(id: string): void {
@@ -143,7 +147,7 @@ export class Holds {
     waitingTarget.resume();
   }
 
-  /** The clients that will be attached to this target and hold it. */
+  /** Returns the clients that will be attached to this target and hold it. */
   #holders({ type, scope }: WaitingTarget): readonly object[] {
     return [...this.#holdingChannels]
       .filter(([channel]) => channel.targetId === scope || SHARED_TYPES.has(type))

@@ -1,6 +1,6 @@
-// Chromium on Linux takes its locale (dates, numbers, Intl) from the environment, and accepts only locales for which it
-// has a file of UI texts. A copy of the English file under the name of the locale makes any locale work (tested with
-// nine).
+// Chromium on Linux takes its locale (for dates, numbers and Intl) from the environment, and accepts only locales for
+// which it has a file of UI texts. A copy of the English file under the name of the locale makes any locale work
+// (tested with nine).
 import { access, copyFile, link, mkdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Clock } from '../../kit/clock.ts';
@@ -19,10 +19,10 @@ export interface LocaleFolder {
   release(): void;
 }
 
-/** The locale without private-use subtags and without subtags that ICU does not support. */
+/** Returns the locale without private-use subtags and without subtags that ICU does not support. */
 export function knownLocale(locale: string): string {
-  const [known] = Intl.DateTimeFormat.supportedLocalesOf([locale]);
-  return known === undefined ? ENGLISH : new Intl.DateTimeFormat(known).resolvedOptions().locale;
+  const [supportedLocale] = Intl.DateTimeFormat.supportedLocalesOf([locale]);
+  return supportedLocale === undefined ? ENGLISH : new Intl.DateTimeFormat(supportedLocale).resolvedOptions().locale;
 }
 
 export class LocaleFolders {
@@ -33,7 +33,7 @@ export class LocaleFolders {
    */
   readonly #copiesFolder: string;
 
-  readonly #copying = new SingleFlight<string, string>();
+  readonly #runningCopies = new SingleFlight<string, string>();
 
   constructor(folder: string, lifetimeMs: number, clock: Clock) {
     const parent = join(folder, 'locales');
@@ -60,14 +60,14 @@ export class LocaleFolders {
   }
 
   /**
-   * Returns a copy of the English file, which is made again after an upgrade of Chromium. Running browsers keep the old
+   * Returns a copy of the English file. After an upgrade of Chromium, a new copy is made. Running browsers keep the old
    * copy.
    */
   async #copyOf(englishFile: string): Promise<string> {
     const { size, mtimeMs } = await stat(englishFile);
     const copy = join(this.#copiesFolder, `${size}-${Math.trunc(mtimeMs)}.pak`);
     if (await fileExists(copy)) return copy;
-    return this.#copying.run(copy, () => this.#copy(englishFile, copy));
+    return this.#runningCopies.run(copy, () => this.#copy(englishFile, copy));
   }
 
   async #copy(englishFile: string, copy: string): Promise<string> {
@@ -80,8 +80,8 @@ export class LocaleFolders {
 }
 
 async function linkTo(file: string, path: string): Promise<void> {
-  const [source, existing] = await Promise.all([stat(file), stat(path).catch(() => undefined)]);
-  if (existing?.ino === source.ino) return;
+  const [sourceStats, existingStats] = await Promise.all([stat(file), stat(path).catch(() => undefined)]);
+  if (existingStats?.ino === sourceStats.ino) return;
   await rm(path, { force: true });
   await link(file, path);
 }

@@ -1,6 +1,6 @@
-// Reads the parts of Chromium's messages that routing needs, without parsing them: `sessionId` is the last member of
-// every message on a channel, `id` the first of every response, `method` the first of every event (measured on Chromium
-// 156).
+// Reads the parts of Chromium's messages that routing needs, without parsing the messages: `sessionId` is the last
+// member of every message on a channel, `id` the first member of every response, and `method` the first member of every
+// event (measured on Chromium 156).
 
 import { parseJson } from '../../kit/foreign.ts';
 import { isObject, type JsonObject } from '../../kit/json.ts';
@@ -55,9 +55,9 @@ const PROXY_CONNECTION = Buffer.from('"Proxy-Connection":"');
  */
 export function withoutProxyHeader(message: Buffer): Buffer {
   if (!matchesAt(message, 0, SENT_HEAD)) return message;
-  const found = message.indexOf(PROXY_CONNECTION, SENT_HEAD.length);
-  if (found < 0) return message;
-  message.copyWithin(found + 1, found + 1 + PROXY_PREFIX.length);
+  const headerAt = message.indexOf(PROXY_CONNECTION, SENT_HEAD.length);
+  if (headerAt < 0) return message;
+  message.copyWithin(headerAt + 1, headerAt + 1 + PROXY_PREFIX.length);
   return message.subarray(0, message.length - PROXY_PREFIX.length);
 }
 
@@ -115,8 +115,7 @@ const isError = (value: unknown): boolean =>
 
 /**
  * Like parseIncoming, but decodes the image of a screencast frame directly from the bytes. Parsing would create two
- * strings of half a megabyte per frame, which keep the garbage collector busy (measured: most of the cost of
- * recording).
+ * strings of half a megabyte per frame, and collecting them would be most of the cost of recording (measured).
  */
 export function parseEvent(message: Buffer): Incoming {
   if (!matchesAt(message, 0, FRAME_HEAD)) return parseIncoming(message);
@@ -134,15 +133,19 @@ const FRAME_HEAD = Buffer.from('{"method":"Page.screencastFrame","params":{"data
 const CHUNK_CHARACTERS = 32 * 1024;
 const PADDING = 0x3d;
 
-/** Decodes base64. Undefined if the bytes are not padded base64, which is what Chromium writes. */
+/** Decodes base64. Returns undefined if the bytes are not padded base64, which is the form that Chromium writes. */
 function base64In(message: Buffer, from: number, to: number): Buffer | undefined {
   const padding = (message[to - 1] === PADDING ? 1 : 0) + (message[to - 2] === PADDING ? 1 : 0);
   if (to <= from || (to - from) % 4 !== 0) return undefined;
   const bytes = Buffer.allocUnsafeSlow(((to - from) / 4) * 3 - padding);
-  let written = 0;
+  let writtenBytes = 0;
   for (let at = from; at < to; at += CHUNK_CHARACTERS)
-    written += bytes.write(message.toString('latin1', at, Math.min(at + CHUNK_CHARACTERS, to)), written, 'base64');
-  return written === bytes.length ? bytes : undefined;
+    writtenBytes += bytes.write(
+      message.toString('latin1', at, Math.min(at + CHUNK_CHARACTERS, to)),
+      writtenBytes,
+      'base64',
+    );
+  return writtenBytes === bytes.length ? bytes : undefined;
 }
 
 /**
@@ -176,8 +179,8 @@ const EVENT_BYTES_MAX = 4 * 1024 ** 2;
 const CONSOLE_HEAD = Buffer.from('{"method":"Runtime.consoleAPICalled"');
 const TIMESTAMP = '"timestamp":';
 /**
- * Length of the end of a message in which the time of a console call is searched. Only the call's stack follows the
- * time.
+ * The length of the part at the end of a message in which the time of a console call is searched. Only the stack of the
+ * call follows the time.
  */
 const TAIL_BYTES = 64 * 1024;
 

@@ -6,7 +6,7 @@ import { reason } from '../../kit/fault.ts';
 import { parseJson } from '../../kit/foreign.ts';
 import { isObject, type JsonObject, objectAt, textAt } from '../../kit/json.ts';
 import { BadEnvelope, type Envelope, readEnvelope } from './envelope.ts';
-import type { ReadMessage } from './envelope-job.ts';
+import type { MessageWithEnvelope } from './envelope-job.ts';
 import type { Holds } from './holds.ts';
 import {
   channelOf,
@@ -44,7 +44,7 @@ const HELD_MESSAGES_MAX = 1_000;
 const HIDDEN_TYPES: ReadonlySet<string> = new Set(['browser_ui']);
 /** These commands revive a crashed page. */
 const RELOAD_METHODS: ReadonlySet<string> = new Set(['Page.navigate', 'Page.reload']);
-const TOO_LONG = 'The response is too long.';
+const TOO_LONG = 'The response is too long. Request less data at once.';
 /**
  * A second command with the same id would replace the handler of the first response, so that content that the handler
  * removes would reach the client.
@@ -71,7 +71,7 @@ export type Verdict =
   | { readonly defer: Promise<Verdict> };
 
 export interface Policy {
-  /** Only these methods are parsed and judged; all others are forwarded as the same bytes. */
+  /** Only commands with these methods are parsed and judged. All others are forwarded as the same bytes. */
   readonly watched: ReadonlySet<string>;
   /** Whether a method that is not in `watched` must currently be judged. */
   isWatched?(method: string): boolean;
@@ -83,7 +83,10 @@ export interface Policy {
    * returned event ends with the same `sessionId`.
    */
   filterEvent?(event: Buffer): Buffer | undefined;
-  /** Removes and returns the events that were withheld from the client, as the client should receive them now. */
+  /**
+   * Removes and returns the events that were withheld from the client, in the form in which the client should now
+   * receive them.
+   */
   takeWithheld?(): readonly Buffer[];
 }
 
@@ -96,7 +99,7 @@ export interface ClientListener {
   /** Called when a message of this client could not be handled. Only this client is closed. */
   failed(error: unknown): void;
   /** Reads the envelope of a long message in a worker thread. The buffer is detached in the meantime. */
-  readLong(message: Buffer): Promise<ReadMessage>;
+  readLong(message: Buffer): Promise<MessageWithEnvelope>;
   /**
    * Maximum length, in bytes, of a response to this method. The client gets an error instead of a longer response, and
    * no event longer than LONG_MESSAGE_BYTES. Absent for a client without such limits.
@@ -104,7 +107,9 @@ export interface ClientListener {
   longestResponse?(method: string): number;
 }
 
-/** A command that a client sends. `message` is valid only during the call of `onCommand`. To keep it, copy it. */
+/**
+ * A command that a client sends. `message` is valid only during the call of `onCommand`, and must be copied to be kept.
+ */
 export interface TappedCommand {
   readonly method: string;
   readonly message: Buffer;
@@ -132,7 +137,7 @@ export class MuxClient implements ChannelOwner {
   readonly #maxBytes = new Map<string, number>();
   readonly #channels = new Map<string, Channel>();
   readonly #heldMessages = new Map<string, Array<{ channel: Channel; message: Buffer }>>();
-  readonly #hidden = new Set<string>();
+  readonly #hiddenChannelIds = new Set<string>();
   /** The client's channels to the browser itself, in addition to its root channel. */
   readonly #browserChannels = new Set<string>();
   readonly #queue: Buffer[] = [];
@@ -210,10 +215,10 @@ export class MuxClient implements ChannelOwner {
   #receiveLong(message: Buffer): void {
     const bytes = message.length;
     this.#bufferedBytes += bytes;
-    const reading = this.#listener.readLong(message).finally(() => {
+    const readPromise = this.#listener.readLong(message).finally(() => {
       this.#bufferedBytes -= bytes;
     });
-    this.#inOrder(reading, ({ message: { buffer, byteOffset, byteLength }, read }) => {
+    this.#inOrder(readPromise, ({ message: { buffer, byteOffset, byteLength }, read }) => {
       if ('error' in read) this.#reply(encode({ id: read.id, error: { code: read.code, message: read.error } }));
       else this.#dispatch(read, Buffer.from(buffer, byteOffset, byteLength));
     });
@@ -313,10 +318,10 @@ export class MuxClient implements ChannelOwner {
   }
 
   #decideVerdict(channel: Channel, envelope: Envelope, message: Buffer): void {
-    const parsed = parseJson(message);
-    if (!isObject(parsed))
+    const parsedMessage = parseJson(message);
+    if (!isObject(parsedMessage))
       return this.#reply(encode({ id: envelope.id, error: { code: PARSE_ERROR, message: 'the message is not JSON' } }));
-    const params = parsed.params ?? {};
+    const params = parsedMessage.params ?? {};
     if (!isObject(params))
       return this.#reply(errorResponse(channel, envelope.id, "'params' must be an object", INVALID_REQUEST));
     const toBrowser = (!channel.parent && !this.#isOnPage) || this.#browserChannels.has(channel.id);
@@ -345,8 +350,8 @@ export class MuxClient implements ChannelOwner {
   }
 
   /**
-   * Executes a judged command. The message is encoded again from the parsed value, so that exactly what was judged is
-   * sent.
+   * Executes a judged command. The message is encoded again from the parsed value, so that the browser receives exactly
+   * the command that was judged.
    */
   #execute(channel: Channel, envelope: Envelope, message: Buffer, params: JsonObject, verdict: Verdict): void {
     const { id, method } = envelope;
@@ -434,10 +439,10 @@ export class MuxClient implements ChannelOwner {
   #visibleTargets(answer: Incoming): Incoming {
     const infos = answer.result?.targetInfos;
     if (!Array.isArray(infos)) return answer;
-    const visible = infos.filter(
+    const visibleInfos = infos.filter(
       info => isObject(info) && !isHidden(info) && !this.#heldMessages.has(textAt(info, 'targetId') ?? ''),
     );
-    return { ...answer, result: { targetInfos: visible } };
+    return { ...answer, result: { targetInfos: visibleInfos } };
   }
 
   async #transformResponse(channel: Channel, id: number, message: Buffer, onResponse: OnResponse): Promise<void> {
@@ -463,7 +468,7 @@ export class MuxClient implements ChannelOwner {
       this.#holds.onAttached(this, child, textAt(info, 'type') ?? '', event.params?.waitingForDebugger === true);
     }
     if (event.method === 'Target.detachedFromTarget' && sessionId) {
-      if (this.#hidden.delete(sessionId)) return this.#forget(sessionId);
+      if (this.#hiddenChannelIds.delete(sessionId)) return this.#forget(sessionId);
       this.#deliver(channel, message, targetId);
       return this.#forget(sessionId);
     }
@@ -477,7 +482,7 @@ export class MuxClient implements ChannelOwner {
    * Detaches the client from a target that it must not see. This also resumes a target that is waiting for a debugger.
    */
   #detachHidden(parent: Channel, child: Channel): void {
-    this.#hidden.add(child.id);
+    this.#hiddenChannelIds.add(child.id);
     const id = --this.#ownId;
     const message = { id, method: 'Target.detachFromTarget', params: { sessionId: child.id }, sessionId: parent.id };
     this.#mux.pipe.send([encode(message)]);
@@ -536,7 +541,8 @@ export class MuxClient implements ChannelOwner {
 
 function targetIdsOf(channel: Channel): string[] {
   const ids: string[] = [];
-  for (let each: Channel | undefined = channel; each; each = each.parent) if (each.targetId) ids.push(each.targetId);
+  for (let current: Channel | undefined = channel; current; current = current.parent)
+    if (current.targetId) ids.push(current.targetId);
   return ids;
 }
 

@@ -26,7 +26,9 @@ const ROOT_RESPONSE_MS = 15_000;
  * the browser is compromised or broken.
  */
 const UNREADABLE_MAX = 100;
-/** Limit of open channels of one browser: those of the server and of all clients, to pages, frames and workers. */
+/**
+ * Maximum number of open channels of one browser: those of the server and of all clients, to pages, frames and workers.
+ */
 const CHANNELS_MAX = 20_000;
 /**
  * Ids of commands on the root of the pipe start at a random number. They therefore differ from the ids of a previous
@@ -55,7 +57,10 @@ export interface Channel extends OverridingChannel {
 
 export interface ChannelOwner {
   handleMessage(channel: Channel, message: Buffer): void;
-  /** Called when the browser will not respond to this command. `message` is the error that is reported instead. */
+  /**
+   * Called when the browser will not respond to this command. `message` is the text of the error that is reported
+   * instead.
+   */
   fail(channel: Channel, id: number, message: string, onResponse: OnResponse | undefined): void;
   /** Called when all messages of one read have been delivered. */
   batchEnd(): void;
@@ -84,9 +89,12 @@ export class Mux implements Closeable {
   readonly #batchOwners = new Set<ChannelOwner>();
   readonly #onUnreadable: OnFailure;
   #unreadableCount = 0;
-  #closed = false;
+  #hasClosed = false;
 
-  /** `unreadable` is called when handling a message throws. The message is dropped and the browser keeps running. */
+  /**
+   * `onUnreadableMessage` is called when handling a message throws. The message is dropped, and the browser keeps
+   * running.
+   */
   constructor(fifoIn: string, fifoOut: string, unreadable: OnFailure) {
     this.#onUnreadable = unreadable;
     this.#pipe = new Pipe(fifoIn, fifoOut, {
@@ -114,9 +122,9 @@ export class Mux implements Closeable {
     return this.#pipe;
   }
 
-  /** True once the mux is closed. Commands are then no longer answered. */
+  /** Whether the mux is closed. Commands then get no response. */
   get isClosed(): boolean {
-    return this.#closed;
+    return this.#hasClosed;
   }
 
   /** Opens a channel to the browser itself. */
@@ -163,12 +171,12 @@ export class Mux implements Closeable {
   /** Removes a channel and its children. Their pending commands fail with an error. */
   drop(channel: Channel): void {
     const droppedChannels = new Set([channel]);
-    // A parent comes before its children, because it was opened first.
+    // A parent is listed before its children, because it was opened first.
     for (const other of this.#channels.values())
       if (other.parent && droppedChannels.has(other.parent)) droppedChannels.add(other);
-    for (const each of [...droppedChannels].reverse()) {
-      this.#channels.delete(each.id);
-      this.failPending(each, 'Target closed');
+    for (const droppedChannel of [...droppedChannels].reverse()) {
+      this.#channels.delete(droppedChannel.id);
+      this.failPending(droppedChannel, 'Target closed');
     }
   }
 
@@ -180,20 +188,20 @@ export class Mux implements Closeable {
   }
 
   failPending(channel: Channel, message: string, keptCallback?: OnResponse): void {
-    const pending = [...channel.pending].filter(
+    const pendingEntries = [...channel.pending].filter(
       ([, onResponse]) => keptCallback === undefined || onResponse !== keptCallback,
     );
-    for (const [id] of pending) channel.pending.delete(id);
-    for (const [id, onAnswer] of pending) channel.owner.fail(channel, id, message, onAnswer);
+    for (const [id] of pendingEntries) channel.pending.delete(id);
+    for (const [id, onAnswer] of pendingEntries) channel.owner.fail(channel, id, message, onAnswer);
     this.#batchOwners.add(channel.owner);
   }
 
   async close(): Promise<void> {
-    this.#closed = true;
+    this.#hasClosed = true;
     await this.#pipe.close();
     for (const channel of this.#channels.values()) this.failPending(channel, 'Browser closed');
-    for (const received of this.#pendingRootCommands.values())
-      received({ error: { code: SERVER_ERROR, message: 'Browser closed' } });
+    for (const onRootResponse of this.#pendingRootCommands.values())
+      onRootResponse({ error: { code: SERVER_ERROR, message: 'Browser closed' } });
     this.#pendingRootCommands.clear();
     for (const channel of this.#channels.values()) this.failPending(channel, 'Browser closed');
     this.#channels.clear();
@@ -201,13 +209,13 @@ export class Mux implements Closeable {
   }
 
   async #sendOnRoot(method: string, params: JsonObject, withinMs = ROOT_RESPONSE_MS): Promise<JsonObject> {
-    if (this.#closed) throw new Error('the browser is closed');
+    if (this.#hasClosed) throw new Error('the browser is closed');
     const id = ++this.#rootId;
-    const deferred = Promise.withResolvers<Incoming>();
-    this.#pendingRootCommands.set(id, deferred.resolve);
+    const rootResponse = Promise.withResolvers<Incoming>();
+    this.#pendingRootCommands.set(id, rootResponse.resolve);
     try {
       this.#pipe.send([encode({ id, method, params })]);
-      const received = await withTimeout(withinMs, `Chromium to respond to ${method}`, () => deferred.promise);
+      const received = await withTimeout(withinMs, `Chromium to respond to ${method}`, () => rootResponse.promise);
       if (received.error) throw new ProtocolFailure(method, received.error.code, received.error.message);
       return received.result ?? {};
     } finally {
@@ -225,13 +233,13 @@ export class Mux implements Closeable {
   }
 
   #rootMessage(message: Buffer): void {
-    let parsed: Incoming;
+    let parsedMessage: Incoming;
     try {
-      parsed = parseIncoming(message);
+      parsedMessage = parseIncoming(message);
     } catch {
       return; // a fragment: a previous process has read the beginning of this message
     }
-    if (typeof parsed.id === 'number') this.#pendingRootCommands.get(parsed.id)?.(parsed);
+    if (typeof parsedMessage.id === 'number') this.#pendingRootCommands.get(parsedMessage.id)?.(parsedMessage);
   }
 
   #onOversized(head: Buffer, tail: Buffer): void {

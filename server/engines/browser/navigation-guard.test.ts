@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { infoOfPage, ScriptedBrowser } from '../../../tests/harness/scripted-browser.ts';
+import { ScriptedBrowser, targetInfoOf } from '../../../tests/harness/scripted-browser.ts';
 import { eventually } from '../../../tests/harness/until.ts';
 import { Mux } from './mux.ts';
 import { NavigationGuard } from './navigation-guard.ts';
@@ -32,7 +32,7 @@ async function guarded(context: TestContext): Promise<Guarded> {
     scripted,
     refused,
     change: (targetId, url, attached) => {
-      const targetInfo = infoOfPage(targetId, url, attached);
+      const targetInfo = targetInfoOf(targetId, url, attached);
       scripted.event('Target.targetInfoChanged', { targetInfo }, guard.channelId);
     },
   };
@@ -56,7 +56,9 @@ test('checks a page again if it has changed during the check', { timeout: END_MS
   assert.deepEqual(refused, ['refused.test']);
 });
 
-test('does not check a page again because the check has attached to it', { timeout: END_MS }, async context => {
+test('does not check a page again because of the events that the check itself causes', {
+  timeout: END_MS,
+}, async context => {
   const { scripted, change } = await guarded(context);
   const attachedTo: unknown[] = [];
   scripted.script = ({ method, params }) => {

@@ -17,11 +17,11 @@ export interface NavigationAttempt {
 export interface NavigationRule {
   /** Whether a document of this host may be loaded in a main frame or in an inner frame. */
   allows(hostname: string, frame: 'main' | 'inner', url: string): boolean;
-  /** Called when a document was refused. Must not throw. */
+  /** Called when a document has been refused. Must not throw. */
   onRefused(hostname: string, attempt: NavigationAttempt): void;
 }
 
-/** Schemes whose host is checked. `about:`, `data:` and others have none. */
+/** Schemes whose host is checked. URLs with other schemes, such as `about:` and `data:`, have no host. */
 const SCHEMES_WITH_HOST = new Set(['http:', 'https:', 'blob:', 'filesystem:']);
 const FRAME_TYPES = new Set(['iframe', 'fencedframe']);
 const DOCUMENT_REQUESTS: JsonObject = { patterns: [{ urlPattern: '*', resourceType: 'Document' }] };
@@ -93,10 +93,10 @@ export class NavigationGuard implements ChannelOwner {
     // The browser does not send the request until it is continued. If continuing fails, the request or the browser is
     // gone, so errors are ignored.
     try {
-      const allowed =
+      const mayLoad =
         (isAllowed('main') && isAllowed('inner')) ||
         isAllowed((await this.#isMainFrame(root, frameId)) ? 'main' : 'inner');
-      if (hostname === undefined || allowed)
+      if (hostname === undefined || mayLoad)
         return void (await this.#commandSender.send(root, 'Fetch.continueRequest', { requestId }));
       this.#rule.onRefused(hostname, { url, targetId: frameId });
       await this.#commandSender.send(root, 'Fetch.failRequest', { requestId, errorReason: 'BlockedByClient' });
@@ -127,12 +127,12 @@ export class NavigationGuard implements ChannelOwner {
     if (!targetId || !root || textAt(info, 'type') !== 'page') return;
     const isAttached = info?.attached === true;
     const isRefused = this.#refusedHost(textAt(info, 'url')) !== undefined;
-    const running = this.#checks.get(targetId);
-    if (running) {
+    const runningCheck = this.#checks.get(targetId);
+    if (runningCheck) {
       // The check itself attaches to the page and detaches. If no other channel is attached, both cause an event, which
       // must not lead to another check.
-      if (isRefused && isAttached === running.isAttached) running.isOutdated = true;
-      running.isAttached = isAttached;
+      if (isRefused && isAttached === runningCheck.isAttached) runningCheck.isOutdated = true;
+      runningCheck.isAttached = isAttached;
       return;
     }
     if (!isRefused) return;
@@ -146,12 +146,12 @@ export class NavigationGuard implements ChannelOwner {
   }
 
   /**
-   * Checks the loaded document itself, because the URL in the target info may be that of a refused or pending
+   * Checks the loaded document itself, because the URL in the target info may be the URL of a refused or pending
    * navigation.
    */
   async #clearIfRefused(root: Channel, targetId: string): Promise<void> {
-    const attached = await this.#commandSender.send(root, 'Target.attachToTarget', { targetId, flatten: true });
-    const page = this.#mux.find(textAt(attached, 'sessionId') ?? '');
+    const attachResponse = await this.#commandSender.send(root, 'Target.attachToTarget', { targetId, flatten: true });
+    const page = this.#mux.find(textAt(attachResponse, 'sessionId') ?? '');
     if (!page) return;
     try {
       const hostname = await this.#refusedHostOf(page);

@@ -23,11 +23,11 @@ export interface ObservedTarget {
   readonly kind: TargetKind;
   readonly contextId: string | undefined;
   readonly openerId: string | undefined;
-  /** The URL at the time when we were attached. It is about:blank for most new targets. */
+  /** The URL at the time of attaching. It is about:blank for most new targets. */
   readonly url: string;
   /** The page or frame that contains this frame or worker. */
   readonly parent: ObservedTarget | undefined;
-  /** Whether we were attached before the target's first script, so that no event was missed. */
+  /** Whether the server was attached before the target's first script, so that no event was missed. */
   readonly isNew: boolean;
   readonly isGone: boolean;
   send(method: string, params?: JsonObject, ms?: number): Promise<JsonObject>;
@@ -123,7 +123,7 @@ export class Observation implements ChannelOwner {
 
   readonly #onError: OnFailure = error => this.#mux.reportUnreadable(error);
 
-  /** An observer that throws must not affect other observers or keep a page waiting. */
+  /** The guard ensures that an observer that throws neither affects other observers nor keeps a page waiting. */
   readonly #notify = guardListener(this.#onError, (observer: Observer, target: ObservedTarget) =>
     observer.target(target),
   );
@@ -170,7 +170,7 @@ class Target implements ObservedTarget {
   readonly #listeners = new Set<OnEvent>();
   readonly #onGone: Array<() => void> = [];
   readonly #onListenerError: OnFailure;
-  #gone = false;
+  #isTargetGone = false;
 
   constructor(
     { id, kind, fresh, info, parent }: TargetParams,
@@ -195,11 +195,11 @@ class Target implements ObservedTarget {
   }
 
   get isGone(): boolean {
-    return this.#gone;
+    return this.#isTargetGone;
   }
 
   async send(method: string, params: JsonObject = {}, ms = COMMAND_MS): Promise<JsonObject> {
-    if (this.#gone) throw new Error(`${method}: the target is closed`);
+    if (this.#isTargetGone) throw new Error(`${method}: the target is closed`);
     return this.#commandSender.send(this.#channel, method, params, ms);
   }
 
@@ -213,7 +213,7 @@ class Target implements ObservedTarget {
   }
 
   whenGone(listener: () => void): void {
-    if (this.#gone) listener();
+    if (this.#isTargetGone) listener();
     else this.#onGone.push(listener);
   }
 
@@ -228,8 +228,8 @@ class Target implements ObservedTarget {
   }
 
   markGone(): void {
-    if (this.#gone) return;
-    this.#gone = true;
+    if (this.#isTargetGone) return;
+    this.#isTargetGone = true;
     this.#listeners.clear();
     for (const listener of this.#onGone.splice(0)) guardListener(this.#onListenerError, listener)();
   }

@@ -1,7 +1,7 @@
-// Overrides that clients set on a page: size, touch, media, network. Chromium keeps some of them per page and not per
-// channel, so a channel that detaches resets overrides that another channel has set (observed for device metrics, touch
-// and media type). The last command of each kind is kept with its channel and sent again when another channel has been
-// detached.
+// Overrides that clients set on a page: size, touch, media, network. Chromium keeps some overrides per page and not per
+// channel. A channel that detaches therefore resets overrides that another channel has set (observed for device
+// metrics, touch and media type). The last command of each kind is stored with its channel and sent again when another
+// channel has been detached.
 
 import { parseJson } from '../../kit/foreign.ts';
 import { isObject } from '../../kit/json.ts';
@@ -25,7 +25,7 @@ const OTHER_OVERRIDES: ReadonlySet<string> = new Set([
   'Page.setBypassCSP',
   'Page.setAdBlockingEnabled',
 ]);
-/** Longer commands are not kept. No usual override is that long. */
+/** Longer commands are not stored. No usual override command is this long. */
 const BYTES_MAX = 16 * 1024;
 
 /**
@@ -37,7 +37,7 @@ export function overrideOf(method: string): string | undefined {
   return method.startsWith('Emulation.clear') ? method.replace('.clear', '.set') : undefined;
 }
 
-/** Remembers a command that is sent to the browser, if it sets or clears an override. */
+/** Stores a command that is sent to the browser, if the command sets or clears an override. */
 export function noteOverride(channel: OverridingChannel, method: string, message: Buffer): void {
   const name = overrideOf(method);
   if (name === undefined || channel.targetId === undefined) return;
@@ -46,7 +46,7 @@ export function noteOverride(channel: OverridingChannel, method: string, message
   if (message.length <= BYTES_MAX) channel.overrides.set(name, Buffer.from(message));
 }
 
-/** Returns the remembered commands with new ids. If `name` is given, only the commands for this override. */
+/** Returns the stored commands with new ids. If `name` is given, returns only the commands for this override. */
 export function overrideCommands(channel: OverridingChannel, newId: () => number, name?: string): readonly Buffer[] {
   const selectedOverrides = [...(channel.overrides ?? [])].filter(([one]) => name === undefined || one === name);
   return selectedOverrides.flatMap(([, message]) => {

@@ -1,5 +1,5 @@
-// A channel on one page for a client that may reach nothing else. The server attaches to the page through a channel of
-// its own to the browser, which receives the event when the page is closed.
+// A channel to one page, for a client that may reach only this page. The server attaches to the page through a channel
+// of its own to the browser. This channel receives the event when the page is closed.
 import { objectAt, textAt } from '../../kit/json.ts';
 import { CommandSender } from './command-sender.ts';
 import { SERVER_ERROR } from './messages.ts';
@@ -34,7 +34,7 @@ export class PageAttachment implements ChannelOwner {
     return this.#root?.id;
   }
 
-  /** Answers the client's pending commands with an error. Returns the id of the channel to detach. */
+  /** Fails the client's pending commands with an error. Returns the id of the channel to detach. */
   close(): string | undefined {
     if (this.#page) this.#mux.drop(this.#page);
     return this.#root?.id;

@@ -1,5 +1,5 @@
 // The pipe to one Chromium: two named FIFOs. Chromium itself holds them open, so it can outlive this process. Messages
-// are JSON terminated by a NUL. This file splits and joins them, but does not parse them.
+// are JSON terminated by a NUL. This file splits and joins messages, but does not parse them.
 import { constants, openSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { loopWatch, type Work } from '../../kit/loop-watch.ts';
@@ -40,14 +40,14 @@ export class Pipe {
   #sendQueue: Buffer[] = [];
   #unsentBytes = 0;
   #isFlushPlanned = false;
-  #closed = false;
+  #isClosed = false;
   #work: Work = { what: 'messages of a browser' };
   readonly #listener: PipeListener;
 
   constructor(fifoIn: string, fifoOut: string, listener: PipeListener) {
     this.#listener = listener;
     const fail = (error: Error): void => {
-      if (!this.#closed) this.#listener.failed(error);
+      if (!this.#isClosed) this.#listener.failed(error);
     };
     const buffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
     this.#outgoing = openFifo(fifoIn, { writable: true, readable: false });
@@ -69,7 +69,7 @@ export class Pipe {
     this.#scope.defer(() => void this.#incoming.destroy());
     this.#incoming.on('error', fail);
     this.#outgoing.on('error', fail);
-    this.#incoming.on('close', () => fail(new Error('the pipe from the browser closed')));
+    this.#incoming.on('close', () => fail(new Error('the pipe from the browser was closed')));
     this.#incoming.resume();
   }
 
@@ -78,7 +78,7 @@ export class Pipe {
     return this.#outgoing.writableLength > HIGH_WATER_BYTES;
   }
 
-  /** Sets the session that is named in reports about slow handling. */
+  /** Sets the session id for reports about slow handling. */
   setSessionId(sessionId: string): void {
     this.#work = { ...this.#work, sessionId };
   }
@@ -93,7 +93,7 @@ export class Pipe {
 
   /** Sends the parts as one message. The parts must not contain a NUL. All messages of one turn are written at once. */
   send(parts: readonly Buffer[]): void {
-    if (this.#closed) return;
+    if (this.#isClosed) return;
     if (!this.#isFlushPlanned) {
       this.#isFlushPlanned = true;
       process.nextTick(this.#flush);
@@ -108,7 +108,7 @@ export class Pipe {
   }
 
   close(): Promise<void> {
-    this.#closed = true;
+    this.#isClosed = true;
     return this.#scope.close();
   }
 
@@ -120,17 +120,17 @@ export class Pipe {
   /** Small messages are joined, so that one turn of the event loop needs one system call. */
   readonly #flush = (): void => {
     this.#isFlushPlanned = false;
-    const unsent = this.#sendQueue;
+    const unsentParts = this.#sendQueue;
     const bytes = this.#unsentBytes;
     this.#sendQueue = [];
     this.#unsentBytes = 0;
-    if (this.#closed) return;
+    if (this.#isClosed) return;
     if (bytes <= COPY_BYTES_MAX) {
-      this.#outgoing.write(Buffer.concat(unsent, bytes));
+      this.#outgoing.write(Buffer.concat(unsentParts, bytes));
       return;
     }
     this.#outgoing.cork();
-    for (const part of unsent) this.#outgoing.write(part);
+    for (const part of unsentParts) this.#outgoing.write(part);
     this.#outgoing.uncork();
   };
 
@@ -149,8 +149,8 @@ export class Pipe {
   }
 
   /**
-   * An error that the listener throws for one message does not affect the following ones. `guardListener` is not used,
-   * because it would allocate an array for each message.
+   * Delivers a message. An error that the listener throws for one message does not affect the following messages.
+   * `guardListener` is not used, because it would allocate an array for each message.
    */
   #finish(lastPart: Buffer): void {
     try {

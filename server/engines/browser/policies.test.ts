@@ -3,7 +3,7 @@ import { chmodSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { HandClock } from '../../../tests/harness/hand-clock.ts';
+import { ManualClock } from '../../../tests/harness/hand-clock.ts';
 import { PolicyFolders } from './policies.ts';
 
 const HOUR_MS = 3_600_000;
@@ -13,7 +13,7 @@ after(() => rmSync(folder, { recursive: true }));
 test('lets the users of boxes read the policies, whatever the umask', async () => {
   const before = process.umask(0o077);
   after(() => process.umask(before));
-  const policyFolders = new PolicyFolders(folder, HOUR_MS, new HandClock());
+  const policyFolders = new PolicyFolders(folder, HOUR_MS, new ManualClock());
   const prepare = async (): Promise<string> => {
     const { path, release } = await policyFolders.prepare();
     release();

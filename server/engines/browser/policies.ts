@@ -1,5 +1,6 @@
-// The managed policies of every jailed Chromium. They block what pages, extensions and clients may not open. The
-// gateway refuses the same requests with a clearer message. The policies also apply if something bypasses the gateway.
+// The managed policies of every jailed Chromium. They block the URLs that pages, extensions and clients may not open.
+// The gateway refuses the same requests with a clearer message. The policies also apply if something bypasses the
+// gateway.
 
 import { createHash } from 'node:crypto';
 import { chmod, mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
@@ -69,17 +70,17 @@ export class PolicyFolders {
 }
 
 /**
- * Writes the file of policies. A file that the box's user cannot read would be ignored by Chromium without an error, so
- * the permissions are set in any case: the umask may have removed them, also when an earlier server wrote the file.
+ * Writes the file of policies. Chromium would ignore, without an error, a file that the box's user cannot read. The
+ * permissions are therefore always set: the umask may have removed them, even from a file that an earlier server wrote.
  */
 async function writeIfChanged(folder: string, text: string): Promise<void> {
   const file = join(folder, POLICY_FILE);
-  const managed = dirname(file);
+  const managedFolder = dirname(file);
   if ((await readFile(file, 'utf8').catch(() => undefined)) !== text) {
-    await mkdir(managed, { recursive: true });
+    await mkdir(managedFolder, { recursive: true });
     await writeFile(`${file}.new`, text);
     await rename(`${file}.new`, file);
   }
   await chmod(file, 0o644);
-  for (const path of [managed, dirname(managed)]) await chmod(path, 0o755);
+  for (const path of [managedFolder, dirname(managedFolder)]) await chmod(path, 0o755);
 }

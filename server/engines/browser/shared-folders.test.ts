@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
-import { HandClock } from '../../../tests/harness/hand-clock.ts';
+import { ManualClock } from '../../../tests/harness/hand-clock.ts';
 import { SharedFolders } from './shared-folders.ts';
 
 const HOUR_MS = 3_600_000;
@@ -11,7 +11,7 @@ const HOUR_MS = 3_600_000;
 describe('SharedFolders', () => {
   const parent = mkdtempSync(join(tmpdir(), 'berth-shared-'));
   after(() => rmSync(parent, { recursive: true }));
-  const clock = new HandClock();
+  const clock = new ManualClock();
   const open = (): SharedFolders =>
     new SharedFolders({
       ...{ parent, clock, unusedMax: 2, unusedBytesMax: 10, lifetimeMs: HOUR_MS },

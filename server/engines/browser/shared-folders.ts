@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { Clock } from '../../kit/clock.ts';
 import { TurnQueue } from '../../kit/turns.ts';
 
-/** Each use removes at most this many folders, because a browser start waits for it. */
+/** Each use removes at most this many folders, because the start of a browser waits for the removal. */
 const REMOVED_PER_USE_MAX = 32;
 
 export interface SharedFoldersOptions {
@@ -33,14 +33,14 @@ export class SharedFolders {
   /** Browsers that started earlier belong to a previous process and are not included in the use counts. */
   readonly #countedSinceMs: number;
 
-  constructor(parts: SharedFoldersOptions) {
-    this.#options = parts;
-    this.#countedSinceMs = parts.clock.now().getTime();
+  constructor(folderOptions: SharedFoldersOptions) {
+    this.#options = folderOptions;
+    this.#countedSinceMs = folderOptions.clock.now().getTime();
   }
 
   /**
-   * Returns the folder for this name. `fill` writes its files. `fill` is called for each use and may find the files of
-   * earlier calls.
+   * Returns the folder for this name. `fill` writes the files of the folder. `fill` is called for each use, so the
+   * folder may already contain the files of an earlier use.
    */
   async use(name: string, fill: (folder: string) => Promise<void>): Promise<SharedFolder> {
     const path = join(this.#options.parent, name);
@@ -76,8 +76,8 @@ export class SharedFolders {
 
   async #removeUnused(): Promise<void> {
     const { parent, unusedMax, unusedBytesMax } = this.#options;
-    const unused = (await readdir(parent)).filter(name => !this.#useCounts.has(name));
-    const folders = await Promise.all(unused.map(name => this.#inspect(name)));
+    const unusedNames = (await readdir(parent)).filter(name => !this.#useCounts.has(name));
+    const folders = await Promise.all(unusedNames.map(name => this.#inspect(name)));
     let bytes = 0;
     let count = 0;
     const surplusNames: string[] = [];

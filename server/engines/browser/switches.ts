@@ -9,10 +9,10 @@ export interface SwitchOptions {
   /** For Accept-Language and navigator.languages. The locale itself is set in the environment. */
   readonly locale?: string;
   /** Whether Chromium's own sandbox is on. Chromium refuses to run it as root. */
-  readonly sandbox: boolean;
+  readonly hasSandbox: boolean;
 }
 
-/** The feature that makes Chromium start a renderer in advance for the next page. */
+/** The name of the feature with which Chromium starts a renderer in advance for the next page. */
 export const SPARE_RENDERER = 'SpareRendererForSitePerProcess';
 
 const DISABLED_FEATURES = [
@@ -66,9 +66,9 @@ export function shellIdentitySwitches(version: string): readonly string[] {
   return [`--user-agent=${platform} HeadlessChrome/${major}.0.0.0 Safari/537.36`];
 }
 
-const LOCALE_DEFAULT = 'en-US';
+const DEFAULT_LOCALE = 'en-US';
 
-/** Switches for behaviour that `chromium` has by default. */
+/** Switches for behaviour that `chromium` has by default and headless shell does not. */
 const SHELL_ONLY_SWITCHES = [
   '--site-per-process', // otherwise frames of other sites share the process of their page
   '--font-render-hinting=medium', // otherwise text has other widths
@@ -77,11 +77,11 @@ const SHELL_ONLY_SWITCHES = [
 export function switches(options: SwitchOptions): readonly string[] {
   // Without a locale, headless shell would send no Accept-Language header.
   const isShell = options.engine === 'headless-shell';
-  const locale = options.locale ?? (isShell ? LOCALE_DEFAULT : undefined);
+  const locale = options.locale ?? (isShell ? DEFAULT_LOCALE : undefined);
   return [
     ...COMMON_SWITCHES,
     ...(isShell ? SHELL_ONLY_SWITCHES : []),
-    ...(options.sandbox ? [] : ['--no-sandbox']),
+    ...(options.hasSandbox ? [] : ['--no-sandbox']),
     ...(locale === undefined ? [] : [`--accept-lang=${acceptedLanguages(locale)}`]),
     `--user-data-dir=${options.folder}/profile`,
     `--proxy-server=http://127.0.0.1:${options.egressPort}`,

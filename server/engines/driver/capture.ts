@@ -24,7 +24,7 @@ const VALUE_CHARACTERS_MAX = 20_000;
 export async function capture(page: Page, captureRequest: Capture): Promise<CapturedPage> {
   page.setDefaultTimeout(captureRequest.timeoutMs);
   try {
-    return await withTimeout(captureRequest.timeoutMs + TIMEOUT_MARGIN_MS, openAndTake(page, captureRequest));
+    return await withTimeout(captureRequest.timeoutMs + TIMEOUT_MARGIN_MS, openAndCapture(page, captureRequest));
   } finally {
     page.setDefaultTimeout(PLAYWRIGHT_DEFAULT_MS);
   }
@@ -41,7 +41,7 @@ export async function withTimeout<T>(ms: number, work: Promise<T>): Promise<T> {
   }
 }
 
-async function openAndTake(
+async function openAndCapture(
   page: Page,
   { url, waitUntil, timeoutMs, acceptStatus, wanted }: Capture,
 ): Promise<CapturedPage> {
@@ -74,7 +74,9 @@ export async function openPage(
   throw new DriveFailed('page', `The page responded with the status ${status}.`, { pageStatus: status, url: finalUrl });
 }
 
-/** Opens the URL of a file. Such a URL does not load as a page: its navigation ends when the download begins. */
+/**
+ * Opens the URL of a file. Such a URL does not load as a page, because its navigation ends when the download begins.
+ */
 async function visitFile(page: Page, visit: Visit): Promise<number | undefined> {
   try {
     return await openPage(page, visit);
@@ -86,10 +88,10 @@ async function visitFile(page: Page, visit: Visit): Promise<number | undefined> 
 }
 
 async function open(page: Page, url: string, waitUntil: string, timeout: number): Promise<Response | undefined> {
-  const state = LOAD_STATES.find(known => known === waitUntil);
+  const loadState = LOAD_STATES.find(known => known === waitUntil);
   try {
-    const response = await page.goto(url, { waitUntil: state ?? 'domcontentloaded', timeout });
-    if (state === undefined) await page.locator(waitUntil).first().waitFor({ timeout });
+    const response = await page.goto(url, { waitUntil: loadState ?? 'domcontentloaded', timeout });
+    if (loadState === undefined) await page.locator(waitUntil).first().waitFor({ timeout });
     return response ?? undefined;
   } catch (error) {
     const text = error instanceof Error ? error.message : '';
@@ -107,20 +109,20 @@ export type CapturedContent = Omit<CapturedPage, 'url' | 'title' | 'status'>;
 export async function captureContent(page: Page, spec: WantedContent): Promise<CapturedContent> {
   switch (spec.kind) {
     case 'screenshot':
-      return picture(page, spec);
+      return captureScreenshot(page, spec);
     case 'pdf':
-      return pdf(page, spec);
+      return capturePdf(page, spec);
     case 'download':
       if (spec.selector !== undefined) await page.locator(spec.selector).first().click();
       return {};
     case 'fields':
       return { values: await valuesOf(page, spec.fields) };
     default:
-      return text(page, spec);
+      return captureText(page, spec);
   }
 }
 
-async function picture(
+async function captureScreenshot(
   page: Page,
   screenshotSpec: Extract<WantedContent, { kind: 'screenshot' }>,
 ): Promise<CapturedContent> {
@@ -133,7 +135,7 @@ async function picture(
   return { ...fileOf(bytes, `image/${format}`), ...sizeOf(bytes, format) };
 }
 
-async function pdf(page: Page, spec: Extract<WantedContent, { kind: 'pdf' }>): Promise<CapturedContent> {
+async function capturePdf(page: Page, spec: Extract<WantedContent, { kind: 'pdf' }>): Promise<CapturedContent> {
   const { paper, landscape, background, pages } = spec;
   const bytes = await page.pdf({
     ...{ format: paper, landscape, printBackground: background },
@@ -146,7 +148,7 @@ async function pdf(page: Page, spec: Extract<WantedContent, { kind: 'pdf' }>): P
   return { ...fileOf(bytes, 'application/pdf'), ...(pageCount === undefined ? {} : { pages: Number(pageCount) }) };
 }
 
-async function text(
+async function captureText(
   page: Page,
   { kind, selector }: Extract<WantedContent, { kind: 'html' | 'text' | 'links' }>,
 ): Promise<CapturedContent> {
@@ -157,7 +159,10 @@ async function text(
 
 type PageLocator = ReturnType<Page['locator']>;
 
-/** Text is cut in the page. The page may replace the functions used for that, so the caller cuts the result again. */
+/**
+ * Reads the content and cuts it in the page. The page may replace the functions used for that, so the caller cuts the
+ * result again.
+ */
 async function readContent(kind: 'html' | 'text' | 'links', element: PageLocator): Promise<string> {
   if (kind !== 'links') {
     const evaluateArgs = { name: kind === 'text' ? 'innerText' : 'outerHTML', max: TEXT_CHARACTERS_MAX + 1 };
@@ -198,7 +203,7 @@ const titleOf = async (page: Page): Promise<string> =>
 
 function fileOf(bytes: Buffer, mimeType: string): Pick<CapturedPage, 'bytes' | 'mimeType'> {
   if (bytes.length > BYTES_MAX)
-    throw new DriveFailed('command', `The file is larger than ${BYTES_MAX / 1024 ** 2} MiB.`);
+    throw new DriveFailed('command', `The file is larger than ${BYTES_MAX / 1024 ** 2} MiB, which is the limit.`);
   return { bytes: new Uint8Array(bytes), mimeType };
 }
 

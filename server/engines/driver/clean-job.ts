@@ -1,5 +1,5 @@
-// Removes from the results of steps what the service has typed. Runs in a worker thread, because the results contain
-// text from pages and can be long.
+// Removes the texts that the service has typed from the results of steps. Runs in a worker thread, because the results
+// contain text from pages and can be long.
 import { withoutSecrets } from '../../kit/without-secrets.ts';
 import type { Job } from '../../kit/worker-pool.ts';
 import type { StepResult, StepsOutcome } from './command.ts';

@@ -71,8 +71,8 @@ export interface Capture {
 export interface Steps extends Omit<Capture, 'wanted'> {
   readonly steps: readonly Step[];
   /**
-   * What earlier commands of the same call did: the number of their steps, the total size of their files in bytes, and
-   * whether any of them contained a `type` step.
+   * A summary of the earlier commands of the same call: the number of their steps, the total size of their files in
+   * bytes, and whether any of them contained a `type` step.
    */
   readonly before?: { readonly steps: number; readonly bytes: number; readonly hasTyped: boolean };
 }
@@ -178,9 +178,9 @@ export interface CommandResult {
 }
 
 /**
- * Why a command failed. `command`: the command is not possible, and the message says why. `page`: the page could not be
- * loaded or is an error page. `timeout`: the page was not ready in time. `refused`: the text may not be typed into this
- * page.
+ * The reason why a command failed. `command`: the command is not possible, for the reason in the message. `page`: the
+ * page could not be loaded or is an error page. `timeout`: the page was not ready in time. `refused`: the text may not
+ * be typed into this page.
  */
 export type DriveFailure = 'command' | 'connection' | 'too_long' | 'too_many' | 'died' | 'page' | 'timeout' | 'refused';
 
@@ -206,8 +206,8 @@ export interface CommandMessage {
 
 /**
  * A message from a driver thread to the main thread. `id`: the command that has succeeded or failed. `asks`: the id of
- * a request for help. `of`: the command that needs the help. `closed`: the session whose connection to the browser was
- * closed.
+ * a request for help. `of`: the command that needs the help. `closed`: the session whose connection to the browser has
+ * been closed.
  */
 export type ThreadMessage =
   | { readonly id: number; readonly result: CommandResult }
@@ -221,18 +221,20 @@ export type ThreadMessage =
   | { readonly closed: string };
 
 /**
- * What must be done outside the driver for a step. `type`: type the text of this step into the element that has the
- * attribute named in `mark`. `cover`: hide fields and texts that show what was typed. `uncover`: show them again, and
+ * A task that must be done outside the driver for a step. `type`: type the text of this step into the element that has
+ * the attribute named in `mark`. `cover`: hide fields and texts that show a typed text. `uncover`: show them again, and
  * fail if any of them was visible in between.
  */
 export type HelpRequest =
   | { readonly do: 'type'; readonly step: number; readonly mark: string }
   | { readonly do: 'cover' | 'uncover' };
 
-/** Does what a step needs outside the driver. Throws DriveFailed. */
+/** Does the part of a step that must be done outside the driver. Throws DriveFailed. */
 export type Helper = (help: HelpRequest) => Promise<void>;
 
-/** Sent to the thread when help was given or failed. `reply` is the id of the request for help, from `asks`. */
+/**
+ * Sent to the thread when help has been given or has failed. `reply` is the id of the request for help, from `asks`.
+ */
 export interface HelpReply {
   readonly reply: number;
   readonly failed?: Pick<DriveFailed, 'why' | 'message' | 'details'>;

@@ -15,7 +15,7 @@ import { type CommandTarget, perform } from './perform.ts';
 const CONNECT_MS = 30_000;
 const TITLE_MS = 1_000;
 const SNAPSHOT_MS = 15_000;
-/** How long to wait for a page to show the effect of an action, unless another page is being loaded. */
+/** How long to wait for a page to show the effect of an action, unless the action loads another page. */
 const SETTLE_MS = 500;
 const LOAD_MS = 10_000;
 const SNAPSHOT_CHARACTERS_MAX = 200_000;
@@ -107,17 +107,17 @@ export class DrivenBrowser implements CommandTarget {
     this.#assertNotBlocked(command);
     this.#pendingDocument = undefined;
     const execution = perform(this, command, help);
-    const first = await Promise.race([execution, this.#dialogOpened.promise.then(() => 'dialog' as const)]);
-    if (first === 'dialog') execution.catch(() => {}); // The command continues, or fails, when the dialog is answered.
-    const commandOutput = first === 'dialog' ? {} : first;
+    const firstOutcome = await Promise.race([execution, this.#dialogOpened.promise.then(() => 'dialog' as const)]);
+    if (firstOutcome === 'dialog') execution.catch(() => {}); // The command continues, or fails, when the dialog is answered.
+    const commandOutput = firstOutcome === 'dialog' ? {} : firstOutcome;
     if (!this.#dialog && PAGE_CHANGING_COMMANDS.has(command.do)) await this.#settle();
     const blockedBy = this.#blockedBy();
-    const current = this.#dialog ? undefined : await this.page();
+    const currentPage = this.#dialog ? undefined : await this.page();
     const [tabs, snapshot] = await Promise.all([
       this.tabs(),
-      current && SNAPSHOT_COMMANDS.has(command.do) ? this.#snapshot(current) : {},
+      currentPage && SNAPSHOT_COMMANDS.has(command.do) ? this.#snapshot(currentPage) : {},
     ]);
-    const page = current && snapshot ? { ...(await placeOf(current, tabs)), ...snapshot } : undefined;
+    const page = currentPage && snapshot ? { ...(await placeOf(currentPage, tabs)), ...snapshot } : undefined;
     return { ...commandOutput, tabs, ...(page ? { page } : {}), ...(blockedBy === undefined ? {} : { blockedBy }) };
   }
 
@@ -169,13 +169,13 @@ export class DrivenBrowser implements CommandTarget {
   }
 
   async tabs(): Promise<readonly Tab[]> {
-    const current = this.#page;
+    const currentPage = this.#page;
     return Promise.all(
       this.#context
         .pages()
         .slice(0, TABS_SHOWN)
         .map(async (page, index) => ({
-          ...{ index, url: truncate(page.url(), URL_CHARACTERS_MAX), isCurrent: page === current },
+          ...{ index, url: truncate(page.url(), URL_CHARACTERS_MAX), isCurrent: page === currentPage },
           title: this.#dialog ? '' : await titleOf(page),
         })),
     );
@@ -189,7 +189,7 @@ export class DrivenBrowser implements CommandTarget {
       this.#dialog = dialog;
       this.#dialogOpened.resolve();
     });
-    // Whoever has answered it: the driver, a person in the live view, or another client.
+    // Called regardless of who answered the dialog: the driver, a person in the live view, or another client.
     page.on('dialogclosed', dialog => {
       if (this.#dialog === dialog) this.takeDialog();
     });
@@ -230,7 +230,7 @@ export class DrivenBrowser implements CommandTarget {
 
   // ---- the state of the page -------------------------------------------------------------------------------------
 
-  /** Waits until the page has drawn once and, if the action leads to another page, until that page is loaded. */
+  /** Waits until the page has drawn once and, if the action leads to another page, until that page has loaded. */
   async #settle(): Promise<void> {
     const page = await this.page();
     const dialog = this.#dialogOpened.promise;

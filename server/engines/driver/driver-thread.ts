@@ -58,7 +58,7 @@ function abandonCommand(id: number, session: string, limitMs: number): void {
   post({ id, failed: 'too_long', message: `The command took longer than ${limitMs / 1000} s.`, details: {} });
 }
 
-/** Asks the main thread for help. Rejects if the main thread fails to help. */
+/** Asks the main thread for help. Rejects if the help fails. */
 function requestHelp(commandId: number, help: HelpRequest): Promise<void> {
   lastAskId += 1;
   const response = Promise.withResolvers<void>();
@@ -75,25 +75,25 @@ function onReply({ reply, failed }: HelpReply): void {
 }
 
 function browserOf(session: string, address: string): Promise<DrivenBrowser> {
-  const known = browsers.get(session);
-  if (known) return known;
-  /** Whether no later connection has taken the place of this one. */
-  const isCurrent = (): boolean => browsers.get(session) === connecting;
+  const existingBrowser = browsers.get(session);
+  if (existingBrowser) return existingBrowser;
+  /** Whether no later connection has replaced this one. */
+  const isCurrent = (): boolean => browsers.get(session) === browserPromise;
   const onGone = (): void => {
     if (!isCurrent()) return;
     browsers.delete(session);
     post({ closed: session });
   };
-  const connecting = DrivenBrowser.connect(address, onGone);
-  browsers.set(session, connecting);
-  connecting.catch(() => isCurrent() && browsers.delete(session));
-  return connecting;
+  const browserPromise = DrivenBrowser.connect(address, onGone);
+  browsers.set(session, browserPromise);
+  browserPromise.catch(() => isCurrent() && browsers.delete(session));
+  return browserPromise;
 }
 
 async function disconnect(session: string): Promise<void> {
-  const connecting = browsers.get(session);
+  const browserPromise = browsers.get(session);
   browsers.delete(session);
-  const browser = await connecting?.catch(() => undefined);
+  const browser = await browserPromise?.catch(() => undefined);
   await browser?.close().catch(() => {});
 }
 

@@ -1,6 +1,7 @@
 // Drives browsers for agents that use MCP and not CDP. Playwright runs in threads of its own and connects to a session
-// as any client does. Page content is parsed there and not in the main thread. A thread that does not respond in time
-// is replaced: the next command connects again, and only references from earlier snapshots are lost.
+// as any client does. Page content is parsed in these threads and not in the main thread. A thread that does not
+// respond in time is replaced. The next command then connects again, and only references from earlier snapshots are
+// lost.
 import { Worker } from 'node:worker_threads';
 import { compiledCodeEnv } from '../../kit/compiled-code.ts';
 import type { Log } from '../../kit/log.ts';
@@ -145,8 +146,8 @@ export class Driver implements Closeable {
   }
 
   #drivenSessionOf(session: string): DrivenSession {
-    const known = this.#drivenSessions.get(session);
-    if (known) return known;
+    const existingSession = this.#drivenSessions.get(session);
+    if (existingSession) return existingSession;
     const thread = this.#threadFor();
     clearTimeout(thread.idle);
     thread.sessions.add(session);
@@ -203,12 +204,12 @@ export class Driver implements Closeable {
       return;
     }
     if ('asks' in message) return void this.#giveHelp(thread, message);
-    const pending = thread.pending.get(message.id);
-    if (!pending) return;
+    const pendingCommand = thread.pending.get(message.id);
+    if (!pendingCommand) return;
     thread.pending.delete(message.id);
-    clearTimeout(pending.timer);
-    if ('result' in message) pending.response.resolve(message.result);
-    else pending.response.reject(new DriveFailed(message.failed, message.message, message.details));
+    clearTimeout(pendingCommand.timer);
+    if ('result' in message) pendingCommand.response.resolve(message.result);
+    else pendingCommand.response.reject(new DriveFailed(message.failed, message.message, message.details));
   }
 
   async #giveHelp(thread: Thread, { asks, of, help }: Extract<ThreadMessage, { asks: number }>): Promise<void> {

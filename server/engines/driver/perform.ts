@@ -16,7 +16,7 @@ const LINE_CHARACTERS_MAX = 1_000;
 const VALUE_CHARACTERS_MAX = 4_000_000;
 const WAIT_FOR_TEXT_MS = 30_000;
 
-/** What the commands need from the browser in which they run. */
+/** The members of a browser that the commands use. */
 export interface CommandTarget {
   readonly pages: readonly Page[];
   page(): Promise<Page>;
@@ -107,7 +107,7 @@ const PERFORMERS: Performers = {
     if (!chooser)
       throw new DriveFailed(
         'command',
-        'No file chooser is open. First click the element that opens it, or give the ref of the file input.',
+        'No file chooser is open. First click the element that opens the file chooser, or give the ref of the file input.',
       );
     await chooser.setFiles(payload, { timeout: ACTION_MS });
     return {};
@@ -121,24 +121,24 @@ const PERFORMERS: Performers = {
     if (bytes.byteLength > IMAGE_BYTES_MAX)
       throw new DriveFailed(
         'command',
-        `The screenshot has ${bytes.byteLength} bytes; the limit is ${IMAGE_BYTES_MAX} bytes. Use type jpeg, or omit fullPage.`,
+        `The screenshot has ${bytes.byteLength} bytes. At most ${IMAGE_BYTES_MAX} bytes are possible. Use type jpeg, or omit fullPage.`,
       );
     return { image: { bytes: new Uint8Array(bytes), mimeType: `image/${type}` } };
   },
   wait: async (target, { ms, text, textGone }) => {
     const page = await target.page();
     if (ms !== undefined) await page.waitForTimeout(ms);
-    const limit = { timeout: WAIT_FOR_TEXT_MS };
+    const timeoutOptions = { timeout: WAIT_FOR_TEXT_MS };
     if (textGone !== undefined)
       await page
         .getByText(textGone)
         .first()
-        .waitFor({ state: 'hidden', ...limit });
+        .waitFor({ state: 'hidden', ...timeoutOptions });
     if (text !== undefined)
       await page
         .getByText(text)
         .first()
-        .waitFor({ state: 'visible', ...limit });
+        .waitFor({ state: 'visible', ...timeoutOptions });
     return {};
   },
   tabs: async (target, command) => {
@@ -231,10 +231,10 @@ async function locate(target: CommandTarget, ref: Ref): Promise<Locator> {
 
 async function fill(target: CommandTarget, field: Field): Promise<void> {
   const element = await locate(target, field.ref);
-  const limit = { timeout: ACTION_MS };
-  if (field.type === 'checkbox') await element.setChecked(field.checked, limit);
-  else if (field.type === 'select') await element.selectOption(field.value, limit);
-  else await element.fill(field.value, limit);
+  const timeoutOptions = { timeout: ACTION_MS };
+  if (field.type === 'checkbox') await element.setChecked(field.checked, timeoutOptions);
+  else if (field.type === 'select') await element.selectOption(field.value, timeoutOptions);
+  else await element.fill(field.value, timeoutOptions);
 }
 
 /** Evaluates an expression, and calls the result if it is a function. */
@@ -257,7 +257,9 @@ function checkLength(value: unknown, max: number): unknown {
     length = JSON.stringify(value)?.length;
   } catch {} // `jsonOf` reports that JSON cannot express the value.
   if (length !== undefined && length > max)
-    throw new Error(`The value has ${length} characters as JSON. At most ${max} are possible; return less.`);
+    throw new Error(
+      `The value has ${length} characters as JSON. At most ${max} characters are possible. Return a shorter value.`,
+    );
   return value;
 }
 
@@ -297,9 +299,9 @@ const truncate = (text: string): string =>
     : `${text.slice(0, TEXT_CHARACTERS_MAX).toWellFormed()}\n(The first ${TEXT_CHARACTERS_MAX} of ${text.length} characters.)`;
 
 /** Returns the newest lines, shortened. */
-function newestLines(all: readonly string[]): string {
-  const shownLines = all.slice(-LINES_MAX).map(line => line.slice(0, LINE_CHARACTERS_MAX));
-  const omittedCount = all.length - shownLines.length;
+function newestLines(allLines: readonly string[]): string {
+  const shownLines = allLines.slice(-LINES_MAX).map(line => line.slice(0, LINE_CHARACTERS_MAX));
+  const omittedCount = allLines.length - shownLines.length;
   return truncate(
     [...(omittedCount > 0 ? [`(${omittedCount} earlier entries are not shown)`] : []), ...shownLines].join('\n'),
   );

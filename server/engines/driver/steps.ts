@@ -66,8 +66,8 @@ export async function runSteps(page: Page, request: Steps, help: Helper): Promis
 
 async function run(page: Page, request: Steps, progress: Progress, help: Helper): Promise<StepsOutcome> {
   const { url, waitUntil, acceptStatus, steps, before = NO_STEPS } = request;
-  const openUrl = (to: string, loadState: string) =>
-    openPage(page, { url: to, waitUntil: loadState, timeoutMs: progress.remainingMs(), acceptStatus });
+  const openUrl = (targetUrl: string, loadState: string) =>
+    openPage(page, { url: targetUrl, waitUntil: loadState, timeoutMs: progress.remainingMs(), acceptStatus });
   page.setDefaultTimeout(progress.remainingMs());
   let status = url === undefined ? undefined : await openUrl(url, waitUntil);
   const results: StepResult[] = [];
@@ -87,7 +87,10 @@ async function run(page: Page, request: Steps, progress: Progress, help: Helper)
     else results.push(await perform(page, step));
     bytes += results.at(-1)?.bytes?.byteLength ?? 0;
     if (bytes > BYTES_MAX)
-      throw new DriveFailed('command', `The files of all steps together are larger than ${BYTES_MAX / 1024 ** 2} MiB.`);
+      throw new DriveFailed(
+        'command',
+        `The files of all steps together are larger than ${BYTES_MAX / 1024 ** 2} MiB, which is the limit.`,
+      );
   }
   return { ...(await pageOf(page, status)), results };
 }
@@ -112,7 +115,7 @@ async function typeIntoField(
 const isPicture = (step: Step): step is Extract<Step, { do: 'take' }> =>
   step.do === 'take' && (step.wanted.kind === 'screenshot' || step.wanted.kind === 'pdf');
 
-/** While a screenshot or PDF file is taken, hides what was typed before. */
+/** While a screenshot or PDF file is taken, hides the texts that were typed before. */
 async function whileCovered(help: Helper, captureStep: () => Promise<StepResult>): Promise<StepResult> {
   await help({ do: 'cover' });
   const result = await captureStep().catch(async error => {
@@ -169,8 +172,8 @@ async function perform(page: Page, step: Exclude<Step, { do: 'goto' | 'type' }>)
 const payloadOf = ({ name, mimeType, bytes }: FileContent) => ({ name, mimeType, buffer: Buffer.from(bytes) });
 
 /**
- * Adds the number of the step to an error of the step. Other errors, such as a lost connection, may not be caused by
- * the step and are returned unchanged.
+ * Adds the number of the step to an error of the step. Other errors, such as a lost connection, may have another cause
+ * than the step and are returned unchanged.
  */
 function withStepNumber(error: unknown, step: number, failedStep: Step | undefined): unknown {
   const why = error instanceof DriveFailed ? error.why : 'command';

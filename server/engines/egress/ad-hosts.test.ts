@@ -35,7 +35,7 @@ test('skips and counts rules that do not apply to a whole host', async () => {
   assert.deepEqual({ rules, skippedLines }, { rules: 7, skippedLines: 5 });
 });
 
-test('accepts a rule only if it has no restrictions', async () => {
+test('accepts a rule only if the rule has no restrictions', async () => {
   const whole = ['||a.test^', '||a.test', '||a.test^|', '||A.Test^', '||a.test^$all', '||a.test^$document'];
   for (const line of whole) assert.ok((await readAdHosts(line)).blocks('x.a.test'), line);
   const narrowed = [
@@ -52,7 +52,7 @@ test('accepts a rule only if it has no restrictions', async () => {
   for (const line of narrowed) assert.ok(!(await readAdHosts(line)).blocks('a.test'), line);
 });
 
-test('ignores an exception that is restricted', async () => {
+test('ignores an exception that has restrictions', async () => {
   const { blocks } = await readAdHosts('||a.test^\n@@||a.test^$script\n@@||b.a.test^');
   assert.deepEqual([blocks('a.test'), blocks('b.a.test')], [true, false]);
 });

@@ -17,7 +17,7 @@ const COMMENT = /^\s*(?:[!#[]|$)/;
 /** A `#` after a space begins a comment. Elsewhere a `#` may be part of a rule. */
 const TRAILING_COMMENT = /\s+#.*$/;
 const SINK_ADDRESS = /^(?:0\.0\.0\.0|127\.0\.0\.1|::1?)\s+/;
-/** Names of the machine itself, found in every hosts file. */
+/** Names of the machine itself, which every hosts file contains. */
 const OWN_NAMES = /^(?:localhost|localhost\.localdomain|local|broadcasthost|ip6-.*)$/;
 
 interface HostRuleLine {

@@ -1,5 +1,5 @@
-// IP addresses and ranges as bytes, so that all spellings of an address are equal. An IPv4-mapped IPv6 address is treated as
-// its IPv4 address, as the kernel does. rules.ts decides what may be reached.
+// IP addresses and ranges as bytes, so that all spellings of an address are equal. An IPv4-mapped IPv6 address is
+// treated as its IPv4 address, as the kernel does. rules.ts decides which addresses may be reached.
 import { isIP } from 'node:net';
 
 export interface Address {
@@ -14,7 +14,7 @@ export interface AddressRange {
   readonly address: string;
   readonly prefix: number;
   readonly family: 4 | 6;
-  /** Absent: every port. */
+  /** Absent if the entry applies to every port. */
   readonly port?: number;
 }
 
@@ -28,7 +28,7 @@ export interface Range {
 const MAPPED_PREFIX = Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff);
 const MAPPED_BITS = 96;
 
-/** Parses an IP address. Undefined for names, zone ids, brackets, and short or octal forms. */
+/** Parses an IP address. Returns undefined for names, zone ids, brackets, and short or octal forms. */
 export function parseAddress(text: string): Address | undefined {
   const family = isIP(text);
   if (family === 4) return address4(bytesOf4(text));
@@ -43,13 +43,13 @@ export function address4(bytes: Uint8Array): Address {
 }
 
 /** Throws for an invalid range. Ranges from the configuration have already been validated. */
-export function range(from: AddressRange): Range {
-  const address = parseAddress(from.address);
-  if (!address) throw new TypeError(`${from.address} is not an IP address`);
-  const prefix = address.family === from.family ? from.prefix : from.prefix - MAPPED_BITS;
+export function range(rangeEntry: AddressRange): Range {
+  const address = parseAddress(rangeEntry.address);
+  if (!address) throw new TypeError(`${rangeEntry.address} is not an IP address`);
+  const prefix = address.family === rangeEntry.family ? rangeEntry.prefix : rangeEntry.prefix - MAPPED_BITS;
   if (!(prefix >= 0 && prefix <= address.bytes.length * 8))
-    throw new TypeError(`${from.address}/${from.prefix} is not a range of addresses`);
-  return { family: address.family, bytes: address.bytes, prefix, port: from.port };
+    throw new TypeError(`${rangeEntry.address}/${rangeEntry.prefix} is not a range of addresses`);
+  return { family: address.family, bytes: address.bytes, prefix, port: rangeEntry.port };
 }
 
 /** Parses a range such as `10.0.0.0/8`. */
@@ -78,11 +78,11 @@ const bytesOf4 = (text: string): Uint8Array => Uint8Array.from(text.split('.'), 
 
 function bytesOf6(text: string): Uint8Array {
   const [head = '', tail] = text.split('::');
-  const left = groups(head);
-  const right = tail === undefined ? [] : groups(tail);
+  const headBytes = groups(head);
+  const tailBytes = tail === undefined ? [] : groups(tail);
   const bytes = new Uint8Array(16);
-  bytes.set(left);
-  bytes.set(right, 16 - right.length);
+  bytes.set(headBytes);
+  bytes.set(tailBytes, 16 - tailBytes.length);
   return bytes;
 }
 

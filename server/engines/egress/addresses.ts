@@ -1,4 +1,4 @@
-// Resolves a host to addresses, with a timeout.
+// Resolves a host to addresses, with a timeout. A host that is already an address is only parsed.
 import { WaitExpired, withTimeout } from '../../kit/wait.ts';
 import { type Address, parseAddress } from './address.ts';
 import { FailedError } from './failure.ts';

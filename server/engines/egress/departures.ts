@@ -3,19 +3,19 @@
 import type { Socket } from 'node:net';
 
 export class OutboundEndpoints {
-  readonly #open = new Set<string>();
+  readonly #openKeys = new Set<string>();
 
   /** Records a connected socket until it closes. */
   add(socket: Socket): void {
     const { localAddress, localPort } = socket;
     if (localAddress === undefined || localPort === undefined) return;
     const endpointKey = endpointKeyOf(localAddress, localPort);
-    this.#open.add(endpointKey);
-    socket.once('close', () => this.#open.delete(endpointKey));
+    this.#openKeys.add(endpointKey);
+    socket.once('close', () => this.#openKeys.delete(endpointKey));
   }
 
   has(address: string, port: number): boolean {
-    return this.#open.has(endpointKeyOf(address, port));
+    return this.#openKeys.has(endpointKeyOf(address, port));
   }
 }
 

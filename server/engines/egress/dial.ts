@@ -1,5 +1,5 @@
-// Connects to the first of the given addresses that answers ("happy eyeballs", RFC 8305): both families alternate, and
-// the next attempt starts while a slow one is still pending. Does not resolve names.
+// Connects to the first of the given addresses that responds ("happy eyeballs", RFC 8305): the address families
+// alternate, and the next attempt starts while a slow one is still pending. Does not resolve names.
 import type { Socket } from 'node:net';
 import { WaitExpired, withTimeout } from '../../kit/wait.ts';
 import type { Address } from './address.ts';
@@ -39,9 +39,12 @@ const isTimeout = (error: unknown): boolean => error instanceof Error && 'code' 
 /** Alternates between the families, IPv6 first. */
 function interleaveFamilies(addresses: readonly Address[]): Address[] {
   if (addresses.length < 2) return [...addresses];
-  const six = addresses.filter(address => address.family === 6);
-  const four = addresses.filter(address => address.family === 4);
-  const pairs = Array.from({ length: Math.max(six.length, four.length) }, (_, index) => [six[index], four[index]]);
+  const ipv6Addresses = addresses.filter(address => address.family === 6);
+  const ipv4Addresses = addresses.filter(address => address.family === 4);
+  const pairs = Array.from({ length: Math.max(ipv6Addresses.length, ipv4Addresses.length) }, (_, index) => [
+    ipv6Addresses[index],
+    ipv4Addresses[index],
+  ]);
   return pairs.flat().filter(address => address !== undefined);
 }
 
@@ -89,7 +92,7 @@ class Race<S extends Socket> {
       this.stop();
       this.#winner.resolve({ socket, address });
     });
-    // Not removed after the connect: an `error` event without a listener would end the process.
+    // The listener is not removed after the connect, because an `error` event without a listener would end the process.
     socket.on('error', error => {
       this.#pendingSockets.delete(socket);
       this.#tryNext(error);

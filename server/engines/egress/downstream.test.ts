@@ -1,4 +1,4 @@
-// The size of the read buffer, and how many connections have a large one. tests/engines/ checks that bytes arrive unchanged.
+// Tests the size of the read buffer and the number of large buffers. tests/engines/ checks that bytes arrive unchanged.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
@@ -33,7 +33,7 @@ async function fill(down: Downstream, pieces: number, socket: Socket): Promise<v
   }
 }
 
-test('grows the buffer while reads fill it, up to 512 KiB', async t => {
+test('grows the buffer up to 512 KiB while reads fill the whole buffer', async t => {
   const socket = await browser(t);
   const down = new Downstream(new BigReads(1));
   down.open(socket, () => {});

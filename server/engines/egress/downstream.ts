@@ -1,13 +1,13 @@
-// Writes data from the outside to the browser's socket. One buffer is reused once the kernel has taken all of it: nothing is
-// allocated for each chunk, no stream is in between, and a slow browser causes backpressure.
+// Writes data from outside to the browser's socket. One buffer is reused when the kernel has taken all of its data. No
+// memory is allocated for a chunk, no stream is in between, and a slow browser causes backpressure.
 import type { Socket } from 'node:net';
 import type { BigReads } from './big-reads.ts';
 
 const BUFFER_BYTES_FIRST = 16 * 1024;
 const BUFFER_BYTES_SMALL = 64 * 1024;
 /**
- * Size of the large buffer. With it, a large body takes half as much CPU time per byte as with the small one
- * (measured). Even larger buffers are slower again.
+ * Size of the large buffer. With it, a large body takes half as much CPU time per byte as with the small buffer
+ * (measured). Even larger buffers are slower.
  */
 const BUFFER_BYTES_BIG = 512 * 1024;
 const GROWTH = 4;

@@ -1,5 +1,5 @@
-// The egress proxy of one session. It serves CONNECT and plain HTTP requests of the browser, which has no other way to the
-// network. The policy, applied by the gate, decides what is allowed.
+// The egress proxy of one session. It serves CONNECT requests and plain HTTP requests of the browser, which has no
+// other way to the network. The gate applies the policy, which decides what is allowed.
 import { createServer, type Server as HttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type Server, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -34,7 +34,7 @@ export interface EgressOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly policy: EgressPolicy;
   readonly resolve: Resolve;
   readonly self?: SelfRoute;
-  /** Where the local ends of the outbound connections are recorded. */
+  /** Records the local endpoints of the outbound connections. */
   readonly departures?: OutboundEndpoints;
   readonly listener?: EgressListener;
   readonly limits?: Partial<EgressLimits>;
@@ -42,8 +42,8 @@ export interface EgressOptions extends Pick<Runtime, 'clock' | 'log'> {
 
 export interface EgressListener {
   /**
-   * Returns the text that the log shows in place of `text`, which may contain a host name. A page can put secrets into
-   * a host name. Absent: the log shows the text unchanged.
+   * Returns the text that the log contains in place of `text`, which may contain a host name. A page can put secrets
+   * into a host name. If absent, the log contains the text unchanged.
    */
   redactText?(text: string): string;
   refused?(refusal: Refusal): void;
@@ -158,7 +158,7 @@ class SessionEgress implements Egress {
     const http = createServer({
       maxHeaderSize: this.#limits.headBytesMax,
       headersTimeout: this.#limits.headMs,
-      // No limit for a body that makes progress; the sweep closes idle connections.
+      // No limit applies to a body that makes progress. The sweep closes idle connections.
       requestTimeout: 0,
       keepAliveTimeout: this.#limits.unusedMs,
       connectionsCheckingInterval: Math.min(this.#limits.sweepMs, this.#limits.headMs),
@@ -261,14 +261,14 @@ class SessionEgress implements Egress {
     const closeControl = new AbortController();
     const onClose = (): void => closeControl.abort(new Error('the browser closed the connection'));
     browser.once('close', onClose);
-    const outside = await this.#gate.open(target, () => new OutsideSocket(this.#bigReads), closeControl.signal);
+    const outsideSocket = await this.#gate.open(target, () => new OutsideSocket(this.#bigReads), closeControl.signal);
     browser.off('close', onClose);
     if (browser.destroyed) {
-      outside.destroy();
+      outsideSocket.destroy();
       return;
     }
     browser.write(ESTABLISHED);
-    join(browser, outside);
+    join(browser, outsideSocket);
   }
 
   #guardedRoute(self: SelfRoute): SelfRoute {
@@ -290,8 +290,8 @@ class SessionEgress implements Egress {
     const { clock, log } = this.#options;
     log.debug('egress.failed', { hostname: this.#redact(hostname), port, via, reason: this.#redact(reason(error)) });
     if (!(error instanceof ProxyFailedError)) return;
-    const { proxy, proxyFailureKind: trouble } = error;
-    this.#callSafely(() => this.#listener.proxyFailed?.({ at: clock.now(), proxy, trouble, hostname }));
+    const { proxy, proxyFailureKind: failureKind } = error;
+    this.#callSafely(() => this.#listener.proxyFailed?.({ at: clock.now(), proxy, trouble: failureKind, hostname }));
   }
 
   #reportRefusal(rule: RefusalRule, { hostname, port }: Target, via: Refusal['via']): void {

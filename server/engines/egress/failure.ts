@@ -1,5 +1,5 @@
-// Errors of the egress proxy: a rule refused the request, or the request failed. Their texts go to the browser, so they
-// contain no internal address and no system error.
+// Errors of the egress proxy: a rule refused the request, or the request failed. Their texts are sent to the browser,
+// so they contain no internal address and no system error.
 import type { HostRule } from './host-rules.ts';
 import type { AddressRule } from './rules.ts';
 
@@ -49,7 +49,7 @@ const STATUS: Readonly<Record<FailureKind, number>> = {
 };
 
 const MESSAGES: Readonly<Record<FailureKind, string>> = {
-  bad_request: 'This request cannot be proxied: it is malformed, or does not name a host.',
+  bad_request: 'This request cannot be proxied, because the request is malformed or does not name a host.',
   name_not_resolved: 'The host name could not be resolved.',
   name_timed_out: 'The name servers did not respond in time.',
   connect_failed: 'The host did not accept the connection.',

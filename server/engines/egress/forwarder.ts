@@ -1,5 +1,5 @@
-// Forwards the plain HTTP requests of one browser connection. One idle outbound connection is kept for the next request to
-// the same host, so there are never more outbound connections than browser connections.
+// Forwards the plain HTTP requests of one browser connection. One idle outbound connection is kept for the next request
+// to the same host, so there are never more outbound connections than browser connections.
 import { type ClientRequest, type IncomingMessage, type ServerResponse, request as send } from 'node:http';
 import type { Socket } from 'node:net';
 import { type Duplex, pipeline } from 'node:stream';
@@ -19,7 +19,7 @@ import type { Upstream } from './upstream.ts';
 export class Forwarder {
   readonly #gate: Gate;
   readonly #bigReads: BigReads;
-  /** Created by the first plain request. Most connections carry a tunnel and need none. */
+  /** Created by the first plain request. Most connections carry a tunnel and need no agent. */
   #agent: GateAgent | undefined;
   readonly #limits: EgressLimits;
   #inFlight = 0;
@@ -74,11 +74,11 @@ export class Forwarder {
   }
 
   #send(exchange: Exchange, mayResend: boolean): void {
-    const { request, response, destination: requested, hasBody, fail } = exchange;
-    // The host may close an idle connection at any time. A request without a body is then sent again. A request with a
-    // body cannot be repeated, so it always gets a new connection.
+    const { request, response, destination: requestedTarget, hasBody, fail } = exchange;
+    // The host may close an idle connection at any time. In that case, a request without a body is sent again. A
+    // request with a body cannot be repeated, so it always gets a new connection.
     this.#agent ??= new GateAgent(this.#gate, this.#bigReads);
-    this.#agent.keepOnly(hasBody ? undefined : requested.target);
+    this.#agent.keepOnly(hasBody ? undefined : requestedTarget.target);
     const outgoing = this.#request(this.#agent, exchange);
     if (!outgoing) return;
     let isSettled = false;
@@ -100,7 +100,7 @@ export class Forwarder {
     };
     const onResponse = (incoming: IncomingMessage): void => {
       isSettled = true;
-      // If the response came before the whole request body, the rest of the body is not read.
+      // If the response arrived before the whole request body was sent, the rest of the body is not read.
       if (!request.complete) response.shouldKeepAlive = false;
       sendResponse({ incoming, response, outgoing }, exchange.proxy, fail);
     };
@@ -113,8 +113,11 @@ export class Forwarder {
     else outgoing.end();
   }
 
-  #request(agent: GateAgent, { request, destination: requested, proxy, fail }: Exchange): ClientRequest | undefined {
-    const { target, host, path } = requested;
+  #request(
+    agent: GateAgent,
+    { request, destination: requestedTarget, proxy, fail }: Exchange,
+  ): ClientRequest | undefined {
+    const { target, host, path } = requestedTarget;
     const method = request.method ?? 'GET';
     const authorization = proxy && proxyAuthorization(proxy);
     const args: GateRequestArgs = {
@@ -225,7 +228,7 @@ function stream({ incoming, response }: ProxiedResponse): void {
   pipeline(incoming, response, () => {});
 }
 
-/** Reuses the read buffer. When neither stream holds data any more, the kernel has copied all of it. */
+/** Reuses the read buffer. When neither stream holds data any more, the kernel has copied all of the data. */
 function reuseMemory(incoming: IncomingMessage, response: ServerResponse): void {
   const { socket } = incoming;
   if (!(socket instanceof RequestSocket)) return;
@@ -279,8 +282,8 @@ function endingOf(error: unknown): Ending {
 const MALFORMED_HEAD = 'HTTP/1.1 502 \0\r\n\r\n';
 
 /**
- * Sends an interim response and ends the connection. The interim response carries the name of the failure for
- * debugging, and tells the browser that a response has begun. Otherwise the browser would repeat a request on a reused
+ * Sends an interim response and ends the connection. The interim response contains the name of the failure for
+ * debugging, and shows the browser that a response has begun. Otherwise, the browser would repeat a request on a reused
  * connection, and the server could act twice.
  */
 function abortConnection(browser: Socket, { header }: ErrorResponse, ending: Ending): void {
@@ -288,9 +291,9 @@ function abortConnection(browser: Socket, { header }: ErrorResponse, ending: End
     browser.destroy();
     return;
   }
-  const interim = `HTTP/1.1 100 Continue\r\n${header.join(': ')}\r\n\r\n`;
+  const interimResponse = `HTTP/1.1 100 Continue\r\n${header.join(': ')}\r\n\r\n`;
   if (ending === 'reset') {
-    browser.write(interim);
+    browser.write(interimResponse);
     browser.resetAndDestroy();
-  } else browser.end(ending === 'end' ? interim : interim + MALFORMED_HEAD, () => browser.destroy());
+  } else browser.end(ending === 'end' ? interimResponse : interimResponse + MALFORMED_HEAD, () => browser.destroy());
 }

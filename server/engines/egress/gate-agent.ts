@@ -8,12 +8,15 @@ import { RequestSocket } from './request-socket.ts';
 import { type Target, targetAt } from './target.ts';
 import type { Upstream } from './upstream.ts';
 
-/** Options of a request, with the proxy that it is sent to. */
+/** The options of a request, with the proxy to which the request is sent. */
 export interface GateRequestArgs extends ClientRequestArgs {
   readonly upstream?: Upstream | undefined;
 }
 
-/** The callback's type requires a stream even with an error. Node ignores the stream then. */
+/**
+ * Passed to the callback together with an error, because the type of the callback requires a stream. Node ignores the
+ * stream.
+ */
 const NO_STREAM: Duplex = new PassThrough();
 
 export class GateAgent extends Agent {

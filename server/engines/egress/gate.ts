@@ -1,5 +1,5 @@
-// Opens outbound connections: checks the host, finds its route, resolves it, checks every address, and connects to the address
-// that was checked. CONNECT and plain requests both use it.
+// Opens outbound connections: checks the host, finds its route, resolves it, checks every address, and connects to the
+// checked address. Used for CONNECT requests and plain requests.
 import type { Socket } from 'node:net';
 import type { Clock } from '../../kit/clock.ts';
 import type { Address } from './address.ts';
@@ -46,7 +46,10 @@ export class Gate {
     return connection.socket;
   }
 
-  /** The proxy for the target; undefined for a direct connection. Throws RefusedError if the target is not allowed. */
+  /**
+   * Returns the proxy for the target, or undefined for a direct connection. Throws RefusedError if the target is not
+   * allowed.
+   */
   route(target: Target): Upstream | undefined {
     const refusal = this.#policy.ruleRefusingHost(target.hostname);
     if (refusal) throw new RefusedError(refusal);
@@ -114,7 +117,7 @@ export class Gate {
     return upstream?.trusted || this.#policy.checkAddress(address, port, local).allowed;
   }
 
-  /** Checks a target whose name an upstream proxy resolves, so only the name itself can be checked. */
+  /** Checks a target whose name an upstream proxy resolves. Only the name itself can then be checked. */
   #checkUnresolved({ hostname, address, port }: Target): void {
     if (address) this.#check(address, port);
     if (hostname === 'localhost' || hostname.endsWith('.localhost')) throw new RefusedError('loopback');

@@ -1,4 +1,5 @@
-// Removes the headers that apply to one connection only. Works on raw header lists: names keep their case and order. Pure.
+// Removes the headers that apply to one connection only. Works on raw header lists, so names keep their case and order.
+// Pure.
 
 export type RawHeaders = readonly string[];
 
@@ -19,13 +20,13 @@ const HOP_BY_HOP = new Set([
 const NEVER_REMOVED = new Set(['authorization', 'content-length', 'content-type', 'cookie', 'host', 'set-cookie']);
 
 /** Returns the end-to-end headers. Runs for every plain request and response, so it avoids allocations. */
-export function endToEnd(raw: RawHeaders, alsoWithout?: string): string[] {
+export function endToEnd(raw: RawHeaders, omittedName?: string): string[] {
   const namedHeaders = namedInConnection(raw);
   const keptHeaders: string[] = [];
   for (let index = 0; index + 1 < raw.length; index += 2) {
     const name = raw[index] ?? '';
     const lower = name.toLowerCase();
-    if (lower !== alsoWithout && !isDropped(lower, namedHeaders)) keptHeaders.push(name, raw[index + 1] ?? '');
+    if (lower !== omittedName && !isDropped(lower, namedHeaders)) keptHeaders.push(name, raw[index + 1] ?? '');
   }
   return keptHeaders;
 }
@@ -69,7 +70,7 @@ const METHODS_WITHOUT_BODY = new Set(['GET', 'HEAD', 'DELETE', 'OPTIONS', 'TRACE
 
 /** Returns the headers of a request as they are sent to its server. */
 export function requestHeaders(method: string, host: string, raw: RawHeaders): string[] {
-  const rest = endToEnd(raw, 'host');
+  const endToEndHeaders = endToEnd(raw, 'host');
   const bodyFraming = framing(raw);
   const chunkedHeader = bodyFraming === 'chunked' ? ['Transfer-Encoding', 'chunked'] : [];
   const needsLength =
@@ -80,7 +81,7 @@ export function requestHeaders(method: string, host: string, raw: RawHeaders): s
     host,
     'Connection',
     'keep-alive',
-    ...rest,
+    ...endToEndHeaders,
     ...chunkedHeader,
     ...(needsLength ? ['Content-Length', '0'] : []),
   ];

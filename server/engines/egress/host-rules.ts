@@ -1,10 +1,10 @@
-// Which host names a session may reach. An entry matches the name and all its subdomains. The most specific entry
-// decides; if the same name is allowed and denied, it is denied. Pure.
+// Decides which host names a session may reach. An entry matches the name and all its subdomains. The most specific
+// entry decides. If the same name is allowed and denied, it is denied. Pure.
 
 export type HostRule = 'network_policy' | 'ad' | 'no_session' | 'egress_limit';
 
 export interface HostPolicy {
-  /** Names in lower case and punycode without trailing dot, or addresses in their shortest form. */
+  /** Names in lower case and punycode without a trailing dot, or addresses in their shortest form. */
   readonly allow: readonly string[];
   readonly deny: readonly string[];
   readonly default: 'allow' | 'deny';
@@ -12,7 +12,7 @@ export interface HostPolicy {
 
 export type HostMatcher = (hostname: string) => boolean;
 
-/** Returns a function that tells whether a host may be reached. */
+/** Returns a function that decides whether a host may be reached. */
 export function hostMatcher(policy: HostPolicy): HostMatcher {
   const allow = new Set(policy.allow);
   const deny = new Set(policy.deny);
@@ -25,7 +25,7 @@ export function hostMatcher(policy: HostPolicy): HostMatcher {
   };
 }
 
-/** Returns a function that tells whether a host, or a parent domain of it, is in the set. */
+/** Returns a function that decides whether a host, or a parent domain of it, is in the set. */
 export const listMatcher =
   (names: ReadonlySet<string>): HostMatcher =>
   hostname => {

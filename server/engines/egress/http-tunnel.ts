@@ -1,4 +1,4 @@
-// Client side of an HTTP proxy: CONNECT and Proxy-Authorization.
+// The client side of an HTTP proxy: CONNECT and Proxy-Authorization.
 import type { Socket } from 'node:net';
 import { FailedError, ProxyFailedError } from './failure.ts';
 import { ClosedWithoutResponse, readResponse } from './read-response.ts';
@@ -26,7 +26,7 @@ export async function askForTunnel(socket: Socket, upstream: Upstream, target: T
 }
 
 /**
- * Sends CONNECT and returns the status of the response. Some proxies just close the connection if they cannot reach the
+ * Sends CONNECT and returns the status of the response. Some proxies only close the connection if they cannot reach the
  * host.
  */
 export async function connectStatus(socket: Socket, upstream: Upstream, target: Target): Promise<number> {

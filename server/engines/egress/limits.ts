@@ -24,7 +24,7 @@ export interface EgressLimits {
   readonly idleMs: number;
   /** Replaces `idleMs` for a connection if one of its sides has ended. */
   readonly halfClosedIdleMs: number;
-  /** The interval at which idle connections are looked for and closed. */
+  /** The interval at which idle connections are found and closed. */
   readonly sweepMs: number;
   readonly tlsHandshakeMs: number;
   /** Maximum number of refusals per session that are written to the server log. All refusals are counted. */

@@ -25,7 +25,7 @@ interface WatchedConnection extends OutboundConnection {
 }
 
 export class OutboundConnections {
-  readonly #open = new Set<WatchedConnection>();
+  readonly #openConnections = new Set<WatchedConnection>();
   #openedCount = 0;
   #closedBytesUp = 0;
   #closedBytesDown = 0;
@@ -37,12 +37,12 @@ export class OutboundConnections {
   }
 
   add(connection: OutboundConnection, nowMs: number): void {
-    const watched: WatchedConnection = { ...connection, bytes: 0, sinceMs: nowMs };
-    this.#open.add(watched);
+    const watchedConnection: WatchedConnection = { ...connection, bytes: 0, sinceMs: nowMs };
+    this.#openConnections.add(watchedConnection);
     this.#openedCount += 1;
     this.#endpoints?.add(connection.socket);
     connection.socket.once('close', () => {
-      this.#open.delete(watched);
+      this.#openConnections.delete(watchedConnection);
       this.#closedBytesUp += connection.socket.bytesWritten;
       this.#closedBytesDown += connection.socket.bytesRead;
       if (connection.upstream) this.#closedProxyBytes += bytesOf(connection);
@@ -50,7 +50,7 @@ export class OutboundConnections {
   }
 
   get openCount(): number {
-    return this.#open.size;
+    return this.#openConnections.size;
   }
 
   get totalCount(): number {
@@ -59,20 +59,24 @@ export class OutboundConnections {
 
   /** Bytes sent from the session to the outside, including the overhead of HTTP and TLS. */
   get bytesUp(): number {
-    return sum(this.#open, connection => connection.socket.bytesWritten, this.#closedBytesUp);
+    return sum(this.#openConnections, connection => connection.socket.bytesWritten, this.#closedBytesUp);
   }
 
   get bytesDown(): number {
-    return sum(this.#open, connection => connection.socket.bytesRead, this.#closedBytesDown);
+    return sum(this.#openConnections, connection => connection.socket.bytesRead, this.#closedBytesDown);
   }
 
   /** Bytes in both directions through upstream proxies. */
   get bytesByProxy(): number {
-    return sum(this.#open, connection => (connection.upstream ? bytesOf(connection) : 0), this.#closedProxyBytes);
+    return sum(
+      this.#openConnections,
+      connection => (connection.upstream ? bytesOf(connection) : 0),
+      this.#closedProxyBytes,
+    );
   }
 
   closeIdle(nowMs: number, { idleMs, halfClosedIdleMs }: EgressLimits): void {
-    for (const connection of this.#open) {
+    for (const connection of this.#openConnections) {
       const bytes = bytesOf(connection);
       if (bytes !== connection.bytes) Object.assign(connection, { bytes, sinceMs: nowMs });
       const isHalfClosed = connection.socket.readableEnded || connection.socket.writableEnded;
@@ -81,7 +85,7 @@ export class OutboundConnections {
   }
 
   closeWhere(matches: (connection: OutboundConnection) => boolean): void {
-    for (const connection of this.#open) if (matches(connection)) connection.socket.destroy();
+    for (const connection of this.#openConnections) if (matches(connection)) connection.socket.destroy();
   }
 }
 

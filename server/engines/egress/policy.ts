@@ -18,26 +18,26 @@ export interface PolicyOptions {
   /** Address ranges that the operator allows (BERTH_EGRESS_ALLOW). */
   readonly allow: readonly AddressRange[];
   readonly machine: ThisMachine;
-  /** Whether a host is allowed. Absent: every host. */
+  /** Whether a host is allowed. If absent, every host is allowed. */
   readonly isAllowedHost?: HostMatcher | undefined;
-  /** Whether a host serves advertisements. Absent: no ads are blocked. */
+  /** Whether a host serves advertisements. If absent, no ads are blocked. */
   readonly isAdHost?: HostMatcher | undefined;
-  /** Absent: all connections are direct. */
+  /** If absent, all connections are direct. */
   readonly routeTo?: EgressPolicy['routeTo'] | undefined;
 }
 
 export function egressPolicy({
   allow,
   machine,
-  isAllowedHost: hosts,
-  isAdHost: ads,
+  isAllowedHost: allowsHost,
+  isAdHost: servesAds,
   routeTo,
 }: PolicyOptions): EgressPolicy {
   const addresses = addressRules(allow, machine);
   return {
     ruleRefusingHost: hostname => {
-      if (hosts && !hosts(hostname)) return 'network_policy';
-      return ads?.(hostname) ? 'ad' : undefined;
+      if (allowsHost && !allowsHost(hostname)) return 'network_policy';
+      return servesAds?.(hostname) ? 'ad' : undefined;
     },
     checkAddress: addresses.check,
     routeTo: routeTo ?? (() => undefined),

@@ -4,13 +4,13 @@ import type { Socket } from 'node:net';
 import { guardListener } from '../../kit/guard.ts';
 import { FailedError } from './failure.ts';
 
-export interface Parsed<T> {
+export interface ParsedResponse<T> {
   readonly value: T;
   /** The number of bytes that belong to the response. */
   readonly usedBytes: number;
 }
 
-/** The proxy closed the connection without sending a byte. */
+/** Thrown if the proxy closed the connection without sending a byte. */
 export class ClosedWithoutResponse extends Error {
   override readonly name = 'ClosedWithoutResponse';
 }
@@ -18,20 +18,20 @@ export class ClosedWithoutResponse extends Error {
 export function readResponse<T>(
   socket: Socket,
   bytesMax: number,
-  parse: (bytes: Buffer) => Parsed<T> | undefined,
+  parse: (bytes: Buffer) => ParsedResponse<T> | undefined,
 ): Promise<T> {
   const { promise, resolve, reject } = Promise.withResolvers<T>();
   let bytes: Buffer = Buffer.alloc(0);
   const tryParse = (): void => {
-    const parsed = parse(bytes);
-    if (!parsed && bytes.length > bytesMax) throw new FailedError('bad_answer');
-    if (!parsed) return;
+    const parsedResponse = parse(bytes);
+    if (!parsedResponse && bytes.length > bytesMax) throw new FailedError('bad_answer');
+    if (!parsedResponse) return;
     stop();
-    if (parsed.usedBytes < bytes.length) socket.unshift(bytes.subarray(parsed.usedBytes));
-    resolve(parsed.value);
+    if (parsedResponse.usedBytes < bytes.length) socket.unshift(bytes.subarray(parsedResponse.usedBytes));
+    resolve(parsedResponse.value);
   };
-  // Listens to `readable`. A `data` listener would make the socket flow, and it would have to be paused for the next
-  // reader.
+  // Listens to `readable`. A `data` listener would make the socket flow, and the socket would have to be paused for the
+  // next reader.
   const onReadable = guardListener(reject, () => {
     const part: unknown = socket.read();
     if (!Buffer.isBuffer(part)) return;

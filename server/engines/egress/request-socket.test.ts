@@ -60,7 +60,7 @@ for (const [held, reuse, expected] of [
     else assert.equal(texts.join(), expected);
   });
 
-test('does not overwrite chunks in its own buffer, even if isFlushed returns true', async t => {
+test("does not overwrite chunks in the socket's own buffer, even if isFlushed returns true", async t => {
   const { ours, other } = await pair(t);
   ours.reuseWhen(() => true);
   ours.pause();

@@ -1,6 +1,6 @@
-// The outbound socket of plain requests: an ordinary stream for Node's HTTP client. Its read buffer grows when much data arrives
-// and is reused when the data has been written, because a new buffer for each read takes a third more CPU time. Large bodies
-// can be spliced to the browser's socket.
+// The outbound socket of plain requests, which is an ordinary stream for Node's HTTP client. Its read buffer grows when
+// much data arrives. The buffer is reused when the data has been written, because a new buffer for each read takes a
+// third more CPU time. Large bodies can be spliced to the browser's socket.
 import { Socket } from 'node:net';
 import type { BigReads } from './big-reads.ts';
 import { Downstream } from './downstream.ts';
@@ -26,7 +26,7 @@ const copyIfShared = (chunk: Uint8Array): Uint8Array =>
 
 export class RequestSocket extends Socket {
   readonly #bigReads: BigReads;
-  /** Whether the kernel has taken everything that was read, so that the memory of the read buffer can be reused. */
+  /** Whether the kernel has taken all data that was read, so that the memory of the read buffer can be reused. */
   #isFlushed = (): boolean => false;
   #splice: Splice | undefined;
 

@@ -1,6 +1,6 @@
-// Resolves names: first by the operator's static names, then localhost, then DNS. The caller checks the addresses. Uses
-// c-ares instead of getaddrinfo, because one page with unresolvable names could block getaddrinfo's four threads for
-// all sessions.
+// Resolves names: first with the operator's static names, then as localhost, then with DNS. The caller checks the
+// addresses. Uses c-ares instead of getaddrinfo, because one page with unresolvable names could block the four threads
+// of getaddrinfo for all sessions.
 import { Resolver } from 'node:dns/promises';
 import type { Clock } from '../../kit/clock.ts';
 import { SingleFlight } from '../../kit/single-flight.ts';
@@ -16,7 +16,7 @@ export interface ResolverOptions {
   /** The operator's static names (BERTH_EGRESS_HOSTS). They take precedence. */
   readonly hosts: ReadonlyMap<string, string>;
   readonly clock: Clock;
-  /** `address:port` of name servers. Absent: those of the machine. */
+  /** `address:port` of each name server. If absent, the name servers of the machine are used. */
   readonly servers?: readonly string[];
   /** Timeouts that replace the defaults. Only tests set them. */
   readonly waits?: Partial<ResolveTimeouts>;
@@ -25,7 +25,7 @@ export interface ResolverOptions {
 export interface ResolveTimeouts {
   /** How long to wait for a response before the query is repeated. */
   readonly queryMs: number;
-  /** How long to wait for the second address family after the first has been resolved (resolution delay of RFC 8305). */
+  /** How long to wait for the second address family when the first has been resolved (resolution delay of RFC 8305). */
   readonly otherFamilyMs: number;
 }
 
@@ -55,11 +55,11 @@ export function createResolver({ hosts, clock, servers, waits }: ResolverOptions
     if (staticAddress !== undefined) return [staticAddress];
     // RFC 6761: localhost is always loopback.
     if (hostname === 'localhost' || hostname.endsWith('.localhost')) return [LOOPBACK];
-    const cached = cache.get(hostname);
-    if (cached) return cached;
-    const found = await queries.run(hostname, () => query(resolver, hostname, otherFamilyMs));
-    cache.set(hostname, found);
-    return found.addresses;
+    const cachedAddresses = cache.get(hostname);
+    if (cachedAddresses) return cachedAddresses;
+    const resolvedHost = await queries.run(hostname, () => query(resolver, hostname, otherFamilyMs));
+    cache.set(hostname, resolvedHost);
+    return resolvedHost.addresses;
   };
 }
 
@@ -75,19 +75,23 @@ async function query(resolver: Resolver, hostname: string, otherFamilyMs: number
   };
 }
 
-/** Waits for both results. If one succeeds and the other then takes too long, returns only the first. */
+/**
+ * Waits for both results. If one succeeds and the other then takes too long, returns only the result that succeeded.
+ */
 async function waitForBoth<T>(
   firstFamily: Promise<T>,
   secondFamily: Promise<T>,
   otherFamilyMs: number,
 ): Promise<PromiseSettledResult<T>[]> {
-  const both = Promise.allSettled([firstFamily, secondFamily]);
-  const first = await Promise.any([firstFamily, secondFamily]).then(
+  const bothResults = Promise.allSettled([firstFamily, secondFamily]);
+  const firstResult = await Promise.any([firstFamily, secondFamily]).then(
     value => ({ status: 'fulfilled', value }) as const,
     () => undefined,
   );
-  if (!first) return both;
-  return withTimeout(otherFamilyMs, 'the DNS response for the other address family', () => both).catch(() => [first]);
+  if (!firstResult) return bothResults;
+  return withTimeout(otherFamilyMs, 'the DNS response for the other address family', () => bothResults).catch(() => [
+    firstResult,
+  ]);
 }
 
 const TIMED_OUT = ['ETIMEOUT', 'EAI_AGAIN', 'ETIMEDOUT'];

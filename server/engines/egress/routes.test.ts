@@ -16,7 +16,7 @@ test('connects directly if no rule matches', () => {
   assert.deepEqual(routesOf([{ pattern: '^b\\.test$', by: first }], 'a.test'), [undefined]);
 });
 
-test('uses the first matching rule, even if it is direct', () => {
+test('uses the first matching rule, even if that rule requires a direct connection', () => {
   const rules: RouteRule[] = [
     { pattern: '^a\\.test$', by: 'direct' },
     { pattern: 'test$', by: first },
@@ -38,7 +38,7 @@ test('returns an error message for patterns that RE2 does not support', () => {
     assert.deepEqual(patternErrors([pattern]), [undefined], pattern);
 });
 
-test('refuses patterns that compile to too many instructions, without compiling one that would take long', t => {
+test('refuses patterns with too many instructions, and does not compile a pattern if that would take too long', t => {
   const compile = t.mock.method(RE2JS, 'compile');
   const large = [
     '(\\S?){1000}'.repeat(20),
@@ -52,7 +52,7 @@ test('refuses patterns that compile to too many instructions, without compiling 
   assert.equal(compile.mock.callCount(), 1);
 });
 
-test('limits the instructions of all patterns of a session together', () => {
+test('limits the total number of instructions of all patterns of a session', () => {
   const pattern = '[a-z]{1,63}\\.example$';
   const fitting = Math.floor(PATTERN_INSTRUCTIONS_MAX / RE2JS.compile(pattern).programSize());
   const errors = patternErrors([undefined, ...Array.from({ length: fitting + 2 }, () => pattern)]);

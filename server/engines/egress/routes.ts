@@ -6,18 +6,18 @@ import type { EgressPolicy } from './policy.ts';
 import type { Upstream } from './upstream.ts';
 
 export interface RouteRule {
-  /** Absent: every host. */
+  /** If absent, the rule applies to every host. */
   readonly pattern?: string | undefined;
   readonly by: Upstream | 'direct';
 }
 
 export function routes(rules: readonly RouteRule[]): EgressPolicy['routeTo'] {
-  const compiled = rules.map(({ pattern, by }) => ({
+  const compiledRules = rules.map(({ pattern, by }) => ({
     matches: pattern === undefined ? () => true : matcherOf(pattern),
     by,
   }));
   return hostname => {
-    const chosenRoute = compiled.find(rule => rule.matches(hostname))?.by;
+    const chosenRoute = compiledRules.find(rule => rule.matches(hostname))?.by;
     return chosenRoute === 'direct' ? undefined : chosenRoute;
   };
 }
@@ -31,11 +31,11 @@ export const PATTERN_INSTRUCTIONS_MAX = 1000;
  * Maximum length of a pattern in which each count, such as `{1,63}`, is replaced by repetitions. A longer pattern is
  * not compiled, because compiling it would take too long.
  */
-const WRITTEN_OUT_MAX = 4 * PATTERN_INSTRUCTIONS_MAX;
+const EXPANDED_LENGTH_MAX = 4 * PATTERN_INSTRUCTIONS_MAX;
 
 /**
- * The error message for each invalid pattern; undefined for a valid one. Patterns after the one that exceeds the limit
- * are not examined.
+ * Returns the error message for each invalid pattern, and undefined for each valid one. Patterns after the one that
+ * exceeds the limit are not examined.
  */
 export function patternErrors(patterns: ReadonlyArray<string | undefined>): ReadonlyArray<string | undefined> {
   let remainingInstructions = PATTERN_INSTRUCTIONS_MAX;
@@ -43,7 +43,7 @@ export function patternErrors(patterns: ReadonlyArray<string | undefined>): Read
     if (pattern === undefined || remainingInstructions < 0) return undefined;
     try {
       remainingInstructions -=
-        writtenOutLength(pattern) > WRITTEN_OUT_MAX ? Number.POSITIVE_INFINITY : compile(pattern).programSize();
+        expandedLength(pattern) > EXPANDED_LENGTH_MAX ? Number.POSITIVE_INFINITY : compile(pattern).programSize();
     } catch (error) {
       return error instanceof Error ? error.message : String(error);
     }
@@ -63,11 +63,11 @@ const COUNT = /(\\E|[\].\w])?\{(\d+)(?:,(\d*))?\}/g;
  * An upper bound on the length of a pattern after its counts are replaced by repetitions, as if all counted groups were
  * nested.
  */
-function writtenOutLength(pattern: string): number {
+function expandedLength(pattern: string): number {
   let [length, copies] = [pattern.length, 1];
-  for (const [, before, least, most] of pattern.matchAll(COUNT)) {
-    const count = Math.max(1, Number(least), Number(most ?? 0));
-    if (before === undefined || before === '\\E') copies *= count;
+  for (const [, repeatedItem, minCount, maxCount] of pattern.matchAll(COUNT)) {
+    const count = Math.max(1, Number(minCount), Number(maxCount ?? 0));
+    if (repeatedItem === undefined || repeatedItem === '\\E') copies *= count;
     else length += count;
   }
   return length * copies;
@@ -77,6 +77,6 @@ function writtenOutLength(pattern: string): number {
 const compile = (pattern: string): RE2JS => RE2JS.compile(pattern, RE2JS.CASE_INSENSITIVE);
 
 function matcherOf(pattern: string): HostMatcher {
-  const compiled = compile(pattern);
-  return hostname => compiled.matcher(hostname).find();
+  const compiledPattern = compile(pattern);
+  return hostname => compiledPattern.matcher(hostname).find();
 }

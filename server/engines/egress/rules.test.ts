@@ -93,7 +93,7 @@ const hex4 = (text: string): string => {
   return `${hex.slice(0, 4)}:${hex.slice(4)}`;
 };
 
-/** Both ends, the middle, and some addresses in between, the same in every run. */
+/** Returns both ends, the middle, and some addresses in between, the same in every run. */
 function samples(first: string, last: string): string[] {
   const from = number4(first);
   const span = number4(last) - from;
@@ -186,7 +186,7 @@ test('applies the rule of each IPv6 range, and refuses unallocated space', () =>
   for (const [address, rule] of OTHERS_6) assert.equal(check(address), rule, address);
 });
 
-test('matches the table for the entire IPv4 space', () => {
+test('applies the rules of the table to addresses from the entire IPv4 space', () => {
   for (let value = 0; value <= 0xffffffff; value += 65_521) {
     const address = text4(value);
     const row = RANGES_4.find(([first, last]) => number4(first) <= value && value <= number4(last));

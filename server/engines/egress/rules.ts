@@ -1,5 +1,5 @@
-// Which addresses a session may reach. Everything that is not public internet is refused by a named rule, unless the operator
-// allows it. For an IPv6 address with an embedded IPv4 address both are checked. Pure.
+// Decides which addresses a session may reach. An address that is not on the public internet is refused by a named
+// rule, unless the operator allows it. For an IPv6 address with an embedded IPv4 address, both are checked. Pure.
 import {
   type Address,
   type AddressRange,
@@ -100,17 +100,18 @@ export interface AddressRules {
 }
 
 /**
- * A listener of this server is refused even inside an allowed range: only an entry for exactly that address and port allows
- * it. Other ports of this machine are allowed by an entry for exactly that address, or by one within loopback.
+ * A listener of this server is refused even inside an allowed range: only an entry for exactly that address and port
+ * allows it. Other ports of this machine are allowed by an entry for exactly that address, or by an entry within
+ * loopback.
  */
 export function addressRules(allow: readonly AddressRange[], machine: ThisMachine): AddressRules {
-  const allowed = allow.map(range);
+  const allowedRanges = allow.map(range);
   return {
-    isAllowedByOperator: (address, port) => allowed.some(entry => covers(entry, address, port)),
+    isAllowedByOperator: (address, port) => allowedRanges.some(entry => covers(entry, address, port)),
     check: (address, port, local) => {
       const candidates = [...embeddedAddresses(address), address];
       const isAllowed = (candidate: Address, matches: typeof covers): boolean =>
-        allowed.some(entry => matches(entry, candidate, port));
+        allowedRanges.some(entry => matches(entry, candidate, port));
       if (
         candidates.some(
           candidate => machine.listens(candidate, port) && !isAllowed(connectedAddress(candidate), matchesExactly),
@@ -135,7 +136,7 @@ export function addressRules(allow: readonly AddressRange[], machine: ThisMachin
   };
 }
 
-/** The rule that refuses an address; undefined for a public address. Ignores embedded addresses. */
+/** Returns the rule that refuses an address, or undefined for a public address. Ignores embedded addresses. */
 export function ruleOf(address: Address): AddressRule | undefined {
   const refusedEntry = REFUSED_TABLE.find(([, refused]) => covers(refused, address, 0));
   if (refusedEntry) return refusedEntry[0];
@@ -143,23 +144,23 @@ export function ruleOf(address: Address): AddressRule | undefined {
   return undefined;
 }
 
-/** The IPv4 addresses embedded in an IPv6 address. `::` and `::1` have none. */
+/** Returns the IPv4 addresses that are embedded in an IPv6 address. `::` and `::1` have none. */
 export function embeddedAddresses(address: Address): readonly Address[] {
   if (address.family === 4 || isZeroOrOne(address.bytes)) return [];
   const ipv4Addresses = EMBEDDINGS.filter(embedding => covers(embedding.prefixRange, address, 0)).flatMap(embedding => {
-    const inner = extract(address.bytes, embedding.positions, embedding.isInverted);
-    return embedding.isOptional && inner.bytes[0] === 0 ? [] : [inner];
+    const embeddedAddress = extract(address.bytes, embedding.positions, embedding.isInverted);
+    return embedding.isOptional && embeddedAddress.bytes[0] === 0 ? [] : [embeddedAddress];
   });
-  const isatap = ISATAP.some(mark => mark.every((byte, index) => address.bytes[8 + index] === byte));
-  return isatap ? [...ipv4Addresses, extract(address.bytes, LAST_FOUR)] : ipv4Addresses;
+  const isIsatap = ISATAP.some(mark => mark.every((byte, index) => address.bytes[8 + index] === byte));
+  return isIsatap ? [...ipv4Addresses, extract(address.bytes, LAST_FOUR)] : ipv4Addresses;
 }
 
 const isZeroOrOne = (bytes: Uint8Array): boolean =>
   (bytes[15] ?? 0) <= 1 && bytes.subarray(0, 15).every(byte => byte === 0);
 
 function extract(bytes: Uint8Array, at: readonly number[], inverted = false): Address {
-  const flip = inverted ? 0xff : 0;
-  return address4(Uint8Array.from(at, index => (bytes[index] ?? 0) ^ flip));
+  const xorMask = inverted ? 0xff : 0;
+  return address4(Uint8Array.from(at, index => (bytes[index] ?? 0) ^ xorMask));
 }
 
 const LOOPBACK_4_BITS = 8;
@@ -176,6 +177,6 @@ function connectedAddress(address: Address): Address {
  * Whether the range covers this address and only addresses of this machine: it is a single address, or a range within
  * loopback.
  */
-const matchesThisMachine = (thisRange: Range, address: Address, port: number): boolean =>
-  (thisRange.prefix === address.bytes.length * 8 || (isLoopback(address) && thisRange.prefix >= LOOPBACK_4_BITS)) &&
-  covers(thisRange, address, port);
+const matchesThisMachine = (entryRange: Range, address: Address, port: number): boolean =>
+  (entryRange.prefix === address.bytes.length * 8 || (isLoopback(address) && entryRange.prefix >= LOOPBACK_4_BITS)) &&
+  covers(entryRange, address, port);

@@ -22,7 +22,7 @@ export class OwnAddress {
   readonly #route: SelfRoute;
   readonly #target: Target;
   readonly #limits: EgressLimits;
-  #terminator: Server | undefined;
+  #tlsServer: Server | undefined;
 
   constructor(route: SelfRoute, limits: EgressLimits) {
     this.#route = route;
@@ -40,11 +40,11 @@ export class OwnAddress {
   accept(browser: Socket): void {
     const { tls } = this.#route;
     if (!tls) return this.#route.accept(browser);
-    this.#terminator ??= this.#terminate(tls);
-    this.#terminator.emit('connection', browser);
+    this.#tlsServer ??= this.#createTlsServer(tls);
+    this.#tlsServer.emit('connection', browser);
   }
 
-  #terminate({ cert, key }: Pick<SecureContextOptions, 'cert' | 'key'>): Server {
+  #createTlsServer({ cert, key }: Pick<SecureContextOptions, 'cert' | 'key'>): Server {
     const server = createServer({
       cert,
       key,

@@ -1,4 +1,5 @@
-// Client side of SOCKS5 (RFC 1928), with authentication by user name and password (RFC 1929). The proxy resolves names.
+// The client side of SOCKS5 (RFC 1928), with authentication by user name and password (RFC 1929). The proxy resolves
+// names.
 import type { Socket } from 'node:net';
 import { FailedError, ProxyFailedError } from './failure.ts';
 import { readResponse } from './read-response.ts';

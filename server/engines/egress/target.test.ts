@@ -26,7 +26,7 @@ const LOOPBACK_TOO = [
   '[0:0:0:0:0:ffff:127.0.0.1]',
 ];
 
-test('parses every spelling of an address to that address', () => {
+test('parses all spellings of an address as the same address', () => {
   for (const host of [...LOOPBACK, ...LOOPBACK_TOO]) {
     assert.equal(authorityTarget(`${host}:80`)?.address?.text, '127.0.0.1', host);
     assert.equal(absoluteTarget(`http://${host}/`)?.target.address?.text, '127.0.0.1', host);

@@ -28,7 +28,7 @@ const AUTHORITY = /^(\[[^\]]*\]|[^[\]:]+):(\d{1,5})$/;
 const PRINTABLE_ASCII = /^[!-~]+$/;
 const URL_DELIMITERS = /[/\\?#@]/;
 
-/** The `host:port` of CONNECT. */
+/** Parses the `host:port` of a CONNECT request. */
 export function authorityTarget(authority: string): Target | undefined {
   const match = AUTHORITY.exec(authority);
   if (!match?.[1] || !match[2] || !isPlain(authority)) return undefined;
@@ -38,7 +38,7 @@ export function authorityTarget(authority: string): Target | undefined {
 
 const ABSOLUTE_URL = /^http:\/\/([^/?#]+)([^#]*)/i;
 
-/** The `http://host/path` of a plain request through a proxy. */
+/** Parses the `http://host/path` of a plain request through a proxy. */
 export function absoluteTarget(requestTarget: string): AbsoluteTarget | undefined {
   const match = ABSOLUTE_URL.exec(requestTarget);
   if (!match?.[1] || !isPlain(match[1])) return undefined;
@@ -46,15 +46,15 @@ export function absoluteTarget(requestTarget: string): AbsoluteTarget | undefine
   // Parsing the whole URL must give the same host; otherwise the target is ambiguous.
   if (!url || parse(requestTarget)?.host !== url.host) return undefined;
   const target = targetAt(url.hostname, url.port === '' ? 80 : Number(url.port));
-  const rest = match[2] ?? '';
-  return target && { target, host: url.host, path: rest.startsWith('/') ? rest : `/${rest}` };
+  const pathAndQuery = match[2] ?? '';
+  return target && { target, host: url.host, path: pathAndQuery.startsWith('/') ? pathAndQuery : `/${pathAndQuery}` };
 }
 
 const isPlain = (authority: string): boolean => PRINTABLE_ASCII.test(authority) && !URL_DELIMITERS.test(authority);
 
 const parse = (text: string): URL | undefined => URL.parse(text) ?? undefined;
 
-/** Takes a hostname that was parsed by `URL`. */
+/** Returns the target for a hostname that was parsed by `URL`. */
 export function targetAt(urlHostname: string, port: number): Target | undefined {
   const hostname = urlHostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
   if (port < 1 || port > 65535) return undefined;

@@ -30,7 +30,10 @@ export interface ThisMachineOptions {
   readonly interfaces?: () => NodeJS.Dict<NetworkInterfaceInfo[]>;
 }
 
-/** How long the list of interfaces is cached; interfaces may change at run time. */
+/**
+ * How long the list of interfaces is cached. The list is cached only briefly, because interfaces may change at run
+ * time.
+ */
 const INTERFACES_MS = 1000;
 
 export function thisMachine({
@@ -66,7 +69,7 @@ export function thisMachine({
   };
 }
 
-/** Returns a function that tells whether this machine has an address. Loopback addresses do not count. */
+/** Returns a function that decides whether this machine has an address. Loopback addresses do not count. */
 export function machineAddresses(clock: ThisMachineOptions['clock']): (address: string) => boolean {
   const machine = thisMachine({ listeners: [], clock });
   return text => {

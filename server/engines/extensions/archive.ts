@@ -23,7 +23,7 @@ const RATIO_MAX = 100;
 const RATIO_FREE_BYTES = 16 * 1024 ** 2;
 
 const STORED_METHOD = 0;
-const DEFLATED = 8;
+const DEFLATE_METHOD = 8;
 /** Unix file types. They are in the upper half of an entry's attributes if the archive was created on Unix. */
 const TYPE_MASK = 0o170000;
 const TYPE = { regular: 0o100000, folder: 0o040000, link: 0o120000 } as const;
@@ -32,8 +32,8 @@ export interface ArchivedFile {
   readonly path: readonly string[];
   readonly isFolder: boolean;
   /**
-   * Returns the inflated bytes. The stream fails if size or checksum differ from the declared ones, or if a limit is
-   * exceeded.
+   * Returns the inflated bytes. The stream fails if the size or the checksum differs from the declared one, or if a
+   * limit is exceeded.
    */
   read(): Promise<Readable>;
 }
@@ -103,18 +103,23 @@ function checkEntry(zip: ZipFile, entry: Entry, sizeLimit: SizeLimit): ArchivedF
 }
 
 function assertSupported(name: string, entry: Entry, isFolder: boolean): void {
-  const quoted = JSON.stringify(name);
-  if (entry.isEncrypted()) throw refusal('encrypted', `${quoted} is encrypted`, 'Pack it without a password.');
-  if (entry.compressionMethod !== STORED_METHOD && entry.compressionMethod !== DEFLATED)
+  const quotedName = JSON.stringify(name);
+  if (entry.isEncrypted())
+    throw refusal('encrypted', `${quotedName} is encrypted`, 'Pack the extension without a password.');
+  if (entry.compressionMethod !== STORED_METHOD && entry.compressionMethod !== DEFLATE_METHOD)
     throw refusal(
       'compression_method',
-      `${quoted} is compressed with method ${entry.compressionMethod}`,
+      `${quotedName} is compressed with method ${entry.compressionMethod}`,
       'Use the methods "store" or "deflate".',
     );
   const type = (entry.externalFileAttributes >>> 16) & TYPE_MASK;
-  if (type === TYPE.link) throw refusal('link', `${quoted} is a link`, 'Replace the link with the file itself.');
+  if (type === TYPE.link) throw refusal('link', `${quotedName} is a link`, 'Replace the link with the file itself.');
   if (type !== 0 && type !== (isFolder ? TYPE.folder : TYPE.regular))
-    throw refusal('special_file', `${quoted} is not a regular file or folder`, 'Remove it from the package.');
+    throw refusal(
+      'special_file',
+      `${quotedName} is not a regular file or folder`,
+      'Remove the entry from the package.',
+    );
 }
 
 async function inflate(zip: ZipFile, entry: Entry, sizeLimit: SizeLimit): Promise<Readable> {
@@ -126,7 +131,7 @@ async function inflate(zip: ZipFile, entry: Entry, sizeLimit: SizeLimit): Promis
       callback(sizeLimit.addInflated(chunk.length), chunk);
     },
     flush: callback =>
-      callback(checksumSoFar === entry.crc32 ? null : new Error('the checksum of an entry does not match')),
+      callback(checksumSoFar === entry.crc32 ? null : new Error('the checksum of an entry does not match its content')),
   });
   stream.on('error', error => checkedStream.destroy(error));
   checkedStream.on('close', () => stream.destroy());
@@ -145,8 +150,8 @@ class SizeLimit {
 
   addDeclared(bytes: number): void {
     this.#declaredBytes += bytes;
-    const exceeded = this.#refusal(this.#declaredBytes);
-    if (exceeded) throw exceeded;
+    const sizeRefusal = this.#refusal(this.#declaredBytes);
+    if (sizeRefusal) throw sizeRefusal;
   }
 
   addInflated(bytes: number): Error | null {
@@ -185,7 +190,7 @@ const tooManyEntries = (count: number) =>
 function asRefusal(error: unknown): unknown {
   const isDiskError = error instanceof Error && 'syscall' in error;
   if (!(error instanceof Error) || error.name === 'Fault' || isDiskError) return error;
-  return refusal('damaged', `the archive is damaged (${textOf(error)})`, 'Pack it again.');
+  return refusal('damaged', `the archive is damaged (${textOf(error)})`, 'Pack the extension again.');
 }
 
 const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

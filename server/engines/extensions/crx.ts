@@ -26,10 +26,14 @@ export async function openEnvelope(path: string): Promise<Envelope> {
   if (head.subarray(0, 4).toString('latin1') !== MAGIC) return { archive: { path, start: 0, end: size } };
   const version = head.length >= FIXED_BYTES ? head.readUInt32LE(4) : 0;
   if (version !== VERSION)
-    throw refusal('crx_version', `it is a .crx of version ${version}`, 'Pack it as .crx version 3, or upload a .zip.');
+    throw refusal(
+      'crx_version',
+      `it is a .crx of version ${version}`,
+      'Pack the extension as .crx version 3, or upload a .zip.',
+    );
   const headerBytes = head.readUInt32LE(8);
   const start = FIXED_BYTES + headerBytes;
-  if (headerBytes > HEADER_BYTES_MAX || start > size) throw badSignature('its header is truncated');
+  if (headerBytes > HEADER_BYTES_MAX || start > size) throw badSignature('the header is truncated');
   const archive = { path, start, end: size };
   return { archive, publicKey: await verifiedKey(head.subarray(FIXED_BYTES, start), archive) };
 }
@@ -47,14 +51,14 @@ async function readHead(path: string): Promise<{ head: Buffer; size: number }> {
 }
 
 /**
- * Returns the extension's own key, which is the one whose id is in the signed data, if its signature is valid. Other
+ * Returns the extension's own key if its signature is valid. This is the key whose id is in the signed data. Other
  * signatures are ignored.
  */
 async function verifiedKey(header: Buffer, archive: ArchiveLocation): Promise<Buffer> {
   const fields = readFields(header);
   const signedData = fields.find(({ number }) => number === FIELD.signedData)?.bytes;
   const id = signedData && readFields(signedData).find(({ number }) => number === FIELD.id)?.bytes;
-  if (!signedData || id?.length !== ID_BYTES) throw badSignature('it does not contain the id of the extension');
+  if (!signedData || id?.length !== ID_BYTES) throw badSignature('the header does not contain the id of the extension');
   for (const { number, bytes } of fields) {
     if (number !== FIELD.rsa && number !== FIELD.ecdsa) continue;
     const parts = readFields(bytes);
@@ -62,9 +66,9 @@ async function verifiedKey(header: Buffer, archive: ArchiveLocation): Promise<Bu
     const signature = parts.find(({ number }) => number === FIELD.signature)?.bytes;
     if (!key || !signature || !idOf(key).equals(id)) continue;
     if (await isSignatureValid(keyOf(key), signature, signedData, archive)) return Buffer.from(key);
-    throw badSignature('it was changed after it was signed');
+    throw badSignature('the archive was changed after it was signed');
   }
-  throw badSignature('it is not signed with the key of the extension');
+  throw badSignature('the archive is not signed with the key of the extension');
 }
 
 const idOf = (publicKey: Buffer): Buffer => createHash('sha256').update(publicKey).digest().subarray(0, ID_BYTES);
@@ -73,7 +77,7 @@ function keyOf(der: Buffer): KeyObject {
   const key = readKey(der);
   // Signatures by other kinds of keys cannot be verified over a hash.
   if (key.asymmetricKeyType !== 'rsa' && key.asymmetricKeyType !== 'ec')
-    throw badSignature('its key is neither an RSA nor an ECDSA key');
+    throw badSignature('the key is neither an RSA nor an ECDSA key');
   return key;
 }
 
@@ -81,7 +85,7 @@ function readKey(der: Buffer): KeyObject {
   try {
     return createPublicKey({ key: der, format: 'der', type: 'spki' });
   } catch {
-    throw badSignature('its key cannot be read');
+    throw badSignature('the key cannot be read');
   }
 }
 
@@ -113,16 +117,16 @@ function readFields(buffer: Buffer): readonly Field[] {
     let value = 0;
     for (let shift = 1; shift <= 128 ** 4; shift *= 128) {
       const byte = buffer[at++];
-      if (byte === undefined) throw badSignature('its header is damaged');
+      if (byte === undefined) throw badSignature('the header is damaged');
       value += (byte & 0x7f) * shift;
       if (byte < 0x80) return value;
     }
-    throw badSignature('its header is damaged');
+    throw badSignature('the header is damaged');
   };
   while (at < buffer.length) {
     const tag = varint();
     const length = varint();
-    if (tag % 8 !== 2 || at + length > buffer.length) throw badSignature('its header is damaged');
+    if (tag % 8 !== 2 || at + length > buffer.length) throw badSignature('the header is damaged');
     fields.push({ number: Math.floor(tag / 8), bytes: buffer.subarray(at, at + length) });
     at += length;
   }
@@ -130,4 +134,8 @@ function readFields(buffer: Buffer): readonly Field[] {
 }
 
 const badSignature = (problem: string) =>
-  refusal('crx_signature', `the header of the .crx is invalid: ${problem}`, 'Download or pack it again.');
+  refusal(
+    'crx_signature',
+    `the signature of the .crx cannot be verified: ${problem}`,
+    'Download or pack the extension again.',
+  );

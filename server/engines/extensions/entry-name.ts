@@ -1,4 +1,4 @@
-// Checks the names of archive entries. Unpacking therefore writes only into one folder, and each file only once, on any
+// Checks the names of archive entries, so that unpacking writes only into one folder, and each file only once, on any
 // disk.
 import { refusal } from './refusal.ts';
 
@@ -15,29 +15,29 @@ const QUOTED_MAX = 120;
 
 /** Returns the parts of the name, or undefined if the entry is skipped. */
 export function entryPath(name: string): readonly string[] | undefined {
-  const quoted = JSON.stringify(name.slice(0, QUOTED_MAX));
+  const quotedName = JSON.stringify(name.slice(0, QUOTED_MAX));
   if (/^([/\\]|[a-zA-Z]:)/.test(name))
     throw refusal(
       'absolute_path',
-      `the name ${quoted} is absolute`,
+      `the name ${quotedName} is absolute`,
       'Use names relative to the folder of the extension.',
     );
   const parts = name.replace(/\/$/, '').split('/');
   if (name.split(/[/\\]/).includes('..'))
-    throw refusal('path_escape', `the name ${quoted} contains ..`, 'Use names without .. parts.');
+    throw refusal('path_escape', `the name ${quotedName} contains ..`, 'Use names without .. parts.');
   if (isInvalid(name, parts))
     throw refusal(
       'bad_name',
-      `the name ${quoted} is not allowed`,
+      `the name ${quotedName} is not allowed`,
       `Use at most ${DEPTH_MAX} parts of at most ${PART_BYTES_MAX} bytes, separated by /, without backslashes, empty parts and control characters.`,
     );
-  const [first = ''] = parts;
-  if (SKIPPED_FOLDERS.has(first)) return undefined;
-  if (first.startsWith('_') && !RESERVED_ALLOWED.has(first))
+  const [firstPart = ''] = parts;
+  if (SKIPPED_FOLDERS.has(firstPart)) return undefined;
+  if (firstPart.startsWith('_') && !RESERVED_ALLOWED.has(firstPart))
     throw refusal(
       'bad_name',
-      `the name ${quoted} begins with _, which Chromium reserves`,
-      'Rename it. Only _locales and _platform_specific are allowed at the root.',
+      `the name ${quotedName} begins with _, which Chromium reserves`,
+      'Rename the file or folder. Of such names, only _locales and _platform_specific are allowed at the root.',
     );
   return parts;
 }
@@ -60,8 +60,8 @@ export class SeenNames {
   add(parts: readonly string[], isFolder: boolean): void {
     const name = parts.join('/');
     const key = keyOf(name);
-    const known = this.#files.get(key) ?? (isFolder ? undefined : this.#folders.get(key));
-    if (known !== undefined) throw collision(name, known);
+    const existingName = this.#files.get(key) ?? (isFolder ? undefined : this.#folders.get(key));
+    if (existingName !== undefined) throw collision(name, existingName);
     for (let depth = 1; depth < parts.length + Number(isFolder); depth++)
       this.#addFolder(parts.slice(0, depth).join('/'));
     if (!isFolder) this.#files.set(key, name);
@@ -69,8 +69,9 @@ export class SeenNames {
 
   #addFolder(name: string): void {
     const key = keyOf(name);
-    const known = this.#files.get(key) ?? this.#folders.get(key);
-    if (known !== undefined && (known !== name || this.#files.has(key))) throw collision(name, known);
+    const existingName = this.#files.get(key) ?? this.#folders.get(key);
+    if (existingName !== undefined && (existingName !== name || this.#files.has(key)))
+      throw collision(name, existingName);
     this.#folders.set(key, name);
   }
 }
@@ -79,7 +80,7 @@ const keyOf = (name: string): string => name.normalize('NFC').toLowerCase();
 
 const collision = (name: string, existing: string) =>
   name === existing
-    ? refusal('duplicate_name', `it contains ${JSON.stringify(name)} twice`, 'Pack it again.')
+    ? refusal('duplicate_name', `it contains ${JSON.stringify(name)} twice`, 'Pack the extension again.')
     : refusal(
         'case_collision',
         `${JSON.stringify(name)} and ${JSON.stringify(existing)} are the same name on a disk that ignores case`,

@@ -39,8 +39,8 @@ function parse(text: string): Readonly<Record<string, unknown>> {
 }
 
 /**
- * Removes comments, which Chromium allows in a manifest. A string may contain what looks like a comment. An unclosed
- * comment extends to the end.
+ * Removes comments, which Chromium allows in a manifest. Text inside a string is kept, even if it looks like a comment.
+ * An unclosed comment extends to the end.
  */
 const withoutComments = (text: string): string =>
   text.replace(/"(?:[^"\\]|\\[\s\S])*(?:"|\\?$)|\/\/[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/g, found =>
@@ -52,7 +52,7 @@ function assertVersion(version: unknown): void {
   throw refusal(
     'manifest_version',
     `manifest_version is ${JSON.stringify(version) ?? 'missing'}`,
-    `Chromium supports only version ${VERSION}. Port the extension to it.`,
+    `Chromium supports only version ${VERSION}. Port the extension to this version.`,
   );
 }
 

@@ -13,7 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { crx3, type ZipEntry, zip } from '../../../tests/harness/zip.ts';
+import { createCrx3, type ZipEntry, zip } from '../../../tests/harness/zip.ts';
 import { isFault } from '../../kit/fault.ts';
 import { ExtensionPackages } from './packages.ts';
 import type { Reason } from './refusal.ts';
@@ -130,7 +130,7 @@ test('refuses files that are not archives, and truncated archives', async () => 
   await refusedFor(written(Buffer.concat([whole.subarray(0, 500), whole.subarray(600)])), 'damaged');
 });
 
-test('each reason has its own message', async () => {
+test('each reason for refusing a package has its own message', async () => {
   const messages = new Map<string, string>();
   for (const [, reason, entries] of REFUSED) messages.set(reason, await refusedFor(written(zip(entries)), reason));
   assert.equal(new Set([...messages.values()].map(words => words.replace(/".*?"/g, ''))).size, messages.size);
@@ -142,19 +142,19 @@ const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 
 test('accepts a .crx that is signed with its own key, and derives the id from that key', async () => {
   for (const key of [rsa, ec]) {
-    const info = await packages.inspect(written(crx3(zip([manifest()]), key)));
+    const info = await packages.inspect(written(createCrx3(zip([manifest()]), key)));
     assert.equal(info.name, 'Tested');
     assert.match(String(info.ownId), /^[a-p]{32}$/);
   }
 });
 
 test('refuses a .crx that was changed, signed with another key, truncated or of version 2', async () => {
-  const signed = crx3(zip([manifest(), { name: 'a.js', bytes: 'good', method: 0 }]), rsa);
+  const signed = createCrx3(zip([manifest(), { name: 'a.js', bytes: 'good', method: 0 }]), rsa);
   const changed = Buffer.from(signed);
   changed.write('evil', changed.indexOf('good'), 'latin1');
   await refusedFor(written(changed), 'crx_signature');
   await refusedFor(
-    written(crx3(zip([manifest()]), { publicKey: rsa.publicKey, privateKey: ec.privateKey })),
+    written(createCrx3(zip([manifest()]), { publicKey: rsa.publicKey, privateKey: ec.privateKey })),
     'crx_signature',
   );
   await refusedFor(written(signed.subarray(0, 40)), 'crx_signature');
@@ -166,7 +166,10 @@ test('refuses a .crx that was changed, signed with another key, truncated or of 
 test('refuses a .crx whose own key is of a kind that cannot sign a .crx', async () => {
   const keys = [generateKeyPairSync('ed25519'), generateKeyPairSync('x25519')];
   for (const { publicKey } of keys)
-    await refusedFor(written(crx3(zip([manifest()]), { publicKey, privateKey: rsa.privateKey })), 'crx_signature');
+    await refusedFor(
+      written(createCrx3(zip([manifest()]), { publicKey, privateKey: rsa.privateKey })),
+      'crx_signature',
+    );
 });
 
 test('unpacks the files and adds the key of the .crx header to the manifest', async () => {
@@ -181,7 +184,7 @@ test('unpacks the files and adds the key of the .crx header to the manifest', as
     { name: '_metadata/verified_contents.json', bytes: '{}' },
     { name: '__MACOSX/._a', bytes: 'x' },
   ];
-  const path = written(crx3(zip([...entries, ...extra]), rsa));
+  const path = written(createCrx3(zip([...entries, ...extra]), rsa));
   const info = await packages.unpack(createReadStream(path), box, 'one', NOT_ABORTED);
   const inBox = packages.folderIn(box, 'one');
   assert.equal(info.hasServiceWorker, true);

@@ -83,7 +83,7 @@ async function manifestOf(archive: ArchiveLocation): Promise<Manifest> {
       `${MANIFEST} is in the folder ${JSON.stringify(folderWithManifest)}`,
       'Pack the contents of that folder, not the folder itself.',
     );
-  throw refusal('manifest_missing', `it has no ${MANIFEST}`, 'Put one at its root.');
+  throw refusal('manifest_missing', `it has no ${MANIFEST}`, `Put a ${MANIFEST} at the root of the package.`);
 }
 
 async function readManifestBytes(body: Readable): Promise<Buffer> {
@@ -95,7 +95,7 @@ async function readManifestBytes(body: Readable): Promise<Buffer> {
       throw refusal(
         'manifest_not_json',
         `${MANIFEST} has more than ${MANIFEST_BYTES_MAX} bytes`,
-        'Correct the manifest.',
+        'Shorten the manifest.',
       );
     chunks.push(chunk);
   }
@@ -143,10 +143,10 @@ async function unpack(
   signal: AbortSignal,
 ): Promise<Manifest> {
   let manifest: Manifest | undefined;
-  const created = new Set<string>();
+  const createdPaths = new Set<string>();
   await eachFile(archive, async file => {
     signal.throwIfAborted();
-    await makeFolders(folder, file.isFolder ? file.path : file.path.slice(0, -1), created);
+    await makeFolders(folder, file.isFolder ? file.path : file.path.slice(0, -1), createdPaths);
     if (file.isFolder) return;
     const path = join(folder, ...file.path);
     if (isManifest(file)) {
@@ -156,7 +156,8 @@ async function unpack(
     } else await pipeline(await file.read(), createWriteStream(path, { flags: 'wx', mode: 0o644 }), { signal });
     await chmod(path, 0o644);
   });
-  if (!manifest) throw refusal('manifest_missing', `it has no ${MANIFEST}`, 'Put one at its root.');
+  if (!manifest)
+    throw refusal('manifest_missing', `it has no ${MANIFEST}`, `Put a ${MANIFEST} at the root of the package.`);
   return manifest;
 }
 

@@ -1,7 +1,7 @@
 // Reads the discovery document of an OpenID provider. Only the values that Berth uses are checked and kept.
 import { type JsonObject, textAt } from '../../kit/json.ts';
 import { isLoopback } from '../../kit/loopback.ts';
-import { fetchJson, type Send } from './fetch-json.ts';
+import { fetchJson, type SendRequest } from './fetch-json.ts';
 import { OpenIdError, type Outcome, outcomeOf } from './trouble.ts';
 
 /** Signature algorithms that need no shared secret. `none` is not one of them. */
@@ -9,7 +9,7 @@ const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256
 const URL_CHARACTERS_MAX = 2048;
 
 /** Returns why a request to this address would be refused. Undefined if the address may be called. */
-export type CheckAddress = (url: string) => Promise<{ readonly words: string } | undefined>;
+export type AddressCheck = (url: string) => Promise<{ readonly words: string } | undefined>;
 
 export interface ProviderMetadata {
   readonly issuer: string;
@@ -17,13 +17,13 @@ export interface ProviderMetadata {
   readonly tokenEndpoint: string;
   readonly jwksUri: string;
   readonly endSessionEndpoint?: string;
-  /** Accepted algorithms for ID tokens. Any other algorithm is refused, whatever a later document says. */
+  /** Accepted algorithms for ID tokens. Any other algorithm is refused, even if a later discovery document lists it. */
   readonly algorithms: readonly string[];
   /** Whether responses of the authorization endpoint contain `iss` (RFC 9207). */
   readonly answersWithIssuer: boolean;
 }
 
-export const discover = (send: Send, check: CheckAddress, issuer: string): Promise<Outcome<ProviderMetadata>> =>
+export const discover = (send: SendRequest, check: AddressCheck, issuer: string): Promise<Outcome<ProviderMetadata>> =>
   outcomeOf(async () => {
     const url = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
     const { status, json } = await fetchJson(send, 'The discovery document', { method: 'GET', url });
@@ -43,8 +43,8 @@ export const discover = (send: Send, check: CheckAddress, issuer: string): Promi
     };
   });
 
-/** Checks an address by the rules for outgoing requests, even if only the browser opens it. */
-async function endpoint(json: JsonObject, name: string, check: CheckAddress): Promise<string> {
+/** Reads an address. Checks it by the rules for outgoing requests, even if only browsers open it. */
+async function endpoint(json: JsonObject, name: string, check: AddressCheck): Promise<string> {
   const text = textAt(json, name) ?? '';
   const url = text.length <= URL_CHARACTERS_MAX ? URL.parse(text) : null;
   const isSafe = url && (url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname)));
@@ -57,8 +57,10 @@ async function endpoint(json: JsonObject, name: string, check: CheckAddress): Pr
 
 function algorithmsIn(json: JsonObject): readonly string[] {
   const supportedAlgorithms = json.id_token_signing_alg_values_supported;
-  const known = ALGORITHMS.filter(one => Array.isArray(supportedAlgorithms) && supportedAlgorithms.includes(one));
-  if (known.length > 0) return known;
+  const commonAlgorithms = ALGORITHMS.filter(
+    one => Array.isArray(supportedAlgorithms) && supportedAlgorithms.includes(one),
+  );
+  if (commonAlgorithms.length > 0) return commonAlgorithms;
   throw new OpenIdError('The provider does not sign ID tokens with a supported public-key algorithm.');
 }
 

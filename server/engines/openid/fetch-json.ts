@@ -21,10 +21,10 @@ export type CallOutcome =
   | { readonly kind: 'failed'; readonly words: string };
 
 /** Sends a request to a user-supplied address. */
-export type Send = (call: Call) => Promise<CallOutcome>;
+export type SendRequest = (call: Call) => Promise<CallOutcome>;
 
 export async function fetchJson(
-  send: Send,
+  send: SendRequest,
   description: string,
   call: Omit<Call, 'deadlineMs' | 'maxResponseBytes'>,
 ): Promise<{ readonly status: number; readonly json: JsonObject }> {

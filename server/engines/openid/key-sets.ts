@@ -3,10 +3,10 @@
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
 import type { Clock } from '../../kit/clock.ts';
 import type { JsonObject } from '../../kit/json.ts';
-import { fetchJson, type Send } from './fetch-json.ts';
+import { fetchJson, type SendRequest } from './fetch-json.ts';
 import { OpenIdError } from './trouble.ts';
 
-const KEPT_MS = 600_000;
+const CACHE_MS = 600_000;
 const REFETCH_AFTER_MS = 30_000;
 const SETS_MAX = 1_000;
 const KEYS_MAX = 100;
@@ -17,11 +17,11 @@ interface KeySet {
 }
 
 export class KeySets {
-  readonly #send: Send;
+  readonly #send: SendRequest;
   readonly #clock: Pick<Clock, 'monotonicMs'>;
   readonly #sets = new Map<string, KeySet>();
 
-  constructor(send: Send, clock: Pick<Clock, 'monotonicMs'>) {
+  constructor(send: SendRequest, clock: Pick<Clock, 'monotonicMs'>) {
     this.#send = send;
     this.#clock = clock;
   }
@@ -29,21 +29,21 @@ export class KeySets {
   /** Returns a function that finds the key that an ID token names, in the key set at this address. */
   keyFinderFor(jwksUri: string): JWTVerifyGetKey {
     return async (header, token) => {
-      const cachedSet = await this.#set(jwksUri, KEPT_MS);
+      const cachedSet = await this.#keySetAt(jwksUri, CACHE_MS);
       try {
         return await cachedSet.get(header, token);
       } catch (error) {
         if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
-        const refetchedSet = await this.#set(jwksUri, REFETCH_AFTER_MS);
+        const refetchedSet = await this.#keySetAt(jwksUri, REFETCH_AFTER_MS);
         return refetchedSet.get(header, token);
       }
     };
   }
 
-  async #set(jwksUri: string, ageMsMax: number): Promise<KeySet> {
-    const known = this.#sets.get(jwksUri);
+  async #keySetAt(jwksUri: string, ageMsMax: number): Promise<KeySet> {
+    const existingSet = this.#sets.get(jwksUri);
     const nowMs = this.#clock.monotonicMs();
-    if (known && nowMs - known.readAtMs < ageMsMax) return known;
+    if (existingSet && nowMs - existingSet.readAtMs < ageMsMax) return existingSet;
     const { status, json } = await fetchJson(this.#send, 'The keys of the provider', { method: 'GET', url: jwksUri });
     if (status !== 200)
       throw new OpenIdError(`The request for the keys of the provider returned the status ${status}.`);
@@ -60,6 +60,6 @@ function keySetIn(json: JsonObject): JSONWebKeySet {
   const { keys } = json;
   if (!Array.isArray(keys) || keys.length > KEYS_MAX)
     throw new OpenIdError(`The keys of the provider are not a list of at most ${KEYS_MAX} keys.`);
-  // The library checks each key when a token names it.
+  // The library checks a key when an ID token names that key.
   return { keys: keys.filter(key => typeof key === 'object' && key !== null && !Array.isArray(key)) };
 }

@@ -5,7 +5,7 @@ import { errors, type JWTPayload, jwtVerify } from 'jose';
 import type { Clock } from '../../kit/clock.ts';
 import { textAt } from '../../kit/json.ts';
 import type { ProviderMetadata } from './discovery.ts';
-import { fetchJson, type Send } from './fetch-json.ts';
+import { fetchJson, type SendRequest } from './fetch-json.ts';
 import { KeySets } from './key-sets.ts';
 import { OpenIdError, type Outcome, outcomeOf } from './trouble.ts';
 
@@ -36,11 +36,11 @@ export interface IdentifiedSubject {
 }
 
 export class RelyingParty {
-  readonly #send: Send;
+  readonly #send: SendRequest;
   readonly #clock: Clock;
   readonly #keys: KeySets;
 
-  constructor(send: Send, clock: Clock) {
+  constructor(send: SendRequest, clock: Clock) {
     this.#send = send;
     this.#clock = clock;
     this.#keys = new KeySets(send, clock);
@@ -54,7 +54,7 @@ export class RelyingParty {
       checkAccessToken(payload, algorithm, accessToken);
       const { name, auth_time: authTime, sub: subject }: Readonly<Record<string, unknown>> = payload;
       if (typeof subject !== 'string' || subject === '' || subject.length > SUBJECT_CHARACTERS_MAX)
-        throw claimInvalid('sub');
+        throw invalidClaimError('sub');
       return {
         ...{ subject, idToken },
         ...(typeof name === 'string' ? { name } : {}),
@@ -102,29 +102,31 @@ export class RelyingParty {
       return { payload, algorithm: protectedHeader.alg };
     } catch (error) {
       if (error instanceof errors.JWTClaimValidationFailed || error instanceof errors.JWTExpired)
-        throw claimInvalid(error.claim);
-      if (error instanceof errors.JOSEError) throw claimInvalid('signature');
+        throw invalidClaimError(error.claim);
+      if (error instanceof errors.JOSEError) throw invalidClaimError('signature');
       throw error;
     }
   }
 
   #checkClaims(payload: JWTPayload, { id }: Client, { nonce, maxAge }: CodeGrant): void {
     const now = this.#clock.now().getTime() / 1000;
-    if (payload.nonce !== nonce) throw claimInvalid('nonce');
+    if (payload.nonce !== nonce) throw invalidClaimError('nonce');
     const hasOtherAudiences = Array.isArray(payload.aud) && payload.aud.length > 1;
-    if (payload.azp === undefined ? hasOtherAudiences : payload.azp !== id) throw claimInvalid('azp');
-    if (payload.iat === undefined || Math.abs(now - payload.iat) > TOLERANCE_SECONDS) throw claimInvalid('iat');
+    if (payload.azp === undefined ? hasOtherAudiences : payload.azp !== id) throw invalidClaimError('azp');
+    if (payload.iat === undefined || Math.abs(now - payload.iat) > TOLERANCE_SECONDS) throw invalidClaimError('iat');
     const { auth_time: authTime } = payload;
-    if (authTime !== undefined && !isPast(authTime, now)) throw claimInvalid('auth_time');
+    if (authTime !== undefined && !isPast(authTime, now)) throw invalidClaimError('auth_time');
     if (maxAge === undefined) return;
-    if (typeof authTime !== 'number' || now - authTime > maxAge + TOLERANCE_SECONDS) throw claimInvalid('auth_time');
+    if (typeof authTime !== 'number' || now - authTime > maxAge + TOLERANCE_SECONDS)
+      throw invalidClaimError('auth_time');
   }
 }
 
 const isPast = (time: unknown, now: number): boolean =>
   typeof time === 'number' && Number.isSafeInteger(time) && time >= 0 && time <= now + TOLERANCE_SECONDS;
 
-const claimInvalid = (claim: string): OpenIdError => new OpenIdError(`The ID token is not valid: ${claim}.`);
+const invalidClaimError = (claim: string): OpenIdError =>
+  new OpenIdError(`The ID token is not valid: the check of ${claim} failed.`);
 
 /** Checks `at_hash` (OpenID Connect Core, 3.1.3.8). The hash function is that of the signature algorithm. */
 function checkAccessToken({ at_hash: hash }: JWTPayload, algorithm: string, accessToken: string | undefined): void {
@@ -133,7 +135,8 @@ function checkAccessToken({ at_hash: hash }: JWTPayload, algorithm: string, acce
   const tokenDigest = createHash(`sha${bits}`)
     .update(accessToken ?? '')
     .digest();
-  if (hash !== tokenDigest.subarray(0, tokenDigest.length / 2).toString('base64url')) throw claimInvalid('at_hash');
+  if (hash !== tokenDigest.subarray(0, tokenDigest.length / 2).toString('base64url'))
+    throw invalidClaimError('at_hash');
 }
 
 const basicAuthorization = (id: string, secret: string): string =>

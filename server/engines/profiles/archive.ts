@@ -1,5 +1,5 @@
-// The archive of a profile: a checked tar, compressed and sealed. It is packed from a hostile folder and unpacked into
-// a new one, both through `FolderAccess`.
+// The archive of a profile: a checked tar, compressed and sealed. It is packed from an untrusted folder and unpacked
+// into a new folder, both through `FolderAccess`.
 import { createHash, type Hash } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
 import { Readable } from 'node:stream';
@@ -49,7 +49,7 @@ export interface PackedArchive {
   readonly checksum: Buffer;
 }
 
-/** Packs the named entries of a hostile folder into a new file. */
+/** Packs the named entries of an untrusted folder into a new file. */
 export async function packFolder(
   folders: FolderAccess,
   { folder, names, file, seal }: { folder: string; names: readonly string[]; file: string; seal: Seal },
@@ -78,7 +78,7 @@ async function sealInto(
     Readable.from(checkedTar(tar, { onUnexpected: 'skip', stats: stats })),
     createZstdCompress(COMPRESSION),
     new Sealer(key, name),
-    (sealed: AsyncIterable<Buffer>) => updateHash(sealed, hash),
+    (sealedChunks: AsyncIterable<Buffer>) => updateHash(sealedChunks, hash),
     createWriteStream(file, { mode: 0o600, flush: true }),
     { signal },
   );
@@ -98,29 +98,29 @@ export interface SealedArchive {
  */
 export async function unpackInto(
   folders: FolderAccess,
-  sealed: SealedArchive,
+  sealedArchive: SealedArchive,
   { folder, prefix, withCookies }: { folder: string; prefix: string; withCookies: boolean },
   signal: AbortSignal,
 ): Promise<void> {
   const options: CheckOptions = { onUnexpected: 'refuse', prefix, ...(withCookies ? {} : { exclude: isCookieFile }) };
-  await folders.writeFiles(folder, checkedFiles(decrypt(sealed), options), signal);
+  await folders.writeFiles(folder, checkedFiles(decrypt(sealedArchive), options), signal);
 }
 
 /** Writes the files of an archive to a new archive with another seal. */
 export async function resealInto(
-  sealed: SealedArchive,
+  sealedArchive: SealedArchive,
   file: string,
   seal: Seal,
   signal: AbortSignal,
 ): Promise<PackedArchive> {
-  return sealInto(decrypt(sealed), file, seal, signal);
+  return sealInto(decrypt(sealedArchive), file, seal, signal);
 }
 
-export const readArchived = (
-  sealed: SealedArchive,
+export const readArchivedFiles = (
+  sealedArchive: SealedArchive,
   isWanted: (name: string) => boolean,
   bytesMax: number,
-): Promise<ReadonlyMap<string, Buffer>> => readFiles(decrypt(sealed), isWanted, bytesMax);
+): Promise<ReadonlyMap<string, Buffer>> => readFiles(decrypt(sealedArchive), isWanted, bytesMax);
 
 async function* decrypt({ body, checksum, seal }: SealedArchive): AsyncGenerator<Buffer, void> {
   const hash = createHash('sha256');
@@ -131,7 +131,7 @@ async function* decrypt({ body, checksum, seal }: SealedArchive): AsyncGenerator
   try {
     yield* unpackedStream;
   } catch {
-    // `finished` rejects with the cause. The error caught here says only that the stream was closed, so it is ignored.
+    // `completion` rejects with the cause. The error caught here only reports that the stream was closed.
   }
   await finished;
   if (!hash.digest().equals(checksum)) throw new SealError('the checksum of the stored archive does not match');

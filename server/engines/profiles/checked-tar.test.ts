@@ -62,7 +62,7 @@ const NOT_ALLOWED: ReadonlyArray<readonly [string, Header]> = [
 ];
 
 for (const [what, header] of NOT_ALLOWED)
-  test(`skips ${what} when packing and refuses it when unpacking`, async () => {
+  test(`${what} is skipped when packing and refused when unpacking`, async () => {
     const tar = await foreignTar([FILE, 'kept'], [header]);
     const stats = emptyStats();
     const copy = await check(tar, { onUnexpected: 'skip', stats: stats });
@@ -92,7 +92,7 @@ test('writes tar files that another implementation can read, and reads tar files
   assert.deepEqual(read, files);
 });
 
-test('refuses more bytes or files than the limits allow, based only on the headers', async () => {
+test('refuses a tar whose headers declare more bytes or files than the limits allow', async () => {
   const two = await foreignTar([FILE, 'x'.repeat(600)], [{ name: 'Default/Cookies' }, 'y']);
   await assert.rejects(check(two, { onUnexpected: 'skip', limits: { bytes: 600, entries: 9 } }), /more than 600 bytes/);
   await assert.rejects(check(two, { onUnexpected: 'skip', limits: { bytes: 9e3, entries: 1 } }), /more than 1 files/);

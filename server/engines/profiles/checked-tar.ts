@@ -4,7 +4,10 @@
 import { readTarEntries, type TarEntry } from './tar-reader.ts';
 import { TAR_END, tarHeader, tarPadding } from './tar-writer.ts';
 
-/** Cookies and storage of sites. No history, passwords, network caches or settings. */
+/**
+ * The entries of a profile that are stored: cookies and storage of sites, but no history, passwords, network caches or
+ * settings.
+ */
 export const STORED_ENTRIES = [
   'Cookies',
   'Cookies-journal',
@@ -40,7 +43,7 @@ export class TarRefusedError extends Error {
   override readonly name = 'TarRefusedError';
 }
 
-/** Counted while the tar is copied. */
+/** The numbers of the entries and bytes of a tar. They are updated while the tar is copied. */
 export interface TarStats {
   bytes: number;
   entries: number;
@@ -54,7 +57,7 @@ export interface CheckOptions {
   /** What happens when an entry is not allowed: the entry is skipped, or the whole tar is refused. */
   readonly onUnexpected: 'skip' | 'refuse';
   readonly limits?: TarLimits;
-  /** Returns true for an allowed file that must be left out nevertheless. */
+  /** Returns true for an allowed file that must not be included. */
   readonly exclude?: (name: string) => boolean;
   /** Prepended to the names in the copy. */
   readonly prefix?: string;
@@ -130,9 +133,9 @@ export async function* tarOf(files: ReadonlyMap<string, Buffer>): AsyncGenerator
 
 async function* limitedEntries(source: AsyncIterable<Buffer>, limits: TarLimits): AsyncGenerator<TarEntry, void> {
   const readEntriesMax = READ_PER_STORED_MAX * limits.entries;
-  let readEntries = 0;
+  let readEntryCount = 0;
   for await (const entry of readTarEntries(source, limits.bytes + readEntriesMax * OVERHEAD_BYTES)) {
-    if (++readEntries > readEntriesMax)
+    if (++readEntryCount > readEntriesMax)
       throw new TarRefusedError(`the archive has more than ${readEntriesMax} entries`);
     yield entry;
   }

@@ -1,5 +1,5 @@
-// The data key of each context is random, and is stored only in sealed form. Deleting the sealed key makes everything
-// unreadable that was sealed with the data key.
+// The data key of each context is random, and only its sealed form is stored. If the sealed key is deleted, data that
+// was sealed with the data key can no longer be read.
 import type { Secret } from '../../kit/secret.ts';
 
 export type DataKey = Secret<Buffer>;

@@ -6,7 +6,7 @@ import { LOCAL_STORAGE, readLocalStorage, writeLocalStorage } from './local-stor
 
 const NOW = new Date('2026-11-20T10:00:00Z');
 
-test('reads non-Latin text, empty values and values longer than a block as they were written', async () => {
+test('non-Latin text, empty values and values longer than a block are read as they were written', async () => {
   const origins = [
     {
       origin: 'https://shop.example',
@@ -23,13 +23,13 @@ test('reads non-Latin text, empty values and values longer than a block as they 
   assert.deepEqual(readLocalStorage(new Map()), []);
 });
 
-test('omits the storage of third-party frames', async () => {
+test('a read omits the storage of third-party frames', async () => {
   const inside = 'https://a.example/^0https://b.example';
   const written = await writeLocalStorage([{ origin: inside, items: new Map([['a', 'b']]) }], NOW);
   assert.deepEqual(readLocalStorage(written), []);
 });
 
-test('omits an incomplete record at the end of a truncated log', async () => {
+test('a read omits an incomplete record at the end of a truncated log', async () => {
   const written = new Map(
     await writeLocalStorage([{ origin: 'https://a.example', items: new Map([['a', 'b']]) }], NOW),
   );
@@ -40,7 +40,7 @@ test('omits an incomplete record at the end of a truncated log', async () => {
   assert.deepEqual(readLocalStorage(written), []);
 });
 
-test('computes known checksums, decompresses known data, and refuses invalid data', async () => {
+test('CRC-32C and Snappy give the known results for known data, and Snappy refuses invalid data', async () => {
   assert.equal(crc32c(Buffer.from('123456789')), 0xe3069283);
   assert.equal(decompressSnappy(Buffer.from('09086162630903', 'hex')).toString(), 'abcabcabc');
   for (const bad of ['ff', '09086162', '09086162630909', '09086162630900', '01f0ff', 'ffffffff7f00'])

@@ -1,5 +1,5 @@
-// Reads and writes local storage by origin, in the format of a Chromium profile. Storage of third-party frames is left
-// out, because the storage state format cannot express it.
+// Reads and writes local storage by origin, in the format of a Chromium profile. Storage of third-party frames is
+// omitted, because the storage state format cannot express it.
 import { Pace } from '../../kit/pace.ts';
 import { readDatabase, writeDatabase } from './leveldb/database.ts';
 
@@ -17,8 +17,8 @@ const ITEM = /^_([^\0]+)\0([\s\S]+)$/;
 /** Microseconds from 1601, the beginning of Chromium's time, to 1970. */
 const EPOCH_MICROSECONDS = 11_644_473_600_000_000n;
 
-export function readLocalStorage(archived: ReadonlyMap<string, Buffer>): readonly StoredOrigin[] {
-  const files = new Map([...archived].map(([name, bytes]) => [name.slice(LOCAL_STORAGE.length), bytes]));
+export function readLocalStorage(archivedFiles: ReadonlyMap<string, Buffer>): readonly StoredOrigin[] {
+  const files = new Map([...archivedFiles].map(([name, bytes]) => [name.slice(LOCAL_STORAGE.length), bytes]));
   const origins = new Map<string, Map<string, string>>();
   for (const [key, value] of readDatabase(files)) {
     const [, origin = '', name = ''] = ITEM.exec(key) ?? [];

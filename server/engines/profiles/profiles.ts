@@ -12,7 +12,7 @@ import {
   type PackedArchive,
   packFiles,
   packFolder,
-  readArchived,
+  readArchivedFiles,
   resealInto,
   type Seal,
   type SealedArchive,
@@ -27,7 +27,7 @@ import { SealError } from './sealed-stream.ts';
 import { Staging, stagedSessions } from './staging.ts';
 import { TarError, TarTruncatedError } from './tar-reader.ts';
 
-export type { PackedArchive as Packed, Seal, SealedArchive as Sealed } from './archive.ts';
+export type { PackedArchive as PackedProfile, Seal, SealedArchive as SealedProfile } from './archive.ts';
 export type { StoredOrigin } from './local-storage.ts';
 export type { Staging } from './staging.ts';
 
@@ -73,7 +73,7 @@ export class Profiles {
     this.#options = options;
   }
 
-  /** Creates a key for a context. Returns it wrapped. */
+  /** Creates a key for a context, and returns the wrapped key. */
   createKey(context: ContextOwner): Promise<Buffer> {
     return this.#options.keys.wrap(context, new Secret(randomBytes(KEY_BYTES)));
   }
@@ -98,16 +98,16 @@ export class Profiles {
     await staging.discardArchive();
     const names = await staging.storedNames();
     const options = { folder: staging.profileFolder, names, file: staging.archiveFile, seal };
-    const packed = await packFolder(this.#options.folders, options, signal);
-    await staging.recordPacked({ ...packed, checksum: packed.checksum.toString('hex') });
-    return packed;
+    const packedArchive = await packFolder(this.#options.folders, options, signal);
+    await staging.recordPacked({ ...packedArchive, checksum: packedArchive.checksum.toString('hex') });
+    return packedArchive;
   }
 
   /** Unpacks the profile into the folder of a new box. On failure the unpacked part is removed. */
-  async unpack(sealed: SealedArchive, folder: string, withCookies: boolean, signal: AbortSignal): Promise<void> {
+  async unpack(sealedArchive: SealedArchive, folder: string, withCookies: boolean, signal: AbortSignal): Promise<void> {
     const { folders } = this.#options;
     try {
-      await unpackInto(folders, sealed, { folder, prefix: `${PROFILE}/`, withCookies }, signal);
+      await unpackInto(folders, sealedArchive, { folder, prefix: `${PROFILE}/`, withCookies }, signal);
     } catch (error) {
       await folders.remove(join(folder, PROFILE));
       throw error;
@@ -115,30 +115,35 @@ export class Profiles {
   }
 
   /** Copies the archive to a new one that is sealed with another key. */
-  async reseal(sealed: SealedArchive, staging: Staging, seal: Seal, signal: AbortSignal): Promise<PackedArchive> {
-    return resealInto(sealed, staging.archiveFile, seal, signal);
+  async reseal(
+    sealedArchive: SealedArchive,
+    staging: Staging,
+    seal: Seal,
+    signal: AbortSignal,
+  ): Promise<PackedArchive> {
+    return resealInto(sealedArchive, staging.archiveFile, seal, signal);
   }
 
   async sealCookies(cookies: CookieList, seal: Seal): Promise<Buffer> {
     return sealBytes(Buffer.from(JSON.stringify(cookies)), seal);
   }
 
-  async openCookies(sealed: Readable, seal: Seal): Promise<CookieList> {
-    const value: unknown = JSON.parse((await this.openCookieText(sealed, seal)).toString());
+  async openCookies(sealedCookies: Readable, seal: Seal): Promise<CookieList> {
+    const value: unknown = JSON.parse((await this.openCookieText(sealedCookies, seal)).toString());
     return Array.isArray(value) ? value : [];
   }
 
   /** Opens sealed cookies and returns them as JSON. */
-  async openCookieText(sealed: Readable, seal: Seal): Promise<Buffer> {
-    const bytes = await buffer(sealed);
+  async openCookieText(sealedCookies: Readable, seal: Seal): Promise<Buffer> {
+    const bytes = await buffer(sealedCookies);
     if (bytes.length > COOKIES_BYTES_MAX)
       throw new Error(`the stored cookies have ${bytes.length} bytes; the limit is ${COOKIES_BYTES_MAX}`);
     return openBytes(bytes, seal);
   }
 
   /** Returns the local storage files of an archive, for local-storage.ts to read. */
-  localStorageFiles(sealed: SealedArchive): Promise<ReadonlyMap<string, Buffer>> {
-    return readArchived(sealed, name => name.startsWith(LOCAL_STORAGE), LOCAL_STORAGE_BYTES_MAX);
+  localStorageFiles(sealedArchive: SealedArchive): Promise<ReadonlyMap<string, Buffer>> {
+    return readArchivedFiles(sealedArchive, name => name.startsWith(LOCAL_STORAGE), LOCAL_STORAGE_BYTES_MAX);
   }
 
   /** Packs an archive that contains only this local storage. */

@@ -13,7 +13,7 @@ const key = new Secret(randomBytes(32));
 const seal = (plain: Buffer, name = 'n'): Promise<Buffer> =>
   buffer(Readable.from(pieces(plain, 10_007)).pipe(new Sealer(key, name)));
 
-/** The bytes that were passed on before the failure, and the failure. */
+/** Returns the bytes that were passed on before the failure, and the failure, if any. */
 async function open(sealed: Buffer, pieceBytes = 4_099, name = 'n', under = key) {
   const parts: Buffer[] = [];
   const failure = await pipeline(Readable.from(pieces(sealed, pieceBytes)), new Opener(under, name), async source => {
@@ -30,7 +30,7 @@ function* pieces(bytes: Buffer, length: number): Generator<Buffer, void> {
 }
 
 for (const length of [0, 1, 64 * KIB - 1, 64 * KIB, 64 * KIB + 1, 300_000])
-  test(`opens ${length} sealed bytes unchanged, in parts of any size`, async () => {
+  test(`opens a sealed stream of ${length} bytes unchanged, in parts of any size`, async () => {
     const plain = randomBytes(length);
     const sealed = await seal(plain);
     for (const pieceBytes of [1_000, sealed.length]) {
@@ -40,7 +40,7 @@ for (const length of [0, 1, 64 * KIB - 1, 64 * KIB, 64 * KIB + 1, 300_000])
     }
   });
 
-test('fails on altered, truncated, swapped or appended data, and outputs only unaltered bytes', async () => {
+test('opening altered, truncated, swapped or appended data fails, and outputs only unaltered bytes', async () => {
   const plain = randomBytes(200_000);
   const sealed = await seal(plain);
   const chunk = 64 * KIB + 16;
@@ -73,7 +73,7 @@ test('fails on altered, truncated, swapped or appended data, and outputs only un
   }
 });
 
-test('fails to open with another key or another name', async () => {
+test('a sealed stream cannot be opened with another key or another name', async () => {
   const sealed = await seal(Buffer.from('a cookie'));
   for (const { plain, failure } of [
     await open(sealed, 100, 'm'),
@@ -84,7 +84,7 @@ test('fails to open with another key or another name', async () => {
   }
 });
 
-test('seals the same bytes to a different result each time', async () => {
+test('sealing the same bytes twice gives different results', async () => {
   const [one, two] = [await seal(Buffer.alloc(100)), await seal(Buffer.alloc(100))];
   assert.notDeepEqual(one, two);
 });

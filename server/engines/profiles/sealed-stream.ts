@@ -23,8 +23,8 @@ export class SealError extends Error {
 /** Seals a stream: plain bytes in, sealed bytes out. */
 export class Sealer extends Transform {
   readonly #key: Buffer;
-  readonly #buffered = new Chunks();
-  #number = 0;
+  readonly #bufferedBytes = new Chunks();
+  #chunkNumber = 0;
 
   constructor(key: DataKey, name: string) {
     super();
@@ -34,20 +34,20 @@ export class Sealer extends Transform {
   }
 
   override _transform(bytes: Buffer, _encoding: BufferEncoding, callback: TransformCallback): void {
-    this.#buffered.add(bytes);
+    this.#bufferedBytes.add(bytes);
     // A full chunk is kept until another byte arrives, because it is the last chunk if the stream ends now.
-    while (this.#buffered.length > CHUNK_BYTES) this.#seal(this.#buffered.read(CHUNK_BYTES), false);
+    while (this.#bufferedBytes.length > CHUNK_BYTES) this.#seal(this.#bufferedBytes.read(CHUNK_BYTES), false);
     callback();
   }
 
   override _flush(callback: TransformCallback): void {
-    this.#seal(this.#buffered.read(this.#buffered.length), true);
+    this.#seal(this.#bufferedBytes.read(this.#bufferedBytes.length), true);
     callback();
   }
 
-  #seal(plain: Buffer, isLast: boolean): void {
-    const cipher = createCipheriv('aes-256-gcm', this.#key, nonceOf(this.#number++, isLast));
-    this.push(cipher.update(plain));
+  #seal(plainChunk: Buffer, isLast: boolean): void {
+    const cipher = createCipheriv('aes-256-gcm', this.#key, nonceOf(this.#chunkNumber++, isLast));
+    this.push(cipher.update(plainChunk));
     cipher.final();
     this.push(cipher.getAuthTag());
   }
@@ -60,9 +60,9 @@ export class Sealer extends Transform {
 export class Opener extends Transform {
   readonly #key: DataKey;
   readonly #name: string;
-  readonly #buffered = new Chunks();
+  readonly #bufferedBytes = new Chunks();
   #streamKey: Buffer | undefined;
-  #number = 0;
+  #chunkNumber = 0;
 
   constructor(key: DataKey, name: string) {
     super();
@@ -71,39 +71,40 @@ export class Opener extends Transform {
   }
 
   override _transform(bytes: Buffer, _encoding: BufferEncoding, callback: TransformCallback): void {
-    this.#buffered.add(bytes);
+    this.#bufferedBytes.add(bytes);
     attempt(callback, () => {
       this.#readHead();
-      while (this.#streamKey && this.#buffered.length > CHUNK_BYTES + TAG_BYTES)
-        this.#open(this.#buffered.read(CHUNK_BYTES + TAG_BYTES), false);
+      while (this.#streamKey && this.#bufferedBytes.length > CHUNK_BYTES + TAG_BYTES)
+        this.#open(this.#bufferedBytes.read(CHUNK_BYTES + TAG_BYTES), false);
     });
   }
 
   override _flush(callback: TransformCallback): void {
     attempt(callback, () => {
-      if (!this.#streamKey || this.#buffered.length < TAG_BYTES) throw new SealError('the sealed data is truncated');
-      this.#open(this.#buffered.read(this.#buffered.length), true);
+      if (!this.#streamKey || this.#bufferedBytes.length < TAG_BYTES)
+        throw new SealError('the sealed data is truncated');
+      this.#open(this.#bufferedBytes.read(this.#bufferedBytes.length), true);
     });
   }
 
   #readHead(): void {
-    if (this.#streamKey || this.#buffered.length < HEAD_BYTES) return;
-    if (!this.#buffered.read(MAGIC.length).equals(MAGIC)) throw new SealError('the data is not sealed');
-    this.#streamKey = deriveStreamKey(this.#key, this.#buffered.read(SALT_BYTES), this.#name);
+    if (this.#streamKey || this.#bufferedBytes.length < HEAD_BYTES) return;
+    if (!this.#bufferedBytes.read(MAGIC.length).equals(MAGIC)) throw new SealError('the data is not sealed');
+    this.#streamKey = deriveStreamKey(this.#key, this.#bufferedBytes.read(SALT_BYTES), this.#name);
   }
 
-  #open(sealed: Buffer, isLast: boolean): void {
+  #open(sealedChunk: Buffer, isLast: boolean): void {
     if (!this.#streamKey) return;
-    const nonce = nonceOf(this.#number++, isLast);
+    const nonce = nonceOf(this.#chunkNumber++, isLast);
     const decipher = createDecipheriv('aes-256-gcm', this.#streamKey, nonce, { authTagLength: TAG_BYTES });
-    decipher.setAuthTag(sealed.subarray(-TAG_BYTES));
-    const plain = decipher.update(sealed.subarray(0, -TAG_BYTES));
+    decipher.setAuthTag(sealedChunk.subarray(-TAG_BYTES));
+    const plainChunk = decipher.update(sealedChunk.subarray(0, -TAG_BYTES));
     try {
       decipher.final();
     } catch (error) {
       throw new SealError('the sealed data was altered or the key is wrong', { cause: error });
     }
-    this.push(plain);
+    this.push(plainChunk);
   }
 }
 
@@ -119,9 +120,9 @@ function attempt(callback: TransformCallback, work: () => void): void {
 const deriveStreamKey = (key: DataKey, salt: Buffer, name: string): Buffer =>
   Buffer.from(hkdfSync('sha256', key.reveal(), salt, name, 32));
 
-function nonceOf(number: number, isLast: boolean): Buffer {
+function nonceOf(chunkNumber: number, isLast: boolean): Buffer {
   const nonce = Buffer.alloc(12);
-  nonce.writeUInt32BE(number, 7);
+  nonce.writeUInt32BE(chunkNumber, 7);
   nonce.writeUInt8(isLast ? 1 : 0, 11);
   return nonce;
 }

@@ -46,7 +46,7 @@ export class Staging {
     await this.#write('cookies', sealed);
   }
 
-  /** The sealed cookies; undefined if none were copied. */
+  /** Returns the sealed cookies. Undefined if no cookies were copied. */
   async readCookies(): Promise<Buffer | undefined> {
     const stats = await lstat(this.cookiesFile).catch(undefinedIfMissing);
     if (!stats) return undefined;
@@ -101,7 +101,8 @@ export class Staging {
     const text = await readFile(join(this.#folder, 'packed.json'), 'utf8').catch(undefinedIfMissing);
     if (text === undefined) return undefined;
     const value: unknown = JSON.parse(text);
-    if (!isPackedRecord(value)) throw new Error('the record of a packed archive is invalid');
+    if (!isPackedRecord(value))
+      throw new Error(`${join(this.#folder, 'packed.json')} is not a valid record of a packed archive`);
     return value;
   }
 

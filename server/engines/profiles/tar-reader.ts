@@ -1,4 +1,4 @@
-// Reads an untrusted tar, one entry after the other, with bounded memory. Supports what GNU tar writes in pax format.
+// Reads an untrusted tar, one entry after the other, with bounded memory. Supports the output of GNU tar in pax format.
 // Entries that are not files are reported with their kind, and their bodies are skipped.
 import { Chunks } from './chunks.ts';
 
@@ -12,7 +12,7 @@ export interface TarEntry {
   readonly name: string;
   readonly kind: EntryKind;
   readonly size: number;
-  /** Must be read before the next entry is requested; what was not read is skipped. */
+  /** Must be read before the next entry is requested. Unread bytes are skipped. */
   readonly body: AsyncIterable<Buffer>;
 }
 
@@ -68,7 +68,7 @@ const KINDS: Readonly<Record<string, EntryKind>> = {
 
 class Blocks {
   readonly #source: AsyncGenerator<Buffer, void>;
-  readonly #buffered = new Chunks();
+  readonly #bufferedBytes = new Chunks();
 
   constructor(source: AsyncGenerator<Buffer, void>) {
     this.#source = source;
@@ -80,14 +80,14 @@ class Blocks {
   }
 
   /**
-   * Reads the next header. A block of zeros ends the tar: the rest of the source is read, must be zeros too, and
-   * undefined is returned.
+   * Reads the next header. A block of zeros ends the tar: in this case, reads the rest of the source, which must also
+   * consist of zeros, and returns undefined.
    */
   async header(): Promise<{ name: string; kind: string; size: number } | undefined> {
     const block = await this.#readExactly(BLOCK_BYTES);
     if (!block.every(byte => byte === 0)) return parseHeader(block);
     do {
-      const trailingBytes = this.#buffered.read(this.#buffered.length);
+      const trailingBytes = this.#bufferedBytes.read(this.#bufferedBytes.length);
       if (trailingBytes.some(byte => byte !== 0)) throw new TarError('the tar archive has data after its end marker');
     } while (await this.#readMore());
     return undefined;
@@ -102,8 +102,8 @@ class Blocks {
 
   async *body(size: number): AsyncGenerator<Buffer, void> {
     for (let remaining = size; remaining > 0; ) {
-      if (this.#buffered.length === 0 && !(await this.#readMore())) throw new TarTruncatedError();
-      const part = this.#buffered.read(Math.min(remaining, this.#buffered.length));
+      if (this.#bufferedBytes.length === 0 && !(await this.#readMore())) throw new TarTruncatedError();
+      const part = this.#bufferedBytes.read(Math.min(remaining, this.#bufferedBytes.length));
       remaining -= part.length;
       yield part;
     }
@@ -114,14 +114,14 @@ class Blocks {
   }
 
   async #readExactly(length: number): Promise<Buffer> {
-    while (this.#buffered.length < length) if (!(await this.#readMore())) throw new TarTruncatedError();
-    return this.#buffered.read(length);
+    while (this.#bufferedBytes.length < length) if (!(await this.#readMore())) throw new TarTruncatedError();
+    return this.#bufferedBytes.read(length);
   }
 
   async #readMore(): Promise<boolean> {
-    const next = await this.#source.next();
-    if (!next.done) this.#buffered.add(next.value);
-    return !next.done;
+    const nextPart = await this.#source.next();
+    if (!nextPart.done) this.#bufferedBytes.add(nextPart.value);
+    return !nextPart.done;
   }
 }
 
@@ -137,9 +137,9 @@ async function* limitBytes(source: AsyncIterable<Buffer>, bytesMax: number): Asy
 const padding = (size: number): number => (BLOCK_BYTES - (size % BLOCK_BYTES)) % BLOCK_BYTES;
 
 function parseHeader(block: Buffer): { name: string; kind: string; size: number } {
-  const expected = octal(block.subarray(148, 156));
+  const expectedSum = octal(block.subarray(148, 156));
   const sum = block.reduce((total, byte, at) => total + (at >= 148 && at < 156 ? 0x20 : byte), 0);
-  if (expected !== sum) throw new TarError('a tar header has a wrong checksum');
+  if (expectedSum !== sum) throw new TarError('a tar header has a wrong checksum');
   const prefix = text(block.subarray(345, 500));
   const name = text(block.subarray(0, 100));
   return {
@@ -150,8 +150,8 @@ function parseHeader(block: Buffer): { name: string; kind: string; size: number 
 }
 
 /**
- * Parses an octal number. Sizes of 8 GiB and more are in the pax header instead. The older binary format for them is
- * not supported, because GNU tar does not use it here.
+ * Parses an octal number. Sizes of 8 GiB and more are in the pax header instead. The older binary format for such sizes
+ * is not supported, because GNU tar does not use it in pax format.
  */
 const octal = (field: Buffer): number => {
   const digits = text(field).trim();
@@ -168,12 +168,12 @@ function text(field: Buffer): string {
 function parsePax(bytes: Buffer): ReadonlyMap<string, string> {
   const values = new Map<string, string>();
   for (let at = 0; at < bytes.length; ) {
-    const blank = bytes.indexOf(0x20, at);
-    const length = wholeNumber(blank < 0 ? undefined : bytes.toString('latin1', at, blank));
-    const record = bytes.toString('utf8', blank + 1, at + length - 1);
-    const equals = record.indexOf('=');
-    if (length <= blank - at || equals < 0) throw new TarError('a pax header is invalid');
-    values.set(record.slice(0, equals), record.slice(equals + 1));
+    const blankAt = bytes.indexOf(0x20, at);
+    const length = wholeNumber(blankAt < 0 ? undefined : bytes.toString('latin1', at, blankAt));
+    const record = bytes.toString('utf8', blankAt + 1, at + length - 1);
+    const equalsAt = record.indexOf('=');
+    if (length <= blankAt - at || equalsAt < 0) throw new TarError('a pax header is invalid');
+    values.set(record.slice(0, equalsAt), record.slice(equalsAt + 1));
     at += length;
   }
   return values;

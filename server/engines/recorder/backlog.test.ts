@@ -4,22 +4,22 @@ import { Backlog } from './backlog.ts';
 
 test('the backlog is full for a session at its limit until a quarter is stored, but not for other sessions', () => {
   const backlog = new Backlog({ sessionBytes: 100, hostBytes: 1_000 });
-  backlog.grow('one', 99);
+  backlog.recordChange('one', 99);
   assert.equal(backlog.isFullFor('one'), false);
-  backlog.grow('one', 1);
+  backlog.recordChange('one', 1);
   assert.deepEqual([backlog.isFullFor('one'), backlog.isFullFor('other')], [true, false]);
-  backlog.grow('one', -20);
+  backlog.recordChange('one', -20);
   assert.equal(backlog.isFullFor('one'), true, 'still full after the first stored segment');
-  backlog.grow('one', -5);
+  backlog.recordChange('one', -5);
   assert.equal(backlog.isFullFor('one'), false);
 });
 
 test('the backlog is full for all sessions at the limit of the host', () => {
   const backlog = new Backlog({ sessionBytes: 100, hostBytes: 150 });
-  backlog.grow('one', 80);
-  backlog.grow('other', 70);
+  backlog.recordChange('one', 80);
+  backlog.recordChange('other', 70);
   assert.deepEqual([backlog.isFullFor('one'), backlog.isFullFor('third')], [true, true]);
-  backlog.grow('other', -70);
+  backlog.recordChange('other', -70);
   assert.equal(backlog.isFullFor('third'), false);
   assert.equal(backlog.bytes, 80);
 });

@@ -8,9 +8,9 @@ const HOST_BYTES_MAX = 8 * 1024 ** 3;
  * A paused session continues when its bytes are below this share of the limit. If it continued just below the limit,
  * slow storage would turn every segment into a gap.
  */
-const RESUME_BELOW = 0.75;
-/** Segments may be held back while the waiting bytes are below this share of both limits. */
-const HOLD_BACK_BELOW = 0.125;
+const RESUME_SHARE = 0.75;
+/** The encoding of segments may be delayed while the waiting bytes are below this share of both limits. */
+const HOLD_BACK_SHARE = 0.125;
 
 export interface BacklogLimits {
   readonly sessionBytes?: number;
@@ -34,8 +34,8 @@ export class Backlog {
     return this.#bytes;
   }
 
-  /** Called with the change in bytes: positive when data is written, negative when it is stored. */
-  grow(session: string, bytes: number): void {
+  /** Records a change in the number of waiting bytes: positive when data is written, negative when data is stored. */
+  recordChange(session: string, bytes: number): void {
     const remainingBytes = (this.#bytesBySession.get(session) ?? 0) + bytes;
     if (remainingBytes > 0) this.#bytesBySession.set(session, remainingBytes);
     else this.#bytesBySession.delete(session);
@@ -48,7 +48,7 @@ export class Backlog {
   /** Whether segments of the session may be held back. */
   mayHoldBack(session: string): boolean {
     const waitingBytes = this.#bytesBySession.get(session) ?? 0;
-    return waitingBytes < this.#sessionMax * HOLD_BACK_BELOW && this.#bytes < this.#hostMax * HOLD_BACK_BELOW;
+    return waitingBytes < this.#sessionMax * HOLD_BACK_SHARE && this.#bytes < this.#hostMax * HOLD_BACK_SHARE;
   }
 
   isFullFor(session: string): boolean {
@@ -57,4 +57,4 @@ export class Backlog {
 }
 
 const isFull = (wasFull: boolean, bytes: number, max: number): boolean =>
-  wasFull ? bytes > max * RESUME_BELOW : bytes >= max;
+  wasFull ? bytes > max * RESUME_SHARE : bytes >= max;

@@ -22,6 +22,6 @@ export const BLACKOUT: Job<BlackoutInput, BlackoutOutput> = {
 };
 
 export function work({ jpeg, rects }: BlackoutInput): BlackoutOutput {
-  const painted = blackout(Buffer.from(jpeg.buffer, jpeg.byteOffset, jpeg.byteLength), rects);
-  return painted ? { jpeg: Uint8Array.from(painted) } : {};
+  const maskedJpeg = blackout(Buffer.from(jpeg.buffer, jpeg.byteOffset, jpeg.byteLength), rects);
+  return maskedJpeg ? { jpeg: Uint8Array.from(maskedJpeg) } : {};
 }

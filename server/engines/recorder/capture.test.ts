@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import { HandClock } from '../../../tests/harness/hand-clock.ts';
+import { ManualClock } from '../../../tests/harness/hand-clock.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import { Capture, type CapturedFrame, type FrameResult } from './capture.ts';
 import type { TargetChannel } from './channel.ts';
@@ -78,7 +78,7 @@ interface Look {
 
 function captured(tab: Tab, look: Look = { isWatched: false, until: Promise.resolve() }, isUnpainted = false) {
   // The clock moves only when a test advances it.
-  const clock = new HandClock();
+  const clock = new ManualClock();
   const seen: CapturedFrame[] = [];
   const onFrame = async (frame: CapturedFrame): Promise<FrameResult> => {
     await look.until;
@@ -107,7 +107,7 @@ function captured(tab: Tab, look: Look = { isWatched: false, until: Promise.reso
   };
 }
 
-test('retries a failed start until it succeeds or the capture is closed', async () => {
+test('retries a failed start of the screencast until a start succeeds or the capture is closed', async () => {
   const tab = new Tab(2);
   const { capture, passes } = captured(tab);
   await passes(1_000);
@@ -182,7 +182,7 @@ test('restarts the screencast for a loaded page only if the page has not sent a 
   capture.close();
 });
 
-test('allows three frames in flight with viewers, in order and without restarts', async () => {
+test('allows three frames in flight while there are viewers, keeps their order and does not restart the screencast', async () => {
   const tab = new Tab();
   const { capture, passes, seen } = captured(tab, { isWatched: true, until: Promise.resolve() });
   for (const image of ['one', 'two', 'three']) {
@@ -229,7 +229,7 @@ test('acknowledges but does not show a frame that arrives after a newer frame', 
   }
 });
 
-test('restarts the screencast for a change before a late acknowledgement, even if all earlier frames were late', async () => {
+test('restarts the screencast for a change that was painted before a late acknowledgement, even if all frames were late', async () => {
   const tab = new Tab();
   const free = Promise.withResolvers<void>();
   const { capture, passes } = captured(tab, { isWatched: false, until: free.promise });
@@ -237,7 +237,7 @@ test('restarts the screencast for a change before a late acknowledgement, even i
   await tab.shows('one', 1, 300);
   await passes(PAINT_MS);
   free.resolve();
-  await passes(1); // The acknowledgement of the first, 200 ms after the second was painted.
+  await passes(1); // The first frame is acknowledged 200 ms after the second frame was painted.
   await passes(100);
   await tab.shows('two', 1, 300);
   await passes(WHILE_MS);
@@ -246,7 +246,7 @@ test('restarts the screencast for a change before a late acknowledgement, even i
   capture.close();
 });
 
-test('changes the rate when the first viewer arrives and when the last viewer leaves', async () => {
+test('changes the frame rate when the first viewer arrives and when the last viewer leaves', async () => {
   const tab = new Tab();
   const { capture, look, passes, seen } = captured(tab);
   await tab.shows('one');
@@ -276,7 +276,7 @@ test('restarts the screencast after two frames were in flight without viewers', 
   capture.close();
 });
 
-test('reports frames that are still being handled, even after a change of rate', async () => {
+test('counts frames that are still being handled, even after the frame rate has changed', async () => {
   const tab = new Tab();
   const free = Promise.withResolvers<void>();
   const { capture, look, passes, seen } = captured(tab, { isWatched: true, until: free.promise });
@@ -292,7 +292,7 @@ test('reports frames that are still being handled, even after a change of rate',
   capture.close();
 });
 
-test('captures the page again after a change of rate if an earlier frame was rejected', async () => {
+test('captures the page again after the frame rate has changed if an earlier frame was rejected', async () => {
   const tab = new Tab();
   const free = Promise.withResolvers<void>();
   const { capture, look, passes, seen } = captured(tab, { isWatched: true, until: free.promise, result: 'rejected' });
@@ -308,7 +308,7 @@ test('captures the page again after a change of rate if an earlier frame was rej
   capture.close();
 });
 
-test('captures an overmasked page once more when it is unchanged', async () => {
+test('captures a page once more after an overmasked frame, even if the page has not changed', async () => {
   const tab = new Tab();
   const { capture, look, passes, seen } = captured(tab, {
     isWatched: true,

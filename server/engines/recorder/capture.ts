@@ -17,16 +17,16 @@ const WATCHED_FPS = 15;
 const PULSED_FPS = 2.5;
 const SCREENCAST: JsonObject = { format: 'jpeg', quality: 70 };
 /**
- * Number of frames that Chromium sends before it waits for an acknowledgement. While it waits, it drops any change that
- * is painted. With one frame, a change that immediately followed another was lost if the acknowledgement was late. Two
- * frames cost no more (measured).
+ * Number of frames that Chromium sends before it waits for an acknowledgement. While it waits, it drops every change
+ * that is painted. With one frame, a change that immediately followed another was lost if the acknowledgement was late.
+ * Two frames cost no more (measured).
  */
 const FRAMES_IN_FLIGHT = 2;
 /**
  * Number of frames in flight while there are viewers. Quick successive changes are then shown without restarting the
  * screencast. Each restart costs a frame (on a busy machine, a change between two restarts was shown 300 ms late).
  */
-const IN_FLIGHT_WATCHED = 3;
+const FRAMES_IN_FLIGHT_WATCHED = 3;
 /**
  * A frame that arrives within this time after the acknowledgement of its predecessor counts as motion. The time is long
  * because machines may be loaded. Pulses correct a wrong guess.
@@ -39,7 +39,7 @@ const SETTLE_WATCHED_MS = 50;
 /** Delay before a failed start is tried again; it doubles each time. */
 const RESTART_MIN_MS = 100;
 const RESTART_MAX_MS = 2_000;
-/** An acknowledgement certainly reaches the browser within this time. */
+/** An acknowledgement reaches the browser within this time. */
 const ARRIVAL_MAX_MS = 20;
 /**
  * A page that has painted nothing is captured after this time at the latest. The time is shorter than a gap that would
@@ -53,7 +53,7 @@ const STREAK_MAX = 256;
  * After this many pulses with a changed picture, the number of frames that must count as motion is set back to
  * STREAK_MIN.
  */
-const PULSES_PROVEN = 5;
+const CHANGED_PULSES_MIN = 5;
 
 export interface CapturedFrame {
   readonly jpeg: Buffer;
@@ -63,13 +63,16 @@ export interface CapturedFrame {
   readonly at: Date;
   readonly metadata: FrameMetadata;
   /**
-   * When this frame was painted, the frame that is `ahead` positions before it had already been handled. The frames in
-   * between may not have been.
+   * The distance, in frames, to an earlier frame that had already been handled when this frame was painted. The frames
+   * in between may not have been handled by then.
    */
   readonly ahead: number;
 }
 
-/** `rejected`: the frame must not be kept. `overmasked`: more is black than necessary. In both cases the page is captured again. */
+/**
+ * `rejected`: the frame must not be kept. `overmasked`: more is black than necessary. In both cases the page is
+ * captured again.
+ */
 export type FrameResult = 'kept' | 'overmasked' | 'rejected';
 
 export interface CaptureOptions {
@@ -81,7 +84,7 @@ export interface CaptureOptions {
    */
   readonly isUnpainted?: boolean;
   readonly isWatched: () => boolean;
-  /** Handles a frame. When the promise resolves, the frame is acknowledged, and Chromium may send more frames. */
+  /** Handles a frame. When the promise resolves, the frame is acknowledged, and Chromium may send further frames. */
   readonly onFrame: (frame: CapturedFrame) => Promise<FrameResult>;
   readonly onVisibility: (isVisible: boolean) => void;
 }
@@ -97,7 +100,7 @@ export class Capture implements Closeable {
   #pulseCount = 0;
   #lastJpeg: Buffer | undefined;
   #frameCount = 0;
-  #inFlight = FRAMES_IN_FLIGHT;
+  #inFlightMax = FRAMES_IN_FLIGHT;
   /** Resolves when the last frame has been handled. Frames are handled in order. */
   #handling: Promise<unknown> = Promise.resolve();
   #framesBegun = 0;
@@ -105,11 +108,11 @@ export class Capture implements Closeable {
   /** Chromium numbers the runs of a screencast. Frames of earlier runs are ignored. */
   #lastRun = -1;
   #lastEndedRun = -1;
-  /** Whether no frame has come since the last start. */
+  /** Whether no frame has arrived since the last start. */
   #isAwaitingFrame = false;
   #framesDoneAtStart = 0;
   /**
-   * For the last acknowledgements of this run: when each was sent, and how many frames had been handled by then. Newest
+   * For the last acknowledgements of this run: the time of each, and how many frames had been handled by then. Newest
    * last.
    */
   #ackHistory: Array<{ readonly atMs: number; readonly done: number }> = [];
@@ -126,9 +129,9 @@ export class Capture implements Closeable {
   constructor(options: CaptureOptions) {
     this.#options = options;
     this.#subscription = options.channel.on((method, params, frameBytes) => {
-      if (method === 'Page.screencastFrame') void this.#frame(params, frameBytes);
+      if (method === 'Page.screencastFrame') void this.#onScreencastFrame(params, frameBytes);
       else if (method === 'Page.screencastVisibilityChanged') options.onVisibility(params.visible === true);
-      else if (method === 'Page.frameNavigated') this.#navigated(params);
+      else if (method === 'Page.frameNavigated') this.#recordNavigation(params);
       else if (method === 'Page.lifecycleEvent' && params.name === 'firstPaint') this.#begin();
       else if (method === 'Page.loadEventFired') void this.#onLoad();
     });
@@ -145,7 +148,7 @@ export class Capture implements Closeable {
 
   /** Call when the first viewer has arrived or the last one has left. */
   viewersChanged(): void {
-    if (this.#closing.signal.aborted || this.#inFlight === this.#inFlightTarget) return;
+    if (this.#closing.signal.aborted || this.#inFlightMax === this.#inFlightTarget) return;
     if (this.#isRunning) this.#stop();
     this.#start();
   }
@@ -155,13 +158,13 @@ export class Capture implements Closeable {
     if (this.#closing.signal.aborted) return;
     this.#lastJpeg = undefined;
     if (!this.#hasBegun) return this.#start();
-    if (!this.#isRunning) return; // Between two pulses: the next one shows a frame.
+    if (!this.#isRunning) return; // Between two pulses. The next pulse captures a frame.
     this.#stop();
     this.#start();
   }
 
   /** Resolves when the frames that have arrived so far are handled. */
-  async handled(): Promise<void> {
+  async whenHandled(): Promise<void> {
     await this.#handling;
   }
 
@@ -190,10 +193,10 @@ export class Capture implements Closeable {
     this.#ackHistory = [];
     if (!this.#isAwaitingFrame) this.#framesDoneAtStart = this.#framesDone;
     this.#isAwaitingFrame = true;
-    this.#inFlight = this.#inFlightTarget;
-    const start = ++this.#startCount;
-    const startParams = { ...SCREENCAST, maxFramesInFlight: this.#inFlight };
-    this.#options.channel.send('Page.startScreencast', startParams).catch(() => this.#retryStart(start));
+    this.#inFlightMax = this.#inFlightTarget;
+    const startNumber = ++this.#startCount;
+    const startParams = { ...SCREENCAST, maxFramesInFlight: this.#inFlightMax };
+    this.#options.channel.send('Page.startScreencast', startParams).catch(() => this.#retryStart(startNumber));
   }
 
   /** Tries a failed start again. Chromium refuses to start while a page is being created or replaced (measured). */
@@ -204,31 +207,32 @@ export class Capture implements Closeable {
     if (!isOver && start === this.#startCount && this.#isRunning) this.#start();
   }
 
-  #navigated({ frame }: JsonObject): void {
+  #recordNavigation({ frame }: JsonObject): void {
     if (!isObject(frame) || frame.parentId !== undefined) return;
     this.#framesBeforeNavigation = this.#frameCount;
   }
 
   /**
-   * Captures a loaded page that has sent no frame since its navigation. The load event comes only if masks or logs have
-   * enabled it.
+   * Captures a loaded page that has sent no frame since its navigation. Chromium reports the load event only if masks
+   * or logs have enabled the Page domain.
    */
   async #onLoad(): Promise<void> {
     if (this.#framesBeforeNavigation === this.#frameCount) await this.#settle();
   }
 
-  async #frame(params: JsonObject, frameBytes: Buffer | undefined): Promise<void> {
-    const run = numberAt(params, 'sessionId');
-    if (run <= this.#lastEndedRun) return;
-    if (run > this.#lastRun) this.#ackHistory = [];
+  async #onScreencastFrame(params: JsonObject, frameBytes: Buffer | undefined): Promise<void> {
+    const runNumber = numberAt(params, 'sessionId');
+    if (runNumber <= this.#lastEndedRun) return;
+    if (runNumber > this.#lastRun) this.#ackHistory = [];
     const frame = readFrame(params, frameBytes, this.#framesAhead);
     if (!frame || this.#closing.signal.aborted) return;
-    this.#lastRun = run;
+    this.#lastRun = runNumber;
     this.#isAwaitingFrame = false;
-    // Chromium encodes several frames at a time, so an older one may arrive last (measured). It is acknowledged and not shown.
+    // Chromium encodes several frames at a time, so an older frame may arrive last (measured). Such a frame is
+    // acknowledged and not shown.
     const isOutdated = frame.browserMs < this.#newestMs;
     const isNew = !isOutdated && !this.#lastJpeg?.equals(frame.jpeg);
-    const start = this.#startCount;
+    const startNumber = this.#startCount;
     this.#frameCount++;
     this.#restartMs = RESTART_MIN_MS;
     const paintedMs = this.#recordArrival(frame);
@@ -239,8 +243,8 @@ export class Capture implements Closeable {
     await this.#sleep((this.#isRunning ? dueMs : this.#arrivedMs + this.#periodMs) - this.#options.clock.monotonicMs());
     if (this.#closing.signal.aborted) return;
     if (!this.#isRunning) return this.#start();
-    if (start !== this.#startCount) return;
-    const gapMs = this.#acknowledge(run) - paintedMs;
+    if (startNumber !== this.#startCount) return;
+    const gapMs = this.#acknowledge(runNumber) - paintedMs;
     if (result === 'overmasked' || gapMs > -ARRIVAL_MAX_MS)
       await this.#settle(isNew && this.#isWatched ? SETTLE_WATCHED_MS : SETTLE_MS, result === 'overmasked');
   }
@@ -265,11 +269,11 @@ export class Capture implements Closeable {
 
   /** The value of `ahead` for a frame that arrives now. */
   get #framesAhead(): number {
-    const handledBefore = this.#ackHistory.at(-this.#inFlight)?.done ?? this.#framesDoneAtStart;
+    const handledBefore = this.#ackHistory.at(-this.#inFlightMax)?.done ?? this.#framesDoneAtStart;
     return this.#framesBegun - handledBefore + 1;
   }
 
-  /** Returns when the frame was painted, by the server's monotonic clock, and sets when the next frame is due. */
+  /** Returns when the frame was painted, by the server's monotonic clock. Also sets when the next frame is due. */
   #recordArrival(frame: CapturedFrame): number {
     this.#arrivedMs = this.#options.clock.monotonicMs();
     // The rate is an average: after a pause some frames may follow quickly.
@@ -283,9 +287,9 @@ export class Capture implements Closeable {
    * only together with the next change. After a restart, it sends the change at once.
    */
   async #settle(afterMs = SETTLE_MS, isForced = false): Promise<void> {
-    const frames = this.#frameCount;
+    const framesBefore = this.#frameCount;
     await this.#sleep(afterMs);
-    if (this.#closing.signal.aborted || frames !== this.#frameCount || !this.#isRunning) return;
+    if (this.#closing.signal.aborted || framesBefore !== this.#frameCount || !this.#isRunning) return;
     if (isForced) this.#lastJpeg = undefined;
     this.#stop();
     this.#start();
@@ -304,23 +308,23 @@ export class Capture implements Closeable {
   }
 
   /** Acknowledges the frame. Returns the earliest time at which Chromium could send the following frame. */
-  #acknowledge(run: number): number {
+  #acknowledge(runNumber: number): number {
     this.#lastAcknowledgedMs = this.#options.clock.monotonicMs();
-    this.#options.channel.post('Page.screencastFrameAck', { sessionId: run });
+    this.#options.channel.post('Page.screencastFrameAck', { sessionId: runNumber });
     const ackEntry = { atMs: this.#lastAcknowledgedMs, done: this.#framesDone };
-    this.#ackHistory = [...this.#ackHistory, ackEntry].slice(-this.#inFlight);
-    return this.#ackHistory.at(-this.#inFlight)?.atMs ?? Number.NEGATIVE_INFINITY;
+    this.#ackHistory = [...this.#ackHistory, ackEntry].slice(-this.#inFlightMax);
+    return this.#ackHistory.at(-this.#inFlightMax)?.atMs ?? Number.NEGATIVE_INFINITY;
   }
 
   /**
-   * Begins or ends pulses. A pulse produces a frame even if the page has not changed. When such a frame is the same as
-   * the previous one, pulses end.
+   * Begins or ends pulses. A pulse produces a frame even if the page has not changed. If such a frame is the same as
+   * the previous one, the pulses end.
    */
   #updatePace(isNew: boolean): void {
     if (this.#isWatched) this.#resetPace();
     else if (this.#isPulsing) {
-      if (!isNew) this.#leavePulses();
-      else if (++this.#pulseCount === PULSES_PROVEN) this.#streakNeeded = STREAK_MIN;
+      if (!isNew) this.#endPulses();
+      else if (++this.#pulseCount === CHANGED_PULSES_MIN) this.#streakNeeded = STREAK_MIN;
     } else {
       this.#streak = this.#arrivedMs - this.#lastAcknowledgedMs < MOTION_MS ? this.#streak + 1 : 0;
       if (this.#streak < this.#streakNeeded) return;
@@ -329,8 +333,8 @@ export class Capture implements Closeable {
     }
   }
 
-  #leavePulses(): void {
-    if (this.#pulseCount < PULSES_PROVEN) this.#streakNeeded = Math.min(this.#streakNeeded * 2, STREAK_MAX);
+  #endPulses(): void {
+    if (this.#pulseCount < CHANGED_PULSES_MIN) this.#streakNeeded = Math.min(this.#streakNeeded * 2, STREAK_MAX);
     this.#resetPace();
   }
 
@@ -344,7 +348,7 @@ export class Capture implements Closeable {
   }
 
   get #inFlightTarget(): number {
-    return this.#isWatched ? IN_FLIGHT_WATCHED : FRAMES_IN_FLIGHT;
+    return this.#isWatched ? FRAMES_IN_FLIGHT_WATCHED : FRAMES_IN_FLIGHT;
   }
 
   get #periodMs(): number {

@@ -1,4 +1,4 @@
-// What the recorder needs from a channel. ObservedTarget of engines/browser implements it.
+// The part of a channel that the recorder uses. ObservedTarget of engines/browser implements it.
 import type { JsonObject } from '../../kit/json.ts';
 import type { Closeable } from '../../kit/scope.ts';
 

@@ -11,7 +11,7 @@ import type { Fragment } from './fmp4.ts';
  * How long segments are gathered for one process. Segments that are released together arrive shortly one after another.
  */
 const GATHER_MS = 50;
-/** Maximum number of segments in one process, which bounds the wait of the next segment. */
+/** Maximum number of segments in one process. It bounds how long the next segment waits. */
 const SEGMENTS_PER_PROCESS_MAX = 8;
 
 export interface EncodeRequest {
@@ -95,18 +95,18 @@ const isSimilar = (one: EncodeRequest, other: EncodeRequest): boolean =>
   one.footage.size.height === other.footage.size.height;
 
 /**
- * Returns a signal that aborts when all of the signals have aborted. The work therefore continues as long as any of its
- * results is wanted.
+ * Returns a signal that aborts when all of the given signals have aborted. The work of a process therefore continues as
+ * long as the result for any of its segments is wanted.
  */
 function whenAllAborted(signals: readonly AbortSignal[]): Closeable & { readonly signal: AbortSignal } {
-  const control = new AbortController();
+  const controller = new AbortController();
   const onAbort = (): void => {
-    if (signals.every(({ aborted }) => aborted)) control.abort(signals[0]?.reason);
+    if (signals.every(({ aborted }) => aborted)) controller.abort(signals[0]?.reason);
   };
   for (const signal of signals) signal.addEventListener('abort', onAbort);
   onAbort();
   return {
-    signal: control.signal,
+    signal: controller.signal,
     close: () => {
       for (const signal of signals) signal.removeEventListener('abort', onAbort);
     },

@@ -38,7 +38,7 @@ test('a recording is released immediately if a processor is free or too many byt
   await host.ended.close();
 });
 
-test('recordings wait for a free processor, and are released in order, one session at a time', async () => {
+test('recordings wait for a free processor and are released in order, one session at a time', async () => {
   const host = new Host();
   host.end('a', 'a', 'b', 'c');
   assert.deepEqual(await host.pass(10_000), []);
@@ -50,7 +50,7 @@ test('recordings wait for a free processor, and are released in order, one sessi
   await host.ended.close();
 });
 
-test('a requested recording is released without a free processor, but other recordings are not', async () => {
+test('a requested recording is released even if no processor is free, but other recordings are not', async () => {
   const host = new Host();
   host.end('a', 'b');
   host.ended.releaseSession('b');
@@ -58,7 +58,7 @@ test('a requested recording is released without a free processor, but other reco
   await host.ended.close();
 });
 
-test('a recording waits for a limited time, and only a limited number of recordings wait', async () => {
+test('the waiting time of a recording and the number of waiting recordings are limited', async () => {
   const host = new Host();
   host.end('a');
   assert.deepEqual(await host.pass(ENDED_WAIT_MS), ['a']);
@@ -68,7 +68,7 @@ test('a recording waits for a limited time, and only a limited number of recordi
   await host.ended.close();
 });
 
-test('closing releases all recordings', async () => {
+test('all waiting recordings are released when the queue is closed', async () => {
   const host = new Host();
   host.end('a', 'b');
   await host.pass(0);

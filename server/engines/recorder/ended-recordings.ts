@@ -12,7 +12,7 @@ const WAITING_MAX = 500;
 
 export interface EndedRecordingsOptions {
   readonly clock: Clock;
-  /** Whether a processor is free. Asked every half second while recordings wait. */
+  /** Whether a processor is free. Called every half second while recordings wait. */
   readonly isQuiet: () => boolean;
   /** Returns false if too many bytes are waiting on the disk. */
   readonly mayWait: (session: string) => boolean;
@@ -50,7 +50,7 @@ export class EndedRecordings implements Closeable {
     return promise;
   }
 
-  /** Releases the recording of this session, because somebody asked for it. */
+  /** Releases the recordings of this session, because somebody has requested them. */
   releaseSession(session: string): void {
     this.#release(this.#waitingPages.filter(one => one.session === session));
   }
@@ -73,18 +73,19 @@ export class EndedRecordings implements Closeable {
       const nowMs = clock.monotonicMs();
       // While a processor is free, only one session is released at a time. The next check then sees the load that
       // encoding its recording causes.
-      const oldest = isQuiet() ? this.#waitingPages[0]?.session : undefined;
+      const sessionToRelease = isQuiet() ? this.#waitingPages[0]?.session : undefined;
       this.#release(
         this.#waitingPages.filter(
-          ({ session, sinceMs }) => session === oldest || nowMs - sinceMs >= ENDED_WAIT_MS || !mayWait(session),
+          ({ session, sinceMs }) =>
+            session === sessionToRelease || nowMs - sinceMs >= ENDED_WAIT_MS || !mayWait(session),
         ),
       );
     }
     this.#tickLoop = undefined;
   }
 
-  #release(entries: readonly WaitingPage[]): void {
-    this.#waitingPages = this.#waitingPages.filter(one => !entries.includes(one));
-    for (const { resolve } of entries) resolve();
+  #release(pagesToRelease: readonly WaitingPage[]): void {
+    this.#waitingPages = this.#waitingPages.filter(one => !pagesToRelease.includes(one));
+    for (const { resolve } of pagesToRelease) resolve();
   }
 }

@@ -1,6 +1,7 @@
-// Runs short-lived ffmpeg processes, a limited number at once. They read the frames of segments and write one fragment
-// for each segment. They decode untrusted pictures, so they run confined and their output is limited. The flags were
-// measured (bitrate, colours, exact times). After changing a flag, run the tests that compare decoded pixels.
+// Runs short-lived ffmpeg processes, a limited number at once. Each reads the frames of one or more segments and writes
+// one fragment for each segment. ffmpeg decodes untrusted pictures, so it runs confined, and its output is limited. The
+// flags were measured (bitrate, colours, exact times). After changing a flag, run the tests that compare decoded
+// pixels.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { type FileHandle, open } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
@@ -10,7 +11,7 @@ import { FRAME_PIXELS_MAX } from './jpeg-size.ts';
 import type { Size } from './matroska.ts';
 import { SEGMENT_MS } from './page-journal.ts';
 
-/** Limits for each process: its memory in bytes, and its CPU time in seconds. The largest picture needs 420 MB of memory. */
+/** Limits for each process: memory in bytes, and CPU time in seconds. The largest picture needs 420 MB of memory. */
 export const ENCODER_BOUNDS = { memoryBytes: 1024 ** 3, cpuSeconds: 180 } as const;
 /** Maximum output of a process. Eight segments with the largest picture are smaller. */
 const OUTPUT_BYTES_MAX = 128 * 1024 ** 2;
@@ -18,11 +19,17 @@ const STDERR_BYTES_MAX = 1024 ** 2;
 const ENCODE_MS = 60_000;
 /** Added to ENCODE_MS for each further segment in the process. */
 const ENCODE_EXTRA_SEGMENT_MS = 10_000;
-/** Time between two segments that are encoded in one process, during which the rate control buffer refills completely. */
+/**
+ * Time between two segments that are encoded in one process. The rate control buffer refills completely during this
+ * time.
+ */
 const SEGMENT_SPACING_MS = 2_500;
-/** Minimum length of such a segment, for the same reason. It applies even if full segments are shorter. */
+/**
+ * Minimum length of a segment that shares a process with others, so that the rate control buffer refills. It applies
+ * even if full segments are shorter.
+ */
 const SEGMENT_MIN_MS = Math.max(6_000, SEGMENT_MS);
-const STDERR_SHOWN = 500;
+const STDERR_CHARACTERS_SHOWN = 500;
 
 /** Converts JPEG's full-range BT.601 to the BT.709 that players expect for HD. Odd sizes are padded by one line. */
 const COLOUR_FILTERS =
@@ -60,7 +67,10 @@ function rateLimits({ width, height }: Size): readonly string[] {
   return ['-maxrate', kbit(RATE_KBIT), '-bufsize', kbit(BUFFER_KBIT)];
 }
 
-/** The raw segment to encode: the path of its journal, and the paint time of each frame. */
+/**
+ * The raw segment to encode: the path of its journal, the paint time of each frame in milliseconds, and the picture
+ * size.
+ */
 export interface Footage {
   readonly path: string;
   readonly times: readonly number[];
@@ -68,20 +78,20 @@ export interface Footage {
 }
 
 /**
- * Restricts the input to MJPEG in Matroska, of limited size, read from descriptors. One thread, so that the result is
- * the same on every machine.
+ * Restricts the input to MJPEG in Matroska, of limited size, read from descriptors. Only one thread is used, so that
+ * the result is the same on every machine.
  */
-const FROM_FRAMES = [
+const FRAME_INPUT_OPTIONS = [
   ...['-threads', '1', '-protocol_whitelist', 'pipe', '-format_whitelist', 'concat,matroska,webm'],
   ...['-codec_whitelist', 'mjpeg', '-max_pixels', String(FRAME_PIXELS_MAX)],
 ];
-const FROM_SINGLE_FILE = [...FROM_FRAMES, '-f', 'matroska', '-i', 'pipe:0'];
-const FROM_LIST = [...FROM_FRAMES, '-f', 'concat', '-safe', '0', '-i', 'pipe:0'];
-const FROM_SEGMENT = ['-threads', '1', '-protocol_whitelist', 'pipe', '-f', 'mp4', '-i', 'pipe:0'];
-/** The descriptor of the first journal. The lower ones are the standard streams and one that the jail uses. */
+const SINGLE_FILE_INPUT_OPTIONS = [...FRAME_INPUT_OPTIONS, '-f', 'matroska', '-i', 'pipe:0'];
+const LIST_INPUT_OPTIONS = [...FRAME_INPUT_OPTIONS, '-f', 'concat', '-safe', '0', '-i', 'pipe:0'];
+const SEGMENT_INPUT_OPTIONS = ['-threads', '1', '-protocol_whitelist', 'pipe', '-f', 'mp4', '-i', 'pipe:0'];
+/** The descriptor of the first journal. Lower descriptors are the standard streams and the one that the jail uses. */
 const FOOTAGE_DESCRIPTOR = 4;
 
-/** Time from the first frame of a segment to the first frame of the next. */
+/** Time from the first frame of a segment to the first frame of the next segment, in milliseconds. */
 const spanOf = ({ times }: Footage): number =>
   Math.max(SEGMENT_MIN_MS, (times.at(-1) ?? 0) - (times[0] ?? 0)) + SEGMENT_SPACING_MS;
 
@@ -89,7 +99,7 @@ const spanOf = ({ times }: Footage): number =>
  * Returns the list of journals for ffmpeg's concat demuxer. ffmpeg gets the journals as open descriptors, because it
  * has no access to any folder.
  */
-function listOf(footages: readonly Footage[]): string {
+function concatListOf(footages: readonly Footage[]): string {
   const entries = footages.map(
     (one, index) => `file 'pipe:${FOOTAGE_DESCRIPTOR + index}'\nduration ${spanOf(one)}ms\n`,
   );
@@ -117,19 +127,19 @@ interface Input {
 }
 
 /** Returns the command that runs a program in a jail; undefined if the program is not installed. */
-export type Confine = (
+export type Confinement = (
   program: string,
   args: readonly string[],
 ) => { readonly file: string; readonly args: readonly string[] } | undefined;
 
 export class Ffmpeg {
-  readonly #confine: Confine;
+  readonly #confine: Confinement;
   readonly #path: string;
   readonly #processesMax: number;
   readonly #turnWaiters: Array<() => void> = [];
   #running = 0;
 
-  constructor(confine: Confine, path = 'ffmpeg', processLimit = 1) {
+  constructor(confine: Confinement, path = 'ffmpeg', processLimit = 1) {
     this.#confine = confine;
     this.#path = path;
     this.#processesMax = processLimit;
@@ -139,17 +149,17 @@ export class Ffmpeg {
   async encode(footages: readonly Footage[], signal?: AbortSignal): Promise<readonly Fragment[]> {
     const [first] = footages;
     if (!first) return [];
-    const opened: FileHandle[] = [];
+    const openFiles: FileHandle[] = [];
     try {
-      for (const { path } of footages) opened.push(await open(path, 'r'));
-      const [firstFile] = opened;
+      for (const { path } of footages) openFiles.push(await open(path, 'r'));
+      const [firstFile] = openFiles;
       const isAlone = firstFile !== undefined && footages.length === 1;
       const input = isAlone
         ? { stdin: firstFile, files: [] }
-        : { stdin: [Buffer.from(listOf(footages))], files: opened };
+        : { stdin: [Buffer.from(concatListOf(footages))], files: openFiles };
       const [inputOptions, keyFrameOptions] = isAlone
-        ? [FROM_SINGLE_FILE, []]
-        : [FROM_LIST, ['-force_key_frames', keyTimes(footages)]];
+        ? [SINGLE_FILE_INPUT_OPTIONS, []]
+        : [LIST_INPUT_OPTIONS, ['-force_key_frames', keyTimes(footages)]];
       const args = [
         ...inputOptions,
         ...TIME_OPTIONS,
@@ -159,22 +169,22 @@ export class Ffmpeg {
         ...rateLimits(first.size),
         ...ENCODE_OPTIONS,
       ];
-      const counts = footages.map(({ times }) => times.length);
-      const samples = counts.reduce((sum, count) => sum + count, 0);
+      const frameCounts = footages.map(({ times }) => times.length);
+      const sampleCount = frameCounts.reduce((sum, count) => sum + count, 0);
       const deadlineMs = ENCODE_MS + ENCODE_EXTRA_SEGMENT_MS * (footages.length - 1);
-      const fragment = await this.#fragment(args, input, samples, deadlineMs, signal);
-      return isAlone ? [fragment] : splitAtKeyFrames(fragment, counts);
+      const fragment = await this.#fragment(args, input, sampleCount, deadlineMs, signal);
+      return isAlone ? [fragment] : splitAtKeyFrames(fragment, frameCounts);
     } finally {
-      await Promise.all(opened.map(file => file.close()));
+      await Promise.all(openFiles.map(file => file.close()));
     }
   }
 
   /** Encodes a segment again on a larger canvas: the picture at the top left, the rest black. */
-  enlarge(segment: readonly Buffer[], samples: number, canvas: Size, signal?: AbortSignal): Promise<Fragment> {
+  enlarge(segment: readonly Buffer[], sampleCount: number, canvas: Size, signal?: AbortSignal): Promise<Fragment> {
     const pad = `pad=${canvas.width}:${canvas.height}:0:0,format=yuv420p`;
-    const args = [...FROM_SEGMENT, ...TIME_OPTIONS, '-vf', pad, ...rateLimits(canvas), ...ENCODE_OPTIONS];
+    const args = [...SEGMENT_INPUT_OPTIONS, ...TIME_OPTIONS, '-vf', pad, ...rateLimits(canvas), ...ENCODE_OPTIONS];
     const input = { stdin: segment, files: [] };
-    return this.inTurn(() => this.#fragment(args, input, samples, ENCODE_MS, signal));
+    return this.inTurn(() => this.#fragment(args, input, sampleCount, ENCODE_MS, signal));
   }
 
   /** Runs a step when fewer than the maximum number of steps are running. Steps wait in order. */
@@ -203,7 +213,7 @@ export class Ffmpeg {
   async #run(args: readonly string[], { stdin, files }: Input, signal: AbortSignal): Promise<Buffer> {
     signal.throwIfAborted();
     const command = this.#confine(this.#path, ['-v', 'error', '-nostdin', '-filter_threads', '1', ...args]);
-    if (!command) throw new EncoderMissing(`${this.#path} was not found`);
+    if (!command) throw new EncoderMissing(`${this.#path} was not found; install ffmpeg`);
     const input = 'fd' in stdin ? stdin.fd : 'pipe';
     const child = spawn(command.file, command.args, {
       stdio: [input, 'pipe', 'pipe', 'ignore', ...files.map(({ fd }) => fd)],
@@ -215,22 +225,22 @@ export class Ffmpeg {
     const stop = (): void => killGroup(child);
     signal.addEventListener('abort', stop, { once: true });
     try {
-      const exited = new Promise<number | null>((resolve, reject) => {
+      const exitCodePromise = new Promise<number | null>((resolve, reject) => {
         child.once('error', reject);
         child.once('close', resolve);
       });
-      if (!child.stdout || !child.stderr) throw new Error('ffmpeg has no output');
+      if (!child.stdout || !child.stderr) throw new Error('ffmpeg was started without output pipes');
       child.stdin?.on('error', () => {}); // reported by the exit code
       if (!('fd' in stdin)) for (const part of stdin) child.stdin?.write(part);
       child.stdin?.end();
       const [code, output, stderrBytes] = await Promise.all([
-        exited,
+        exitCodePromise,
         readAll(child.stdout, OUTPUT_BYTES_MAX, stop),
         readAll(child.stderr, STDERR_BYTES_MAX, stop),
       ]);
       signal.throwIfAborted();
       if (code === 0) return output;
-      const message = stderrBytes.toString('utf8').slice(-STDERR_SHOWN).trim();
+      const message = stderrBytes.toString('utf8').slice(-STDERR_CHARACTERS_SHOWN).trim();
       if (code === 127) throw new EncoderMissing(`${this.#path} cannot be run: ${message}`);
       throw new Error(`ffmpeg exited with code ${code}: ${message}`);
     } finally {

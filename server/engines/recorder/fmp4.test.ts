@@ -8,7 +8,7 @@ const promising = (frames: number): Buffer => {
   return Buffer.concat([box('moov', []), box('moof', [traf]), box('mdat', [])]);
 };
 
-test('rejects a fragment that declares an unexpected number of frames, before reading them', () => {
+test('rejects a fragment that declares an unexpected number of frames before reading the frames', () => {
   assert.throws(() => parseFragment(promising(5_000_000), 1), BadMedia);
   assert.equal(parseFragment(promising(1), 1).sizes.length, 1);
 });

@@ -29,7 +29,8 @@ export function* boxesIn(bytes: Buffer, from = 0, to = bytes.length): Generator<
     const shortSize = bytes.readUInt32BE(at);
     const headerBytes = shortSize === 1 ? 16 : 8;
     const size = shortSize === 1 ? Number(bytes.readBigUInt64BE(at + 8)) : shortSize === 0 ? to - at : shortSize;
-    if (size < headerBytes || at + size > to) throw new BadMedia(`a box at ${at} is ${size} bytes long`);
+    if (size < headerBytes || at + size > to)
+      throw new BadMedia(`the box at offset ${at} has the invalid size ${size}`);
     yield { type: bytes.toString('latin1', at + 4, at + 8), at, start: at + headerBytes, end: at + size };
     at += size;
   }
@@ -48,7 +49,10 @@ export function boxAt(bytes: Buffer, path: readonly string[]): Box {
   return found;
 }
 
-/** Parses one fragment with `frames` frames. ffmpeg's output is not trusted, because ffmpeg has decoded a page's pictures. */
+/**
+ * Parses one fragment with `frameCount` frames. ffmpeg's output is not trusted, because ffmpeg has decoded a page's
+ * pictures.
+ */
 export function parseFragment(bytes: Buffer, frames: number): Fragment {
   const boxes = [...boxesIn(bytes)];
   const moofs = boxes.filter(box => box.type === 'moof');
@@ -64,7 +68,9 @@ export function parseFragment(bytes: Buffer, frames: number): Fragment {
   return { init, sizes, keys: samples.map(({ flags }) => !(flags & NOT_A_KEY_FRAME)), payload };
 }
 
-/** Splits segments that were encoded together. The first frame of each must be a key frame, and no other. */
+/**
+ * Splits segments that were encoded together. The first frame of each segment, and no other frame, must be a key frame.
+ */
 export function splitAtKeyFrames(
   { init, sizes, keys, payload }: Fragment,
   counts: readonly number[],
@@ -103,15 +109,15 @@ function samplesIn(moof: Buffer, frames: number): Sample[] {
   if (count !== frames) throw new BadMedia(`expected ${frames} frames, found ${count}`);
   const firstFlagsAt = trun.start + 8 + (presentFlags & DATA_OFFSET ? 4 : 0);
   const samplesAt = firstFlagsAt + (presentFlags & FIRST_FLAGS ? 4 : 0);
-  const step = [DURATION, SIZE, FLAGS, COMPOSITION].filter(flag => presentFlags & flag).length * 4;
+  const sampleBytes = [DURATION, SIZE, FLAGS, COMPOSITION].filter(flag => presentFlags & flag).length * 4;
   const sizeAt = presentFlags & DURATION ? 4 : 0;
   const flagsAt = sizeAt + (presentFlags & SIZE ? 4 : 0);
   const defaults = defaultSample(moof);
   return Array.from({ length: count }, (_, index) => {
-    const at = samplesAt + index * step;
+    const at = samplesAt + index * sampleBytes;
     const flags = presentFlags & FLAGS ? moof.readUInt32BE(at + flagsAt) : defaults.flags;
     const size = presentFlags & SIZE ? moof.readUInt32BE(at + sizeAt) : defaults.size;
-    if (size === undefined) throw new BadMedia('the samples have no sizes');
+    if (size === undefined) throw new BadMedia('the fragment does not contain the sizes of its frames');
     return { size, flags: index === 0 && presentFlags & FIRST_FLAGS ? moof.readUInt32BE(firstFlagsAt) : (flags ?? 0) };
   });
 }

@@ -3,7 +3,7 @@ import type { Closeable } from '../../kit/scope.ts';
 
 export interface Frame {
   readonly jpeg: Buffer;
-  /** The same picture without masks: only for the person who controls the page. */
+  /** The same picture without masks, only for the person who controls the page. */
   readonly unmasked: Buffer;
   /** Whether the whole picture is masked for everybody except the person who has control in a hand-off. */
   readonly isCovered: boolean;
@@ -26,14 +26,14 @@ export interface FrameMetadata {
 export class Hub {
   readonly #viewers = new Set<(frame: Frame) => void>();
   readonly #onChanged: () => void;
-  #newest: Frame | undefined;
+  #newestFrame: Frame | undefined;
 
   constructor(onChanged: () => void = () => {}) {
     this.#onChanged = onChanged;
   }
 
-  get newest(): Frame | undefined {
-    return this.#newest;
+  get newestFrame(): Frame | undefined {
+    return this.#newestFrame;
   }
 
   get viewerCount(): number {
@@ -47,7 +47,7 @@ export class Hub {
   watch(listener: (frame: Frame) => void): Closeable {
     this.#viewers.add(listener);
     this.#onChanged();
-    if (this.#newest) listener(this.#newest);
+    if (this.#newestFrame) listener(this.#newestFrame);
     return {
       close: () => {
         this.#viewers.delete(listener);
@@ -56,13 +56,13 @@ export class Hub {
     };
   }
 
-  /** Call when the page has ended. Its newest frame is then no longer kept in memory. */
+  /** Call when the page has ended. The newest frame is then no longer kept in memory. */
   clear(): void {
-    this.#newest = undefined;
+    this.#newestFrame = undefined;
   }
 
   show(frame: Frame): void {
-    this.#newest = frame;
+    this.#newestFrame = frame;
     for (const showFrame of this.#viewers) showFrame(frame);
   }
 }

@@ -25,7 +25,7 @@ function pixels(jpeg: Buffer): Buffer {
 }
 
 for (const huffman of ['default', 'optimal'])
-  test(`blackens covered blocks and leaves all other blocks unchanged (${huffman} codes)`, () => {
+  test(`blackens covered blocks and leaves all other blocks unchanged (${huffman} Huffman codes)`, () => {
     const jpeg = makeJpeg('-huffman', huffman);
     const painted = blackout(jpeg, [
       { x: 100, y: 50, width: 60, height: 20 },
@@ -48,7 +48,7 @@ test('leaves the image unchanged if there are no rectangles', () => {
   assert.ok(pixels(blackout(jpeg, []) ?? jpeg.subarray(0, 2)).equals(pixels(jpeg)));
 });
 
-test('rejects images that it cannot mask', () => {
+test('returns undefined for images that cannot be masked', () => {
   assert.equal(blackout(Buffer.from('GIF89a'), []), undefined);
   const jpeg = makeJpeg();
   const progressive = Buffer.from(jpeg);

@@ -1,6 +1,6 @@
-// Paints rectangles of a JPEG black without decoding it to pixels: the coefficients are read and written again, and
-// those of covered blocks are written as black. Anything but a baseline JPEG is rejected, so that no picture passes
-// unmasked.
+// Paints rectangles of a JPEG black without decoding the JPEG to pixels. The coefficients are read and written again,
+// and the coefficients of covered blocks are written as black. Only a baseline JPEG is accepted, so that no picture
+// passes unmasked.
 import { BitReader, BitWriter, type HuffmanCode, standardCodes, tableOf } from './jpeg-huffman.ts';
 
 export interface Rect {
@@ -36,13 +36,16 @@ interface Layout {
   readonly components: Component[];
   readonly tables: Map<number, Uint16Array>;
   readonly quantizers: Map<number, number>;
-  /** Unchanged JPEG segments before the scan. `scanHead`: the new scan header. `scanAt`: offset of the scan's bits. */
+  /**
+   * The JPEG segments before the scan that are kept unchanged. `scanHead`: the new scan header. `scanAt`: the offset of
+   * the bits of the scan.
+   */
   readonly unchangedSegments: Buffer[];
   readonly scanHead: Buffer;
   readonly scanAt: number;
 }
 
-/** Returns the masked JPEG. Undefined if the JPEG cannot be masked. In this case it must not be kept. */
+/** Returns the masked JPEG. Returns undefined if the JPEG cannot be masked; it must then not be kept. */
 export function blackout(jpeg: Buffer, rects: readonly Rect[]): Buffer | undefined {
   const layout = readLayout(jpeg);
   if (!layout) return undefined;
@@ -65,8 +68,8 @@ function readLayout(jpeg: Buffer): Layout | undefined {
     const end = at + 2 + jpeg.readUInt16BE(at + 2);
     const content = jpeg.subarray(at + 4, end);
     if (marker === SOS) {
-      const isWhole = assignTables(content, frame.components);
-      return isWhole
+      const isComplete = assignTables(content, frame.components);
+      return isComplete
         ? {
             ...frame,
             tables,
@@ -90,8 +93,8 @@ function readLayout(jpeg: Buffer): Layout | undefined {
 }
 
 function readFrame(content: Buffer): { width: number; height: number; components: Component[] } {
-  const count = content[5] ?? 0;
-  const components = Array.from({ length: count }, (_, index): Component => {
+  const componentCount = content[5] ?? 0;
+  const components = Array.from({ length: componentCount }, (_, index): Component => {
     const [id = 0, sampling = 0x11, quantizer = 0] = content.subarray(6 + index * 3, 9 + index * 3);
     return { id, across: sampling >> 4, down: sampling & 15, quantizer, isLuma: index === 0, dc: 0, ac: 0 };
   });
@@ -110,17 +113,18 @@ function readTables(content: Buffer, tables: Map<number, Uint16Array>): void {
 /** Reads the quantization tables. Keeps from each table only the quantizer of the first coefficient. */
 function readQuantizers(content: Buffer, quantizers: Map<number, number>): void {
   for (let at = 0; at < content.length; ) {
-    const kind = content[at] ?? 0;
-    const is16Bit = kind >> 4 === 1;
-    quantizers.set(kind & 15, is16Bit ? content.readUInt16BE(at + 1) : (content[at + 1] ?? 1));
+    const precisionAndId = content[at] ?? 0;
+    const is16Bit = precisionAndId >> 4 === 1;
+    quantizers.set(precisionAndId & 15, is16Bit ? content.readUInt16BE(at + 1) : (content[at + 1] ?? 1));
     at += 1 + COEFFICIENTS * (is16Bit ? 2 : 1);
   }
 }
 
 /** Accepts only one scan with all components and all coefficients. */
 function assignTables(content: Buffer, components: readonly Component[]): boolean {
-  const count = content[0] ?? 0;
-  if (count !== components.length || count === 0 || content[1 + count * 2 + 1] !== 63) return false;
+  const componentCount = content[0] ?? 0;
+  if (componentCount !== components.length || componentCount === 0 || content[1 + componentCount * 2 + 1] !== 63)
+    return false;
   for (const [index, component] of components.entries()) {
     const codes = content[2 + index * 2] ?? 0;
     if (content[1 + index * 2] !== component.id) return false;
@@ -159,7 +163,7 @@ function recode(
       ...{ across: unitsAcross * component.across, down: unitsDown * component.down },
     };
     const covered = coveredBlocks(rects, grid);
-    return { ...component, dc, ac, black, codes, grid, covered, read: 0, writtenDc: 0 };
+    return { ...component, dc, ac, black, codes, grid, covered, readDc: 0, writtenDc: 0 };
   });
   for (let unit = 0; unit < unitsAcross * unitsDown; unit++) {
     const column = unit % unitsAcross;
@@ -169,8 +173,8 @@ function recode(
         const x = column * coder.across + (block % coder.across);
         const y = row * coder.down + Math.floor(block / coder.across);
         const isCovered = coder.covered[y * coder.grid.across + x] === 1;
-        coder.read += reader.signed(reader.symbol(coder.dc));
-        const value = isCovered ? coder.black : coder.read;
+        coder.readDc += reader.readSigned(reader.symbol(coder.dc));
+        const value = isCovered ? coder.black : coder.readDc;
         writer.coefficient(coder.codes.dc, 0, value - coder.writtenDc);
         coder.writtenDc = value;
         recodeRest(reader, writer, coder.ac, coder.codes.ac, isCovered);
@@ -193,7 +197,7 @@ function recodeRest(
     const symbol = reader.symbol(table);
     const bits = symbol & 15;
     const isSpecial = bits === 0;
-    const value = isSpecial ? 0 : reader.raw(bits);
+    const value = isSpecial ? 0 : reader.readBits(bits);
     if (!isCovered && (!isSpecial || symbol === SIXTEEN_ZEROS)) writer.symbol(codes, symbol, value, bits);
     if (isSpecial && symbol !== SIXTEEN_ZEROS) break;
     at += symbol >> 4;
@@ -214,11 +218,12 @@ interface Grid {
 function coveredBlocks(rects: readonly Rect[], grid: Grid): Uint8Array {
   const covered = new Uint8Array(grid.across * grid.down);
   for (const { x, y, width, height } of rects) {
-    const left = Math.max(0, Math.floor(x / grid.width));
-    const right = Math.min(grid.across - 1, Math.ceil((x + width) / grid.width) - 1);
-    const bottom = Math.min(grid.down - 1, Math.ceil((y + height) / grid.height) - 1);
-    for (let row = Math.max(0, Math.floor(y / grid.height)); row <= bottom; row++)
-      if (right >= left) covered.fill(1, row * grid.across + left, row * grid.across + right + 1);
+    const firstColumn = Math.max(0, Math.floor(x / grid.width));
+    const lastColumn = Math.min(grid.across - 1, Math.ceil((x + width) / grid.width) - 1);
+    const lastRow = Math.min(grid.down - 1, Math.ceil((y + height) / grid.height) - 1);
+    for (let row = Math.max(0, Math.floor(y / grid.height)); row <= lastRow; row++)
+      if (lastColumn >= firstColumn)
+        covered.fill(1, row * grid.across + firstColumn, row * grid.across + lastColumn + 1);
   }
   return covered;
 }

@@ -1,18 +1,18 @@
-// Reads and writes the entropy-coded bits of a JPEG. Writes with the standard codes of the specification (annex K), which have
-// a code for every symbol.
+// Reads and writes the entropy-coded bits of a JPEG. Writes with the standard codes of the specification (annex K),
+// which have a code for every symbol.
 
 /**
- * Returns a lookup table. For each value of 16 bits it contains the length of the code with which the value begins, and
- * the symbol of this code.
+ * Returns a lookup table. For each value of 16 bits, the table contains the length of the code with which the value
+ * begins, and the symbol of this code.
  */
 export function tableOf(counts: Uint8Array, symbols: Uint8Array): Uint16Array {
   const table = new Uint16Array(65_536);
   let code = 0;
-  let next = 0;
+  let symbolIndex = 0;
   for (let length = 1; length <= 16; length++) {
     for (let index = 0; index < (counts[length - 1] ?? 0); index++) {
       const from = code << (16 - length);
-      table.fill((length << 8) | (symbols[next++] ?? 0), from, from + (1 << (16 - length)));
+      table.fill((length << 8) | (symbols[symbolIndex++] ?? 0), from, from + (1 << (16 - length)));
       code++;
     }
     code <<= 1;
@@ -28,7 +28,7 @@ export interface HuffmanCode {
 export class BitReader {
   readonly #bytes: Buffer;
   #at = 0;
-  #heldBits = 0;
+  #bitBuffer = 0;
   #bitCount = 0;
 
   constructor(bytes: Buffer) {
@@ -37,24 +37,24 @@ export class BitReader {
 
   symbol(table: Uint16Array): number {
     this.#fillBits();
-    const tableEntry = table[(this.#heldBits >>> (this.#bitCount - 16)) & 0xffff] ?? 0;
+    const tableEntry = table[(this.#bitBuffer >>> (this.#bitCount - 16)) & 0xffff] ?? 0;
     const length = tableEntry >> 8;
     if (length === 0) throw new Error('the scan contains an invalid Huffman code');
     this.#bitCount -= length;
     return tableEntry & 0xff;
   }
 
-  raw(length: number): number {
+  readBits(length: number): number {
     if (length === 0) return 0;
     this.#fillBits();
     this.#bitCount -= length;
-    return (this.#heldBits >>> this.#bitCount) & ((1 << length) - 1);
+    return (this.#bitBuffer >>> this.#bitCount) & ((1 << length) - 1);
   }
 
   /** Reads a signed number of `length` bits, in JPEG's representation. */
-  signed(length: number): number {
+  readSigned(length: number): number {
     if (length > 11) throw new Error('a coefficient is too large');
-    const value = this.raw(length);
+    const value = this.readBits(length);
     return length === 0 || value >= 1 << (length - 1) ? value : value - (1 << length) + 1;
   }
 
@@ -66,7 +66,7 @@ export class BitReader {
         if (this.#bytes[this.#at + 1] === 0) this.#at += 2;
         else byte = 0; // a marker ends the data
       } else this.#at++;
-      this.#heldBits = ((this.#heldBits << 8) | byte) >>> 0;
+      this.#bitBuffer = ((this.#bitBuffer << 8) | byte) >>> 0;
       this.#bitCount += 8;
     }
   }
@@ -75,7 +75,7 @@ export class BitReader {
 export class BitWriter {
   #bytes: Buffer;
   #at = 0;
-  #heldBits = 0;
+  #bitBuffer = 0;
   #bitCount = 0;
 
   constructor(bytes: number) {
@@ -102,16 +102,16 @@ export class BitWriter {
   }
 
   #put(value: number, bits: number): void {
-    this.#heldBits = (this.#heldBits << bits) | value;
+    this.#bitBuffer = (this.#bitBuffer << bits) | value;
     this.#bitCount += bits;
     while (this.#bitCount >= 8) {
       this.#bitCount -= 8;
-      this.#byte((this.#heldBits >>> this.#bitCount) & 0xff);
+      this.#writeByte((this.#bitBuffer >>> this.#bitCount) & 0xff);
     }
-    this.#heldBits &= (1 << this.#bitCount) - 1;
+    this.#bitBuffer &= (1 << this.#bitCount) - 1;
   }
 
-  #byte(byte: number): void {
+  #writeByte(byte: number): void {
     if (this.#at + 2 > this.#bytes.length) this.#bytes = Buffer.concat([this.#bytes, Buffer.alloc(this.#bytes.length)]);
     this.#bytes[this.#at++] = byte;
     if (byte === 0xff) this.#bytes[this.#at++] = 0;
@@ -146,10 +146,10 @@ function codeOf(tableId: number): HuffmanCode {
   const lengths = new Uint8Array(256);
   const table = STANDARD.find(({ id }) => id === tableId);
   let code = 0;
-  let next = 0;
+  let symbolIndex = 0;
   for (let length = 1; table && length <= 16; length++) {
     for (let index = 0; index < (table.counts[length - 1] ?? 0); index++) {
-      const symbol = table.symbols[next++] ?? 0;
+      const symbol = table.symbols[symbolIndex++] ?? 0;
       codes[symbol] = code++;
       lengths[symbol] = length;
     }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import { HandClock } from '../../../tests/harness/hand-clock.ts';
+import { ManualClock } from '../../../tests/harness/hand-clock.ts';
 import type { Workers } from '../../kit/worker-pool.ts';
 import type { TargetChannel } from './channel.ts';
 import { type LiveFrame, LiveFrames } from './live-frames.ts';
@@ -46,7 +46,7 @@ class SlowWorkers {
 
 test('masks the frames of a hand-off that starts while frames of the previous hand-off are being masked', async () => {
   const workers = new SlowWorkers();
-  const liveFrames = new LiveFrames({ sessionOf: () => undefined }, new HandClock(), workers as unknown as Workers);
+  const liveFrames = new LiveFrames({ sessionOf: () => undefined }, new ManualClock(), workers as unknown as Workers);
   const { tab, shows } = openTab();
   const seen: LiveFrame[] = [];
   const watching = liveFrames.watch(SESSION, tab, frame => seen.push(frame));
@@ -73,7 +73,7 @@ test('shows a page without a recording to the viewer in control, and blackens it
   const recording = { hubOfTarget: () => undefined, maskOfTarget: () => undefined, hasSecrets: false };
   for (const hasMasks of [true, false]) {
     const recorder = { sessionOf: () => ({ ...recording, hasMasks }) } as unknown as Recorder;
-    const liveFrames = new LiveFrames(recorder, new HandClock(), workers as unknown as Workers);
+    const liveFrames = new LiveFrames(recorder, new ManualClock(), workers as unknown as Workers);
     const { tab, shows } = openTab();
     const seen: LiveFrame[] = [];
     const watching = liveFrames.watch(SESSION, tab, frame => seen.push(frame));
@@ -87,12 +87,12 @@ test('shows a page without a recording to the viewer in control, and blackens it
   }
 });
 
-test('blackens the screenshot of a page that waits to be recorded, also if the page does not name its fields', async () => {
+test('blackens the screenshot of a page that waits to be recorded, even if the page does not respond', async () => {
   const workers = new SlowWorkers();
   const mask = { still: () => Promise.reject(new Error('the page does not respond')) };
   const recording = { hubOfTarget: () => undefined, maskOfTarget: () => mask, hasSecrets: false, hasMasks: true };
   const recorder = { sessionOf: () => recording } as unknown as Recorder;
-  const liveFrames = new LiveFrames(recorder, new HandClock(), workers as unknown as Workers);
+  const liveFrames = new LiveFrames(recorder, new ManualClock(), workers as unknown as Workers);
   const data = Buffer.from('password').toString('base64');
   const send = async () => ({ data, cssVisualViewport: { clientWidth: 800, clientHeight: 600 } });
   const seen: LiveFrame[] = [];

@@ -10,7 +10,7 @@ import { Hub } from './hub.ts';
 import { blackedOut, type PageMask, type StillImage, withoutMask } from './page-mask.ts';
 import type { Recorder } from './recorder.ts';
 
-/** Time limit for the screenshot that is taken of a background tab, because such a tab paints no frames. */
+/** Time limit for the screenshot of a background tab, which paints no frames. */
 const SCREENSHOT_MS = 3_000;
 
 export interface LiveFrame {
@@ -42,8 +42,8 @@ export class LiveFrames {
 
   readonly #workers: Workers;
   /**
-   * Sessions whose pictures are black. The object is new each time a session is covered, so that `cover` notices if the
-   * session was covered again in the meantime.
+   * Sessions whose pictures are black. The object is a new one each time a session is covered. `cover` therefore
+   * notices if the session was covered again in the meantime.
    */
   readonly #coveredSessions = new Map<string, object>();
 
@@ -54,8 +54,8 @@ export class LiveFrames {
   }
 
   /**
-   * While a person has control of the session, makes its pictures black. Pictures that were taken during this time stay
-   * black afterwards.
+   * Makes the pictures of the session black, or ends this. Used while a person has control of the session. Pictures
+   * that were taken during this time stay black.
    */
   async cover(session: string, isToBeCovered: boolean): Promise<void> {
     const captures = [...this.#ownCaptures.values()]
@@ -63,24 +63,24 @@ export class LiveFrames {
       .map(({ capture }) => capture);
     if (isToBeCovered) this.#coveredSessions.set(session, {});
     else {
-      const cover = this.#coveredSessions.get(session);
+      const coverToken = this.#coveredSessions.get(session);
       for (const capture of captures) capture.refresh();
-      await Promise.all(captures.map(capture => capture.handled()));
+      await Promise.all(captures.map(capture => capture.whenHandled()));
       // In the meantime, the session may have been covered for another person.
-      if (this.#coveredSessions.get(session) !== cover) return;
+      if (this.#coveredSessions.get(session) !== coverToken) return;
       this.#coveredSessions.delete(session);
     }
     for (const capture of captures) capture.refresh();
   }
 
-  /** Calls `seen` at once with the newest picture, and then with each new picture. */
+  /** Calls `onPicture` at once with the newest picture, and then with each new picture. */
   watch(session: string, target: TargetChannel, onPicture: (frame: LiveFrame) => void): Closeable {
     const recording = this.#recorder.sessionOf(session);
     const recordedHub = recording?.hubOfTarget(target.id);
     // A separate screencast would show secrets that are masked in the recording of the other pages.
     if (!recordedHub && recording?.hasSecrets) return { close: () => {} };
     const isUnknown = !recordedHub && recording?.hasMasks === true;
-    const hub = recordedHub ?? this.#ownOf(session, target, isUnknown).hub;
+    const hub = recordedHub ?? this.#ownCaptureOf(session, target, isUnknown).hub;
     const subscription = hub.watch(({ jpeg, unmasked, isCovered, width, height, metadata }) =>
       onPicture({
         jpeg,
@@ -91,30 +91,31 @@ export class LiveFrames {
         height: metadata.deviceHeight || height,
       }),
     );
-    if (!hub.newest) {
-      // A picture that is black for everybody without control needs no mask, so that the page need not respond.
+    if (!hub.newestFrame) {
+      // A picture that is black for everybody without control needs no mask, so it does not matter whether the page
+      // responds.
       const mask = isUnknown ? undefined : recording?.maskOfTarget(target.id);
       void this.#screenshot(session, target, hub, { mask, isUnknown }, onPicture);
     }
     return {
       close: () => {
         void subscription.close();
-        const own = this.#ownCaptures.get(target.id);
-        if (own && own.hub.viewerCount === 0) this.#end(target.id, own);
+        const ownCapture = this.#ownCaptures.get(target.id);
+        if (ownCapture && ownCapture.hub.viewerCount === 0) this.#end(target.id, ownCapture);
       },
     };
   }
 
   /** Returns the newest picture of the session, if there is one. Takes no new picture. */
-  newestOf(session: string): Buffer | undefined {
+  newestJpegOf(session: string): Buffer | undefined {
     const ownFrames = [...this.#ownCaptures.values()]
       .filter(one => one.session === session)
-      .flatMap(({ hub }) => hub.newest ?? []);
+      .flatMap(({ hub }) => hub.newestFrame ?? []);
     const newest = this.#recorder.sessionOf(session)?.newest ?? ownFrames.sort((a, b) => +b.at - +a.at)[0];
     return newest?.jpeg;
   }
 
-  #ownOf(session: string, target: TargetChannel, isUnknown: boolean): OwnCapture {
+  #ownCaptureOf(session: string, target: TargetChannel, isUnknown: boolean): OwnCapture {
     const existing = this.#ownCaptures.get(target.id);
     if (existing) return existing;
     const hub = new Hub();
@@ -132,15 +133,15 @@ export class LiveFrames {
       },
       onVisibility: () => {},
     });
-    const own = { session, hub, capture };
-    this.#ownCaptures.set(target.id, own);
-    target.whenGone(() => this.#end(target.id, own));
-    return own;
+    const ownCapture = { session, hub, capture };
+    this.#ownCaptures.set(target.id, ownCapture);
+    target.whenGone(() => this.#end(target.id, ownCapture));
+    return ownCapture;
   }
 
-  #end(targetId: string, own: OwnCapture): void {
-    own.capture.close();
-    if (this.#ownCaptures.get(targetId) === own) this.#ownCaptures.delete(targetId);
+  #end(targetId: string, ownCapture: OwnCapture): void {
+    ownCapture.capture.close();
+    if (this.#ownCaptures.get(targetId) === ownCapture) this.#ownCaptures.delete(targetId);
   }
 
   async #screenshot(
@@ -151,18 +152,18 @@ export class LiveFrames {
     onPicture: (frame: LiveFrame) => void,
   ): Promise<void> {
     try {
-      const take = (): Promise<StillImage> => screenshotOf(target);
+      const takeScreenshot = (): Promise<StillImage> => screenshotOf(target);
       const wasCovered = this.#coveredSessions.has(session);
-      const takenStill = mask ? await mask.still(take) : withoutMask(await take());
+      const takenImage = mask ? await mask.still(takeScreenshot) : withoutMask(await takeScreenshot());
       const isCovered = wasCovered || this.#coveredSessions.has(session);
       const shownJpeg =
-        takenStill && (isCovered || isUnknown)
-          ? await blackedOut(takenStill.jpeg, this.#workers, session)
-          : takenStill?.jpeg;
-      if (!takenStill || !shownJpeg || hub.newest) return;
-      const still = { ...takenStill, jpeg: shownJpeg };
-      const { deviceWidth: width, deviceHeight: height } = still.metadata;
-      onPicture({ jpeg: still.jpeg, unmasked: still.unmasked, isCovered, isUnknown, width, height });
+        takenImage && (isCovered || isUnknown)
+          ? await blackedOut(takenImage.jpeg, this.#workers, session)
+          : takenImage?.jpeg;
+      if (!takenImage || !shownJpeg || hub.newestFrame) return;
+      const shownImage = { ...takenImage, jpeg: shownJpeg };
+      const { deviceWidth: width, deviceHeight: height } = shownImage.metadata;
+      onPicture({ jpeg: shownImage.jpeg, unmasked: shownImage.unmasked, isCovered, isUnknown, width, height });
     } catch {
       // A page that does not respond gets no picture.
     }
@@ -172,7 +173,8 @@ export class LiveFrames {
 async function screenshotOf(target: TargetChannel): Promise<StillImage> {
   const { data } = await target.send('Page.captureScreenshot', { format: 'jpeg', quality: 80 }, SCREENSHOT_MS);
   const { cssVisualViewport } = await target.send('Page.getLayoutMetrics', {}, SCREENSHOT_MS);
-  if (typeof data !== 'string' || !isObject(cssVisualViewport)) throw new Error('the page has no picture');
+  if (typeof data !== 'string' || !isObject(cssVisualViewport))
+    throw new Error('the browser returned no screenshot or no viewport size');
   return {
     jpeg: Buffer.from(data, 'base64'),
     metadata: {

@@ -1,5 +1,5 @@
-// The format of a journal: Matroska with one frame in each cluster, so that a truncated file is readable up to its last complete
-// frame. Times are milliseconds since the beginning of the page's recording.
+// The format of a journal: Matroska with one frame in each cluster, so that a truncated file is readable up to its last
+// complete frame. Times are milliseconds since the beginning of the page's recording.
 
 export interface TimedFrame {
   readonly atMs: number;
@@ -57,7 +57,8 @@ export function journalHead({ width, height }: Size): Buffer {
 }
 
 /**
- * Returns the bytes of a frame that precede its picture. They are a separate buffer, so the picture need not be copied.
+ * Returns the bytes that precede the picture of a frame. They are in a separate buffer, so that the picture need not be
+ * copied.
  */
 export function journalFrameHead({ atMs, jpeg }: TimedFrame): Buffer {
   const time = element(ID.timestamp, [uint(atMs)]);
@@ -67,18 +68,18 @@ export function journalFrameHead({ atMs, jpeg }: TimedFrame): Buffer {
 
 export const journalFrame = (frame: TimedFrame): Buffer => Buffer.concat([journalFrameHead(frame), frame.jpeg]);
 
-export interface ReadJournal {
+export interface JournalContent {
   readonly frames: readonly TimedFrame[];
   /** The length of the file up to the end of the last complete frame. */
   readonly wholeBytes: number;
 }
 
 /** Returns the complete frames of a journal. */
-export function readJournal(bytes: Buffer): ReadJournal {
+export function readJournal(bytes: Buffer): JournalContent {
   const frames: TimedFrame[] = [];
-  const first = bytes.indexOf(CLUSTER_ID);
-  let at = Math.max(first, 0);
-  while (first >= 0 && at + CLUSTER_ID.length + SIZE_BYTES <= bytes.length) {
+  const firstClusterAt = bytes.indexOf(CLUSTER_ID);
+  let at = Math.max(firstClusterAt, 0);
+  while (firstClusterAt >= 0 && at + CLUSTER_ID.length + SIZE_BYTES <= bytes.length) {
     if (!bytes.subarray(at, at + CLUSTER_ID.length).equals(CLUSTER_ID)) break;
     const start = at + CLUSTER_ID.length + SIZE_BYTES;
     const end = start + sizeAt(bytes, at + CLUSTER_ID.length);
@@ -91,10 +92,10 @@ export function readJournal(bytes: Buffer): ReadJournal {
 }
 
 function frameIn(cluster: Buffer): TimedFrame | undefined {
-  const [time, block] = [Number.parseInt(ID.timestamp, 16), Number.parseInt(ID.block, 16)];
-  if (cluster[0] !== time) return undefined;
+  const [timestampId, blockId] = [Number.parseInt(ID.timestamp, 16), Number.parseInt(ID.block, 16)];
+  if (cluster[0] !== timestampId) return undefined;
   const timeEnd = 1 + SIZE_BYTES + sizeAt(cluster, 1);
-  if (cluster[timeEnd] !== block) return undefined;
+  if (cluster[timeEnd] !== blockId) return undefined;
   const jpeg = cluster.subarray(timeEnd + 1 + SIZE_BYTES + BLOCK_HEAD.length);
   return { atMs: cluster.readUIntBE(1 + SIZE_BYTES, timeEnd - 1 - SIZE_BYTES), jpeg };
 }

@@ -22,21 +22,30 @@ const MATRIX = [0x00010000, 0, 0, 0, 0x00010000, 0, 0, 0, 0x40000000];
 const UNDETERMINED_LANGUAGE = 0x55c4;
 const MDAT_HEAD_BYTES = 16;
 
-/** Returns the part of the file before the first coded frame. `init`: the init segment, which all segments share. */
-export function mp4Head(init: Buffer, size: Size, pieces: readonly Mp4Segment[]): Mp4Head {
+/**
+ * Returns the part of the file before the first coded frame. `init` is the init segment, which is the same for all
+ * segments.
+ */
+export function mp4Head(init: Buffer, size: Size, mp4Segments: readonly Mp4Segment[]): Mp4Head {
   const stsd = boxAt(init, ['moov', 'trak', 'mdia', 'minf', 'stbl', 'stsd']);
   const description = init.subarray(stsd.at, stsd.end);
-  const payload = sum(pieces.flatMap(({ sizes }) => sizes));
-  const durationMs = sum(pieces.flatMap(({ durationsMs }) => durationsMs));
-  if (pieces.length === 0 || durationMs === 0) throw new BadMedia('there are no segments to join');
+  const payloadBytes = sum(mp4Segments.flatMap(({ sizes }) => sizes));
+  const durationMs = sum(mp4Segments.flatMap(({ durationsMs }) => durationsMs));
+  if (mp4Segments.length === 0 || durationMs === 0) throw new BadMedia('there are no segments to join');
   const fileType = box('ftyp', [Buffer.from('isom'), u32(0x200), Buffer.from('isomiso2avc1mp41')]);
-  const moovAt = (firstFrameAt: number): Buffer => moov(description, size, pieces, durationMs, firstFrameAt);
+  const moovAt = (firstFrameAt: number): Buffer => moov(description, size, mp4Segments, durationMs, firstFrameAt);
   const headBytes = fileType.length + moovAt(0).length + MDAT_HEAD_BYTES;
-  const mdat = Buffer.concat([u32(1), Buffer.from('mdat'), u64(payload + MDAT_HEAD_BYTES)]);
-  return { head: Buffer.concat([fileType, moovAt(headBytes), mdat]), bytes: headBytes + payload, durationMs };
+  const mdat = Buffer.concat([u32(1), Buffer.from('mdat'), u64(payloadBytes + MDAT_HEAD_BYTES)]);
+  return { head: Buffer.concat([fileType, moovAt(headBytes), mdat]), bytes: headBytes + payloadBytes, durationMs };
 }
 
-function moov(description: Buffer, size: Size, pieces: readonly Mp4Segment[], durationMs: number, at: number): Buffer {
+function moov(
+  description: Buffer,
+  size: Size,
+  mp4Segments: readonly Mp4Segment[],
+  durationMs: number,
+  at: number,
+): Buffer {
   const creationTimes = [u64(0), u64(0)];
   const mvhd = fullBox('mvhd', 1, 0, [
     ...creationTimes,
@@ -67,7 +76,7 @@ function moov(description: Buffer, size: Size, pieces: readonly Mp4Segment[], du
   ]);
   const hdlr = fullBox('hdlr', 0, 0, [u32(0), Buffer.from('vide'), Buffer.alloc(12), Buffer.from('Video\0')]);
   const dinf = box('dinf', [fullBox('dref', 0, 0, [u32(1), fullBox('url ', 0, 1, [])])]);
-  const minf = box('minf', [fullBox('vmhd', 0, 1, [Buffer.alloc(8)]), dinf, sampleTable(description, pieces, at)]);
+  const minf = box('minf', [fullBox('vmhd', 0, 1, [Buffer.alloc(8)]), dinf, sampleTable(description, mp4Segments, at)]);
   return box('moov', [mvhd, box('trak', [tkhd, box('mdia', [mdhd, hdlr, minf])])]);
 }
 
@@ -108,10 +117,10 @@ function runLengths(values: readonly number[]): { count: number; value: number }
 
 /** Returns, for each value, the sum of the values before it. */
 function sumsBefore(values: readonly number[]): number[] {
-  let before = 0;
+  let sumBefore = 0;
   return values.map(value => {
-    before += value;
-    return before - value;
+    sumBefore += value;
+    return sumBefore - value;
   });
 }
 

@@ -1,6 +1,6 @@
 // The folder of one page on disk: a description of the page, and one file for each raw segment. The name of a file
-// contains the time at which the segment begins and, once the segment is closed, the time at which it ends. Therefore
-// the files that a killed server left can be read without other data.
+// contains the time at which the segment begins and, once the segment is closed, the time at which it ends. The files
+// that a killed server left behind can therefore be read without other data.
 
 import {
   constants,
@@ -45,7 +45,7 @@ export interface CompleteRawSegment extends RawSegment {
   readonly times: readonly number[];
 }
 
-const NOTE = 'page.json';
+const NOTE_FILE = 'page.json';
 /**
  * Creates a file in append mode. Every write goes to the end of the file. After an incomplete frame has been cut off,
  * the next frame therefore directly follows the last complete frame.
@@ -56,7 +56,7 @@ const SEGMENT_FILE = /^(\d+)\.(\d+)(?:\.(\d+))?\.mkv$/;
 export class PageFolder {
   readonly path: string;
   readonly #onGrowth: (bytes: number) => void;
-  readonly #bytes = new Map<number, number>();
+  readonly #bytesBySequence = new Map<number, number>();
 
   /** `onGrowth` is called with the change in bytes on disk. The number is negative when files shrink or are deleted. */
   constructor(path: string, onGrowth: (bytes: number) => void = () => {}) {
@@ -66,20 +66,20 @@ export class PageFolder {
 
   async make(note: PageNote): Promise<void> {
     await mkdir(this.path, { recursive: true, mode: 0o700 });
-    const file = await open(join(this.path, `${NOTE}.new`), 'w', 0o600);
+    const file = await open(join(this.path, `${NOTE_FILE}.new`), 'w', 0o600);
     await file.writeFile(JSON.stringify(note));
     await file.close();
-    await rename(join(this.path, `${NOTE}.new`), join(this.path, NOTE));
+    await rename(join(this.path, `${NOTE_FILE}.new`), join(this.path, NOTE_FILE));
   }
 
-  /** Undefined if the folder has no valid description, or if it cannot be read. */
+  /** Returns undefined if the folder has no valid description, or if the description cannot be read. */
   note(): Promise<PageNote | undefined> {
     return this.#readNote().catch(() => undefined);
   }
 
-  /** Undefined if the folder has no valid description. */
+  /** Returns undefined if the folder has no valid description. */
   async #readNote(): Promise<PageNote | undefined> {
-    const text = await readFile(join(this.path, NOTE), 'utf8').catch((error: unknown) => {
+    const text = await readFile(join(this.path, NOTE_FILE), 'utf8').catch((error: unknown) => {
       if (hasCode(error, 'ENOENT')) return '';
       throw error;
     });
@@ -88,7 +88,7 @@ export class PageFolder {
     return { targetId: note.targetId, startedAt: new Date(String(note.startedAt)), baseMs: note.baseMs };
   }
 
-  /** Removes a folder that has no valid description. Nothing can be read from it. */
+  /** Removes the folder if it has no valid description, because nothing can then be read from it. */
   async removeIfUndescribed(): Promise<void> {
     const isUndescribed = await this.#readNote().then(
       note => note === undefined,
@@ -97,7 +97,7 @@ export class PageFolder {
     if (isUndescribed) await this.remove();
   }
 
-  /** In the order of their sequence numbers. */
+  /** Returns the segments in the order of their sequence numbers. */
   async segments(): Promise<RawSegment[]> {
     const names = await readdir(this.path).catch(() => []);
     const segments = names
@@ -153,16 +153,16 @@ export class PageFolder {
     this.uncount();
   }
 
-  /** No longer counts the files: they are deleted, or another object counts them from now on. */
+  /** Stops counting the files, because they are deleted or another object counts them from now on. */
   uncount(): void {
-    for (const sequence of [...this.#bytes.keys()]) this.#recordBytes(sequence, 0);
+    for (const sequence of [...this.#bytesBySequence.keys()]) this.#recordBytes(sequence, 0);
   }
 
   #recordBytes(sequence: number, bytes: number): void {
-    const before = this.#bytes.get(sequence) ?? 0;
-    if (bytes === 0) this.#bytes.delete(sequence);
-    else this.#bytes.set(sequence, bytes);
-    this.#onGrowth(bytes - before);
+    const bytesBefore = this.#bytesBySequence.get(sequence) ?? 0;
+    if (bytes === 0) this.#bytesBySequence.delete(sequence);
+    else this.#bytesBySequence.set(sequence, bytes);
+    this.#onGrowth(bytes - bytesBefore);
   }
 
   pathOf({ sequence, startMs, endMs }: RawSegment): string {
@@ -184,13 +184,14 @@ export class SegmentWriter {
     this.#onGrowth = onGrowth;
   }
 
-  /** Appends a frame with one write. If the server is killed, at most the last frame is therefore incomplete. */
+  /** Appends a frame with one write. If the server is killed, only the last frame can be incomplete. */
   async append(frame: TimedFrame): Promise<void> {
     const parts = [...(this.#head ? [this.#head] : []), journalFrameHead(frame), frame.jpeg];
     const bytes = parts.reduce((sum, part) => sum + part.length, 0);
     try {
       const { bytesWritten } = await this.#file.writev(parts);
-      if (bytesWritten < bytes) throw new Error(`only ${bytesWritten} of ${bytes} bytes were written`);
+      if (bytesWritten < bytes)
+        throw new Error(`only ${bytesWritten} of ${bytes} bytes of a frame were written to the disk`);
     } catch (error) {
       // A partial write would make everything after it unreadable, so it is cut off.
       await this.#file.truncate(this.#bytes).catch(() => {});

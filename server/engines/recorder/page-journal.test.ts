@@ -3,7 +3,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { HandClock } from '../../../tests/harness/hand-clock.ts';
+import { ManualClock } from '../../../tests/harness/hand-clock.ts';
 import type { CapturedFrame } from './capture.ts';
 import { PageFolder } from './page-folder.ts';
 import { PageJournal } from './page-journal.ts';
@@ -13,7 +13,7 @@ after(() => rm(root, { recursive: true }));
 
 let frames = 0;
 
-/** A frame that differs from all others: 16 x 16 pixels in a JPEG without a picture. */
+/** A frame that differs from all other frames: a JPEG of 16 x 16 pixels without a picture. */
 function frameAt(browserMs: number): CapturedFrame {
   const header = Buffer.from('ffd8ffc0000b080010001001011100ffda0008010100003f00', 'hex');
   const jpeg = Buffer.concat([header, Buffer.from([++frames]), Buffer.from('ffd9', 'hex')]);
@@ -24,7 +24,7 @@ function frameAt(browserMs: number): CapturedFrame {
   };
 }
 
-async function begin(name: string, clock: HandClock): Promise<PageJournal> {
+async function begin(name: string, clock: ManualClock): Promise<PageJournal> {
   const first = frameAt(0);
   const listener = { segmentComplete: () => {}, lost: () => {} };
   const folder = new PageFolder(join(root, name));
@@ -33,12 +33,12 @@ async function begin(name: string, clock: HandClock): Promise<PageJournal> {
   return journal;
 }
 
-test('writes few segments for a frame whose time is far ahead, also after a restart', async () => {
-  const clock = new HandClock();
+test('writes only a few segments for a frame whose time is far in the future, even after a restart', async () => {
+  const clock = new ManualClock();
   const journal = await begin('ahead', clock);
   await clock.advance(100);
   await journal.take(frameAt(6_000_000));
-  assert.equal(journal.lastMs, 10_100);
+  assert.equal(journal.lastFrameMs, 10_100);
   await journal.leave();
   const folder = new PageFolder(join(root, 'ahead'));
   const note = (await folder.note()) ?? assert.fail();
@@ -48,15 +48,15 @@ test('writes few segments for a frame whose time is far ahead, also after a rest
   await resumed.end();
 });
 
-test('takes every frame after a first frame that was very late, and soon at the right times', async () => {
-  const clock = new HandClock();
+test('keeps every frame after a first frame that arrived very late, and corrects the times after a few frames', async () => {
+  const clock = new ManualClock();
   await clock.advance(30_000);
   const journal = await begin('late', clock);
   const times: number[] = [];
   for (const _ of Array(5)) {
     await clock.advance(1_000);
     await journal.take(frameAt(clock.monotonicMs()));
-    times.push(journal.lastMs);
+    times.push(journal.lastFrameMs);
   }
   assert.deepEqual(times, [11_000, 22_000, 33_000, 34_000, 35_000]);
   await journal.end();

@@ -1,5 +1,5 @@
-// The timeline of one page while it is recorded: takes frames and closes raw segments of six seconds. While the page does
-// not change, its last frame begins the next segment.
+// The timeline of one page while it is recorded: takes frames and closes raw segments of six seconds. While the page
+// does not change, its last frame begins the next segment.
 import type { Clock } from '../../kit/clock.ts';
 import type { CapturedFrame } from './capture.ts';
 import { jpegSize } from './jpeg-size.ts';
@@ -23,7 +23,7 @@ const LEAD_MAX_MS = 60_000;
 export interface JournalListener {
   /** Called for each segment, in order, when the segment is complete on disk. */
   segmentComplete(segment: CompleteRawSegment, size: Size): void;
-  /** Called when the frames between these times could not be written. */
+  /** Called when the frames between these two times could not be written. `why` is the reason. */
   lost(fromMs: number, toMs: number, why: string): void;
 }
 
@@ -42,13 +42,15 @@ export class PageJournal {
   #openSegment: OpenSegment | undefined;
   #lastFrame: { readonly frame: TimedFrame; readonly size: Size } | undefined;
   #nextSequence = 1;
-  /** How far the clock of the browser is ahead of the server's clock. Unknown before the first frame of this process. */
+  /**
+   * How far the clock of the browser is ahead of the server's clock. Undefined before the first frame of this process.
+   */
   #aheadMs: number | undefined;
   /** The smallest possible value of `#aheadMs`. It is known because no frame arrives before it was painted. */
   #aheadMinMs = Number.NEGATIVE_INFINITY;
   #lostSinceMs: number | undefined;
   #retryAtMs = 0;
-  /** End of the segment that was closed last. */
+  /** The end of the segment that was closed last, in milliseconds since the beginning of the recording. */
   #closedMs = 0;
   /** Why no segment is open although the page exists: recording is paused, or a write failed. */
   #haltReason: 'paused' | 'broken' | undefined;
@@ -76,7 +78,9 @@ export class PageJournal {
     return new PageJournal(folder, note, clock, listener);
   }
 
-  /** Resumes what an earlier process left: reports its complete segments and continues the open one. */
+  /**
+   * Resumes the recording that an earlier process left: reports its complete segments and continues the open segment.
+   */
   static async resume(
     folder: PageFolder,
     note: PageNote,
@@ -99,13 +103,13 @@ export class PageJournal {
     return Math.round(this.#clock.monotonicMs() + this.#aheadMs - this.note.baseMs);
   }
 
-  /** Whether a segment is open: the page is being recorded, or it was when an earlier process died. */
+  /** Whether a segment is open: the page is being recorded, or was being recorded when an earlier process died. */
   get isOpen(): boolean {
     return this.#openSegment !== undefined && !this.#hasEnded;
   }
 
   /** When the newest frame was painted, in milliseconds since the beginning of the recording. */
-  get lastMs(): number {
+  get lastFrameMs(): number {
     return this.#lastFrame?.frame.atMs ?? 0;
   }
 
@@ -133,9 +137,9 @@ export class PageJournal {
   #compareClocks({ browserMs, at }: Pick<CapturedFrame, 'browserMs' | 'at'>): void {
     const minAheadMs = browserMs - this.#clock.monotonicMs();
     const delayMs = this.#clock.now().getTime() - at.getTime();
-    const isKnown = delayMs >= 0 && delayMs <= CLOCK_SKEW_MAX_MS;
+    const isDelayPlausible = delayMs >= 0 && delayMs <= CLOCK_SKEW_MAX_MS;
     this.#aheadMinMs = Math.max(this.#aheadMinMs, minAheadMs);
-    this.#aheadMs = Math.max(this.#aheadMinMs, isKnown ? minAheadMs + delayMs : minAheadMs);
+    this.#aheadMs = Math.max(this.#aheadMinMs, isDelayPlausible ? minAheadMs + delayMs : minAheadMs);
   }
 
   /** Closes segments that are six seconds long, even if nothing has changed. */
@@ -169,7 +173,7 @@ export class PageJournal {
       // After a gap the last frame is written once more, so that the recording ends when the page ended.
       if (this.#haltReason) await this.#beginWithLastFrame(Math.max(this.#closedMs, atMs - SEGMENT_MS));
       await this.#closeAt(atMs);
-      this.#lastFrame = undefined; // The files have it.
+      this.#lastFrame = undefined; // The frame is on disk now.
     });
   }
 
@@ -183,9 +187,9 @@ export class PageJournal {
   }
 
   #inTurn(step: () => Promise<void>): Promise<void> {
-    const done = this.#queuedSteps.then(() => this.#runStep(step));
-    this.#queuedSteps = done;
-    return done;
+    const stepPromise = this.#queuedSteps.then(() => this.#runStep(step));
+    this.#queuedSteps = stepPromise;
+    return stepPromise;
   }
 
   /** Runs a step. If a write fails, frames are lost, but the session does not end. */
@@ -228,13 +232,13 @@ export class PageJournal {
    */
   async #closeFullSegments(untilMs: number): Promise<void> {
     while (this.#openSegment && untilMs >= this.#openSegment.segment.startMs + SEGMENT_MS) {
-      const full = this.#openSegment;
-      const endMs = full.segment.startMs + SEGMENT_MS;
+      const fullSegment = this.#openSegment;
+      const endMs = fullSegment.segment.startMs + SEGMENT_MS;
       this.#openSegment = undefined;
       try {
         await this.#beginWithLastFrame(endMs);
       } finally {
-        await this.#finish(full, endMs);
+        await this.#finish(fullSegment, endMs);
       }
     }
   }
@@ -255,11 +259,11 @@ export class PageJournal {
   /** Deletes the open segment if it has no frame. Opening a segment is tried again later. */
   async #abandon(): Promise<void> {
     this.#haltReason = 'broken';
-    const empty = this.#openSegment;
+    const emptySegment = this.#openSegment;
     this.#openSegment = undefined;
-    if (!empty) return;
-    await empty.writer.close().catch(() => {});
-    await this.folder.drop(empty.segment);
+    if (!emptySegment) return;
+    await emptySegment.writer.close().catch(() => {});
+    await this.folder.drop(emptySegment.segment);
   }
 
   async #closeAt(atMs: number): Promise<void> {
@@ -291,42 +295,47 @@ export class PageJournal {
   }
 
   /**
-   * Resumes the segments of an earlier process. An unfinished segment ends where the next one begins. If it is the last
-   * one, it is continued.
+   * Resumes the segments of an earlier process. An unfinished segment ends where the next segment begins. If it is the
+   * last segment, it is continued.
    */
   async #resume(): Promise<void> {
     const segments = await this.folder.segments();
     this.#nextSequence = (segments.at(-1)?.sequence ?? 0) + 1;
     for (const [index, segment] of segments.entries()) {
-      const next = segments[index + 1];
+      const nextSegment = segments[index + 1];
       const { endMs } = segment;
       if (endMs !== undefined) await this.#report({ ...segment, endMs });
-      else if (next) await this.#report(await this.folder.end(segment, next.startMs));
+      else if (nextSegment) await this.#report(await this.folder.end(segment, nextSegment.startMs));
       else await this.#continueSegment(segment);
     }
   }
 
   async #report(segment: RawSegment & { readonly endMs: number }): Promise<void> {
     const frames = await this.folder.frames(segment);
-    const last = frames.at(-1);
-    const size = last && jpegSize(last.jpeg);
-    if (!last || !size) return this.folder.drop(segment);
-    this.#lastFrame = { frame: last, size };
+    const finalFrame = frames.at(-1);
+    const size = finalFrame && jpegSize(finalFrame.jpeg);
+    if (!finalFrame || !size) return this.folder.drop(segment);
+    this.#lastFrame = { frame: finalFrame, size };
     this.#closedMs = segment.endMs;
     this.#listener.segmentComplete({ ...segment, times: frames.map(({ atMs }) => atMs) }, size);
   }
 
   async #continueSegment(segment: RawSegment): Promise<void> {
-    const resumed = await this.folder.resume(segment);
-    const last = resumed?.frames.at(-1) ?? this.#lastFrame?.frame;
+    const resumedSegment = await this.folder.resume(segment);
+    const last = resumedSegment?.frames.at(-1) ?? this.#lastFrame?.frame;
     const size = last && jpegSize(last.jpeg);
     if (!last || !size) {
-      await resumed?.writer.close();
+      await resumedSegment?.writer.close();
       return this.folder.drop(segment);
     }
     this.#lastFrame = { frame: last, size };
-    if (resumed) {
-      this.#openSegment = { segment, size, writer: resumed.writer, times: resumed.frames.map(({ atMs }) => atMs) };
+    if (resumedSegment) {
+      this.#openSegment = {
+        segment,
+        size,
+        writer: resumedSegment.writer,
+        times: resumedSegment.frames.map(({ atMs }) => atMs),
+      };
       return;
     }
     this.#openSegment = { segment, size, writer: await this.folder.begin(segment, size), times: [] };

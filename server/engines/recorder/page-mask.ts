@@ -1,6 +1,6 @@
-// Masks the password fields of a page, including fields that no longer have the type `password`, and everything that
-// shows a text that the service typed. A frame is kept only if the positions of the fields are known both before and
-// after it was painted. Everything between the two positions of a field is black.
+// Masks the password fields of a page, including fields that no longer have the type `password`, and all elements that
+// show a text that the service typed. A frame is kept only if the positions of the fields are known both before and
+// after it was painted. The area between the two positions of a field is black.
 
 import { isObject, type JsonObject } from '../../kit/json.ts';
 import type { SecretTexts } from '../../kit/secret-texts.ts';
@@ -11,7 +11,7 @@ import { numberAt, type TargetChannel } from './channel.ts';
 import type { Rect } from './jpeg-blackout.ts';
 import { jpegSize } from './jpeg-size.ts';
 import { type Typing, type TypingOutcome, typeText } from './type-text.ts';
-import { COVER, LAST_FIELDS, UNCOVER, watchFields } from './watch-fields.ts';
+import { COVER_FUNCTION, LAST_FIELDS, UNCOVER_FUNCTION, watchFields } from './watch-fields.ts';
 
 export type MaskKind = 'password' | 'all' | 'none';
 export interface MaskedFrame {
@@ -51,7 +51,7 @@ export interface PageMaskOptions {
   readonly secrets: Pick<SecretTexts, 'forms'>;
   /** Threads in which pictures are masked. */
   readonly workers: Workers;
-  /** While true, everything is black. */
+  /** While this returns true, all pictures are completely black. */
   readonly isCovered: () => boolean;
 }
 
@@ -79,35 +79,37 @@ export class PageMask {
       const jpeg = await blackedOut(frame.jpeg, this.#options.workers, this.#options.session);
       return jpeg && { jpeg, isOvermasked: false };
     }
-    const unchanged = { jpeg: frame.jpeg, isOvermasked: false };
-    if (this.#options.kind === 'none') return unchanged;
-    const after = await this.#fields().catch(() => undefined);
-    if (!after) return undefined;
+    const unchangedFrame = { jpeg: frame.jpeg, isOvermasked: false };
+    if (this.#options.kind === 'none') return unchangedFrame;
+    const currentRects = await this.#documentFieldRects().catch(() => undefined);
+    if (!currentRects) return undefined;
     // The oldest of the kept positions were read before the frame was painted.
-    this.#fieldRects = [...this.#fieldRects.slice(-frame.ahead), after];
+    this.#fieldRects = [...this.#fieldRects.slice(-frame.ahead), currentRects];
     const rects = this.#fieldRects.reduce(mergeRects);
-    if (rects.length === 0) return unchanged;
+    if (rects.length === 0) return unchangedFrame;
     const jpeg = await this.#paint(frame, rects);
-    return jpeg && { jpeg, isOvermasked: this.#fieldRects.some(earlierRects => !isSimilar(earlierRects, after)) };
+    return (
+      jpeg && { jpeg, isOvermasked: this.#fieldRects.some(earlierRects => !isSimilar(earlierRects, currentRects)) }
+    );
   };
 
   /** Takes a picture and masks it. Returns undefined if the picture must not be shown. */
   async still(takeStill: () => Promise<StillImage>): Promise<MaskedStill | undefined> {
     if (this.#options.isCovered()) {
-      const still = await takeStill();
-      const jpeg = await blackedOut(still.jpeg, this.#options.workers, this.#options.session);
-      return jpeg && { ...still, jpeg, unmasked: still.jpeg };
+      const stillImage = await takeStill();
+      const jpeg = await blackedOut(stillImage.jpeg, this.#options.workers, this.#options.session);
+      return jpeg && { ...stillImage, jpeg, unmasked: stillImage.jpeg };
     }
     if (this.#options.kind === 'none') return withoutMask(await takeStill());
-    const before = await this.#fields();
-    const still = await takeStill();
-    const rects = mergeRects(before, await this.#fields());
-    if (rects.length === 0) return withoutMask(still);
-    const jpeg = await this.#paint(still, rects);
-    return jpeg && { ...still, jpeg, unmasked: still.jpeg };
+    const fieldRectsBefore = await this.#documentFieldRects();
+    const stillImage = await takeStill();
+    const rects = mergeRects(fieldRectsBefore, await this.#documentFieldRects());
+    if (rects.length === 0) return withoutMask(stillImage);
+    const jpeg = await this.#paint(stillImage, rects);
+    return jpeg && { ...stillImage, jpeg, unmasked: stillImage.jpeg };
   }
 
-  /** Types into the marked element, in whichever frame the element is. From then on the element is masked. */
+  /** Types into the marked element, in whichever frame of the page it is. From then on, the element is masked. */
   async type(typing: Typing): Promise<TypingOutcome | undefined> {
     for (const target of this.#targets.values()) {
       const outcome = await target.type(typing);
@@ -117,8 +119,8 @@ export class PageMask {
   }
 
   /**
-   * Hides everything that is masked, in the page itself, or shows it again. Returns false if any of it could be seen
-   * while it should have been hidden.
+   * Hides everything that is masked in the documents of the page, or shows it again. Returns false if any of it was
+   * visible while it should have been hidden.
    */
   async cover(isToBeCovered: boolean): Promise<boolean> {
     const coverResults = await Promise.all([...this.#targets.values()].map(target => target.cover(isToBeCovered)));
@@ -142,20 +144,20 @@ export class PageMask {
    * Returns the positions of the fields in document coordinates. The scroll offset is not included, because each frame
    * has its own.
    */
-  async #fields(): Promise<readonly Rect[]> {
+  async #documentFieldRects(): Promise<readonly Rect[]> {
     const page = [...this.#targets.values()].find(({ channel }) => channel.kind === 'page');
     if (!page || (await this.#visibleRects()).length === 0) return [];
-    const before = await scrollOf(page.channel);
+    const scrollBefore = await scrollOf(page.channel);
     const rects = await this.#visibleRects();
-    const after = await scrollOf(page.channel);
+    const scrollAfter = await scrollOf(page.channel);
     if (rects.length > FIELDS_MAX) return [WHOLE_PAGE];
-    return rects.map(rect => union(translate(rect, before), translate(rect, after)));
+    return rects.map(rect => union(translate(rect, scrollBefore), translate(rect, scrollAfter)));
   }
 
   async #visibleRects(): Promise<readonly Rect[]> {
     const targetRects = await Promise.all(
       [...this.#targets.values()].map(async target => {
-        const rects = await target.fields();
+        const rects = await target.readFieldRects();
         if (rects.length === 0) return [];
         const origin = await this.#originOf(target);
         return rects.map(rect => translate(rect, origin));
@@ -224,7 +226,7 @@ class MaskedTarget {
    */
   async cover(isToBeCovered: boolean): Promise<boolean> {
     const secrets = this.#secrets.forms;
-    const callExpression = `globalThis.${isToBeCovered ? COVER : UNCOVER}(${JSON.stringify(secrets)})`;
+    const callExpression = `globalThis.${isToBeCovered ? COVER_FUNCTION : UNCOVER_FUNCTION}(${JSON.stringify(secrets)})`;
     const coverAll = async (): Promise<boolean> => {
       await this.#findWorlds();
       const evaluations = [...this.#worlds.values()].map(async contextId => {
@@ -242,7 +244,7 @@ class MaskedTarget {
   }
 
   /** Returns the positions of the fields. Tries again if the document is replaced in the meantime. */
-  async fields(): Promise<readonly Rect[]> {
+  async readFieldRects(): Promise<readonly Rect[]> {
     try {
       return await this.#requestRects();
     } catch (error) {
@@ -256,7 +258,7 @@ class MaskedTarget {
 
   async #requestRects(): Promise<readonly Rect[]> {
     if (!this.#areWorldsKnown) await this.#findWorlds();
-    const documentRects = await Promise.all([...this.#worlds.values()].map(world => this.#fieldsIn(world)));
+    const documentRects = await Promise.all([...this.#worlds.values()].map(world => this.#fieldRectsIn(world)));
     return documentRects.flat();
   }
 
@@ -278,24 +280,26 @@ class MaskedTarget {
    * Returns the positions of the fields in one document. If there are no fields, which is the usual case, this takes
    * only one call.
    */
-  async #fieldsIn(contextId: number): Promise<readonly Rect[]> {
+  async #fieldRectsIn(contextId: number): Promise<readonly Rect[]> {
     const expression = `(${this.#script}).travels`;
     const params = { expression, contextId, returnByValue: true };
     const { result, exceptionDetails } = await request(this.channel, 'Runtime.evaluate', params);
-    const travels = isObject(result) ? result.value : undefined;
-    if (exceptionDetails || !Array.isArray(travels)) throw new Error('the positions of the fields are unknown');
-    if (travels.length > FIELDS_MAX) return [WHOLE_PAGE];
-    const rects = await Promise.all(travels.map((path, index) => this.#rectsOf(contextId, index, path)));
+    const fieldOffsets = isObject(result) ? result.value : undefined;
+    if (exceptionDetails || !Array.isArray(fieldOffsets)) throw new Error('the positions of the fields are unknown');
+    if (fieldOffsets.length > FIELDS_MAX) return [WHOLE_PAGE];
+    const rects = await Promise.all(
+      fieldOffsets.map((offsetsOfField, index) => this.#rectsOf(contextId, index, offsetsOfField)),
+    );
     return rects.flat();
   }
 
-  /** The current rectangle of the field, extended over its positions since the last call. */
-  async #rectsOf(contextId: number, index: number, travel: unknown): Promise<readonly Rect[]> {
+  /** Returns the field's current rectangles, extended over the positions that the field has had since the last call. */
+  async #rectsOf(contextId: number, index: number, offsets: unknown): Promise<readonly Rect[]> {
     const expression = `globalThis.${LAST_FIELDS}[${index}]`;
     const { result } = await request(this.channel, 'Runtime.evaluate', { expression, contextId });
     const objectId = isObject(result) ? result.objectId : undefined;
     if (typeof objectId !== 'string') return [];
-    const [left = 0, top = 0, right = 0, bottom = 0] = Array.isArray(travel) ? travel.map(Number) : [];
+    const [left = 0, top = 0, right = 0, bottom = 0] = Array.isArray(offsets) ? offsets.map(Number) : [];
     try {
       const rects = await quadsOf(this.channel, { objectId });
       return rects.map(rect => union(translate(rect, { x: left, y: top }), translate(rect, { x: right, y: bottom })));
@@ -306,8 +310,8 @@ class MaskedTarget {
 }
 
 /**
- * Returns the picture with all pixels black. Undefined if the workers are overloaded; the picture must then not be
- * kept.
+ * Returns the picture with all pixels black. Returns undefined if the workers are overloaded; the picture must then not
+ * be kept.
  */
 export async function blackedOut(jpeg: Buffer, workers: Workers, session: string): Promise<Buffer | undefined> {
   const input = { jpeg, rects: [WHOLE_PAGE] };
@@ -315,7 +319,7 @@ export async function blackedOut(jpeg: Buffer, workers: Workers, session: string
   return blackJpeg && Buffer.from(blackJpeg.buffer);
 }
 
-export const withoutMask = (still: StillImage): MaskedStill => ({ ...still, unmasked: still.jpeg });
+export const withoutMask = (stillImage: StillImage): MaskedStill => ({ ...stillImage, unmasked: stillImage.jpeg });
 
 const request = (channel: TargetChannel, method: string, params: JsonObject = {}): Promise<JsonObject> =>
   channel.send(method, params, REQUEST_WITHIN_MS);

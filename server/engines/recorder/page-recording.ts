@@ -38,12 +38,12 @@ export interface RecordingSink {
   done(page: RecordedPage): Promise<void>;
 }
 
-/** A page that has no picture for longer than this has a gap. */
+/** A page that paints nothing for longer than this after it appears has a gap in its recording. */
 const UNPAINTED_MS = 1_000;
 
 const TOO_LARGE = `the picture has more than ${FRAME_PIXELS_MAX} pixels`;
 
-/** Why recording of the page pauses. */
+/** The reason why the recording of a page pauses. */
 export type PauseReason = 'disk_full' | 'backlog' | 'handoff';
 
 export interface PageRecordingOptions extends Pick<Runtime, 'clock' | 'log'> {
@@ -65,7 +65,7 @@ export interface PageRecordingOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly unstoredRecordings: Set<PageRecording>;
 }
 
-/** When a page appeared. If its recording began later, `waited` says why. */
+/** When a page appeared. If its recording began later, `waited` is the reason. */
 export interface Appearance {
   readonly at: Date;
   readonly waited?: 'too_many_at_once';
@@ -93,9 +93,9 @@ export class PageRecording {
   constructor(options: PageRecordingOptions, appearance: Appearance) {
     this.#options = options;
     this.#appearance = appearance;
-    const { id, sink, unstoredRecordings: unstored, clock } = options;
+    const { id, sink, unstoredRecordings: unstoredPages, clock } = options;
     this.#appearedMs = clock.monotonicMs() - Math.max(0, clock.now().getTime() - appearance.at.getTime());
-    unstored.add(this);
+    unstoredPages.add(this);
     this.#folder = new PageFolder(options.path, options.onGrowth);
     this.#pipeline = new Pipeline({
       ...options,
@@ -106,7 +106,7 @@ export class PageRecording {
         reportGap: (fromMs, toMs, why) => sink.span(id, { kind: 'missing', fromMs, toMs, why }),
         done: async () => {
           await sink.done(id);
-          unstored.delete(this);
+          unstoredPages.delete(this);
         },
       },
     });
@@ -130,16 +130,16 @@ export class PageRecording {
       throw error;
     });
     recording.#journal = journal;
-    const gapStartMs = Math.max(journal.lastMs, aliveAt.getTime() - note.startedAt.getTime());
+    const gapStartMs = Math.max(journal.lastFrameMs, aliveAt.getTime() - note.startedAt.getTime());
     recording.#pipeline.runInOrder(() => sink.endSpans(id, gapStartMs));
     return { recording, targetId: note.targetId };
   }
 
-  /** Reports the time since `at` as a gap: the page is still open and was not observed. */
+  /** Reports the time since `at` as a gap, because the page is still open but was not observed. */
   reportGapSince(at: Date): void {
     const journal = this.#journal;
     if (!journal?.isOpen) return;
-    const gapStartMs = Math.max(journal.lastMs, at.getTime() - journal.note.startedAt.getTime());
+    const gapStartMs = Math.max(journal.lastFrameMs, at.getTime() - journal.note.startedAt.getTime());
     this.#openSpan('missing', gapStartMs, 'the service was down');
   }
 
@@ -165,7 +165,7 @@ export class PageRecording {
   /** Captures a new frame. Resolves when the frames that had arrived before have been handled. */
   async captureNewFrame(): Promise<void> {
     this.#capture?.refresh();
-    await this.#capture?.handled();
+    await this.#capture?.whenHandled();
   }
 
   refresh(): void {
@@ -216,7 +216,7 @@ export class PageRecording {
   }
 
   /**
-   * Ends a recording that has no capture, as of `at`: the last time at which the process that recorded it was alive.
+   * Ends a recording that has no capture. `at` is the last time at which the process that recorded the page was alive.
    */
   endAt(at: Date): Promise<void> {
     const startedMs = this.#journal?.note.startedAt.getTime() ?? at.getTime();
@@ -236,7 +236,9 @@ export class PageRecording {
     this.#whenSettled.resolve();
   }
 
-  /** Gives up a recording that could not be resumed. Nothing refers to it any more, and its files are kept. */
+  /**
+   * Gives up a recording that could not be resumed. Nothing refers to the recording any more, and its files are kept.
+   */
   async #giveUp(): Promise<void> {
     await this.leave();
     this.#folder.uncount();
@@ -251,26 +253,26 @@ export class PageRecording {
     const originalSize = jpegSize(frame.jpeg);
     if (originalSize && isTooLarge(originalSize)) return this.#rejectTooLarge();
     const isCovered = this.#options.isCovered();
-    const masked = await mask(frame);
-    const size = masked && jpegSize(masked.jpeg);
-    if (!masked || !size) return 'rejected';
-    const { jpeg, isOvermasked } = masked;
+    const maskedFrame = await mask(frame);
+    const size = maskedFrame && jpegSize(maskedFrame.jpeg);
+    if (!maskedFrame || !size) return 'rejected';
+    const { jpeg, isOvermasked } = maskedFrame;
     const result = isOvermasked ? 'overmasked' : 'kept';
     if (this.#isEnding) return result;
-    const shown = { ...frame, jpeg };
+    const shownFrame = { ...frame, jpeg };
     this.hub.show({ jpeg, unmasked: frame.jpeg, at: frame.at, isCovered, ...size, metadata: frame.metadata });
     const why = this.#options.reasonToPause();
     if (why) this.#pause(why);
     if (this.#pauseReason) return result;
-    const journal = await this.#beginJournal(shown, channel.id);
+    const journal = await this.#beginJournal(shownFrame, channel.id);
     if (journal && this.#currentSpan?.kind === 'missing') this.#closeSpan(frame.browserMs - journal.note.baseMs);
-    await journal?.take(shown);
+    await journal?.take(shownFrame);
     return result;
   }
 
   /**
    * Handles a frame that is too large. Such a frame is not decoded and therefore cannot be masked. Until a smaller
-   * frame comes, the recording has a gap.
+   * frame arrives, the recording has a gap.
    */
   #rejectTooLarge(): FrameResult {
     const { id, log } = this.#options;
@@ -311,7 +313,8 @@ export class PageRecording {
   }
 
   /**
-   * The first frame is also shown for the time before it was painted. If it came late, that time is reported as a gap.
+   * The first frame is also shown for the time before it was painted. If it was painted late, that time is reported as
+   * a gap.
    */
   #reportInitialGap(leadMs: number): void {
     const { waited } = this.#appearance;
@@ -349,7 +352,7 @@ export class PageRecording {
     } else this.#capture?.refresh();
   }
 
-  /** Begins a period without frames, and ends the previous such period, if any. */
+  /** Begins a period without frames, and ends the current one, if any. */
   #openSpan(kind: 'hidden' | 'missing', fromMs: number, why?: string): void {
     this.#closeSpan(fromMs);
     this.#currentSpan = { kind, fromMs: Math.round(fromMs), ...(why ? { why } : {}) };

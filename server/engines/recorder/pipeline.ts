@@ -13,12 +13,12 @@ import type { CompleteRawSegment, PageFolder } from './page-folder.ts';
 
 const RETRY_MIN_MS = 500;
 const RETRY_MAX_MS = 10_000;
-/** Attempts to encode a segment. After the last one the segment is given up and reported as missing. */
+/** Maximum number of attempts to encode a segment. After the last attempt, the segment is reported as missing. */
 const ENCODE_TRIES = 4;
 /** Maximum number of segments that are held back. */
-const HELD_MAX = 5;
+const HELD_SEGMENTS_MAX = 5;
 /** Maximum number of segments that are encoded before earlier ones are stored. Further segments wait on the disk. */
-const AHEAD_MAX = 8;
+const ENCODED_AHEAD_MAX = 8;
 
 export interface Segment {
   readonly sequence: number;
@@ -38,7 +38,7 @@ export interface PipelineSink {
    * segment.
    */
   keep(segment: Segment): Promise<void>;
-  /** Called for a period that cannot be shown. */
+  /** Reports a period that cannot be shown. */
   reportGap(fromMs: number, toMs: number, why: string): Promise<void>;
   /** Called when the whole page is stored. */
   done(): Promise<void>;
@@ -76,7 +76,7 @@ export class Pipeline implements Closeable {
   readonly #closing = new AbortController();
   #storeSteps: Promise<void> = Promise.resolve();
   #orderedSteps: Promise<void> = Promise.resolve();
-  #lastStill: Promise<LastSegment | undefined> = Promise.resolve(undefined);
+  #lastSegment: Promise<LastSegment | undefined> = Promise.resolve(undefined);
   #heldJobs: Job[] = [];
   readonly #releasedJobs: Job[] = [];
   /** The number of segments that are not stored yet. */
@@ -90,9 +90,9 @@ export class Pipeline implements Closeable {
     this.unstoredCount++;
     const job: Job = { segment, size, releaseGate: Promise.withResolvers(), fragmentPromise: undefined };
     this.#heldJobs.push(job);
-    const notes = this.#orderedSteps;
+    const earlierSteps = this.#orderedSteps;
     this.#storeSteps = this.#storeSteps.then(async () => {
-      await Promise.all([job.releaseGate.promise, notes]);
+      await Promise.all([job.releaseGate.promise, earlierSteps]);
       await this.#untilDone(() => this.#store(job));
       this.#releasedJobs.shift();
       this.unstoredCount--;
@@ -102,15 +102,15 @@ export class Pipeline implements Closeable {
 
   /** Whether segments that are held back must be encoded now. */
   get isDue(): boolean {
-    return this.#heldJobs.length >= HELD_MAX || (this.#heldJobs.length > 0 && !this.#options.mayHold());
+    return this.#heldJobs.length >= HELD_SEGMENTS_MAX || (this.#heldJobs.length > 0 && !this.#options.mayHold());
   }
 
   /** Releases the segments that were held back. */
   release(): void {
-    const newlyReleased = this.#heldJobs.splice(0);
-    this.#releasedJobs.push(...newlyReleased);
+    const jobsToRelease = this.#heldJobs.splice(0);
+    this.#releasedJobs.push(...jobsToRelease);
     this.#encodeNext();
-    for (const { releaseGate: released } of newlyReleased) released.resolve();
+    for (const { releaseGate: gate } of jobsToRelease) gate.resolve();
   }
 
   /** Releases the segments that were held back. Resolves when they are stored or the pipeline is closed. */
@@ -153,7 +153,7 @@ export class Pipeline implements Closeable {
 
   async close(): Promise<void> {
     this.#closing.abort(new Error('the pipeline is closed'));
-    for (const { releaseGate: released } of this.#heldJobs.splice(0)) released.resolve();
+    for (const { releaseGate: gate } of this.#heldJobs.splice(0)) gate.resolve();
     await Promise.all([this.#storeSteps, this.#orderedSteps]);
   }
 
@@ -185,7 +185,7 @@ export class Pipeline implements Closeable {
   }
 
   #encodeNext(): void {
-    for (const job of this.#releasedJobs.slice(0, AHEAD_MAX)) job.fragmentPromise ??= this.#startEncoding(job);
+    for (const job of this.#releasedJobs.slice(0, ENCODED_AHEAD_MAX)) job.fragmentPromise ??= this.#startEncoding(job);
   }
 
   /**
@@ -193,25 +193,25 @@ export class Pipeline implements Closeable {
    * the same picture at another time.
    */
   #startEncoding(job: Job): Promise<Fragment | undefined> {
-    const still = this.#lastStill.then(async (before): Promise<LastSegment> => {
+    const segmentPromise = this.#lastSegment.then(async (previousSegment): Promise<LastSegment> => {
       const isStill = job.segment.times.length === 1;
       const [onlyFrame] = isStill ? await this.#options.folder.frames(job.segment).catch(() => []) : [];
-      if (onlyFrame && before?.jpeg?.equals(onlyFrame.jpeg)) return before;
-      const encoded = this.#encodeWithRetries(job);
-      encoded.catch(() => {}); // The step that stores it handles the error.
-      return { sourceJob: job, jpeg: onlyFrame?.jpeg, fragmentPromise: encoded };
+      if (onlyFrame && previousSegment?.jpeg?.equals(onlyFrame.jpeg)) return previousSegment;
+      const encodingAttempt = this.#encodeWithRetries(job);
+      encodingAttempt.catch(() => {}); // The step that stores the segment handles the error.
+      return { sourceJob: job, jpeg: onlyFrame?.jpeg, fragmentPromise: encodingAttempt };
     });
-    this.#lastStill = still;
-    const encoded = still.then(
+    this.#lastSegment = segmentPromise;
+    const encodingPromise = segmentPromise.then(
       async one => (await one.fragmentPromise) ?? (one.sourceJob === job ? undefined : this.#encodeWithRetries(job)),
     );
     // If encoding fails, it is tried again, so the failed result must not be reused.
     const forget = (): void => {
       job.fragmentPromise = undefined;
-      if (this.#lastStill === still) this.#lastStill = Promise.resolve(undefined);
+      if (this.#lastSegment === segmentPromise) this.#lastSegment = Promise.resolve(undefined);
     };
-    encoded.catch(forget);
-    return encoded;
+    encodingPromise.catch(forget);
+    return encodingPromise;
   }
 
   async #encodeWithRetries({ segment, size }: Job): Promise<Fragment | undefined> {
@@ -237,8 +237,8 @@ function segmentOf(
   size: Size,
   { init, sizes, payload }: Fragment,
 ): Segment {
-  const starts = times.map((atMs, index) => (index === 0 ? startMs : atMs));
-  const durationsMs = starts.map((at, index) => (starts[index + 1] ?? endMs) - at);
+  const startTimes = times.map((atMs, index) => (index === 0 ? startMs : atMs));
+  const durationsMs = startTimes.map((at, index) => (startTimes[index + 1] ?? endMs) - at);
   const { bytes, payloadAt } = segmentBytes({ sequence, startMs, durationsMs, sizes, payload });
   return { sequence, startMs, durationsMs, sizes, size: evenSize(size), init, bytes, payloadAt };
 }

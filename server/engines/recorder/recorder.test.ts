@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { HandClock } from '../../../tests/harness/hand-clock.ts';
+import { ManualClock } from '../../../tests/harness/hand-clock.ts';
 import { eventually } from '../../../tests/harness/until.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import { silentLog } from '../../kit/log.ts';
@@ -14,7 +14,7 @@ import { PAGES_AT_ONCE_MAX, Recorder, type RecorderOptions } from './recorder.ts
 const folder = await mkdtemp(join(tmpdir(), 'berth-recorder-'));
 after(() => rm(folder, { recursive: true }));
 
-test('does not wait for pages that had no description when the server was killed', async () => {
+test('finishing a session does not wait for pages that had no description when the server was killed', async () => {
   await mkdir(join(folder, 'killed/0'), { recursive: true });
   await mkdir(join(folder, 'killed/1'));
   await writeFile(join(folder, 'killed/1/page.json'), '');
@@ -22,14 +22,14 @@ test('does not wait for pages that had no description when the server was killed
   const sink = {} as unknown as RecorderOptions['sink'];
   const workers = {} as unknown as RecorderOptions['workers'];
   const confine = {} as unknown as RecorderOptions['confine'];
-  const recorder = await Recorder.open({ folder, sink, workers, confine, clock: new HandClock(), log: silentLog });
+  const recorder = await Recorder.open({ folder, sink, workers, confine, clock: new ManualClock(), log: silentLog });
   for (const session of await recorder.leftovers()) await recorder.finish(session);
   assert.equal(await recorder.whenSettled('killed'), true);
   assert.deepEqual(await readdir(folder), ['unreadable'], 'a folder that cannot be read now is kept');
   await recorder.close();
 });
 
-test('tries a page that an earlier server left again if it could not be read, and stores the other pages', async () => {
+test('retries a page of an earlier server that could not be read, and stores the other pages', async () => {
   const data = join(folder, 'left');
   const unreadable = join(data, 'session/0/1.0.6000.mkv');
   // A folder cannot be read as a file, not even by root.
@@ -41,7 +41,7 @@ test('tries a page that an earlier server left again if it could not be read, an
   const sink = { began: nothing, keep: nothing, span: nothing, endSpans: nothing, done: nothing };
   const warnings: string[] = [];
   const recorder = await Recorder.open({
-    ...{ folder: data, sink, clock: new HandClock() },
+    ...{ folder: data, sink, clock: new ManualClock() },
     log: { ...silentLog, warn: event => void warnings.push(event) },
     workers: {} as unknown as RecorderOptions['workers'],
     confine: {} as unknown as RecorderOptions['confine'],
@@ -55,10 +55,10 @@ test('tries a page that an earlier server left again if it could not be read, an
   await recorder.close();
 });
 
-/** The smallest picture whose size is known: 200 x 100 pixels. It cannot be decoded. */
+/** The smallest JPEG whose size can be read: 200 x 100 pixels. It cannot be decoded. */
 const PICTURE = 'ffd8ffc0001108006400c803012200021101031101ffda000c03010002110311003f001234ffd9';
 
-/** Where the out-of-process frame is in its page, and where its password field is in the frame. */
+/** The position of the out-of-process frame in its page, and the position of its password field in the frame. */
 const FRAME_QUAD = [30, 20, 130, 20, 130, 80, 30, 80];
 const FIELD_QUAD = [5, 7, 55, 7, 55, 27, 5, 27];
 
@@ -119,7 +119,7 @@ test('masks the field in a cross-site frame that appeared while its page waited 
     return {};
   };
   const recorder = await Recorder.open({
-    ...{ folder: join(folder, 'masks'), clock: new HandClock(), log: silentLog },
+    ...{ folder: join(folder, 'masks'), clock: new ManualClock(), log: silentLog },
     sink: {} as unknown as RecorderOptions['sink'],
     workers: { run } as unknown as RecorderOptions['workers'],
     confine: {} as unknown as RecorderOptions['confine'],

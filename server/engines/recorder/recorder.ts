@@ -12,7 +12,7 @@ import { Backlog, type BacklogLimits } from './backlog.ts';
 import type { TargetChannel } from './channel.ts';
 import { EncodeQueue } from './encode-queue.ts';
 import { EndedRecordings } from './ended-recordings.ts';
-import { type Confine, Ffmpeg } from './ffmpeg.ts';
+import { type Confinement, Ffmpeg } from './ffmpeg.ts';
 import type { Frame, Hub } from './hub.ts';
 import { PageFolder } from './page-folder.ts';
 import { type MaskKind, PageMask } from './page-mask.ts';
@@ -35,7 +35,7 @@ const MIN_FREE_BYTES = 512 * 1024 ** 2;
 /** A recording counts as watched for this long after it was last requested. */
 const WATCHED_MS = 60_000;
 const ALIVE_FILE = 'alive';
-const PAGE = /^\d{1,3}$/;
+const PAGE_FOLDER_NAME = /^\d{1,3}$/;
 
 export interface RecorderOptions extends Pick<Runtime, 'clock' | 'log'> {
   /** Folder for data that is not stored yet. */
@@ -43,7 +43,7 @@ export interface RecorderOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly sink: RecordingSink;
   readonly workers: Workers;
   /** Returns the command that runs ffmpeg confined, because ffmpeg decodes pictures that pages painted. */
-  readonly confine: Confine;
+  readonly confine: Confinement;
   readonly ffmpegPath?: string;
   /** Maximum number of ffmpeg processes at the same time. */
   readonly encoders?: number;
@@ -82,8 +82,8 @@ export class Recorder implements Closeable {
   readonly #backlog: Backlog;
   #isDiskFull = false;
   #aliveFile: FileHandle | undefined;
-  #ticks = 0;
-  #ticking: Promise<void> | undefined;
+  #tickCount = 0;
+  #tickLoop: Promise<void> | undefined;
 
   private constructor(options: RecorderOptions) {
     this.#options = options;
@@ -97,25 +97,26 @@ export class Recorder implements Closeable {
   static async open(options: RecorderOptions): Promise<Recorder> {
     await mkdir(options.folder, { recursive: true, mode: 0o700 });
     const recorder = new Recorder(options);
-    const alive = await readFile(join(options.folder, ALIVE_FILE), 'utf8').catch(() => '');
-    if (/^\d+$/.test(alive)) recorder.#formerAliveAt = new Date(Number(alive));
+    const aliveText = await readFile(join(options.folder, ALIVE_FILE), 'utf8').catch(() => '');
+    if (/^\d+$/.test(aliveText)) recorder.#formerAliveAt = new Date(Number(aliveText));
     return recorder;
   }
 
   /**
-   * Records what the observer reports from now on, and continues what an earlier process has recorded of the session.
+   * Begins to record a session, whose pages are then added with `recordPage`, and continues the recordings that an
+   * earlier process began.
    */
   async record(options: RecordingOptions): Promise<SessionRecording> {
-    const existing = this.#sessions.get(options.session);
+    const knownRecording = this.#sessions.get(options.session);
     const { clock, workers } = this.#options;
     const recording =
-      existing ??
+      knownRecording ??
       new SessionRecording({ ...options, workers }, clock, id =>
         this.#pageOptions(options.session, id, options.reportShortfall),
       );
     this.#sessions.set(options.session, recording);
-    this.#ticking ??= this.#tick();
-    if (!existing) await recording.resume(await this.#pagesOf(options.session), this.#lastAliveAt);
+    this.#tickLoop ??= this.#tick();
+    if (!knownRecording) await recording.resume(await this.#pagesOf(options.session), this.#lastAliveAt);
     return recording;
   }
 
@@ -130,15 +131,16 @@ export class Recorder implements Closeable {
   async markWatched(session: string): Promise<void> {
     const recording = this.#sessions.get(session);
     if (!recording) return;
-    const isFirst = !recording.isWatchedNow;
+    const isFirstRequest = !recording.isWatchedNow;
     await recording.markWatched();
     this.#endedRecordings.releaseSession(session);
-    if (isFirst) await Promise.all(this.#endedPagesOf(session).map(page => page.settled));
+    if (isFirstRequest) await Promise.all(this.#endedPagesOf(session).map(page => page.settled));
   }
 
   /**
    * Call when the session has ended. Ends the recordings of its pages; the remaining segments are encoded later. Also
-   * handles a session that a killed server left. The next call tries again what cannot be read of it now.
+   * handles a session that a killed server left behind. If a page of such a session cannot be read, the next call tries
+   * again.
    */
   async finish(session: string): Promise<void> {
     const recording = this.#sessions.get(session);
@@ -154,20 +156,20 @@ export class Recorder implements Closeable {
   /** Ends the recording of a page that a killed server left. */
   async #finishLeftPage(session: string, page: number): Promise<void> {
     if (this.#isResumed(session, page)) return;
-    const name = join(session, String(page));
-    this.#resumedPages.add(name);
+    const pageKey = join(session, String(page));
+    this.#resumedPages.add(pageKey);
     let isResumed = false;
     try {
-      const resumed = await PageRecording.resume(this.#pageOptions(session, page), this.#lastAliveAt);
-      isResumed = resumed !== undefined;
-      if (resumed) await resumed.recording.endAt(this.#lastAliveAt);
-      // The server was killed while it made the folder, so nothing was recorded.
-      else await new PageFolder(join(this.#options.folder, name)).removeIfUndescribed();
+      const resumedPage = await PageRecording.resume(this.#pageOptions(session, page), this.#lastAliveAt);
+      isResumed = resumedPage !== undefined;
+      if (resumedPage) await resumedPage.recording.endAt(this.#lastAliveAt);
+      // The server was killed while it created the folder, so nothing was recorded.
+      else await new PageFolder(join(this.#options.folder, pageKey)).removeIfUndescribed();
     } catch (error) {
       // The other pages, the other sessions and the start of the server do not depend on this page.
       this.#options.log.warn('recording.not_resumed', { session, page, reason: reason(error) });
     }
-    if (!isResumed) this.#resumedPages.delete(name);
+    if (!isResumed) this.#resumedPages.delete(pageKey);
   }
 
   /**
@@ -205,7 +207,7 @@ export class Recorder implements Closeable {
     return this.#formerAliveAt ?? this.#options.clock.now();
   }
 
-  /** Sessions with data that is not stored yet and that are not being recorded now. */
+  /** Returns the sessions that have data that is not stored yet and that are not being recorded now. */
   async leftovers(): Promise<readonly string[]> {
     const names = await readdir(this.#options.folder).catch(() => []);
     return names.filter(name => name !== ALIVE_FILE && !this.#sessions.has(name));
@@ -213,7 +215,7 @@ export class Recorder implements Closeable {
 
   async close(): Promise<void> {
     this.#closing.abort(new Error('the recorder is closed'));
-    await this.#ticking;
+    await this.#tickLoop;
     for (const session of this.#sessions.values()) session.pause();
     await Promise.all([...this.#unstoredPages].map(page => page.leave()));
     await this.#endedRecordings.close();
@@ -221,7 +223,7 @@ export class Recorder implements Closeable {
     await this.#aliveFile?.close();
   }
 
-  /** Runs while there are sessions. */
+  /** Runs while any session is being recorded. */
   async #tick(): Promise<void> {
     const { clock } = this.#options;
     const { signal } = this.#closing;
@@ -231,12 +233,12 @@ export class Recorder implements Closeable {
       await this.#checkDiskAndReportAlive().catch(error => this.#options.log.warn('recording.tick_failed', { error }));
       for (const session of this.#sessions.values()) session.tick();
     }
-    this.#ticking = undefined;
+    this.#tickLoop = undefined;
   }
 
   async #checkDiskAndReportAlive(): Promise<void> {
     const { folder, clock } = this.#options;
-    if (this.#ticks++ % TICKS_PER_DISK_CHECK === 0) {
+    if (this.#tickCount++ % TICKS_PER_DISK_CHECK === 0) {
       const { bavail, bsize } = await statfs(folder);
       this.#isDiskFull = bavail * bsize < MIN_FREE_BYTES;
     }
@@ -258,7 +260,7 @@ export class Recorder implements Closeable {
 
   async #pagesOf(session: string): Promise<readonly number[]> {
     const names = await readdir(join(this.#options.folder, session)).catch(() => []);
-    return names.filter(name => PAGE.test(name)).map(Number);
+    return names.filter(name => PAGE_FOLDER_NAME.test(name)).map(Number);
   }
 
   #pageOptions(
@@ -283,7 +285,7 @@ export class Recorder implements Closeable {
         if (why) onShortfall(why);
         return why;
       },
-      onGrowth: bytes => this.#backlog.grow(session, bytes),
+      onGrowth: bytes => this.#backlog.recordChange(session, bytes),
       unstoredRecordings: this.#unstoredPages,
     };
   }
@@ -329,11 +331,11 @@ export class SessionRecording {
    */
   async resume(pages: readonly number[], aliveAt: Date): Promise<void> {
     for (const page of pages) {
-      const resumed = await PageRecording.resume(this.#optionsOf(page), aliveAt);
-      if (!resumed) continue;
-      resumed.recording.reportGapSince(aliveAt);
-      this.#pages.set(resumed.targetId, resumed.recording);
-      this.#recordingsByNumber.set(page, resumed.recording);
+      const resumedPage = await PageRecording.resume(this.#optionsOf(page), aliveAt);
+      if (!resumedPage) continue;
+      resumedPage.recording.reportGapSince(aliveAt);
+      this.#pages.set(resumedPage.targetId, resumedPage.recording);
+      this.#recordingsByNumber.set(page, resumedPage.recording);
     }
   }
 
@@ -344,25 +346,26 @@ export class SessionRecording {
   }
 
   /**
-   * Starts recording a page. `page` is its number, and `appearance` says when it appeared. If PAGES_AT_ONCE_MAX pages
-   * are being recorded, the page waits.
+   * Starts recording a page. `page` is the number of the page. If PAGES_AT_ONCE_MAX pages are being recorded, the page
+   * waits.
    */
   recordPage(target: TargetChannel, page: number, appearance: Appearance): void {
     if (this.#isPaused) return;
-    const { maskKind: masks, session, secrets, workers } = this.#options;
-    const mask = new PageMask({ kind: masks, session, secrets, workers, isCovered: () => this.isCovered });
+    const { maskKind: pageMaskKind, session, secrets, workers } = this.#options;
+    const mask = new PageMask({ kind: pageMaskKind, session, secrets, workers, isCovered: () => this.isCovered });
     mask.add(target);
-    // Also for a page that must wait: its out-of-process frames are reported only once, and `frame` needs the mask.
+    // Set even for a page that must wait, because its out-of-process frames are reported only once, and `addFrame`
+    // needs the mask.
     this.#masks.set(target.id, mask);
     this.#recordOrWait({ target, page, mask }, appearance);
   }
 
-  #recordOrWait(shown: ShownPage, appearance: Appearance): void {
+  #recordOrWait(shownPage: ShownPage, appearance: Appearance): void {
     if (this.#isPaused) return;
-    const { target, page, mask } = shown;
+    const { target, page, mask } = shownPage;
     const existingRecording = this.#pages.get(target.id);
     if (!existingRecording && this.#pages.size >= PAGES_AT_ONCE_MAX) {
-      this.#waitingPages.push({ ...shown, at: appearance.at });
+      this.#waitingPages.push({ ...shownPage, at: appearance.at });
       target.whenGone(() => {
         if (!this.#pages.has(target.id)) this.#masks.delete(target.id);
       });
@@ -428,15 +431,15 @@ export class SessionRecording {
     return undefined;
   }
 
-  /** Hides, in all pages, everything that is masked, or shows it again. See PageMask. */
+  /** Hides everything that is masked in all pages, or shows it again. See PageMask. */
   async cover(isToBeCovered: boolean): Promise<boolean> {
-    const each = await Promise.all([...this.#masks.values()].map(mask => mask.cover(isToBeCovered)));
-    return each.every(Boolean);
+    const coverResults = await Promise.all([...this.#masks.values()].map(mask => mask.cover(isToBeCovered)));
+    return coverResults.every(Boolean);
   }
 
   /** The newest frame of all pages, including pages that have ended. */
   get newest(): Frame | undefined {
-    const frames = [...this.#pages.values()].map(({ hub }) => hub.newest);
+    const frames = [...this.#pages.values()].map(({ hub }) => hub.newestFrame);
     return [this.#newestEndedFrame, ...frames].reduce(newerFrame);
   }
 
@@ -465,21 +468,21 @@ export class SessionRecording {
    * for that.
    */
   async markWatched(): Promise<void> {
-    const isFirst = !this.isWatchedNow;
+    const isFirstRequest = !this.isWatchedNow;
     this.#watchedAtMs = this.#clock.monotonicMs();
-    if (isFirst) await Promise.all([...this.#pages.values()].map(recording => recording.storeHeldSegments()));
+    if (isFirstRequest) await Promise.all([...this.#pages.values()].map(recording => recording.storeHeldSegments()));
   }
 
   tick(): void {
     const recordings = [...this.#pages.values()];
     for (const recording of recordings) recording.tick();
-    // When one page has held its segments back long enough, the other pages are encoded with it.
+    // When the segments of one page must be encoded, those of the other pages are encoded together with them.
     if (recordings.some(({ isDue }) => isDue)) for (const recording of recordings) void recording.storeHeldSegments();
   }
 
   /**
-   * Call when the browser is about to end or be released. No frames arrive after that, but it is not decided yet how
-   * the session ends.
+   * Call when the browser is about to end or be released. No more frames arrive, but it is not yet known how the
+   * session ends.
    */
   pause(): void {
     this.#isPaused = true;
@@ -492,14 +495,14 @@ export class SessionRecording {
   }
 
   async #endPage(targetId: string, recording: PageRecording): Promise<void> {
-    this.#newestEndedFrame = newerFrame(this.#newestEndedFrame, recording.hub.newest);
+    this.#newestEndedFrame = newerFrame(this.#newestEndedFrame, recording.hub.newestFrame);
     this.#pages.delete(targetId);
     this.#masks.delete(targetId);
     for (const [number, one] of this.#recordingsByNumber)
       if (one === recording) this.#recordingsByNumber.delete(number);
     await recording.end();
-    const next = this.#waitingPages.findIndex(({ target }) => !target.isGone);
-    const [waitingPage] = next < 0 ? [] : this.#waitingPages.splice(next, 1);
+    const nextIndex = this.#waitingPages.findIndex(({ target }) => !target.isGone);
+    const [waitingPage] = nextIndex < 0 ? [] : this.#waitingPages.splice(nextIndex, 1);
     if (waitingPage) this.#recordOrWait(waitingPage, { at: waitingPage.at, waited: 'too_many_at_once' });
   }
 }

@@ -3,7 +3,7 @@
 // replaced, the world in which the call would run no longer exists.
 import { isObject, type JsonObject } from '../../kit/json.ts';
 import type { TargetChannel } from './channel.ts';
-import { KEEP } from './watch-fields.ts';
+import { KEEP_FUNCTION } from './watch-fields.ts';
 
 export interface Typing {
   /** The name of the attribute that marks the field. The attribute is removed before the text is typed. */
@@ -25,7 +25,7 @@ const REQUEST_WITHIN_MS = 5_000;
 const ORIGIN_CHARACTERS_MAX = 300;
 
 /** A function that finds the marked element. It also searches open shadow roots. */
-const FIND = `mark => {
+const FIND_FUNCTION = `mark => {
   const search = root => {
     const found = root.querySelector('[' + mark + ']');
     if (found) return found;
@@ -44,7 +44,7 @@ const FIND = `mark => {
  * the field gets the focus, so the check is repeated after that. No script of the page runs between the last check and
  * the insertion by the setter. What scripts in an allowed document do afterwards is the responsibility of that origin.
  */
-const TYPE = `function (mark, text, origins) {
+const TYPE_FUNCTION = `function (mark, text, origins) {
   const self = globalThis;
   const not = () => {
     if (!this.isConnected || this.ownerDocument !== self.document) return 'none';
@@ -57,7 +57,7 @@ const TYPE = `function (mark, text, origins) {
   if (!isInput && !(this instanceof HTMLTextAreaElement)) return { is: 'not_a_field' };
   if (isInput && !['text', 'password', 'email', 'tel', 'search', 'url', 'number'].includes(this.type)) return { is: 'not_a_field' };
   if (this.disabled || this.readOnly) return { is: 'read_only' };
-  self.${KEEP}(this);
+  self.${KEEP_FUNCTION}(this);
   this.focus();
   wrong = not();
   if (wrong !== undefined) return { is: 'refused', origin: wrong };
@@ -69,20 +69,22 @@ const TYPE = `function (mark, text, origins) {
   return { is: 'typed' };
 }`;
 
-/** Types the text. Returns undefined if the mark is not in this document, or if the document is gone. */
+/**
+ * Types the text. Returns undefined if no element in this document has the mark, or if the document no longer exists.
+ */
 export async function typeText(
   channel: TargetChannel,
   contextId: number,
   watchScript: string,
   { mark, text, origins }: Typing,
 ): Promise<TypingOutcome | undefined> {
-  const expression = `${watchScript}; (${FIND})(${JSON.stringify(mark)})`;
+  const expression = `${watchScript}; (${FIND_FUNCTION})(${JSON.stringify(mark)})`;
   const evaluation = await request(channel, 'Runtime.evaluate', { expression, contextId });
   const objectId = isObject(evaluation.result) ? evaluation.result.objectId : undefined;
   if (typeof objectId !== 'string') return undefined;
   const args = [mark, text, origins].map(value => ({ value }));
   const callResponse = await request(channel, 'Runtime.callFunctionOn', {
-    ...{ objectId, functionDeclaration: TYPE, arguments: args, returnByValue: true },
+    ...{ objectId, functionDeclaration: TYPE_FUNCTION, arguments: args, returnByValue: true },
   });
   channel.post('Runtime.releaseObject', { objectId });
   return outcomeIn(isObject(callResponse.result) ? callResponse.result.value : undefined);

@@ -1,11 +1,11 @@
 // A script that runs in an isolated world of every document. It remembers each field that is, or ever was, a password
 // field, each field into which the service typed a credential, and each element that shows such a credential. It
-// returns those fields and elements that are in the document. Pages can neither see nor change the script.
+// returns those of them that are in the document. Pages can neither see nor change the script.
 
 /**
- * Returns the script. The script evaluates to the list of fields and elements. `all`: the list contains every editable
- * field, not only password fields. `secrets`: texts that must not be seen; the list contains every element that shows
- * one of them.
+ * Returns the script. The script evaluates to the list of fields and elements. If `includesAllFields` is set, the list
+ * contains every editable field, not only password fields. `secrets` are texts that must not be seen; the list contains
+ * every element that shows one of them.
  */
 export const watchFields = (all: boolean, secrets: readonly string[] = []): string =>
   `(${WATCH_SCRIPT})(${all}, ${JSON.stringify(secrets)})`;
@@ -14,11 +14,11 @@ export const watchFields = (all: boolean, secrets: readonly string[] = []): stri
  * Names of functions in the isolated world. `__keep` adds a field to the list, `__cover` hides everything on the list,
  * and `__uncover` shows it again. `__cover` and `__uncover` take the secrets.
  */
-export const KEEP = '__keep';
-export const COVER = '__cover';
-export const UNCOVER = '__uncover';
+export const KEEP_FUNCTION = '__keep';
+export const COVER_FUNCTION = '__cover';
+export const UNCOVER_FUNCTION = '__uncover';
 
-/** The global variable that contains the list that was returned last. */
+/** The name of the global variable that contains the list that was returned last. */
 export const LAST_FIELDS = '__last';
 
 const WATCH_SCRIPT = `(all, secrets) => {
@@ -108,7 +108,7 @@ const WATCH_SCRIPT = `(all, secrets) => {
     if (secrets.length > 0) for (const root of roots) shows(root, secrets);
     return here();
   };
-  globalThis.${KEEP} = element => { if (!known.has(element)) keep(element); };
+  globalThis.${KEEP_FUNCTION} = element => { if (!known.has(element)) keep(element); };
   const covered = new Map();
   const isField = element => element instanceof HTMLInputElement || element instanceof HTMLTextAreaElement;
   const cover = ({ style }, isField) => {
@@ -142,7 +142,7 @@ const WATCH_SCRIPT = `(all, secrets) => {
     if (title) title[0].textContent = title[1];
     title = undefined;
   };
-  globalThis.${COVER} = secrets => {
+  globalThis.${COVER_FUNCTION} = secrets => {
     coverWords(secrets);
     for (const element of find(secrets)) {
       if (!covered.has(element)) covered.set(element, element.getAttribute('style'));
@@ -150,7 +150,7 @@ const WATCH_SCRIPT = `(all, secrets) => {
     }
     return here().every(isCovered);
   };
-  globalThis.${UNCOVER} = secrets => {
+  globalThis.${UNCOVER_FUNCTION} = secrets => {
     const areCovered = find(secrets).every(isCovered);
     uncoverWords();
     for (const [element, style] of covered) {

@@ -38,8 +38,12 @@ function tryPattern(pattern: string): void {
   const expression = new RegExp(pattern, 'u');
   const patternCharacters = [...new Set(pattern.replace(/[\\()[\]{}*+?^$|]/g, ''))].slice(0, SAMPLES_OF_PATTERN_MAX);
   for (const sample of [...SAMPLES, ...patternCharacters]) {
-    const repeated = sample.repeat(REPETITIONS);
-    for (const text of [`${repeated}\u0001`, `x${repeated}\u0001`, `${patternCharacters.join('')}${repeated}\u0001`])
+    const repeatedSample = sample.repeat(REPETITIONS);
+    for (const text of [
+      `${repeatedSample}\u0001`,
+      `x${repeatedSample}\u0001`,
+      `${patternCharacters.join('')}${repeatedSample}\u0001`,
+    ])
       expression.test(text);
   }
 }

@@ -1,5 +1,5 @@
-// The jobs that compile schemas and validate values against them. The work is in separate modules, because only worker
-// threads load its libraries.
+// The jobs that compile schemas and validate values against them. The code of each job is in a separate module, so that
+// only worker threads load its libraries.
 import type { Job } from '../../kit/worker-pool.ts';
 import type { CompileInput, CompileOutput } from './compile-job.ts';
 import type { ResponseInput, ResponseOutput } from './response-job.ts';

@@ -9,7 +9,7 @@ const read = (text: string | Uint8Array, more: Partial<ResponseInput> = {}) =>
   });
 const outputOf = (text: string, more: Partial<ResponseInput> = {}): unknown => Object(read(text, more)).output;
 
-test('reads JSON, text and an empty body', () => {
+test('a response with JSON, text or an empty body becomes an output', () => {
   assert.deepEqual(outputOf('{"a":[1,true,null,"x"]}'), { a: [1, true, null, 'x'] });
   assert.deepEqual(outputOf('[1]'), { value: [1] });
   assert.deepEqual(outputOf('7', { contentType: 'application/vnd.shop+json; charset=utf-8' }), { value: 7 });
@@ -34,7 +34,7 @@ test('removes secrets from strings and property names, and replaces characters t
   assert.deepEqual(outputOf('{"a":"s3cret\\u002dvalue"}', { secrets }), { a: '***' });
 });
 
-test('validates the output against the schema', () => {
+test('reports whether the output matches the schema', () => {
   const schema = { type: 'object', properties: { state: { type: 'string' } } };
   assert.equal(Object(read('{"state":"x"}', { schema })).isValid, true);
   assert.equal(Object(read('{"state":1}', { schema })).isValid, false);

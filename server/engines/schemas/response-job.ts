@@ -35,10 +35,10 @@ export function work({ body, contentType, secrets, schema }: ResponseInput): Res
   }
 }
 
-type Clean = (text: string) => string;
+type TextCleaner = (text: string) => string;
 
 /** Returns JSON objects unchanged, other JSON as `value`, text as `text`, and an empty body as {}. */
-function outputIn(body: Uint8Array, contentType: string, clean: Clean): JsonObject {
+function outputIn(body: Uint8Array, contentType: string, clean: TextCleaner): JsonObject {
   if (body.length === 0) return {};
   const [type = ''] = contentType.toLowerCase().split(';');
   const text = decodeBody(body);
@@ -61,13 +61,13 @@ function decodeBody(body: Uint8Array): string {
   }
 }
 
-/** Removes secrets from a JSON value. `whole` is undefined if the text is not JSON. */
-function cleanJson(parsedValue: unknown, clean: Clean): Json {
+/** Removes secrets from a JSON value. `parsedValue` is undefined if the text is not JSON. */
+function cleanJson(parsedValue: unknown, clean: TextCleaner): Json {
   if (parsedValue === undefined) throw new UnreadableBody('it is not valid JSON');
-  let values = 0;
+  let valueCount = 0;
   const walk = (value: unknown, levels: number): Json => {
-    values += 1;
-    if (values > VALUES_MAX) throw new UnreadableBody(`it has more than ${VALUES_MAX} values`);
+    valueCount += 1;
+    if (valueCount > VALUES_MAX) throw new UnreadableBody(`it has more than ${VALUES_MAX} values`);
     if (levels > DEPTH_MAX) throw new UnreadableBody(`it is nested more than ${DEPTH_MAX} levels deep`);
     if (typeof value === 'string') return storable(clean(value));
     if (typeof value === 'number' && !Number.isFinite(value))

@@ -14,10 +14,13 @@ export interface ValidateInput {
   readonly schemas: readonly object[];
 }
 
-/** The issues of each schema, in order; empty if the value matches. `unusable`: a schema cannot be compiled. */
+/**
+ * `issues`: for each schema, in the same order, the issues of the value; empty if the value matches. `unusable`: the
+ * reason why a schema cannot be compiled.
+ */
 export type ValidateOutput = { readonly issues: ReadonlyArray<readonly SchemaIssue[]> } | { readonly unusable: string };
 
-const COMPILED_MAX = 200;
+const COMPILED_SCHEMAS_MAX = 200;
 const ISSUES_MAX = 20;
 const MESSAGE_CHARACTERS_MAX = 300;
 
@@ -41,11 +44,11 @@ function validatorOf(schema: object): ValidateFunction {
   validators.delete(digest);
   validators.set(digest, validate);
   const [oldest] = validators.keys();
-  if (validators.size > COMPILED_MAX && oldest !== undefined) validators.delete(oldest);
+  if (validators.size > COMPILED_SCHEMAS_MAX && oldest !== undefined) validators.delete(oldest);
   return validate;
 }
 
-/** Uses a separate instance of Ajv for each schema, so that schemas cannot refer to one another. */
+/** Uses a separate instance of Ajv for each schema, so that schemas cannot refer to each other. */
 function compile(schema: object): ValidateFunction {
   const ajv = new Ajv2020({ strict: false, allErrors: false, validateSchema: true, logger: false });
   addFormats.default(ajv);
@@ -57,9 +60,9 @@ const issuesOf = (validate: ValidateFunction, value: unknown): readonly SchemaIs
 
 function issueOf({ instancePath, message = 'is not valid', params }: ErrorObject): SchemaIssue {
   const extra = 'additionalProperty' in params ? ` (${String(params.additionalProperty).slice(0, 64)})` : '';
-  const allowed = Array.isArray(params.allowedValues) ? `: ${params.allowedValues.join(', ')}` : '';
+  const allowedValuesText = Array.isArray(params.allowedValues) ? `: ${params.allowedValues.join(', ')}` : '';
   return {
     path: instancePath.slice(1).replaceAll('/', '.').slice(0, MESSAGE_CHARACTERS_MAX),
-    message: `${message}${extra}${allowed}`.slice(0, MESSAGE_CHARACTERS_MAX),
+    message: `${message}${extra}${allowedValuesText}`.slice(0, MESSAGE_CHARACTERS_MAX),
   };
 }

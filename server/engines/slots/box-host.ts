@@ -1,5 +1,5 @@
-// Determines once what all boxes of this process share: form, user ids, limits, cgroups and the folders inside the data
-// folder.
+// Holds the settings that all boxes of this process share: form, user ids, limits, cgroups and the folders inside the
+// data folder.
 import { readFileSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import type { Clock } from '../../kit/clock.ts';
@@ -73,7 +73,7 @@ export class BoxHost {
     return uid;
   }
 
-  /** Returns the command that runs a helper. Undefined if the program is not installed. */
+  /** Returns the command that runs a helper program. Returns undefined if the program is not installed. */
   helper(program: string, args: readonly string[], bounds: HelperBounds): HelperCommand | undefined {
     const path = isAbsolute(program) ? program : findTool(program);
     if (path === undefined || !isExecutable(path)) return undefined;

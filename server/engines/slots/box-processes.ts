@@ -1,5 +1,5 @@
-// Finds and kills the processes of one box. When pid 1 of the box has ended, the kernel has ended and reaped every other
-// process of its pid namespace.
+// Finds and kills the processes of one box. When pid 1 of the box has ended, the kernel has ended and reaped all other
+// processes of its pid namespace.
 import { pollUntil } from '../../kit/wait.ts';
 import type { Cgroup } from './cgroup.ts';
 import {
@@ -68,7 +68,7 @@ export class BoxProcesses {
     return this.#init;
   }
 
-  /** Whether the last process of the chain has become the program. */
+  /** Whether the last process of the chain has executed the program. */
   isRunning(): boolean {
     const parent = this.#isJailed ? this.init : this.leader;
     if (!parent || !isAlive(parent) || !CHAIN_END.has(commandOf(parent.pid))) return false;
@@ -100,8 +100,9 @@ export class BoxProcesses {
   }
 
   /**
-   * Kills repeatedly until no process is left, because processes may fork in the meantime. `search` also finds
-   * processes by the box's mark: during the start, not all of them are descendants of the leader.
+   * Kills repeatedly until no process remains, because processes may fork in the meantime. If `search` is set,
+   * processes are also found by the mark of the box, because during the start not all of them are descendants of the
+   * leader.
    */
   async end({ search } = { search: false }): Promise<void> {
     await this.#killInit();

@@ -1,10 +1,10 @@
-// Measures the processor use of a box. A busy box is scheduled as idle: it gets only the time that no other box needs.
-// A session that needs a millisecond now and then therefore does not wait for the busy box.
+// Measures the processor use of a box. A busy box is scheduled as idle: it gets only the processor time that no other
+// box needs. A session that needs a millisecond now and then therefore does not wait for the busy box.
 import { reason } from '../../kit/fault.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { Cgroup } from './cgroup.ts';
 
-/** Longer than the processor time of one click, shorter than a delay that a person notices. */
+/** Longer than the processor time of one click, and shorter than a delay that a person notices. */
 const CHECK_EVERY_MS = 200;
 /**
  * A box that has used more processors than this, on average since the last check, is busy. A page that plays video or
@@ -20,19 +20,19 @@ export interface BusyWatchOptions extends Pick<Runtime, 'clock' | 'log'> {
 
 export class BusyWatch {
   readonly #options: BusyWatchOptions;
-  readonly #stop = new AbortController();
-  readonly #running: Promise<void>;
-  /** Undefined until the first check: an earlier server may have left an adopted box scheduled as idle. */
+  readonly #stopController = new AbortController();
+  readonly #runLoop: Promise<void>;
+  /** Undefined until the first check, because an adopted box may already be scheduled as idle. */
   #isBusy: boolean | undefined;
 
   constructor(options: BusyWatchOptions) {
     this.#options = options;
-    this.#running = this.#run().catch(error => options.log.warn('box.schedule_failed', { reason: reason(error) }));
+    this.#runLoop = this.#run().catch(error => options.log.warn('box.schedule_failed', { reason: reason(error) }));
   }
 
   async close(): Promise<void> {
-    this.#stop.abort();
-    await this.#running;
+    this.#stopController.abort();
+    await this.#runLoop;
   }
 
   async #run(): Promise<void> {
@@ -40,8 +40,8 @@ export class BusyWatch {
     let usedMs = cgroup.usedMs();
     let atMs = clock.monotonicMs();
     while (usedMs !== undefined) {
-      await clock.sleep(CHECK_EVERY_MS, this.#stop.signal).catch(() => {});
-      if (this.#stop.signal.aborted) return;
+      await clock.sleep(CHECK_EVERY_MS, this.#stopController.signal).catch(() => {});
+      if (this.#stopController.signal.aborted) return;
       const usedNowMs = cgroup.usedMs();
       const nowMs = clock.monotonicMs();
       if (usedNowMs !== undefined && nowMs > atMs) this.#schedule((usedNowMs - usedMs) / (nowMs - atMs));
@@ -50,8 +50,8 @@ export class BusyWatch {
     }
   }
 
-  #schedule(processors: number): void {
-    const isBusy = processors > (this.#isBusy ? BUSY_UNTIL : BUSY_FROM);
+  #schedule(usedProcessors: number): void {
+    const isBusy = usedProcessors > (this.#isBusy ? BUSY_UNTIL : BUSY_FROM);
     if (isBusy !== this.#isBusy) this.#options.cgroup.scheduleAsIdle(isBusy);
     this.#isBusy = isBusy;
   }

@@ -51,7 +51,7 @@ export function capacityOf(engine: Engine, { memoryBytes, processors }: Machine)
   };
 }
 
-/** What the operator of a machine with little memory can do. */
+/** Returns the advice for the operator of a machine with little memory. */
 export const adviceForMemory = (engine: Engine): string =>
   `An idle session with ${engine} takes about ${FIGURES[engine].idleBytes / MIB} MiB, and a busy one several times as much: lower BERTH_SLOTS, or add memory.`;
 

@@ -1,5 +1,5 @@
-// A minimal CDP client over a box's FIFOs, used only by the probe. Messages are JSON and end in NUL. Everything else
-// uses engines/browser.
+// A minimal CDP client over the FIFOs of a box, used only by the probe. Messages are JSON and end in NUL. All other
+// code uses engines/browser.
 
 import { constants, openSync } from 'node:fs';
 import { Socket } from 'node:net';
@@ -54,14 +54,16 @@ export class CdpPipe {
         signal,
       );
       if (isObject(result)) return result;
-      throw new Error(`${method}: ${isObject(error) ? error.message : 'no result'}`);
+      throw new Error(
+        `${method}: ${isObject(error) ? error.message : 'the response has neither a result nor an error'}`,
+      );
     } finally {
       this.#pendingReplies.delete(id);
     }
   }
 
   close(): void {
-    for (const reply of this.#pendingReplies.values()) reply.reject(new Error('the pipe was closed'));
+    for (const reply of this.#pendingReplies.values()) reply.reject(new Error('the pipe to the browser was closed'));
     this.#input.destroy();
     this.#output.destroy();
   }

@@ -29,14 +29,16 @@ const PEAK_FILES = ['memory.max_usage_in_bytes', 'memory.peak'] as const;
 
 const KILL_FILES = ['memory.events', 'memory.oom_control'] as const;
 
-/** The files with the processor time on v2 and on v1, and how to get milliseconds from their text. */
-const USED_FILES = [
+/**
+ * The files with the processor time on v2 and on v1, each with a function that reads the milliseconds from the text.
+ */
+const PROCESSOR_TIME_FILES = [
   ['cpu.stat', (text: string) => Number(/^usage_usec (\d+)$/m.exec(text)?.[1]) / 1e3],
   ['cpuacct.usage', (text: string) => (text === '' ? Number.NaN : Number(text) / 1e6)],
 ] as const;
 
-/** A file that exists on this machine. It is kept, because finding it costs much more than reading it. */
-interface FoundFile {
+/** A file that exists on this machine. The file is remembered, because finding it costs much more than reading it. */
+interface CounterFile {
   readonly file: KernelFile;
   /** Returns NaN for a text without the number. */
   readonly parse: (text: string) => number;
@@ -46,14 +48,14 @@ export class Cgroup {
   readonly folders: readonly string[];
   #share = 1;
   #isIdle = false;
-  #usedFile: FoundFile | undefined;
+  #processorTimeFile: CounterFile | undefined;
   #killFiles: readonly KernelFile[] = [];
 
   constructor(folders: readonly string[]) {
     this.folders = folders;
   }
 
-  /** A process joins the group by writing 0 to each of these files. */
+  /** The files through which a process joins the group, by writing 0 to each of them. */
   get joinFiles(): readonly string[] {
     return this.folders.map(folder => join(folder, 'cgroup.procs'));
   }
@@ -82,17 +84,17 @@ export class Cgroup {
 
   /** Processor time used by the group's processes; undefined if the kernel does not count it for this group. */
   usedMs(): number | undefined {
-    this.#usedFile ??= this.#findUsedFile();
-    const ms = this.#usedFile?.parse(this.#usedFile.file.read());
+    this.#processorTimeFile ??= this.#findProcessorTimeFile();
+    const ms = this.#processorTimeFile?.parse(this.#processorTimeFile.file.read());
     return Number.isNaN(ms) ? undefined : ms;
   }
 
   /**
-   * The most memory that the group's processes have used at once, including files in the page cache; undefined if not
-   * counted.
+   * The most memory, including files in the page cache, that the group's processes have used at the same time.
+   * Undefined if the kernel does not count it.
    */
   peakMemoryBytes(): number | undefined {
-    const peaks = this.#existing(PEAK_FILES).map(path => read(path).trim());
+    const peaks = this.#existingPaths(PEAK_FILES).map(path => read(path).trim());
     const peak = peaks.find(text => text !== '');
     return peak === undefined ? undefined : Number(peak);
   }
@@ -110,19 +112,20 @@ export class Cgroup {
 
   /** The number of processes that the kernel has killed because of the memory limit. */
   outOfMemoryKills(): number {
-    if (this.#killFiles.length === 0) this.#killFiles = this.#existing(KILL_FILES).map(path => new KernelFile(path));
+    if (this.#killFiles.length === 0)
+      this.#killFiles = this.#existingPaths(KILL_FILES).map(path => new KernelFile(path));
     return Math.max(0, ...this.#killFiles.map(file => Number(/^oom_kill (\d+)$/m.exec(file.read())?.[1] ?? 0)));
   }
 
-  #findUsedFile(): FoundFile | undefined {
+  #findProcessorTimeFile(): CounterFile | undefined {
     for (const folder of this.folders)
-      for (const [name, parse] of USED_FILES)
+      for (const [name, parse] of PROCESSOR_TIME_FILES)
         if (!Number.isNaN(parse(read(join(folder, name))))) return { file: new KernelFile(join(folder, name)), parse };
     return undefined;
   }
 
   /** The paths of these files in all folders that have them. */
-  #existing(names: readonly string[]): string[] {
+  #existingPaths(names: readonly string[]): string[] {
     return names.flatMap(name => this.folders.map(folder => join(folder, name))).filter(path => existsSync(path));
   }
 
@@ -133,14 +136,14 @@ export class Cgroup {
 
   /** Writes the text to this file in each folder that has it. Returns whether any folder has the file. */
   #writeEach(file: string, text: string): boolean {
-    const files = this.#existing([file]);
+    const files = this.#existingPaths([file]);
     for (const path of files) writeFileSync(path, text);
     return files.length > 0;
   }
 
-  /** Closes the files of the counters, which report nothing from then on. */
+  /** Closes the files of the counters. The counters report nothing from then on. */
   close(): void {
-    for (const file of [this.#usedFile?.file, ...this.#killFiles]) file?.close();
+    for (const file of [this.#processorTimeFile?.file, ...this.#killFiles]) file?.close();
   }
 
   async remove(): Promise<void> {

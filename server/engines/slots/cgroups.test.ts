@@ -34,7 +34,7 @@ test('v2: creates the cgroup of a box below the cgroup of the server, and writes
   delegated('berth.service');
   delegated('berth.service/berth-cafe0000');
   const cgroups = new Cgroups('cafe0000', sources('cgroup2', 'rw,nsdelegate', '0::/berth.service\n'));
-  assert.deepEqual(cgroups.absent, []);
+  assert.deepEqual(cgroups.absentControllers, []);
   assert.deepEqual(cgroups.versions, [2]);
   const cgroup = cgroups.make('session', LIMITS);
   const folder = join(top, 'berth.service/berth-cafe0000/session');
@@ -71,7 +71,7 @@ test('v2: reports unavailable controllers as absent', () => {
   writeFileSync(join(top, 'user.slice/cgroup.controllers'), '\n');
   writeFileSync(join(top, 'cgroup.controllers'), 'hugetlb\n');
   const cgroups = new Cgroups('cafe0000', sources('cgroup2', 'rw', '0::/user.slice\n'));
-  assert.deepEqual(cgroups.absent, ['memory', 'pids', 'cpu']);
+  assert.deepEqual(cgroups.absentControllers, ['memory', 'pids', 'cpu']);
   assert.deepEqual(cgroups.make('session', LIMITS).folders, []);
 });
 
@@ -79,13 +79,13 @@ test('v1: uses the controllers of each hierarchy, below the cgroup of the server
   mkdirSync(join(top, 'own'));
   const v1 = sources('cgroup', 'rw,cpu,cpuacct', '3:cpu,cpuacct:/own\n0::/\n');
   const cgroups = new Cgroups('cafe0000', v1);
-  assert.deepEqual(cgroups.absent, ['memory', 'pids']);
+  assert.deepEqual(cgroups.absentControllers, ['memory', 'pids']);
   const folder = join(top, 'own/berth-cafe0000/session');
   assert.deepEqual(cgroups.make('session', LIMITS).folders, [folder]);
   assert.equal(readFileSync(join(folder, 'cpu.cfs_quota_us'), 'utf8'), '150000');
 });
 
-test('creates the parent folder again if it was removed in the meantime', () => {
+test('creates the parent folder of the cgroups again if it was removed in the meantime', () => {
   mkdirSync(join(top, 'own'));
   const cgroups = new Cgroups('cafe0000', sources('cgroup', 'rw,pids', '3:pids:/own\n'));
   cgroups.close();
@@ -111,7 +111,7 @@ test('reads the processor time on v1 and v2, and returns undefined if the kernel
   assert.equal(new Cgroup([top]).usedMs(), 7.25);
 });
 
-test('restores the share of a box that is no longer idle', () => {
+test('restores the processor share of a box that is no longer idle', () => {
   const cgroup = new Cgroup([top]);
   for (const file of ['cpu.idle', 'cpu.weight']) writeFileSync(join(top, file), '');
   const written = (file: string) => readFileSync(join(top, file), 'utf8');
@@ -125,7 +125,7 @@ test('restores the share of a box that is no longer idle', () => {
   assert.deepEqual([written('cpu.idle'), written('cpu.weight')], ['0', '50']);
 });
 
-test('gives an idle box a small share on a kernel without cpu.idle', () => {
+test('gives an idle box a small processor share on a kernel without cpu.idle', () => {
   const cgroup = new Cgroup([top]);
   writeFileSync(join(top, 'cpu.shares'), '');
   cgroup.scheduleAsIdle(true);

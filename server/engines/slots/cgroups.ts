@@ -1,5 +1,5 @@
 // Finds where on this machine a cgroup for each box can be created, on v1 and v2, and creates these cgroups. Lists the
-// controllers that are absent. The cgroup of one box is in cgroup.ts.
+// controllers that are missing. cgroup.ts handles the cgroup of one box.
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { Cgroup } from './cgroup.ts';
@@ -35,7 +35,9 @@ interface Location {
 
 /** The period of CFS bandwidth control. In each period, a box may use `cpus` times this much processor time. */
 const CPU_PERIOD_US = 100_000;
-/** The child group to which this process moves. On v2, a group whose children have limits must not contain processes. */
+/**
+ * The child group to which this process moves. On v2, a group whose children have limits must not contain processes.
+ */
 const OWN_LEAF = 'berth-main';
 
 export interface CgroupSources {
@@ -51,12 +53,12 @@ const readCgroupSources = (): CgroupSources => ({
 });
 
 export class Cgroups {
-  readonly #base: string;
+  readonly #baseName: string;
   readonly #sources: CgroupSources;
   #locations: ReadonlyMap<Controller | Counter, Location>;
 
   constructor(install: string, sources = readCgroupSources()) {
-    this.#base = `berth-${install}`;
+    this.#baseName = `berth-${install}`;
     this.#sources = sources;
     this.#locations = this.#findLocations();
   }
@@ -65,13 +67,13 @@ export class Cgroups {
     const hierarchies = readHierarchies(this.#sources);
     const locations = new Map<Controller | Counter, Location>();
     for (const controller of [...CONTROLLERS, ...COUNTERS]) {
-      const location = findLocation(controller, hierarchies, this.#base, this.#sources.pid);
+      const location = findLocation(controller, hierarchies, this.#baseName, this.#sources.pid);
       if (location) locations.set(controller, location);
     }
     return locations;
   }
 
-  get absent(): readonly Controller[] {
+  get absentControllers(): readonly Controller[] {
     return CONTROLLERS.filter(controller => !this.#locations.has(controller));
   }
 
@@ -122,12 +124,12 @@ function writeLimits(controller: Controller | Counter, { version }: Location, fo
   if (controller === 'memory' && version === 2) {
     write('memory.max', limits.memoryBytes);
     writeIfExists('memory.swap.max', 0);
-    // Off, because the rest of the browser must survive when one renderer runs out of memory.
+    // Disabled, because the rest of the browser must survive when one renderer runs out of memory.
     writeIfExists('memory.oom.group', 0);
   }
 }
 
-// ---- locations -----------------------------------------------------------------------------------------------------------
+// ---- locations -----------------------------------------------------------------------------------------------------
 
 function findLocation(
   controller: Controller | Counter,
@@ -136,7 +138,7 @@ function findLocation(
   pid: number,
 ): Location | undefined {
   for (const hierarchy of hierarchies) {
-    // The server's own group is tried first, because limits on the service then apply to its boxes too.
+    // The server's own group is tried first, because limits on the service then also apply to its boxes.
     for (const parent of new Set([hierarchy.own, hierarchy.mountPoint])) {
       const folder = join(parent, base);
       const isReady =
@@ -155,10 +157,11 @@ function delegate(
   parent: string,
   folder: string,
   pid: number,
-  isTop: boolean,
+  isMountPoint: boolean,
 ): boolean {
   if (!words(join(parent, 'cgroup.controllers')).includes(controller)) return false;
-  const isEnabled = enable(controller, parent) || (!isTop && moveToLeaf(parent, pid) && enable(controller, parent));
+  const isEnabled =
+    enable(controller, parent) || (!isMountPoint && moveToLeaf(parent, pid) && enable(controller, parent));
   return isEnabled && makeFolder(folder) && enable(controller, folder);
 }
 
@@ -180,9 +183,9 @@ function readHierarchies({ mountinfo, membership }: CgroupSources): readonly Hie
     .split('\n')
     .flatMap(line => {
       // Format of a line: id parent device ROOT MOUNTPOINT options … - TYPE source SUPEROPTIONS
-      const [before = '', after = ''] = line.split(' - ');
-      const [, , , root = '/', mountPoint = ''] = before.split(' ');
-      const [type, , options = ''] = after.split(' ');
+      const [mountPart = '', sourcePart = ''] = line.split(' - ');
+      const [, , , root = '/', mountPoint = ''] = mountPart.split(' ');
+      const [type, , options = ''] = sourcePart.split(' ');
       if (type !== 'cgroup' && type !== 'cgroup2') return [];
       const controllers = type === 'cgroup' ? options.split(',') : [];
       const group = groups.find(([, names = '']) =>

@@ -1,6 +1,6 @@
-// The chain of programs that starts a box. Each program execs the next, so that the spawned pid stays the same up to
-// `timeout`. When `timeout` ends, everything in the box ends (bubblewrap's --die-with-parent). Builds the command, starts
-// nothing.
+// Builds the command that starts a box, and starts nothing. The command is a chain of programs. Each program execs the
+// next, so that the spawned pid stays the same up to `timeout`. When `timeout` ends, everything in the box ends
+// (bubblewrap's --die-with-parent).
 import { FOLDER_IN_JAIL, jailArguments } from './jail.ts';
 import type { BoxLayout, Form, Program, ReadOnlyMount } from './slots.ts';
 
@@ -15,7 +15,7 @@ export const CHANNEL_DESCRIPTOR = 5;
 /** bubblewrap reads the seccomp filter from this descriptor, and closes it. */
 const FILTER_DESCRIPTOR = 6;
 
-/** Mount points for paths whose parents the box's user cannot enter. */
+/** The folder with the mount points for paths whose parents the box's user cannot enter. */
 export const STAGE = '/run/berth';
 export const STAGED_SESSION = `${STAGE}/session`;
 
@@ -126,11 +126,11 @@ const stage = (options: ChainOptions): readonly string[] => [
 
 function lastCommand(options: ChainOptions): readonly string[] {
   const { program } = options;
-  const inner =
+  const innerCommand =
     options.form === 'process'
       ? [...environmentCommand(program), program.executable, ...program.args]
       : ['bwrap', ...jailArguments({ ...program, ...foldersOf(options), filterDescriptor: FILTER_DESCRIPTOR })];
-  return [...privileges(options), ...limits(options.bounds), ...lifetimeLimit(options.bounds), ...inner];
+  return [...privileges(options), ...limits(options.bounds), ...lifetimeLimit(options.bounds), ...innerCommand];
 }
 
 function environmentCommand({ env = {} }: Program): readonly string[] {

@@ -41,7 +41,7 @@ export const findBrowser = (engine: Engine, explicitPath?: string): string | und
 
 export const findChromium = (explicitPath?: string): string | undefined => findBrowser('chromium', explicitPath);
 
-/** Describes where the engine was searched for, and what the operator can do about its absence. */
+/** Returns where the engine was searched for, and what the operator can do if it is missing. */
 export function explainMissingEngine(
   engine: Engine,
   explicitPath?: string,
@@ -49,7 +49,7 @@ export function explainMissingEngine(
   const { package: name, setting } = INSTALLATIONS[engine];
   return {
     why: `not found at ${candidatePaths(engine, explicitPath).join(', ')}`,
-    cure: `Install it: \`apt-get install ${name}\`. Or set ${setting} to the path of the binary, not of its launcher script.`,
+    cure: `Install the engine: \`apt-get install ${name}\`. Or set ${setting} to the path of the binary, not of its launcher script.`,
   };
 }
 

@@ -7,8 +7,8 @@ import type { Log } from '../../kit/log.ts';
 import { findTool } from './tools.ts';
 
 /**
- * The setting for the kinds of memory that a core file contains. It also applies when the kernel passes the core file
- * to a program, in which case the size limit has no effect.
+ * The setting that selects the kinds of memory that a core file contains. It also applies when the kernel passes the
+ * core file to a program. The size limit has no effect in that case.
  */
 const FILTER_FILE = '/proc/self/coredump_filter';
 const PRLIMIT_WITHIN_MS = 5_000;

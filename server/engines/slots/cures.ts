@@ -1,4 +1,4 @@
-// Maps the error of a box that failed to start to what the operator can do about it. Each error message was seen on a
+// Maps the error message of a box that failed to start to advice for the operator. Each error message was seen on a
 // real machine or in a real container.
 
 const USER_NAMESPACES =

@@ -20,7 +20,7 @@ export interface Finding {
   /** Whether the server cannot start, or sessions cannot run, if this check fails. */
   readonly required: boolean;
   readonly detail: string;
-  /** What the operator can do. Empty when `ok`. */
+  /** Advice for the operator. Empty when `ok`. */
   readonly cure: string;
 }
 
@@ -64,7 +64,7 @@ const failedFinding = (name: string, required: boolean, detail: string, cure: st
 });
 
 const install = (...packages: readonly string[]): string =>
-  `Install it: \`apt-get install ${[...new Set(packages)].join(' ')}\`.`;
+  `Install the missing packages: \`apt-get install ${[...new Set(packages)].join(' ')}\`.`;
 
 function userNamespaces(required: boolean): Finding {
   const refusal = userNamespacesRefusal();
@@ -99,11 +99,11 @@ async function checkEngine(options: OpenSlotsOptions, engine: Engine): Promise<F
     : failedFinding(engine, required, `${path} does not run`, cure);
 }
 
-function tool(name: string, required: boolean, purpose: string, fromPackage: string): Finding {
+function tool(name: string, required: boolean, purpose: string, packageName: string): Finding {
   const path = findTool(name);
   return path
     ? passedFinding(name, required, path)
-    : failedFinding(name, required, `not found; needed for ${purpose}`, install(fromPackage));
+    : failedFinding(name, required, `not found; needed for ${purpose}`, install(packageName));
 }
 
 function fonts(): Finding {
@@ -112,7 +112,7 @@ function fonts(): Finding {
   return failedFinding(
     'fonts',
     false,
-    'none: pages are rendered without text',
+    'no fonts were found, so pages are rendered without text',
     install('fonts-liberation', 'fonts-noto-color-emoji'),
   );
 }
@@ -120,14 +120,14 @@ function fonts(): Finding {
 function cgroups(dataDir: string): Finding {
   const foundCgroups = new Cgroups(readInstallId(dataDir));
   foundCgroups.close();
-  const presentControllers = CONTROLLERS.filter(controller => !foundCgroups.absent.includes(controller));
+  const presentControllers = CONTROLLERS.filter(controller => !foundCgroups.absentControllers.includes(controller));
   const detail = `${presentControllers.join(', ') || 'no controllers'}${foundCgroups.versions.length > 0 ? ` (v${foundCgroups.versions.join(' and v')})` : ''}`;
-  if (foundCgroups.absent.length === 0) return passedFinding('cgroups', false, detail);
+  if (foundCgroups.absentControllers.length === 0) return passedFinding('cgroups', false, detail);
   return failedFinding(
     'cgroups',
     false,
-    `${detail}; not usable: ${foundCgroups.absent.join(', ')}`,
-    'Sessions run, but with weaker limits. Start as root, or delegate a cgroup to this user (systemd: Delegate=yes in the unit).',
+    `${detail}; not usable: ${foundCgroups.absentControllers.join(', ')}`,
+    'Sessions run, but with weaker limits. Start the server as root, or delegate a cgroup to this user (systemd: Delegate=yes in the unit).',
   );
 }
 
@@ -141,8 +141,8 @@ function memory(engine: Engine): Finding {
 /** Reports the capacity for each engine that is installed. `size` includes warm browsers. */
 function capacity(options: OpenSlotsOptions, engines: readonly Engine[]): Finding {
   const machine = thisMachine();
-  const installed = engines.filter(engine => findBrowser(engine, configuredPath(options, engine)) !== undefined);
-  const detail = installed.map(engine => describeCapacity(engine, machine)).join('; ');
+  const installedEngines = engines.filter(engine => findBrowser(engine, configuredPath(options, engine)) !== undefined);
+  const detail = installedEngines.map(engine => describeCapacity(engine, machine)).join('; ');
   const idleCapacity = capacityOf(requiredEngine(options), machine).idleSessions;
   if (idleCapacity >= options.size) return passedFinding('capacity', false, detail);
   const sizeText = `up to ${options.size} browsers are allowed, including warm browsers`;
@@ -156,13 +156,18 @@ function disk(dataDir: string): Finding {
   return failedFinding('disk', false, detail, 'Free some space, or set BERTH_DATA_DIR to a folder on another disk.');
 }
 
-/** A jail mounts its own /dev/shm; only browsers without a jail use the machine's. */
+/** Only browsers without a jail use the machine's /dev/shm. Each jail mounts its own. */
 function sharedMemory(): Finding {
   try {
     const { blocks, bsize } = statfsSync('/dev/shm');
     return passedFinding('/dev/shm', false, `${gib(blocks * bsize)}; each jail has its own`);
   } catch (error) {
-    return failedFinding('/dev/shm', false, reason(error), 'Mount a tmpfs there. Jailed sessions do not need it.');
+    return failedFinding(
+      '/dev/shm',
+      false,
+      reason(error),
+      'Mount a tmpfs at /dev/shm. Sessions in a jail do not need it.',
+    );
   }
 }
 

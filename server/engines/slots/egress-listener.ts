@@ -1,5 +1,5 @@
-// Receives the listening socket that listener.pl opened inside a box's network namespace, or opens one on loopback for a
-// box without a jail.
+// Receives the listening socket that listener.pl opened inside a box's network namespace, or opens one on loopback for
+// a box without a jail.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, Server, type Socket } from 'node:net';
@@ -9,7 +9,7 @@ import { EGRESS_PORT_IN_JAIL, enterNamespaces } from './chain.ts';
 import type { Form } from './slots.ts';
 import { TOOL_PATH } from './tools.ts';
 
-/** System call numbers by `process.arch`; Perl's `syscall` takes numbers. */
+/** The number of the system call sendmsg, by `process.arch`, because Perl's `syscall` takes numbers. */
 const SENDMSG: Readonly<Partial<Record<NodeJS.Architecture, number>>> = { x64: 46, arm64: 211 };
 const LISTENER_SCRIPT = fileURLToPath(new URL('listener.pl', import.meta.url));
 
@@ -23,7 +23,10 @@ export function listenerCommand(): readonly string[] {
 const HANDOVER_WITHIN_MS = 10_000;
 const LOOPBACK = '127.0.0.1';
 
-/** Receives the socket over the channel of a child process whose descendant runs listener.pl, then tells listener.pl to exit. */
+/**
+ * Receives the socket over the channel of a child process, one of whose descendants runs listener.pl. listener.pl is
+ * then told to exit.
+ */
 export async function takeListener(child: ChildProcess, signal: AbortSignal): Promise<Server> {
   try {
     return await takeBeforeTimeout(child, signal);
@@ -67,14 +70,14 @@ export async function reopenListener(
   const { file, args } = enterNamespaces(form, pid, listener);
   const stdio = ['ignore', 'ignore', 'ignore', 'ignore', 'ignore', 'ipc'] as const;
   const child = spawn(file, args, { stdio: [...stdio], env: { PATH: TOOL_PATH } });
-  const exited = once(child, 'exit');
+  const exitEvent = once(child, 'exit');
   try {
     return await takeListener(child, signal);
   } catch (error) {
     child.kill('SIGKILL');
     throw error;
   } finally {
-    await exited;
+    await exitEvent;
   }
 }
 

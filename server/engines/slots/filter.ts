@@ -1,4 +1,5 @@
-// Path of the seccomp filter for everything that runs in a jail. seccomp/make.py compiles it and lists what it refuses.
+// The path of the seccomp filter for all programs in a jail. seccomp/make.py creates the filter and lists the system
+// calls that it refuses.
 import { fileURLToPath } from 'node:url';
 
 export function filterPath(architecture: NodeJS.Architecture = process.arch): string {

@@ -1,7 +1,7 @@
-// The command that runs a helper program (ffmpeg) on untrusted bytes. The jail holds only the program and its
-// libraries, read-only: no network, no data folder, no other process, no /proc. The helper can use only the descriptors
-// with which it is started. Without a jail only resource limits apply. All programs of the chain stay in one process
-// group, so killing the group kills the helper and its jail. Builds the command, starts nothing.
+// Builds the command that runs a helper program (ffmpeg) on untrusted bytes, and starts nothing. The jail holds only
+// the program and its libraries, read-only: no network, no data folder, no other process, no /proc. The helper can use
+// only the descriptors with which it is started. Without a jail, only resource limits apply. All programs of the chain
+// stay in one process group, so killing the group kills the helper and its jail.
 import { basename } from 'node:path';
 import { filterPath } from './filter.ts';
 import type { Form, HelperBounds, HelperCommand } from './slots.ts';
@@ -16,12 +16,15 @@ export interface HelperChainOptions {
   readonly bounds: HelperBounds;
 }
 
-/** Enough for the libraries of the helper, the list of segments, and the files that bubblewrap opens. */
-const OPEN_FILES = 64;
-/** Large enough for the user id map that bubblewrap writes to a file. Results go to a pipe. */
-const FILE_BYTES = 64 * 1024;
-/** Enough for the threads of all concurrent helpers and the processes of their jails. */
-const PROCESSES = 64;
+/**
+ * Maximum number of open files: enough for the libraries of the helper, the list of segments, and the files that
+ * bubblewrap opens.
+ */
+const OPEN_FILES_MAX = 64;
+/** Maximum size of a file: enough for the user id map that bubblewrap writes. Results go to a pipe. */
+const FILE_BYTES_MAX = 64 * 1024;
+/** Maximum number of processes: enough for the threads of all concurrent helpers and the processes of their jails. */
+const PROCESSES_MAX = 64;
 /** Gives helpers a lower priority than browsers and the server. */
 const NICENESS = 10;
 
@@ -37,9 +40,9 @@ const COMMON_LIBRARIES = ['/usr/local/lib', '/etc/alternatives', '/etc/ld.so.cac
 
 export function helperChain(options: HelperChainOptions): HelperCommand {
   const isJailed = options.form !== 'process';
-  const inner = isJailed ? ['bwrap', ...jail(options), '--', pathInJail(options)] : [options.program];
+  const innerCommand = isJailed ? ['bwrap', ...jail(options), '--', pathInJail(options)] : [options.program];
   const filterWrapper = isJailed ? ['sh', '-c', FILTER_SCRIPT, filterPath()] : [];
-  const niceCommand = ['nice', '-n', String(NICENESS), ...inner, ...options.args];
+  const niceCommand = ['nice', '-n', String(NICENESS), ...innerCommand, ...options.args];
   const [file = '', ...args] = [...filterWrapper, ...privileges(options), ...bounds(options), ...niceCommand];
   return { file, args };
 }
@@ -53,9 +56,9 @@ function privileges({ form, uid }: HelperChainOptions): readonly string[] {
 }
 
 const bounds = ({ form, bounds: { memoryBytes, cpuSeconds } }: HelperChainOptions): readonly string[] => [
-  ...['prlimit', `--nofile=${OPEN_FILES}`, `--fsize=${FILE_BYTES}`, '--core=0'],
+  ...['prlimit', `--nofile=${OPEN_FILES_MAX}`, `--fsize=${FILE_BYTES_MAX}`, '--core=0'],
   ...[`--as=${memoryBytes}`, `--cpu=${cpuSeconds}`],
-  ...(form === 'process' ? [] : [`--nproc=${PROCESSES}`]),
+  ...(form === 'process' ? [] : [`--nproc=${PROCESSES_MAX}`]),
   '--',
 ];
 

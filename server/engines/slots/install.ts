@@ -1,5 +1,5 @@
-// The install id, which tells data folders on one machine apart (cgroup names, process marks, user ids), and the user ids of
-// this data folder's boxes.
+// The install id, which distinguishes the data folders on one machine (in cgroup names, process marks and user ids),
+// and the user ids of this data folder's boxes.
 import { createHash, randomBytes } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +15,8 @@ const INSTALL_RANGES = 4000;
 /** The number of user ids per data folder: one for each of its slots, one for helpers, and one for the probe. */
 export const UIDS_PER_INSTALL = 1000;
 /**
- * Used if few ids are mapped, as in a container with a user namespace. Ids below this are left to the container image.
+ * The lowest user id of boxes if few ids are mapped, as in a container with a user namespace. Lower ids are left to the
+ * container image.
  */
 const RESERVED_UIDS = 10_000;
 
@@ -36,8 +37,8 @@ export function readInstallId(dataDir: string): string {
 }
 
 /**
- * Returns the first user id for this data folder's boxes; slot N runs as `firstUid + N`. Undefined if too few ids are
- * mapped.
+ * Returns the first user id for this data folder's boxes. Slot N runs with the user id `firstUid + N`. Returns
+ * undefined if too few ids are mapped.
  */
 export function firstUid(install: string, uidMap = readFileSync('/proc/self/uid_map', 'utf8')): number | undefined {
   const hash = createHash('sha256').update(install).digest().readUInt32BE(0);
@@ -63,6 +64,6 @@ const mappedRanges = (uidMap: string): readonly Range[] =>
 
 function withinRange(range: Range, hash: number): number | undefined {
   const from = Math.max(range.from, RESERVED_UIDS);
-  const slots = Math.floor((range.end - from) / UIDS_PER_INSTALL);
-  return slots < 1 ? undefined : from + (hash % slots) * UIDS_PER_INSTALL;
+  const rangeCount = Math.floor((range.end - from) / UIDS_PER_INSTALL);
+  return rangeCount < 1 ? undefined : from + (hash % rangeCount) * UIDS_PER_INSTALL;
 }

@@ -1,5 +1,5 @@
-// The arguments of bubblewrap: a minimal read-only root, private /proc, /dev and /tmp, and the session's own folder.
-// chain.ts runs it. Starts nothing.
+// Builds the arguments of bubblewrap, and starts nothing: a minimal read-only root, private /proc, /dev and /tmp, and
+// the session's own folder. chain.ts uses the arguments.
 import { dirname } from 'node:path';
 import type { ReadOnlyMount } from './slots.ts';
 
@@ -21,7 +21,7 @@ export const FOLDER_IN_JAIL = '/session';
 export const UPLOADS_IN_JAIL = '/tmp/.uploads';
 
 /**
- * The time zone unless the program asks for another one. The box has no /etc/localtime. Without a time zone name,
+ * The default time zone. The program can set another one. The box has no /etc/localtime. Without a time zone name,
  * Chromium would search all files of /usr/share/zoneinfo for a match at each start, find none, and use UTC.
  */
 const TIME_ZONE = 'UTC';
@@ -33,7 +33,10 @@ const TMP_BYTES = 256 * MIB;
 const SHM_BYTES = 1024 * MIB;
 const RUN_BYTES = MIB;
 
-/** Libraries and data that Chromium reads. Some exist only on some machines (arm64 has no lib64). No /usr/bin, so no shell. */
+/**
+ * Libraries and data that Chromium reads. Some exist only on some machines (arm64 has no lib64). /usr/bin is left out,
+ * so there is no shell.
+ */
 const SYSTEM_FOLDERS = [
   '/usr/lib',
   '/usr/lib64',

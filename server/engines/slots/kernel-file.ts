@@ -2,7 +2,7 @@
 // as reading it.
 import { closeSync, openSync, readSync } from 'node:fs';
 
-/** Counters are shorter. Reading never waits, so all files share this buffer. */
+/** Larger than any of the counters. All files share this buffer, because reading is synchronous. */
 const buffer = Buffer.alloc(4096);
 
 export class KernelFile {

@@ -3,15 +3,15 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { HandClock } from '../../../tests/harness/hand-clock.ts';
+import { ManualClock } from '../../../tests/harness/hand-clock.ts';
 import { silentLog } from '../../kit/log.ts';
 import { Cgroup } from './cgroup.ts';
 import { freeBytesOf, LimitWatch } from './limit-watch.ts';
 
-test('measures an active box every two seconds, an idle box every minute, and after ten seconds if the disk fills', async t => {
+test('measures an active box every two seconds, and an idle box every minute, or after ten seconds if the disk fills up', async t => {
   const top = mkdtempSync(join(tmpdir(), 'berth-limit-watch-'));
   const used = (ms: number): void => writeFileSync(join(top, 'cpuacct.usage'), `${ms * 1e6}\n`);
-  const clock = new HandClock();
+  const clock = new ManualClock();
   used(100);
   let found = 0;
   let freeMib = 1_000;
@@ -46,7 +46,7 @@ test('measures an active box every two seconds, an idle box every minute, and af
 test('measures a box every two seconds if the kernel does not count its processor time', async t => {
   const top = mkdtempSync(join(tmpdir(), 'berth-limit-watch-'));
   writeFileSync(join(top, 'a file'), 'x');
-  const clock = new HandClock();
+  const clock = new ManualClock();
   let found = 0;
   const onDiskLimit = (): void => void found++;
   const watch = new LimitWatch({
@@ -66,7 +66,7 @@ test('measures a box every two seconds if the kernel does not count its processo
 test('measures an idle box every ten seconds if the free space of the disk cannot be read', async t => {
   const top = mkdtempSync(join(tmpdir(), 'berth-limit-watch-'));
   writeFileSync(join(top, 'cpuacct.usage'), '0');
-  const clock = new HandClock();
+  const clock = new ManualClock();
   let found = 0;
   const onDiskLimit = (): void => void found++;
   const options = { folder: top, diskBytes: 0, cgroup: new Cgroup([top]), onDiskLimit, clock, log: silentLog };

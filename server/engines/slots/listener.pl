@@ -1,13 +1,15 @@
-# Runs briefly inside a box's network namespace: opens a listening socket, passes it to the server over the channel of Node's
-# `child_process`, and exits when the server has it. Node has no setns, so it cannot open the socket itself. In Perl,
-# because it starts forty times faster than Node, and runs once for each browser. The message has the format that Node uses
-# to pass handles: a line of JSON, with the descriptor as ancillary data (SCM_RIGHTS).
+# Runs briefly inside a box's network namespace: opens a listening socket, passes it to the server over the channel of
+# Node's `child_process`, and exits when the server has it. Node has no setns, so it cannot open the socket itself. This
+# script is in Perl, because Perl starts forty times faster than Node, and the script runs once for each browser. The
+# message has the format that Node uses to pass handles: a line of JSON, with the descriptor as ancillary data
+# (SCM_RIGHTS).
 use strict;
 use warnings;
 
 my ($port, $sendmsg) = @ARGV;
 
-# Values of <sys/socket.h> on Linux, the same on all supported architectures. Loading the module Socket would take longer than everything else.
+# Values of <sys/socket.h> on Linux, the same on all supported architectures. Loading the module Socket would take
+# longer than the rest of the script.
 my ($AF_INET, $SOCK_STREAM, $SOL_SOCKET, $SO_REUSEADDR, $SCM_RIGHTS) = (2, 1, 1, 2, 1);
 my $BACKLOG = 511;
 # Limits the lifetime of this helper if the server dies before it takes the socket.

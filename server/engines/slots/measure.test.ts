@@ -73,7 +73,7 @@ test('reports folders nested deeper than PATH_MAX as too deep instead of empty',
   }
 });
 
-test('stops at a folder that an ordinary user cannot read or enter, instead of leaving it out', async () => {
+test('stops at a folder that an ordinary user cannot read or enter, instead of skipping the folder', async () => {
   const locked = join(folder, 'locked');
   mkdirSync(locked);
   writeFileSync(join(locked, 'hidden'), Buffer.alloc(50_000, 1));

@@ -32,15 +32,15 @@ interface Folder {
 export async function measure(folder: string, bounds: Bounds, signal?: AbortSignal): Promise<Measurement> {
   const foldersToVisit: Folder[] = [{ path: Buffer.from(folder), depth: 0 }];
   let [bytes, entries] = [0, 0];
-  for (let next = foldersToVisit.pop(); next; next = foldersToVisit.pop()) {
-    if (next.depth > bounds.depth) return { bytes, entries, stoppedBy: 'depth' };
-    for (const entry of entriesOf(next.path)) {
+  for (let nextFolder = foldersToVisit.pop(); nextFolder; nextFolder = foldersToVisit.pop()) {
+    if (nextFolder.depth > bounds.depth) return { bytes, entries, stoppedBy: 'depth' };
+    for (const entry of entriesOf(nextFolder.path)) {
       if (isStop(entry)) return { bytes, entries, stoppedBy: entry };
       entries += 1;
       bytes += entry.bytes;
       if (bytes > bounds.bytes) return { bytes, entries, stoppedBy: 'bytes' };
       if (entries > bounds.entries) return { bytes, entries, stoppedBy: 'entries' };
-      if (entry.isFolder) foldersToVisit.push({ path: entry.path, depth: next.depth + 1 });
+      if (entry.isFolder) foldersToVisit.push({ path: entry.path, depth: nextFolder.depth + 1 });
       if (entries % ENTRIES_PER_TURN === 0) await nextTurn();
       if (signal?.aborted) return { bytes, entries };
     }
@@ -90,7 +90,7 @@ function joinPath(path: Buffer, entry: Dirent): Buffer {
 const GONE_CODES = new Set(['ENOENT', 'ENOTDIR', 'ELOOP']);
 
 /**
- * The reason why the walk stopped at a place where files could hide. `depth`: a path is longer than the kernel's limit.
+ * The reason why the walk stopped where files could be hidden. `depth`: a path is longer than the limit of the kernel.
  * `unreadable`: the box removed the permissions of a folder, so an ordinary user cannot read it.
  */
 type Stop = 'depth' | 'unreadable';
@@ -100,7 +100,7 @@ const STOPS = new Map<string, Stop>([
   ['EACCES', 'unreadable'],
 ]);
 
-const isStop = (found: unknown): found is Stop => found === 'depth' || found === 'unreadable';
+const isStop = (value: unknown): value is Stop => value === 'depth' || value === 'unreadable';
 
 /** Runs a file system call. Returns undefined if the entry is gone. */
 function attempt<T>(operation: () => T): T | Stop | undefined {

@@ -2,7 +2,7 @@
 import type { Controller } from './cgroups.ts';
 import type { Form } from './slots.ts';
 
-const WITHOUT_CGROUP: Record<Exclude<Form, 'process'>, Record<Controller, string>> = {
+const CGROUP_WARNINGS: Record<Exclude<Form, 'process'>, Record<Controller, string>> = {
   root: {
     memory: 'No memory cgroup: memory is bounded per process of a session, not per session.',
     pids: 'No pids cgroup: the number of processes is bounded per user id of a slot instead.',
@@ -19,7 +19,7 @@ const WITHOUT_CGROUP: Record<Exclude<Form, 'process'>, Record<Controller, string
 const SHARED_USER_WARNING =
   'All sessions run as the user of this server: only namespaces separate them. Start the server as root to give each session its own user id.';
 
-export const MISSING_WITHOUT_JAIL: readonly string[] = [
+export const UNJAILED_WARNINGS: readonly string[] = [
   "No jail: a browser's client can read and write every file of this server's user, including other sessions' files.",
   "No network namespace: a browser's client can reach this machine's loopback, private networks and cloud metadata, past the egress proxy.",
   'No process separation: a compromised browser can see and signal other processes of this user.',
@@ -35,7 +35,7 @@ export function missingFeatures(
   missingControllers: readonly Controller[],
   hasLink: boolean,
 ): readonly string[] {
-  if (form === 'process') return MISSING_WITHOUT_JAIL;
-  const limits = missingControllers.map(controller => WITHOUT_CGROUP[form][controller]);
+  if (form === 'process') return UNJAILED_WARNINGS;
+  const limits = missingControllers.map(controller => CGROUP_WARNINGS[form][controller]);
   return [...(form === 'rootless' ? [SHARED_USER_WARNING] : []), ...limits, ...(hasLink ? [] : [OFFLINE_WARNING])];
 }

@@ -1,5 +1,6 @@
-// Adds a second interface, without a route, to a box's network namespace. Without it, Chromium considers the machine
-// offline, and `navigator.onLine` is false in every page. Which kinds of interface the kernel supports is tested once.
+// Adds a second interface, without a route, to a box's network namespace. Without this interface, Chromium considers
+// the machine offline, and `navigator.onLine` is false in every page. The kinds of interface that the kernel supports
+// are determined once.
 import { spawnSync } from 'node:child_process';
 import type { Form } from './slots.ts';
 import { TOOL_PATH } from './tools.ts';

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { HandClock } from '../../../tests/harness/hand-clock.ts';
+import { ManualClock } from '../../../tests/harness/hand-clock.ts';
 import { isFault } from '../../kit/fault.ts';
 import { silentLog } from '../../kit/log.ts';
 import { assertEnoughUids, openSlots } from './open-slots.ts';
@@ -17,12 +17,12 @@ test('refuses more slots than there are user ids only if each browser has its ow
   );
 });
 
-/** Returns the error of a start in this data folder. No browser is started, because the setup fails before. */
+/** Returns the error of a start in this data folder. No browser is started, because the setup fails first. */
 async function startError(dataDir: string): Promise<string> {
   const limits = { memoryBytes: 1, diskBytes: 1, pids: 1, cpus: 1 };
   const opening = openSlots({
     ...{ dataDir, size: 1, limits, chromiumPath: process.execPath, listenIsLoopback: true },
-    ...{ clock: new HandClock(), log: silentLog },
+    ...{ clock: new ManualClock(), log: silentLog },
     isolation: 'process',
   });
   return opening.then(
@@ -31,7 +31,7 @@ async function startError(dataDir: string): Promise<string> {
   );
 }
 
-test('says once why boxes cannot be set up, and what to do', async () => {
+test('the error of a failed setup of boxes contains the cause and the advice, each only once', async () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'berth-open-'));
   after(() => rmSync(dataDir, { recursive: true }));
   const file = join(dataDir, 'install-id');

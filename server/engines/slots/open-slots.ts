@@ -9,7 +9,7 @@ import { Cgroups, type Limits } from './cgroups.ts';
 import { ENGINES, explainMissingEngine, findBrowser } from './chromium.ts';
 import { cureFor } from './cures.ts';
 import { firstUid, readInstallId } from './install.ts';
-import { MISSING_WITHOUT_JAIL, missingFeatures } from './missing.ts';
+import { missingFeatures, UNJAILED_WARNINGS } from './missing.ts';
 import { LOOPBACK_ONLY } from './network-link.ts';
 import { type ProbeResult, probe } from './probe.ts';
 import { ProbeCache } from './probe-cache.ts';
@@ -33,7 +33,10 @@ export interface OpenSlotsOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly engine?: Engine;
   readonly chromiumPath?: string;
   readonly headlessShellPath?: string;
-  /** Whether only this machine can reach the server. Only then may `auto` serve without a jail. */
+  /**
+   * Whether only this machine can reach the server. The isolation `auto` may run browsers without a jail only in this
+   * case.
+   */
   readonly listenIsLoopback: boolean;
 }
 
@@ -56,8 +59,8 @@ export async function openSlots(options: OpenSlotsOptions, signal?: AbortSignal)
 export const jailedForm = (): Exclude<Form, 'process'> => (process.getuid?.() === 0 ? 'root' : 'rootless');
 
 /**
- * Throws if two boxes, or a box and a helper, would have the same user id. This is an error even in the mode `auto`,
- * which would otherwise run browsers without a jail.
+ * Throws if two boxes, or a box and a helper, would have the same user id. This is an error even with the isolation
+ * `auto`, which would otherwise run browsers without a jail.
  */
 export function assertEnoughUids(size: number, form: Form): void {
   if (form !== 'root' || size <= SLOTS_WITH_UID_MAX) return;
@@ -94,7 +97,7 @@ function findBrowsers(options: EngineOptions): Browsers {
   return { required: { engine, path }, ...(otherBrowsers[0] ? { other: otherBrowsers[0] } : {}) };
 }
 
-/** `fault`: the error of the start if there is no other form. */
+/** `fault` is the error with which the start fails if no other form is tried. */
 type Attempt = { readonly slots: Slots } | { readonly slots?: never; readonly why: string; readonly fault: Fault };
 
 type FailedProbe = Exclude<ProbeResult, { ok: true }>;
@@ -105,8 +108,8 @@ async function tryForm(
   { required, other }: Browsers,
   signal?: AbortSignal,
 ): Promise<Attempt> {
-  const absent = absentTools(form === 'process' ? PROCESS_TOOLS : JAIL_TOOLS);
-  if (absent.length > 0) return failedAttempt(options, form, missingToolsResult(absent));
+  const absentNames = absentTools(form === 'process' ? PROCESS_TOOLS : JAIL_TOOLS);
+  if (absentNames.length > 0) return failedAttempt(options, form, missingToolsResult(absentNames));
   const host = openBoxHost(options, form);
   if (!(host instanceof BoxHost)) return host;
   const result = await probeOnce(options.dataDir, host, required, signal);
@@ -124,7 +127,7 @@ async function tryForm(
     slots: new RunningSlots(
       host,
       options.size,
-      missingFeatures(form, host.cgroups.absent, host.links !== LOOPBACK_ONLY),
+      missingFeatures(form, host.cgroups.absentControllers, host.links !== LOOPBACK_ONLY),
       usableEngines,
     ),
   };
@@ -132,8 +135,8 @@ async function tryForm(
 
 function failedAttempt(options: OpenSlotsOptions, form: Form, { why, cure }: FailedProbe): Attempt {
   if (form === 'process') {
-    const what = `The browser (${requiredEngine(options)}) does not run on this machine: ${why}.`;
-    return { why, fault: new Fault('box_start_failed', what, { advice: cure }) };
+    const faultMessage = `The browser (${requiredEngine(options)}) does not run on this machine: ${why}.`;
+    return { why, fault: new Fault('box_start_failed', faultMessage, { advice: cure }) };
   }
   const what = `Browsers cannot be jailed on this machine (form ${form}): ${why}.`;
   const advice = `${cure} Or set BERTH_ISOLATION=process to run browsers without a jail and without its protection.`;
@@ -149,7 +152,7 @@ async function probeOnce(
   const cache = new ProbeCache(dataDir, host.form, browser);
   if (cache.hasPassed()) return { ok: true };
   const result = await probe(host, browser, signal);
-  if (result.ok) cache.pass();
+  if (result.ok) cache.recordPass();
   return result;
 }
 
@@ -163,7 +166,7 @@ function openBoxHost(options: OpenSlotsOptions, form: Form): BoxHost | Attempt {
   try {
     return createBoxHost(options, form);
   } catch (error) {
-    // A Fault already says what to do.
+    // A Fault already contains advice.
     if (error instanceof Fault) return { why: error.message, fault: error };
     const why = `the setup of boxes failed: ${reason(error)}`;
     return failedAttempt(options, form, { ok: false, why, cure: cureFor(why) });
@@ -174,7 +177,7 @@ export function createBoxHost(options: OpenSlotsOptions, form: Form): BoxHost {
   const install = readInstallId(options.dataDir);
   const uid = form === 'root' ? firstUid(install) : undefined;
   if (form === 'root' && uid === undefined)
-    throw new Fault('isolation_unavailable', 'Too few user ids are mapped to give each browser its own.', {
+    throw new Fault('isolation_unavailable', 'Too few user ids are mapped to give each browser a user id of its own.', {
       advice: 'Run the server as an ordinary user, or map at least 12000 ids into this user namespace.',
     });
   if (form === 'root') makeStage();
@@ -197,6 +200,6 @@ async function openUnjailed(
 ): Promise<Slots> {
   const attempt = await tryForm(options, 'process', browsers, signal);
   if (!attempt.slots) throw attempt.fault;
-  options.log.warn('isolation.none', { why, notProtected: MISSING_WITHOUT_JAIL });
+  options.log.warn('isolation.none', { why, notProtected: UNJAILED_WARNINGS });
   return attempt.slots;
 }

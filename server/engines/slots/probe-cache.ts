@@ -1,4 +1,4 @@
-// Remembers that an engine passed the probe, until the machine is rebooted or the kernel, browser, bubblewrap, form or
+// Remembers that an engine passed the probe, until the machine is rebooted, or the kernel, browser, bubblewrap, form or
 // user changes. A failure is not remembered.
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { release } from 'node:os';
@@ -7,7 +7,7 @@ import { bootId } from './process-table.ts';
 import type { Engine, Form } from './slots.ts';
 import { findTool } from './tools.ts';
 
-/** Increase this number when the probe checks more. */
+/** Increase this number when a check is added to the probe. */
 const PROBE_VERSION = 2;
 
 export class ProbeCache {
@@ -16,7 +16,7 @@ export class ProbeCache {
 
   constructor(dataDir: string, form: Form, { engine, path }: { readonly engine: Engine; readonly path: string }) {
     this.#file = join(dataDir, engine === 'chromium' ? 'isolation-probe.json' : `isolation-probe-${engine}.json`);
-    const files = [path, findTool('bwrap')].map(stamp);
+    const files = [path, findTool('bwrap')].map(fingerprintOf);
     this.#key = JSON.stringify([PROBE_VERSION, bootId(), release(), form, process.getuid?.() ?? -1, ...files]);
   }
 
@@ -34,12 +34,12 @@ export class ProbeCache {
     }
   }
 
-  pass(): void {
+  recordPass(): void {
     writeFileSync(this.#file, JSON.stringify({ passed: this.#key }), { mode: 0o600 });
   }
 }
 
-function stamp(path: string | undefined): string {
+function fingerprintOf(path: string | undefined): string {
   if (path === undefined) return 'absent';
   const { mtimeMs, size } = statSync(path);
   return `${path} ${mtimeMs} ${size}`;

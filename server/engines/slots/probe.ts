@@ -1,4 +1,5 @@
-// Starts one box with a browser and checks from inside that it is isolated. The server does not start unless this passes.
+// Starts one box with a browser and checks from inside that the box is isolated. The server does not start unless the
+// probe passes.
 
 import type { Socket } from 'node:net';
 import { reason } from '../../kit/fault.ts';
@@ -18,8 +19,8 @@ import { tryStartBox } from './start-box.ts';
 export type ProbeResult = { readonly ok: true } | { readonly ok: false; readonly why: string; readonly cure: string };
 
 /**
- * The slot with the last user id of this data folder. When `berth doctor` runs beside a server, it therefore does not
- * use the user id of a session.
+ * The slot with the last user id of this data folder. No session has this user id, so `berth doctor` can run beside a
+ * server.
  */
 const PROBE_SLOT = UIDS_PER_INSTALL - 1;
 const PROBE_WITHIN_MS = 60_000;
@@ -50,12 +51,12 @@ async function runProbe(host: BoxHost, { engine, path }: ProbedBrowser, signal: 
   const program = (layout: BoxLayout) => ({ executable: path, args: switches(layout), mounts: [] });
   const request = { session, program, lifetimeMs: PROBE_WITHIN_MS };
   const box = await tryStartBox(host, PROBE_SLOT, request, () => {}, signal);
-  const finished = new AbortController();
-  const eitherSignal = AbortSignal.any([signal, finished.signal]);
+  const finishController = new AbortController();
+  const eitherSignal = AbortSignal.any([signal, finishController.signal]);
   try {
     await Promise.race([checkBox(box, engine, host.form !== 'process', eitherSignal), rejectOnEnd(box)]);
   } finally {
-    finished.abort();
+    finishController.abort();
     await box.close();
   }
 }

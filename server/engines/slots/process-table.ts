@@ -7,7 +7,7 @@ export interface Process {
   readonly startTicks: string;
 }
 
-/** Any further entries of /proc are ignored. No supported machine has that many processes. */
+/** Further entries of /proc are ignored. No supported machine has this many processes. */
 const PROCESSES_MAX = 200_000;
 
 export const bootId = (): string => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
@@ -18,10 +18,10 @@ interface Stat {
   readonly startTicks: string;
 }
 
-/** Returns undefined if there is no such process, or if it is a zombie. */
+/** Returns undefined if no such process exists, or if it is a zombie. */
 function stat(pid: number): Stat | undefined {
-  const found = statIncludingDead(pid);
-  return found && found.state !== 'Z' && found.state !== 'X' ? found : undefined;
+  const foundStat = statIncludingDead(pid);
+  return foundStat && foundStat.state !== 'Z' && foundStat.state !== 'X' ? foundStat : undefined;
 }
 
 function statIncludingDead(pid: number): Stat | undefined {
@@ -82,8 +82,8 @@ export function sandboxOf(pid: number): { readonly depth: number; readonly filte
 /** Returns the pid of the process in its innermost pid namespace. */
 export function innermostPid(pid: number): number | undefined {
   const line = /^NSpid:\t(.*)$/m.exec(readProc(`${pid}/status`) ?? '')?.[1];
-  const last = line?.split(/\s+/).at(-1);
-  return last === undefined ? undefined : Number(last);
+  const lastPid = line?.split(/\s+/).at(-1);
+  return lastPid === undefined ? undefined : Number(lastPid);
 }
 
 export type Namespace = 'net' | 'pid' | 'mnt' | 'user' | 'ipc' | 'uts';
@@ -101,8 +101,8 @@ export const commandOf = (pid: number): string => (readProc(`${pid}/comm`) ?? ''
 /** Returns the running processes of a process session (setsid), given the pid of its leader. */
 export const processesOfSession = (leader: number): readonly Process[] =>
   allPids().flatMap(pid => {
-    const found = stat(pid);
-    return found?.session === leader ? [{ pid, startTicks: found.startTicks }] : [];
+    const foundStat = stat(pid);
+    return foundStat?.session === leader ? [{ pid, startTicks: foundStat.startTicks }] : [];
   });
 
 export interface MarkedProcess extends Process {
@@ -119,8 +119,8 @@ export const markedProcesses = (variable: string): readonly MarkedProcess[] =>
     const mark = environmentOf(pid)
       .find(entry => entry.startsWith(`${variable}=`))
       ?.slice(variable.length + 1);
-    const found = mark === undefined ? undefined : findProcess(pid);
-    return mark === undefined || found === undefined ? [] : [{ ...found, mark }];
+    const foundProcess = mark === undefined ? undefined : findProcess(pid);
+    return mark === undefined || foundProcess === undefined ? [] : [{ ...foundProcess, mark }];
   });
 
 const environmentOf = (pid: number): readonly string[] => (readProc(`${pid}/environ`) ?? '').split('\0');

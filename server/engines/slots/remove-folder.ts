@@ -9,14 +9,15 @@ import { TOOL_PATH } from './tools.ts';
 const REMOVE_WITHIN_MS = 120_000;
 
 /**
- * `rm` works with folder descriptors, so depth, names and links cannot mislead it. Call after every process that writes
- * to the folder has ended.
+ * Removes the folder. `rm` works with folder descriptors, so depth, names and links cannot mislead it. Call after every
+ * process that writes to the folder has ended.
  */
 export async function removeFolder(path: string): Promise<void> {
   if (!existsSync(path) || (await runSucceeds('rm', ['-rf', '--one-file-system', '--', path]))) return;
-  // If the box removed permissions of its folders, an ordinary user cannot enter them.
+  // If the box removed the permissions of its folders, an ordinary user cannot enter the folders.
   await runSucceeds('chmod', ['-R', 'u+rwX', '--', path]);
-  if (!(await runSucceeds('rm', ['-rf', '--one-file-system', '--', path]))) throw new Error(`cannot remove ${path}`);
+  if (!(await runSucceeds('rm', ['-rf', '--one-file-system', '--', path])))
+    throw new Error(`the folder ${path} could not be removed`);
 }
 
 function runSucceeds(command: string, args: readonly string[]): Promise<boolean> {

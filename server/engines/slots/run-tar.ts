@@ -15,7 +15,7 @@ const TAR_WITHIN_MS = 300_000;
 /** tar's exit code when some files changed or could not be read. */
 const EXIT_SOME_DIFFER = 1;
 
-/** Passes a tar of these entries to `take`. Throws if tar or `take` fails. */
+/** Passes a tar archive of these entries to `take`. Throws if tar or `take` fails. */
 export async function readTar<T>(
   host: BoxHost,
   folder: string,
@@ -23,12 +23,12 @@ export async function readTar<T>(
   take: (tar: Readable) => Promise<T>,
   signal: AbortSignal,
 ): Promise<T> {
-  const { child, waitForExit: ended, kill } = await start(host, folder, names, signal);
+  const { child, waitForExit: expectExit, kill } = await start(host, folder, names, signal);
   const { stdout } = child;
-  if (!stdout) throw new Error('tar has no output');
+  if (!stdout) throw new Error('tar was started without an output pipe');
   try {
     const result = await take(stdout);
-    await ended([0, EXIT_SOME_DIFFER]);
+    await expectExit([0, EXIT_SOME_DIFFER]);
     return result;
   } catch (error) {
     kill();
@@ -41,13 +41,13 @@ interface TarRun {
   readonly child: ChildProcess;
   /** Resolves when the process has ended with one of these exit codes. Rejects if it ended in any other way. */
   readonly waitForExit: (acceptedCodes: readonly number[]) => Promise<void>;
-  /** Kills the process group. If bwrap were killed alone while it sets up the jail, its child would wait forever. */
+  /** Kills the process group. If only bwrap were killed while it sets up the jail, its child would wait forever. */
   readonly kill: () => void;
 }
 
 async function start(host: BoxHost, folder: string, names: readonly string[], signal: AbortSignal): Promise<TarRun> {
   const tar = findTool('tar');
-  if (!tar) throw new Error('tar is not installed');
+  if (!tar) throw new Error('tar is not installed; install the package tar');
   const { form, limits } = host;
   const uid = form === 'root' ? host.requireOwnUid((await lstat(folder)).uid) : undefined;
   signal.throwIfAborted();
@@ -74,17 +74,17 @@ function killGroup({ pid, exitCode, signalCode }: ChildProcess): void {
 
 /** Subscribes to the exit at once, so that an early exit is not missed. The returned function waits for the exit. */
 function outcomeOf(child: ChildProcess, kill: () => void, signal: AbortSignal): TarRun['waitForExit'] {
-  if (!child.stderr) throw new Error('tar has no standard error');
+  if (!child.stderr) throw new Error('tar was started without a pipe for standard error');
   const stderr = new StderrTail(child.stderr);
-  const exited: Promise<unknown[]> = once(child, 'exit');
-  const exitInTime = withTimeout(TAR_WITHIN_MS, 'tar to end', () => exited, signal);
+  const exitEvent: Promise<unknown[]> = once(child, 'exit');
+  const exitInTime = withTimeout(TAR_WITHIN_MS, 'tar to end', () => exitEvent, signal);
   exitInTime.catch(kill);
   return async acceptedCodes => {
-    const [code, killedBy] = await exitInTime.catch(error => {
+    const [code, killSignal] = await exitInTime.catch(error => {
       throw new Error(`tar was stopped: ${reason(error)}`);
     });
     if (typeof code === 'number' && acceptedCodes.includes(code)) return;
     await stderr.whenClosed();
-    throw new Error(`tar exited with ${code ?? killedBy}; standard error: ${stderr.text() || 'empty'}`);
+    throw new Error(`tar exited with ${code ?? killSignal}; standard error: ${stderr.text() || 'empty'}`);
   };
 }

@@ -1,4 +1,5 @@
-// One running box: watches it, finds out how it ended, and cleans up. start-box.ts starts one, adopt-box.ts adopts one.
+// One running box: watches it, determines how it ended, and cleans up. start-box.ts starts a box, and adopt-box.ts
+// adopts one.
 import type { Server } from 'node:net';
 import { reason } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';
@@ -14,7 +15,7 @@ import type { SessionFolder } from './session-folder.ts';
 import type { Box, BoxEnd, BoxLayout, BoxRecord, BoxResources, Remains } from './slots.ts';
 import { type ExitCode, SIGNAL_EXIT_BASE, type SpawnedChain } from './spawn-chain.ts';
 
-/** How often an adopted box, which is not a child process, is checked for being alive. */
+/** How often the server checks whether an adopted box, which is not a child process, is alive. */
 const ADOPTED_CHECK_EVERY_MS = 250;
 const SIGKILL = 9;
 const SIGTERM = 15;
@@ -31,7 +32,7 @@ export interface RunningBoxOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly diskBytes: number;
   /** Absent for an adopted box. */
   readonly child?: SpawnedChain;
-  /** Gives the slot back. */
+  /** Frees the slot. */
   readonly releaseSlot: () => void;
 }
 
@@ -52,7 +53,7 @@ export class RunningBox implements Box {
   readonly #options: RunningBoxOptions;
   readonly #limitWatch: LimitWatch;
   readonly #busyWatch: BusyWatch;
-  readonly #abandonControl = new AbortController();
+  readonly #abandonController = new AbortController();
   #boxEnd: BoxEnd | undefined;
   #closing: Promise<void> | undefined;
 
@@ -116,7 +117,7 @@ export class RunningBox implements Box {
   async abandon(): Promise<void> {
     if (this.#closing) return this.#closing;
     this.#closing = Promise.resolve();
-    this.#abandonControl.abort();
+    this.#abandonController.abort();
     await this.#limitWatch.close();
     await this.#busyWatch.close();
     this.egress.close();
@@ -125,9 +126,9 @@ export class RunningBox implements Box {
     this.#options.releaseSlot();
   }
 
-  // ---- the end ---------------------------------------------------------------------------------------------------------
+  // ---- the end ------------------------------------------------------------------------------------------------------
 
-  /** For an adopted box, does not settle after `abandon`. */
+  /** For an adopted box, the promise does not settle after `abandon`. */
   async #waitUntilGone(): Promise<BoxEnd> {
     const code = await (this.#options.child?.exited ?? this.#waitForAdoptedEnd());
     const end = this.#boxEnd ?? this.#classify(code);
@@ -136,9 +137,9 @@ export class RunningBox implements Box {
   }
 
   async #waitForAdoptedEnd(): Promise<undefined> {
-    while (this.#options.processes.isLeaderAlive() && !this.#abandonControl.signal.aborted)
-      await this.#options.clock.sleep(ADOPTED_CHECK_EVERY_MS, this.#abandonControl.signal).catch(() => {});
-    return this.#abandonControl.signal.aborted ? new Promise(() => {}) : undefined;
+    while (this.#options.processes.isLeaderAlive() && !this.#abandonController.signal.aborted)
+      await this.#options.clock.sleep(ADOPTED_CHECK_EVERY_MS, this.#abandonController.signal).catch(() => {});
+    return this.#abandonController.signal.aborted ? new Promise(() => {}) : undefined;
   }
 
   #classify(code: ExitCode | undefined): BoxEnd {
@@ -151,16 +152,17 @@ export class RunningBox implements Box {
         why: 'killed',
         detail: `killed by signal ${code - SIGNAL_EXIT_BASE} from outside, or at its maximum lifetime`,
       };
-    const how = code > SIGNAL_EXIT_BASE ? `crashed with signal ${code - SIGNAL_EXIT_BASE}` : `exited with code ${code}`;
-    return { why: 'exited', detail: how };
+    const description =
+      code > SIGNAL_EXIT_BASE ? `crashed with signal ${code - SIGNAL_EXIT_BASE}` : `exited with code ${code}`;
+    return { why: 'exited', detail: description };
   }
 
-  #endForDisk({ stoppedBy: over, bytes, entries }: Measurement): void {
+  #endForDisk({ stoppedBy: exceededLimit, bytes, entries }: Measurement): void {
     if (this.#boxEnd) return;
     const problem =
-      over === 'unreadable'
+      exceededLimit === 'unreadable'
         ? 'cannot be measured, because it has a folder that cannot be read'
-        : `exceeded its limit (${over})`;
+        : `exceeded its limit (${exceededLimit})`;
     this.#boxEnd = {
       why: 'disk_limit',
       detail: `the session folder ${problem}: ${bytes} bytes in ${entries} entries`,

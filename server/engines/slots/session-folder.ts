@@ -1,12 +1,12 @@
-// The folder of one session: notes (written by the server), uploads (written by the server, read-only in the box) and box
-// (hostile). Creates it, reads it after a restart, and removes it.
+// The folder of one session: notes (written by the server), uploads (written by the server, read-only in the box) and
+// box (hostile). This class creates the folder, reads it after a restart, and removes it.
 import { existsSync } from 'node:fs';
 import { chmod, chown, lstat, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Remains } from './slots.ts';
 import type { Trash } from './trash.ts';
 
-/** What a restarted server needs in addition to the box's record. */
+/** The data that a restarted server needs in addition to the box's record. */
 export interface BoxNotes {
   readonly egressPort: number;
   readonly cgroupFolders: readonly string[];
@@ -76,7 +76,7 @@ export class SessionFolder {
     return text === undefined ? undefined : parseNotes(text);
   }
 
-  /** Returns what is left of the box. The owner of the box's folder is the box's user. */
+  /** Returns the remains of the box. The owner of the box's folder is the box's user. */
   async remains(): Promise<Remains> {
     const uid = (await lstat(this.box).catch(() => undefined))?.uid;
     return { folder: this.box, uploads: this.uploads, uid: uid === process.getuid?.() ? undefined : uid };

@@ -5,7 +5,10 @@ import type { Readable } from 'node:stream';
 import type { SessionId } from '../../kit/ids.ts';
 import type { Closeable } from '../../kit/scope.ts';
 
-/** `slot`: jailed. `process`: no jail; only if configured, or if the server listens on loopback only. */
+/**
+ * `slot`: with a jail. `process`: without a jail, only if this is configured, or if the server listens on loopback
+ * only.
+ */
 export type Isolation = 'slot' | 'process';
 /** `root`: each box has its own user id and cgroup. `rootless`: namespaces of an ordinary user. `process`: no jail. */
 export type Form = 'root' | 'rootless' | 'process';
@@ -29,7 +32,7 @@ export interface Program {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** What the program's arguments may depend on. */
+/** The values on which the program's arguments may depend. */
 export interface BoxLayout {
   /** The session folder as seen by the program: `/session` in a jail, the real folder without one. */
   readonly folder: string;
@@ -37,7 +40,10 @@ export interface BoxLayout {
   readonly egressPort: number;
   /** Whether the program runs in a jail. False in the form `process`. */
   readonly hasJail: boolean;
-  /** False if Chromium's own sandbox cannot work (no jail, and root or no user namespaces): then `--no-sandbox` is needed. */
+  /**
+   * False if Chromium's own sandbox cannot work (no jail, and the server runs as root or user namespaces are not
+   * available). `--no-sandbox` is then needed.
+   */
   readonly ownSandbox: boolean;
 }
 
@@ -45,7 +51,7 @@ export interface BoxRequest {
   readonly session: SessionId;
   /** Called when the layout is known, before anything runs. */
   readonly program: (place: BoxLayout) => Program;
-  /** Enforced by `timeout -s KILL` around the browser, so it holds even if the server is gone. */
+  /** Enforced by `timeout -s KILL` around the browser, so the limit applies even if no server is running. */
   readonly lifetimeMs: number;
   /**
    * Whether the box starts with a small share of processor time, which it keeps until `raisePriority`. For warm
@@ -56,7 +62,7 @@ export interface BoxRequest {
   readonly fill?: (target: Pick<Remains, 'folder' | 'uid'>, signal: AbortSignal) => Promise<void>;
 }
 
-/** What is left of a box when all its processes have ended. */
+/** The remains of a box when all its processes have ended. */
 export interface Remains {
   /** The session folder. Hostile: do not follow links in it. */
   readonly folder: string;
@@ -66,18 +72,18 @@ export interface Remains {
   readonly uid: number | undefined;
 }
 
-/** What a restarted server needs to adopt the box. Stored as JSON in the session's row. */
+/** The data that a restarted server needs to adopt the box. Stored as JSON in the session's row. */
 export interface BoxRecord {
   readonly form: Form;
   readonly slot: number;
   /** The process whose exit ends all other processes of the box. */
   readonly pid: number;
-  /** Field 22 of /proc/PID/stat. With the boot id it identifies the process: pids are reused. */
+  /** Field 22 of /proc/PID/stat. Together with the boot id, it identifies the process, because pids are reused. */
   readonly startTicks: string;
   readonly bootId: string;
 }
 
-/** What a box has used. A field is absent if the kernel does not count it for the box. */
+/** The resources that a box has used. A field is absent if the kernel does not count it for the box. */
 export interface BoxResources {
   readonly cpuMs?: number;
   readonly peakMemoryBytes?: number;
@@ -118,7 +124,7 @@ export interface Box extends Closeable {
   end(): Promise<Remains>;
   /** Ends the box, removes its folder and cgroup, and frees the slot. Idempotent. */
   close(): Promise<void>;
-  /** Frees what this process holds for the box, without touching the running box, which the next server adopts. */
+  /** Frees the resources of this process for the box. The box keeps running, and the next server adopts it. */
   abandon(): Promise<void>;
 }
 
@@ -184,8 +190,8 @@ export interface Slots extends Closeable {
    */
   adopt(session: SessionId, record: BoxRecord, signal: AbortSignal): Promise<Box | undefined>;
   /**
-   * Passes a tar of these entries of a folder to `take`. tar runs as the folder's owner, in a jail that holds nothing else.
-   * The folder is hostile, and so is the content of the tar.
+   * Passes a tar archive of these entries of a folder to `take`. tar runs as the folder's owner, in a jail that
+   * contains no other data. The folder is hostile, and so is the content of the archive.
    */
   readTar<T>(
     folder: string,
@@ -194,8 +200,8 @@ export interface Slots extends Closeable {
     signal: AbortSignal,
   ): Promise<T>;
   /**
-   * Writes files into the folder of a box that has not started; they belong to the folder's owner. The caller has checked
-   * that names stay inside the folder. Throws if a file exists.
+   * Writes files into the folder of a box that has not started. The files belong to the folder's owner. The caller has
+   * checked that names stay inside the folder. Throws if a file exists.
    */
   writeFiles(folder: string, files: AsyncIterable<NewFile>, signal: AbortSignal): Promise<void>;
   /**
@@ -207,8 +213,9 @@ export interface Slots extends Closeable {
   /** Removes a folder with hostile content. */
   remove(folder: string): Promise<void>;
   /**
-   * Ends and removes the processes, cgroups and folders of all sessions of this data folder except `keep`. Returns the ids of
-   * the removed sessions. `salvage` is called for each when its processes have ended, before its folder is removed.
+   * Ends and removes the processes, cgroups and folders of all sessions of this data folder except `keep`. Returns the
+   * ids of the removed sessions. `salvage` is called for each session when its processes have ended, before its folder
+   * is removed.
    */
   sweep(
     keep: ReadonlySet<SessionId>,

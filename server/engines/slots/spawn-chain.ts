@@ -17,7 +17,7 @@ import { TOOL_PATH } from './tools.ts';
 const STARTED_WITHIN_MS = 10_000;
 const CHECK_EVERY_MS = 5;
 /** How long to wait for the chain to exit after another failure. */
-const EXIT_SEEN_WITHIN_MS = 1000;
+const EXIT_WAIT_MS = 1000;
 /** As in a shell, exit code 128 + N means "ended by signal N". */
 export const SIGNAL_EXIT_BASE = 128;
 
@@ -88,32 +88,32 @@ export async function waitUntilRunning(
   signal: AbortSignal,
 ): Promise<Server> {
   const exitRejection = rejectOnExit(chain);
-  const finished = new AbortController();
-  const eitherSignal = AbortSignal.any([signal, finished.signal]);
+  const finishController = new AbortController();
+  const eitherSignal = AbortSignal.any([signal, finishController.signal]);
   if (loopback) chain.process.disconnect();
   const isRunning = (): true | undefined => (processes.isRunning() ? true : undefined);
-  const programRunning = gateOpened.then(() =>
+  const programStartPromise = gateOpened.then(() =>
     pollUntil(STARTED_WITHIN_MS, 'the program of a box to run', isRunning, CHECK_EVERY_MS, eitherSignal),
   );
   const listenerPromise = loopback ? Promise.resolve(loopback) : takeListener(chain.process, eitherSignal);
   try {
-    const [egress] = await Promise.race([Promise.all([listenerPromise, programRunning]), exitRejection]);
+    const [egress] = await Promise.race([Promise.all([listenerPromise, programStartPromise]), exitRejection]);
     return egress;
   } catch (error) {
     listenerPromise.then(egress => egress.close()).catch(() => {});
     if (!signal.aborted) await rethrowExit(exitRejection);
     throw error;
   } finally {
-    finished.abort();
+    finishController.abort();
   }
 }
 
 /**
- * Waits for the chain to exit. The exit of the chain is the real cause of other failures, but may be noticed a moment
- * later than they are.
+ * Waits for the chain to exit. The exit of the chain may be the real cause of another failure, but may be noticed a
+ * moment after that failure.
  */
 const rethrowExit = (exitPromise: Promise<never>): Promise<void> =>
-  withTimeout(EXIT_SEEN_WITHIN_MS, 'the chain to exit', () => exitPromise).catch(error => {
+  withTimeout(EXIT_WAIT_MS, 'the chain to exit', () => exitPromise).catch(error => {
     if (!(error instanceof WaitExpired)) throw error;
   });
 

@@ -10,7 +10,9 @@ const folder = mkdtempSync(join(tmpdir(), 'berth-stage-'));
 after(() => rmSync(folder, { recursive: true }));
 const stage = join(folder, 'berth');
 
-/** Makes the mount points as a server with this umask does. Returns the permissions of the outer one. */
+/**
+ * Makes the mount points as a server with this umask does. Returns the permissions of the folder that contains them.
+ */
 function makeWithUmask(umask: number): number {
   const before = process.umask(umask);
   try {

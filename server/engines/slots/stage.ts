@@ -9,7 +9,7 @@ import type { Program } from './slots.ts';
 const OTHERS_MAY_READ = 0o004;
 const OTHERS_MAY_ENTER = 0o001;
 
-/** Called once at start. Only root can write to /run; the folders stay empty and serve only as mount points. */
+/** Called once at start. Only root can write to /run. The folders stay empty and are only used as mount points. */
 export function makeStage(stage = STAGE, stagedSession = STAGED_SESSION): void {
   mkdirSync(stage, { recursive: true, mode: 0o711 });
   // The umask of this server, or of an earlier one, may have removed the permission that the box's user needs.

@@ -18,7 +18,7 @@ import { stageMounts } from './stage.ts';
 /** The share of processor time of a background box, as a fraction of an ordinary group's share. */
 const BACKGROUND_SHARE = 0.1;
 /** Maximum number of open files. Chromium uses fewer, even with a hundred pages. */
-const OPEN_FILES = 16_384;
+const OPEN_FILES_MAX = 16_384;
 
 export async function startBox(
   host: BoxHost,
@@ -43,11 +43,11 @@ export async function tryStartBox(
   releaseSlot: () => void,
   signal: AbortSignal,
 ): Promise<RunningBox> {
-  const undo = new Scope();
+  const undoScope = new Scope();
   try {
-    return await start(host, slot, request, releaseSlot, signal, undo);
+    return await start(host, slot, request, releaseSlot, signal, undoScope);
   } catch (error) {
-    await undo.close().catch(failure => host.log.error('box.undo_failed', { reason: reason(failure) }));
+    await undoScope.close().catch(failure => host.log.error('box.undo_failed', { reason: reason(failure) }));
     throw error;
   }
 }
@@ -58,17 +58,17 @@ async function start(
   request: BoxRequest,
   releaseSlot: () => void,
   signal: AbortSignal,
-  undo: Scope,
+  undoScope: Scope,
 ): Promise<RunningBox> {
   const uid = host.uidOf(slot);
   const folder = host.folderOf(request.session);
   await folder.make(uid);
-  undo.defer(() => folder.remove());
+  undoScope.defer(() => folder.remove());
   const cgroup = host.cgroups.make(request.session, host.limits);
-  undo.defer(() => cgroup.remove());
+  undoScope.defer(() => cgroup.remove());
   if (request.background) cgroup.setShare(BACKGROUND_SHARE);
   const loopbackListener = host.form === 'process' ? await openLoopbackListener(0) : undefined;
-  undo.defer(() => void loopbackListener?.close());
+  undoScope.defer(() => void loopbackListener?.close());
   const layout = layoutOf(
     host.form,
     folder.box,
@@ -77,19 +77,19 @@ async function start(
   );
   await folder.writeNotes({ egressPort: layout.egressPort, cgroupFolders: cgroup.folders });
   const fill = request.fill;
-  // The folder is filled while the chain starts; only the program itself waits for it.
-  const filling = Promise.resolve(fill?.({ folder: folder.box, uid }, signal));
+  // The folder is filled while the chain starts. Only the program itself waits for the files.
+  const fillPromise = Promise.resolve(fill?.({ folder: folder.box, uid }, signal));
   // The rejection is handled at once, because filling may fail before anything waits for it.
-  const whenFillingSettled = filling.catch(() => {});
-  undo.defer(() => whenFillingSettled);
+  const whenFillingSettled = fillPromise.catch(() => {});
+  undoScope.defer(() => whenFillingSettled);
   const mark = host.markOf(request.session);
   const command = chain(await chainOptions(host, request, layout, folder, cgroup.joinFiles, uid));
   signal.throwIfAborted();
   const child = spawnChain(command, mark, fill !== undefined);
-  undo.defer(() => child.stderr.close());
+  undoScope.defer(() => child.stderr.close());
   const processes = new BoxProcesses({ leader: child.leader, cgroup, hasJail: layout.hasJail, mark });
-  undo.defer(() => processes.end({ search: true }));
-  const egress = await fillAndWaitUntilRunning(child, filling, signal, (gateOpened, signalOrFailure) =>
+  undoScope.defer(() => processes.end({ search: true }));
+  const egress = await fillAndWaitUntilRunning(child, fillPromise, signal, (gateOpened, signalOrFailure) =>
     waitUntilRunning(child, processes, loopbackListener, gateOpened, signalOrFailure),
   );
   const record = { form: host.form, slot, ...child.leader, bootId: bootId() };
@@ -119,17 +119,17 @@ async function start(
  */
 async function fillAndWaitUntilRunning(
   child: SpawnedChain,
-  filling: Promise<void>,
+  fillPromise: Promise<void>,
   signal: AbortSignal,
   waitForListener: (gateOpened: Promise<void>, signal: AbortSignal) => Promise<Server>,
 ): Promise<Server> {
   const failureControl = new AbortController();
-  const gateOpened = filling.then(child.openGate);
+  const gateOpened = fillPromise.then(child.openGate);
   gateOpened.catch(error => failureControl.abort(error));
-  const running = waitForListener(gateOpened, AbortSignal.any([signal, failureControl.signal]));
-  running.catch(() => {});
+  const listenerPromise = waitForListener(gateOpened, AbortSignal.any([signal, failureControl.signal]));
+  listenerPromise.catch(() => {});
   await gateOpened;
-  return running;
+  return listenerPromise;
 }
 
 async function chainOptions(
@@ -154,9 +154,11 @@ async function chainOptions(
     bounds: {
       lifetimeMs: request.lifetimeMs,
       fileBytes: host.limits.diskBytes,
-      openFiles: Math.min(OPEN_FILES, host.openFilesMax),
-      ...(host.cgroups.absent.includes('pids') && layout.hasJail ? { processes: host.limits.pids } : {}),
-      ...(host.cgroups.absent.includes('memory') && layout.hasJail ? { dataBytes: host.limits.memoryBytes } : {}),
+      openFiles: Math.min(OPEN_FILES_MAX, host.openFilesMax),
+      ...(host.cgroups.absentControllers.includes('pids') && layout.hasJail ? { processes: host.limits.pids } : {}),
+      ...(host.cgroups.absentControllers.includes('memory') && layout.hasJail
+        ? { dataBytes: host.limits.memoryBytes }
+        : {}),
     },
   };
 }

@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream';
 import { guardListener } from '../../kit/guard.ts';
 import { withTimeout } from '../../kit/wait.ts';
 
-const ENDED_WITHIN_MS = 200;
+const CLOSE_WAIT_MS = 200;
 const TAIL_BYTES = 8192;
 
 export class StderrTail {
@@ -13,12 +13,12 @@ export class StderrTail {
 
   constructor(stream: Readable) {
     this.#stream = stream;
-    const keep = (chunk: Buffer): void => {
+    const appendChunk = (chunk: Buffer): void => {
       this.#tail = Buffer.concat([this.#tail, chunk]).subarray(-TAIL_BYTES);
     };
     stream.on(
       'data',
-      guardListener(() => stream.destroy(), keep),
+      guardListener(() => stream.destroy(), appendChunk),
     );
     stream.on('error', () => {});
   }
@@ -30,7 +30,7 @@ export class StderrTail {
   /** Waits until the stream closes, but not for long: a descendant may keep the other end open. */
   async whenClosed(): Promise<void> {
     if (this.#stream.closed) return;
-    await withTimeout(ENDED_WITHIN_MS, 'standard error to close', signal =>
+    await withTimeout(CLOSE_WAIT_MS, 'standard error to close', signal =>
       once(this.#stream, 'close', { signal }),
     ).catch(() => {});
   }

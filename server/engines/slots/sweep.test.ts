@@ -9,7 +9,7 @@ import { sweep } from './sweep.ts';
 const folder = mkdtempSync(join(tmpdir(), 'berth-sweep-'));
 after(() => rmSync(folder, { recursive: true }));
 
-test('finds no boxes in a cgroup that was removed in the meantime, as `berth doctor` does with an empty one', async () => {
+test('finds no boxes in a cgroup that was removed in the meantime, for example by `berth doctor`', async () => {
   const host = {
     ...{ form: 'process', install: 'no such install', sessionsDir: join(folder, 'sessions') },
     cgroups: { folders: [join(folder, 'removed')] },

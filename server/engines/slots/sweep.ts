@@ -1,5 +1,6 @@
-// Ends and removes the boxes that earlier processes of this data folder left behind. They are found by marked processes,
-// by cgroups and by folders, because any of these can be missing. Boxes of other data folders are not touched.
+// Ends and removes the boxes that earlier processes of this data folder left behind. They are found by marked
+// processes, by cgroups and by folders, because any of these can be missing. Boxes of other data folders are not
+// affected.
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { hasCode } from '../../kit/durable.ts';

@@ -1,7 +1,7 @@
-// The command that runs `tar` on a folder of a box, as the box's user, in a jail that holds only tar, its libraries and that
-// folder, so that a planted link cannot lead to other files of this machine. Each program execs the next, and all stay in one
-// process group, so killing the group kills tar and its jail. The caller starts it in its own process session. Builds the
-// command, starts nothing.
+// Builds the command that runs `tar` on a folder of a box, and starts nothing. tar runs as the box's user, in a jail
+// that holds only tar, its libraries and that folder, so that a planted link cannot lead to other files of this
+// machine. Each program execs the next, and all stay in one process group, so killing the group kills tar and its jail.
+// The caller starts the command in its own process session.
 import { STAGED_SESSION } from './chain.ts';
 import type { Form } from './slots.ts';
 
@@ -19,8 +19,8 @@ export interface TarChainOptions {
 const TAR_IN_JAIL = '/usr/bin/tar';
 const FOLDER_IN_JAIL = '/folder';
 /** Far more than tar needs for any name or header. */
-const MEMORY_BYTES = 256 * 1024 ** 2;
-const OPEN_FILES = 256;
+const MEMORY_BYTES_MAX = 256 * 1024 ** 2;
+const OPEN_FILES_MAX = 256;
 
 /** For hostile folders: links are stored as links, FIFOs are not opened, unreadable files are left out. */
 const CREATE_OPTIONS = [
@@ -58,7 +58,7 @@ function privileges({ form, uid }: TarChainOptions): readonly string[] {
 }
 
 const bounds = ({ fileBytes }: TarChainOptions): readonly string[] => [
-  ...['prlimit', `--nofile=${OPEN_FILES}`, `--fsize=${fileBytes}`, `--data=${MEMORY_BYTES}`, '--core=0', '--'],
+  ...['prlimit', `--nofile=${OPEN_FILES_MAX}`, `--fsize=${fileBytes}`, `--data=${MEMORY_BYTES_MAX}`, '--core=0', '--'],
 ];
 
 const jail = ({ form, folder, tar }: TarChainOptions): readonly string[] => [

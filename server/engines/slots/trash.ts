@@ -1,5 +1,5 @@
 // Removes session folders in the background. A folder is moved to the trash at once, so that the end of a session does
-// not wait for the removal of its files. The next start removes what a killed server left behind.
+// not wait for the removal of its files. The next server removes the folders that a killed server left in the trash.
 import { existsSync, mkdirSync } from 'node:fs';
 import { readdir, rename } from 'node:fs/promises';
 import { basename, join } from 'node:path';
@@ -11,9 +11,9 @@ export class Trash {
   readonly #folder: string;
   readonly #log: Log;
   readonly #list: (folder: string) => Promise<readonly string[]>;
-  #emptying: Promise<void> | undefined;
+  #emptyLoop: Promise<void> | undefined;
   /** Whether a folder was taken after the trash was last listed. */
-  #hasNew = false;
+  #hasNewFolder = false;
 
   constructor(dataDir: string, log: Log, list: (folder: string) => Promise<readonly string[]> = path => readdir(path)) {
     this.#folder = join(dataDir, 'trash');
@@ -30,20 +30,20 @@ export class Trash {
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
     // Session ids are unique, so the name is free in the trash.
     await rename(path, join(this.#folder, basename(path))).catch(() => removeFolder(path));
-    this.#hasNew = true;
+    this.#hasNewFolder = true;
     this.#empty();
   }
 
-  /** Resolves when everything taken so far is removed. */
+  /** Resolves when all folders that have been taken so far are removed. */
   async close(): Promise<void> {
-    while (this.#emptying) await this.#emptying;
+    while (this.#emptyLoop) await this.#emptyLoop;
   }
 
   #empty(): void {
-    this.#emptying ??= this.#removeAll().finally(() => {
-      this.#emptying = undefined;
-      // The last list may have been read before the folder was moved, although it arrived afterwards.
-      if (this.#hasNew) this.#empty();
+    this.#emptyLoop ??= this.#removeAll().finally(() => {
+      this.#emptyLoop = undefined;
+      // The folder may have been moved after the last list was read, even if the list arrived later.
+      if (this.#hasNewFolder) this.#empty();
     });
   }
 
@@ -51,7 +51,7 @@ export class Trash {
   async #removeAll(): Promise<void> {
     const failedNames = new Set<string>();
     const findNext = async (): Promise<string | undefined> => {
-      this.#hasNew = false;
+      this.#hasNewFolder = false;
       return (await this.#list(this.#folder).catch(() => [])).find(name => !failedNames.has(name));
     };
     for (let name = await findNext(); name !== undefined; name = await findNext())

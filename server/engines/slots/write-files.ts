@@ -1,5 +1,6 @@
-// Writes files into the folder of a box that has not started. Only this server has written there, so there can be no hostile
-// links. Even so, files are opened with O_EXCL and O_NOFOLLOW, and their owner is set through the open descriptor.
+// Writes files into the folder of a box that has not started. Only this server has written to that folder, so it cannot
+// contain hostile links. Even so, files are opened with O_EXCL and O_NOFOLLOW, and their owner is set through the open
+// descriptor.
 import { constants } from 'node:fs';
 import { chown, type FileHandle, lstat, mkdir, open } from 'node:fs/promises';
 import { dirname, join } from 'node:path';

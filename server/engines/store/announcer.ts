@@ -19,7 +19,7 @@ const BATCH_DELAY_MS = 20;
 export class Announcer {
   readonly #db: Db;
   readonly #log: Log;
-  readonly #unannounced = new Set<string>();
+  readonly #pendingPayloads = new Set<string>();
   #isAnnouncing = false;
 
   constructor(db: Db, log: Log) {
@@ -28,21 +28,21 @@ export class Announcer {
   }
 
   /**
-   * Announces that these sessions have new events, or, for a row without `id`, that the application has. Returns before
-   * the notification is sent.
+   * Announces that these sessions have new events, or, for a row without `id`, that the application has new events.
+   * Returns before the notification is sent.
    */
   announceEvents(rows: readonly { readonly applicationId: ApplicationId; readonly id?: SessionId }[]): void {
-    for (const { applicationId, id = '' } of rows) this.#unannounced.add(`${applicationId} ${id}`);
-    if (!this.#isAnnouncing && this.#unannounced.size > 0) void this.#announceAll();
+    for (const { applicationId, id = '' } of rows) this.#pendingPayloads.add(`${applicationId} ${id}`);
+    if (!this.#isAnnouncing && this.#pendingPayloads.size > 0) void this.#announceAll();
   }
 
   async #announceAll(): Promise<void> {
     this.#isAnnouncing = true;
     try {
-      while (this.#unannounced.size > 0) {
+      while (this.#pendingPayloads.size > 0) {
         await timer(BATCH_DELAY_MS);
-        const payloads = [...this.#unannounced];
-        this.#unannounced.clear();
+        const payloads = [...this.#pendingPayloads];
+        this.#pendingPayloads.clear();
         // The statement writes nothing, so its commit need not wait for the disk.
         await sql`select set_config('synchronous_commit', 'off', true), pg_notify(${CHANNEL}, payload)
           from unnest(${payloads}::text[]) as payload`.execute(this.#db);

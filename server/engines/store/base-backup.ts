@@ -1,7 +1,7 @@
 // A base backup of the embedded PostgreSQL, made with PostgreSQL's own functions: between pg_backup_start and
 // pg_backup_stop the files of the cluster may be copied while it is running. Together with the write-ahead log of that
-// time, they give the state at the moment of the stop. pg_basebackup works in the same way, but the npm package
-// contains neither it nor pg_dump.
+// time, the copies give the state at the moment of pg_backup_stop. pg_basebackup works in the same way, but the npm
+// package contains neither pg_basebackup nor pg_dump.
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
@@ -45,13 +45,13 @@ export async function startBaseBackup(options: Omit<StoreOptions, 'beside' | 'da
   const scope = new Scope();
   try {
     const major = clusterMajor(options.dataDir);
-    if (major === undefined) throw noInstallation(options.dataDir);
+    if (major === undefined) throw missingInstallationFault(options.dataDir);
     const client = new pg.Client({
       ...connectionConfig(await openTarget({ ...options, beside: true }, scope)),
       query_timeout: STATEMENT_MS,
       application_name: 'berth-backup',
     });
-    client.on('error', () => {}); // The next query fails with it.
+    client.on('error', () => {}); // The next query fails with this error.
     await client.connect();
     scope.defer(() => client.end());
     return { ...(await begin(client, options.dataDir)), major, close: () => scope.close() };
@@ -64,7 +64,7 @@ export async function startBaseBackup(options: Omit<StoreOptions, 'beside' | 'da
 async function begin(client: pg.Client, dataDir: string): Promise<Omit<BaseBackup, 'major' | 'close'>> {
   const cluster = clusterFolder(dataDir);
   const migrationResult = await client.query('select name from berth_migrations order by name desc limit 1');
-  // Keeps the write-ahead log from now on. The slot is dropped when the connection ends.
+  // The slot makes PostgreSQL keep the write-ahead log from now on. It is dropped when the connection ends.
   await client.query(`select pg_create_physical_replication_slot('berth_backup_${process.pid}', true, true)`);
   const startResult = await client.query("select pg_walfile_name(pg_backup_start('berth', true)) as segment");
   const firstSegment = String(startResult.rows[0]?.segment);
@@ -73,7 +73,7 @@ async function begin(client: pg.Client, dataDir: string): Promise<Omit<BaseBacku
     migration: String(migrationResult.rows[0]?.name ?? ''),
     isCopied: path => !EMPTY_FOLDERS.test(path) && !EXCLUDED_FILES.test(path),
     finish: async () => {
-      // `false`: PostgreSQL need not wait for an archive of the write-ahead log, because there is none.
+      // `false`: PostgreSQL need not wait until the write-ahead log is archived, because it is not archived.
       const stopResult = await client.query(
         'select labelfile, pg_walfile_name(lsn) as segment from pg_backup_stop(false)',
       );
@@ -89,7 +89,7 @@ async function begin(client: pg.Client, dataDir: string): Promise<Omit<BaseBacku
   };
 }
 
-const noInstallation = (dataDir: string): Fault =>
+const missingInstallationFault = (dataDir: string): Fault =>
   new Fault('data_folder_unusable', `There is no installation in ${dataDir}.`, {
     advice: 'Set BERTH_DATA_DIR to the data folder of the installation.',
   });

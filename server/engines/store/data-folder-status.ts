@@ -37,7 +37,7 @@ export async function dataFolderStatus(dataDir: string): Promise<DataFolderStatu
 }
 
 async function postgresIn(dataDir: string): Promise<DataFolderStatus['postgres']> {
-  const running = findPostmaster(dataDir);
-  if (!running) return 'stopped';
-  return (await isResponding(running)) ? 'answers' : 'silent';
+  const foundPostmaster = findPostmaster(dataDir);
+  if (!foundPostmaster) return 'stopped';
+  return (await isResponding(foundPostmaster)) ? 'answers' : 'silent';
 }

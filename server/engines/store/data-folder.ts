@@ -43,14 +43,14 @@ const FLOCK_SLACK_MS = 5_000;
 export async function lockDataFolder(dataDir: string, options: LockOptions): Promise<Closeable> {
   const descriptor = openLockFile(dataDir);
   try {
-    if (!(await flock(descriptor, options.waitMs, options.signal))) throw inUse(dataDir);
+    if (!(await flock(descriptor, options.waitMs, options.signal))) throw folderInUseFault(dataDir);
     assertSameFile(descriptor, dataDir);
     writeOwner(descriptor, { pid: process.pid, role: options.role ?? 'server' });
   } catch (error) {
     closeSync(descriptor);
     throw error;
   }
-  return { close: once(() => release(descriptor)) };
+  return { close: once(() => releaseLock(descriptor)) };
 }
 
 /** Returns the owner of the lock, if any. Tries to take the lock, which starts a process. */
@@ -66,8 +66,8 @@ export async function folderOwner(dataDir: string): Promise<FolderOwner | 'unkno
 }
 
 /**
- * Returns what the last owner wrote into the lock file. Only a failed attempt to lock shows that the owner is still
- * running.
+ * Returns the last owner that is recorded in the lock file. Only a failed attempt to lock shows that this owner is
+ * still running.
  */
 export function readOwner(dataDir: string): FolderOwner | undefined {
   const match = /^(\d+) (server|command)\n/.exec(readLockFile(dataDir));
@@ -128,7 +128,7 @@ function writeOwner(descriptor: number, owner: FolderOwner): void {
   writeSync(descriptor, `${owner.pid} ${owner.role}\n`, 0);
 }
 
-function release(descriptor: number): void {
+function releaseLock(descriptor: number): void {
   ftruncateSync(descriptor);
   closeSync(descriptor);
 }
@@ -142,7 +142,7 @@ function once(work: () => void): () => void {
   };
 }
 
-function inUse(dataDir: string): Fault {
+function folderInUseFault(dataDir: string): Fault {
   const owner = readOwner(dataDir);
   const holder = owner ? `process ${owner.pid}` : 'another process';
   return new Fault('data_folder_in_use', `The data folder ${dataDir} is in use by ${holder}.`, {

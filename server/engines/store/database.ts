@@ -62,7 +62,7 @@ const CLOSE_MS = 5_000;
 
 export interface DatabaseOptions {
   readonly poolMax?: number;
-  /** 0: statements may take as long as they need. */
+  /** The time limit for each statement. 0: no limit. */
   readonly statementMs?: number;
   /** The role that the connections use, if it is not the login itself. */
   readonly role?: string;
@@ -153,7 +153,7 @@ class PoolDriver implements Driver {
     try {
       return new PoolConnection(await this.#pool.connect());
     } catch (error) {
-      throw unreachable(isPoolFull(error) ? new Error('all connections are in use', { cause: error }) : error);
+      throw unreachableFault(isPoolFull(error) ? new Error('all connections are in use', { cause: error }) : error);
     }
   }
 
@@ -165,7 +165,8 @@ class PoolDriver implements Driver {
   /** PostgreSQL responds to COMMIT with ROLLBACK if a statement of the transaction has failed. */
   async commitTransaction(poolConnection: PoolConnection): Promise<void> {
     const { command } = await poolConnection.send('commit');
-    if (command !== 'COMMIT') throw new Error('the transaction was rolled back instead of committed');
+    if (command !== 'COMMIT')
+      throw new Error('the transaction was rolled back instead of committed, because one of its statements had failed');
   }
 
   async rollbackTransaction(poolConnection: PoolConnection): Promise<void> {
@@ -187,8 +188,8 @@ class PoolDriver implements Driver {
 }
 
 /**
- * Whether no connection of the pool became free within `FREE_CONNECTION_MS`. The error for this has no code, so the
- * message is compared.
+ * Whether the error means that no connection of the pool became free within `FREE_CONNECTION_MS`. This error has no
+ * code, so its message is compared.
  */
 const isPoolFull = (error: unknown): boolean => reason(error) === 'timeout exceeded when trying to connect';
 
@@ -211,7 +212,7 @@ class PoolConnection implements DatabaseConnection {
     } catch (error) {
       if (isStatementError(error)) throw error;
       this.discard();
-      throw unreachable(error);
+      throw unreachableFault(error);
     }
   }
 
@@ -238,8 +239,8 @@ function planNameOf(text: string): string | undefined {
 }
 
 /**
- * SQLSTATE codes for shutdown, crash, startup, too many connections and connection failure, none of which is about the
- * statement.
+ * SQLSTATE codes for shutdown, crash, startup, too many connections and connection failure. Errors with these codes are
+ * not about the statement.
  */
 const SERVER_FAILURE_CODES = /^(57P0[1-5]|53300|08...)$/;
 
@@ -248,13 +249,13 @@ const isStatementError = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && !SERVER_FAILURE_CODES.test(error.code ?? '');
 
 /**
- * Returns the reason of an error, or its code: the error of a refused connection to a host name with several addresses
- * has no message.
+ * Returns the reason of an error, or its code if it has no message, as for a refused connection to a host name with
+ * several addresses.
  */
 export const describeProblem = (error: unknown): string =>
   reason(error) || (error instanceof Error && 'code' in error ? String(error.code) : 'no reason given');
 
-export const unreachable = (error: unknown): Fault =>
+export const unreachableFault = (error: unknown): Fault =>
   new Fault('database_unreachable', `The database does not respond: ${describeProblem(error)}.`, {
     advice: 'Try again in a few seconds.',
     cause: error,

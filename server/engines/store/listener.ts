@@ -1,14 +1,14 @@
-// A connection that only listens for notifications. It is reopened when it breaks, and subscribers are told that
-// notifications may have been missed.
+// A connection that only listens for notifications. It is reopened when it breaks, and subscribers are then informed
+// that notifications may have been missed.
 import { setTimeout as timer } from 'node:timers/promises';
 import pg from 'pg';
 import { reason } from '../../kit/fault.ts';
 import type { Log } from '../../kit/log.ts';
 import type { Closeable } from '../../kit/scope.ts';
-import { connectionConfig, type Target, unreachable } from './database.ts';
+import { connectionConfig, type Target, unreachableFault } from './database.ts';
 import type { Channel } from './store.ts';
 
-/** A connection may break without an error (a firewall, a lost host); a query detects it. */
+/** How often a query checks the connection, which may break without an error (a firewall, a lost host). */
 const PROBE_EVERY_MS = 30_000;
 const PROBE_MS = 5_000;
 const BACKOFF_FIRST_MS = 50;
@@ -27,7 +27,7 @@ const CHANNELS: Readonly<Record<Channel, true>> = {
 
 interface Subscriber {
   readonly channel: Channel;
-  readonly heard: (payload: string) => void;
+  readonly receive: (payload: string) => void;
   readonly onGap: () => void;
 }
 
@@ -35,8 +35,8 @@ export class Listener implements Closeable {
   readonly #target: Target;
   readonly #log: Log;
   readonly #subscribers = new Set<Subscriber>();
-  readonly #closing = new AbortController();
-  #connecting: Promise<void> | undefined;
+  readonly #closeController = new AbortController();
+  #firstConnection: Promise<void> | undefined;
   #client: pg.Client | undefined;
 
   constructor(target: Target, log: Log) {
@@ -48,16 +48,20 @@ export class Listener implements Closeable {
    * Subscribes to a channel. Resolves once notifications are being received. The first subscriber opens the connection.
    * `onGap` is called after notifications may have been missed.
    */
-  async listen(channel: Channel, onNotification: Subscriber['heard'], onGap: Subscriber['onGap']): Promise<Closeable> {
-    this.#connecting ??= this.#begin();
-    await this.#connecting;
-    const subscriber: Subscriber = { channel, heard: onNotification, onGap };
+  async listen(
+    channel: Channel,
+    onNotification: Subscriber['receive'],
+    onGap: Subscriber['onGap'],
+  ): Promise<Closeable> {
+    this.#firstConnection ??= this.#begin();
+    await this.#firstConnection;
+    const subscriber: Subscriber = { channel, receive: onNotification, onGap };
     this.#subscribers.add(subscriber);
     return { close: () => void this.#subscribers.delete(subscriber) };
   }
 
   async close(): Promise<void> {
-    this.#closing.abort();
+    this.#closeController.abort();
     await this.#client?.end().catch(() => {});
   }
 
@@ -65,8 +69,8 @@ export class Listener implements Closeable {
     try {
       void this.#keepConnected(await this.#connect());
     } catch (error) {
-      this.#connecting = undefined;
-      throw unreachable(error);
+      this.#firstConnection = undefined;
+      throw unreachableFault(error);
     }
   }
 
@@ -77,7 +81,7 @@ export class Listener implements Closeable {
     try {
       await client.connect();
       for (const channel of Object.keys(CHANNELS)) await client.query(`listen ${channel}`);
-      this.#closing.signal.throwIfAborted();
+      this.#closeController.signal.throwIfAborted();
     } catch (error) {
       await client.end().catch(() => {});
       throw error;
@@ -87,13 +91,13 @@ export class Listener implements Closeable {
   }
 
   #notify(channel: string, payload: string): void {
-    for (const subscriber of this.#subscribers) if (subscriber.channel === channel) subscriber.heard(payload);
+    for (const subscriber of this.#subscribers) if (subscriber.channel === channel) subscriber.receive(payload);
   }
 
-  async #keepConnected(first: pg.Client): Promise<void> {
-    for (let client: pg.Client | undefined = first; client; client = await this.#reconnect()) {
+  async #keepConnected(firstClient: pg.Client): Promise<void> {
+    for (let client: pg.Client | undefined = firstClient; client; client = await this.#reconnect()) {
       await this.#waitUntilLost(client);
-      if (this.#closing.signal.aborted) return;
+      if (this.#closeController.signal.aborted) return;
     }
   }
 
@@ -109,7 +113,7 @@ export class Listener implements Closeable {
   }
 
   async #reconnect(): Promise<pg.Client | undefined> {
-    const signal = this.#closing.signal;
+    const signal = this.#closeController.signal;
     for (let waitMs = BACKOFF_FIRST_MS; !signal.aborted; waitMs = Math.min(2 * waitMs, BACKOFF_MAX_MS)) {
       await timer(waitMs, undefined, { signal }).catch(() => {});
       const client = signal.aborted ? undefined : await this.#connect().catch(() => undefined);

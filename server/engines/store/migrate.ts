@@ -54,13 +54,13 @@ async function runMigrations(db: Db, log: Log): Promise<void> {
   });
   const { error, results = [] } = await migrator.migrateToLatest();
   for (const { migrationName, status } of results) log.info('store.migration', { name: migrationName, status });
-  if (error !== undefined) throw migrationFailed(error);
+  if (error !== undefined) throw migrationFault(error);
 }
 
-function migrationFailed(error: unknown): Fault {
+function migrationFault(error: unknown): Fault {
   if (isFault(error)) return error;
   if (/previously executed migration .* is missing/.test(reason(error)))
-    return new Fault('database_unusable', 'The database was made by a newer version of Berth.', {
+    return new Fault('database_unusable', 'The database was migrated by a newer version of Berth.', {
       advice: 'Nothing was changed. Start that version, or a newer one.',
       cause: error,
     });

@@ -10,13 +10,13 @@ import { withTimeout } from '../../kit/wait.ts';
 import { Announcer } from './announcer.ts';
 import { confine } from './confine.ts';
 import { lockDataFolder, readOwner } from './data-folder.ts';
-import { type Db, describeProblem, openDatabase, type Target, unreachable } from './database.ts';
+import { type Db, describeProblem, openDatabase, type Target, unreachableFault } from './database.ts';
 import { isResponding } from './embedded/is-responding.ts';
 import { findPostmaster } from './embedded/postmaster.ts';
 import { runEmbedded } from './embedded/run-embedded.ts';
 import { Listener } from './listener.ts';
 import { assertServer, migrate } from './migrate.ts';
-import type { Atomic, Store } from './store.ts';
+import type { AtomicTables, Store } from './store.ts';
 import { accounts } from './tables/accounts.ts';
 import { actions } from './tables/actions.ts';
 import { applications } from './tables/applications.ts';
@@ -73,7 +73,7 @@ import { vault } from './tables/vault.ts';
 import { webhooks } from './tables/webhooks.ts';
 
 export interface StoreOptions extends Pick<Runtime, 'clock' | 'log'> {
-  /** The URL of the operator's database. Absent: the embedded PostgreSQL in the data folder. */
+  /** The URL of the operator's database. If absent, the embedded PostgreSQL of the data folder is used. */
   readonly databaseUrl?: Secret;
   /**
    * Whether the URL comes from the supervisor of several processes. It may then point to the embedded PostgreSQL that
@@ -83,7 +83,7 @@ export interface StoreOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly dataDir: string;
   /** Aborts the opening. Has no effect afterwards. */
   readonly signal?: AbortSignal;
-  /** For a command: opens the store beside a running server, and leaves everything that is running as it was. */
+  /** Whether a command opens the store while a server may be running. Processes that are running are not affected. */
   readonly beside?: boolean;
   /** The folder that contains `postgres` and `initdb`. If absent, Berth searches for them. */
   readonly binariesFolder?: string;
@@ -116,8 +116,8 @@ export async function openTarget(options: StoreOptions, scope: Scope): Promise<T
   if (options.databaseUrl) return { url: requireValidUrl(options.databaseUrl) };
   const runningTarget = options.beside ? await serverOrLock(options, scope) : await takeLock(options, scope);
   if (runningTarget) return runningTarget;
-  const embedded = scope.own(await runEmbedded({ ...options, endAdoptedOnClose: !options.beside }));
-  return { socket: embedded.address };
+  const embeddedPostgres = scope.own(await runEmbedded({ ...options, endAdoptedOnClose: !options.beside }));
+  return { socket: embeddedPostgres.address };
 }
 
 /** Checked here, because the error of a later parser would contain the password. */
@@ -137,7 +137,7 @@ async function takeLock(
 
 /**
  * A command uses the PostgreSQL of a running server. The PostgreSQL of another command may end at any moment, so this
- * command waits for the lock and starts its own.
+ * command waits for the lock and starts its own PostgreSQL.
  */
 async function serverOrLock(options: StoreOptions, scope: Scope): Promise<Target | undefined> {
   const { dataDir, lockWaitMs = LOCK_WAIT_MS, signal } = options;
@@ -157,17 +157,17 @@ async function serverOrLock(options: StoreOptions, scope: Scope): Promise<Target
 
 async function serverTarget(dataDir: string): Promise<Target | undefined> {
   if (readOwner(dataDir)?.role !== 'server') return undefined;
-  const running = findPostmaster(dataDir);
-  return running && (await isResponding(running)) ? { socket: running } : undefined;
+  const serverPostmaster = findPostmaster(dataDir);
+  return serverPostmaster && (await isResponding(serverPostmaster)) ? { socket: serverPostmaster } : undefined;
 }
 
-/** Waits until the database responds. The embedded database already does; the operator's may still be starting. */
+/** Waits until the database responds. The embedded database already responds; the operator's may still be starting. */
 async function assertReachable(target: Target, { log, signal, isSupervised = false }: StoreOptions): Promise<void> {
   const isOperatorServer = 'url' in target && !isSupervised;
   for (let remainingMs = DATABASE_WAIT_MS; ; remainingMs -= DATABASE_POLL_MS) {
     const problem = await problemOf(target, isOperatorServer, log);
     if (!problem) return;
-    if (remainingMs <= 0 || !mayBeTemporary(problem)) throw cannotReach(problem);
+    if (remainingMs <= 0 || !mayBeTemporary(problem)) throw unreachableDatabaseFault(problem);
     await timer(DATABASE_POLL_MS, undefined, signal ? { signal } : {});
   }
 }
@@ -194,7 +194,7 @@ const mayBeTemporary = (problem: unknown): boolean =>
   'code' in problem &&
   /^(ECONNREFUSED|ECONNRESET|ENOENT|EAI_AGAIN|ENOTFOUND|57P0\d|53300)$/.test(String(problem.code));
 
-const cannotReach = (problem: unknown): Fault =>
+const unreachableDatabaseFault = (problem: unknown): Fault =>
   new Fault('database_unreachable', `The database cannot be reached: ${describeProblem(problem)}.`, {
     advice: 'Check DATABASE_URL, and check that its server is running and accepts connections from this machine.',
     cause: problem,
@@ -206,8 +206,8 @@ function createStore(target: Target, role: string | undefined, { log, clock }: S
   const announcer = new Announcer(db, log);
   return {
     accounts: accounts(db),
-    ...atomic(db, announcer),
-    atomically: work => db.transaction().execute(trx => work(atomic(trx, announcer))),
+    ...atomicTables(db, announcer),
+    atomically: work => db.transaction().execute(trx => work(atomicTables(trx, announcer))),
     passkeys: passkeys(db),
     signInTickets: signInTickets(db),
     consumerPasskeys: consumerPasskeys(db),
@@ -248,7 +248,7 @@ function createStore(target: Target, role: string | undefined, { log, clock }: S
   };
 }
 
-const atomic = (db: Db, announcer: Announcer): Atomic => ({
+const atomicTables = (db: Db, announcer: Announcer): AtomicTables => ({
   applications: applications(db),
   members: members(db),
   invitations: invitations(db),
@@ -282,6 +282,6 @@ async function ping(db: Db): Promise<void> {
   try {
     await withTimeout(PING_MS, 'the database', () => sql`select 1`.execute(db));
   } catch (error) {
-    throw isFault(error) ? error : unreachable(error);
+    throw isFault(error) ? error : unreachableFault(error);
   }
 }

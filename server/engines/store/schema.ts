@@ -1,5 +1,5 @@
-// The tables as Kysely sees them, derived from the row types where the two match. Columns are in camel case here and in
-// snake case in the database (migrations/).
+// The types of the tables for Kysely, derived from the row types where table and row type match. Columns are in camel
+// case here and in snake case in the database (migrations/).
 
 import type { ColumnType, Generated, GeneratedAlways } from 'kysely';
 import type {
@@ -286,7 +286,7 @@ export interface ContextVersionsTable {
   archiveChecksum: OrNull<Buffer>;
   cookiesOf: OrNull<VersionId>;
   createdAt: Date;
-  /** When the version is due for removal, if ever. */
+  /** When the version is due for removal. Null if it is not due for removal. */
   dueAt: OrNull<Date>;
 }
 

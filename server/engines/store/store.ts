@@ -118,7 +118,7 @@ export interface Store extends Closeable {
    * Runs `work` in one transaction: either all of its changes become durable, or none. If a statement fails, `work`
    * must reject.
    */
-  atomically<T>(work: (trx: Atomic) => Promise<T>): Promise<T>;
+  atomically<T>(work: (trx: AtomicTables) => Promise<T>): Promise<T>;
   /** Whether the database itself prevents the server from changing or deleting append-only rows (confine.ts). */
   readonly isConfined: boolean;
   /** Rejects if the database does not respond. */
@@ -131,7 +131,7 @@ export interface Store extends Closeable {
 }
 
 /** The tables that may be changed in one transaction with the audit entry about the change. */
-export type Atomic = Pick<
+export type AtomicTables = Pick<
   Store,
   | 'applications'
   | 'members'

@@ -1,5 +1,5 @@
-// AES-256-GCM with a random nonce. Sealed data opens only with the same key and the same additional data. The layout in
-// bytes: format (1), nonce (12), ciphertext, tag (16).
+// AES-256-GCM with a random nonce. Sealed data can be opened only with the same key and the same associated data.
+// Layout in bytes: format (1), nonce (12), ciphertext, tag (16).
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { Secret } from '../../kit/secret.ts';
 
@@ -14,20 +14,20 @@ export const KEY_BYTES = 32;
 
 export const newKey = (): Key => new Secret(randomBytes(KEY_BYTES));
 
-export function seal(key: Key, plain: Uint8Array, associatedData: string): Buffer {
+export function seal(key: Key, plaintext: Uint8Array, associatedData: string): Buffer {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv(CIPHER, key.reveal(), nonce).setAAD(Buffer.from(associatedData));
-  const body = Buffer.concat([cipher.update(plain), cipher.final()]);
+  const body = Buffer.concat([cipher.update(plaintext), cipher.final()]);
   return Buffer.concat([Buffer.of(FORMAT), nonce, body, cipher.getAuthTag()]);
 }
 
-/** Throws if the data was altered, or sealed with another key or other additional data. */
-export function open(key: Key, sealed: Buffer, associatedData: string): Secret<Buffer> {
-  if (sealed[0] !== FORMAT || sealed.length < 1 + NONCE_BYTES + TAG_BYTES)
-    throw new Error('these bytes are not sealed');
-  const nonce = sealed.subarray(1, 1 + NONCE_BYTES);
+/** Throws if the data was altered, or was sealed with another key or other associated data. */
+export function open(key: Key, sealedBytes: Buffer, associatedData: string): Secret<Buffer> {
+  if (sealedBytes[0] !== FORMAT || sealedBytes.length < 1 + NONCE_BYTES + TAG_BYTES)
+    throw new Error('the data does not have the format of sealed data');
+  const nonce = sealedBytes.subarray(1, 1 + NONCE_BYTES);
   const decipher = createDecipheriv(CIPHER, key.reveal(), nonce, { authTagLength: TAG_BYTES });
-  decipher.setAAD(Buffer.from(associatedData)).setAuthTag(sealed.subarray(-TAG_BYTES));
-  const plain = decipher.update(sealed.subarray(1 + NONCE_BYTES, -TAG_BYTES));
+  decipher.setAAD(Buffer.from(associatedData)).setAuthTag(sealedBytes.subarray(-TAG_BYTES));
+  const plain = decipher.update(sealedBytes.subarray(1 + NONCE_BYTES, -TAG_BYTES));
   return new Secret(Buffer.concat([plain, decipher.final()]));
 }

@@ -18,7 +18,7 @@ test('opens a context key and proxy routes that were sealed in the former format
   assert.equal(openFormerRoutes(SECRET, 'session 1', ROUTES), '[{"by":"pässword"}]');
 });
 
-test('rejects a sealed value in another row, with another secret, or after a change', () => {
+test('rejects a sealed value that was moved to another row, opened with another secret, or changed', () => {
   const other = new Secret('another secret of another installation');
   for (const attempt of [
     () => openFormerContextKey(SECRET, 'two', WRAPPED),

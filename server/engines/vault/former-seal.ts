@@ -7,7 +7,7 @@ const CIPHER = 'aes-256-gcm';
 const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
-/** The first byte of a wrapped key. */
+/** The value of the first byte of a wrapped key. */
 const KEY_FORMAT = 1;
 
 export const isFormerContextKey = (wrapped: Buffer): boolean => wrapped[0] === KEY_FORMAT;

@@ -30,9 +30,9 @@ export class MasterKeyFile implements MasterKeySource {
   async read({ isFirst }: { readonly isFirst: boolean }): Promise<readonly MasterKey[]> {
     const existingKeys = await this.#existing();
     if (existingKeys) return existingKeys;
-    if (!isFirst) throw missing(this.#path);
+    if (!isFirst) throw missingFileFault(this.#path);
     // If two processes create the file at once, both use the same key: link(2) fails if the file exists.
-    // If `master-key` has been created and replaced meanwhile, the new file may have been removed as unfinished.
+    // If another process has replaced `master-key` meanwhile, it may have removed this temporary file as unfinished.
     const temporaryPath = await this.#write([masterKey(newKey())]);
     await link(temporaryPath, this.#path).catch(error => {
       if (!hasCode(error, 'EEXIST') && !hasCode(error, 'ENOENT')) throw error;
@@ -43,9 +43,9 @@ export class MasterKeyFile implements MasterKeySource {
   }
 
   async next(): Promise<MasterKey> {
-    const next = masterKey(newKey());
-    await this.#replace([next, ...(await this.read({ isFirst: false }))]);
-    return next;
+    const nextKey = masterKey(newKey());
+    await this.#replace([nextKey, ...(await this.read({ isFirst: false }))]);
+    return nextKey;
   }
 
   async keepOnly(ids: ReadonlySet<string>): Promise<void> {
@@ -57,7 +57,7 @@ export class MasterKeyFile implements MasterKeySource {
   async #existing(): Promise<readonly MasterKey[] | undefined> {
     try {
       const text = await readFile(this.#path, 'utf8');
-      if (((await stat(this.#path)).mode & FOREIGN_ACCESS) !== 0) throw tooOpen(this.#path);
+      if (((await stat(this.#path)).mode & FOREIGN_ACCESS) !== 0) throw readableFileFault(this.#path);
       return readMasterKeys(text, this.#path);
     } catch (error) {
       if (hasCode(error, 'ENOENT')) return undefined;
@@ -65,14 +65,14 @@ export class MasterKeyFile implements MasterKeySource {
     }
   }
 
-  /** Only one process at a time calls this: its callers hold the lock of the rows. */
+  /** Only one process at a time calls this, because its callers hold the lock on the rows of the data keys. */
   async #replace(keys: readonly MasterKey[]): Promise<void> {
     await this.#removeUnfinished();
     await rename(await this.#write(keys), this.#path);
     await syncFolder(this.#folder);
   }
 
-  /** Removes the files of processes that were killed before they renamed them. They may contain former keys. */
+  /** Removes files that a killed process did not rename. They may contain former keys. */
   async #removeUnfinished(): Promise<void> {
     for (const name of await readdir(this.#folder))
       if (UNFINISHED.test(name)) await rm(join(this.#folder, name), { force: true });
@@ -87,7 +87,7 @@ export class MasterKeyFile implements MasterKeySource {
   }
 }
 
-const missing = (path: string): Fault =>
+const missingFileFault = (path: string): Fault =>
   new Fault(
     'master_key_missing',
     `${path} is missing, but its key is required to open the data keys in the database.`,
@@ -97,7 +97,7 @@ const missing = (path: string): Fault =>
     },
   );
 
-const tooOpen = (path: string): Fault =>
+const readableFileFault = (path: string): Fault =>
   new Fault('master_key_unusable', `${path} can be read by users other than its owner.`, {
     advice: `Run chmod 600 ${path}.`,
   });

@@ -21,9 +21,9 @@ export function masterKeySource(origin: MasterKeyOrigin): MasterKeySource {
 const suppliedKeys = (name: string, read: () => Promise<readonly MasterKey[]>): MasterKeySource => ({
   name,
   read,
-  next: async inUse => {
-    const [first] = await read();
-    if (first && first.id !== inUse) return first;
+  next: async currentId => {
+    const [firstKey] = await read();
+    if (firstKey && firstKey.id !== currentId) return firstKey;
     throw new Fault('master_key_unchanged', `${name} contains no new master key.`, {
       advice:
         'Supply the new key first and then the old key, separated by a comma, and run `berth vault rotate` again.',

@@ -1,4 +1,4 @@
-// A master key, which only wraps data keys. Its id tells which key a row was wrapped with, and reveals nothing about
+// A master key is used only to wrap data keys. Its id identifies the key that wraps a row, and reveals nothing about
 // the key.
 import { createHash } from 'node:crypto';
 import { Fault } from '../../kit/fault.ts';
@@ -13,11 +13,11 @@ export interface MasterKey {
 export interface MasterKeySource {
   /** The name of the source, for use in error messages. */
   readonly name: string;
-  /** Returns all available keys. The first one is the key to use. `isFirst`: no data key has been wrapped yet. */
+  /** Returns all available keys. The first one is the key to use. `isFirst`: whether no data key has been wrapped yet. */
   read(options: { readonly isFirst: boolean }): Promise<readonly MasterKey[]>;
   /** Returns the key that replaces the one in use. Afterwards `read` returns both. */
-  next(inUse: string): Promise<MasterKey>;
-  /** Removes all keys except these. */
+  next(currentId: string): Promise<MasterKey>;
+  /** Removes all keys except those with these ids. */
   keepOnly(ids: ReadonlySet<string>): Promise<void>;
 }
 
@@ -32,21 +32,21 @@ const HEX = /^[0-9a-f]{64}$/i;
 const BASE64 = /^[A-Za-z0-9+/_-]{43}=?$/;
 
 /**
- * Reads master keys. Each is written as 64 hexadecimal digits or as 32 bytes in base64. Commas or whitespace separate
- * them. `from` names the source in the error message.
+ * Reads master keys. Each is written as 64 hexadecimal digits or as 32 bytes in base64. The keys are separated by
+ * commas or whitespace. `sourceName` names the source in the error message.
  */
 export function readMasterKeys(text: string, from: string): readonly MasterKey[] {
   const tokens = text.split(/[\s,]+/).filter(word => word !== '');
-  const keys = tokens.flatMap(word => {
-    const bytes = HEX.test(word)
-      ? Buffer.from(word, 'hex')
-      : BASE64.test(word)
-        ? Buffer.from(word, 'base64')
+  const keys = tokens.flatMap(token => {
+    const bytes = HEX.test(token)
+      ? Buffer.from(token, 'hex')
+      : BASE64.test(token)
+        ? Buffer.from(token, 'base64')
         : Buffer.alloc(0);
     return bytes.length === KEY_BYTES ? [masterKey(new Secret(bytes))] : [];
   });
   if (keys.length > 0 && keys.length === tokens.length) return keys;
-  throw new Fault('master_key_unusable', `${from} contains no master key, or text that is not a master key.`, {
+  throw new Fault('master_key_unusable', `${from} contains no master key, or contains text that is not a master key.`, {
     advice: 'A master key is 64 hexadecimal digits, or base64 of 32 bytes: `openssl rand -hex 32`.',
   });
 }

@@ -9,14 +9,14 @@ export interface DataKeyRow {
   readonly createdAt: Date;
 }
 
-/** The owner of data that belongs to no application. Its row names the master key in use. */
+/** The owner of data that belongs to no application. The row of this owner contains the id of the master key in use. */
 export const INSTALLATION = '00000000-0000-0000-0000-000000000000';
 
 export interface DataKeyRows {
   get(owner: string): Promise<DataKeyRow | undefined>;
-  /** Inserts the first row. If another process inserted it first, returns that row. */
+  /** Inserts the row of the installation. If another process has inserted one, returns that row. */
   insertFirst(row: DataKeyRow): Promise<DataKeyRow>;
-  /** Inserts a row, or returns the existing one. Undefined if another master key is in use. */
+  /** Inserts a row, or returns the existing one. Undefined if the key in `master` is not the master key in use. */
   insert(row: DataKeyRow): Promise<DataKeyRow | undefined>;
   /** Removes the data key of an owner. Data sealed with it can never be opened again. */
   remove(owner: string): Promise<void>;

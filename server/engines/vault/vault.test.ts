@@ -57,7 +57,7 @@ const A: Place = { owner: '01a1fa50-5319-7450-a6b3-c787ada50631', kind: 'credent
 const B: Place = { ...A, owner: '01a1fa50-5319-7450-a6b3-c787ada50632' };
 const text = (plain: Secret<Buffer>): string => plain.reveal().toString();
 
-test('opens a value only in the row where it was sealed, and hides it in printed output', async () => {
+test('opens a value only for the row for which it was sealed, and hides the opened value in printed output', async () => {
   const rows = memoryRows();
   const parts = partsOf(rows, { dataDir: aFolder() });
   const vault = await Vault.open(parts);
@@ -88,7 +88,7 @@ test('does not open a wrapped data key that was moved to another application', a
   await assert.rejects((await Vault.open(parts)).open(B, sealed));
 });
 
-test('a data key whose row arrives after its destruction cannot be used afterwards', async () => {
+test('a data key that is destroyed while its row is being read is not cached', async () => {
   const rows = memoryRows();
   const parts = partsOf(rows, { dataDir: aFolder() });
   const sealed = await (await Vault.open(parts)).seal(A, Buffer.from('a secret'));
@@ -107,7 +107,7 @@ test('a data key whose row arrives after its destruction cannot be used afterwar
   await assert.rejects(vault.open(A, sealed));
 });
 
-test('a data key that was fetched while it was destroyed cannot be used afterwards', async () => {
+test('a data key that is read while its row is being removed is not cached', async () => {
   const rows = memoryRows();
   const parts = partsOf(rows, { dataDir: aFolder() });
   const sealed = await (await Vault.open(parts)).seal(A, Buffer.from('a secret'));
@@ -139,7 +139,7 @@ test('stores the master key in a file that only its owner can read, and refuses 
   await assert.rejects(Vault.open(parts), error => isFault(error, 'master_key_unusable'));
   rmSync(file);
   await assert.rejects(Vault.open(parts), error => isFault(error, 'master_key_missing'));
-  assert.deepEqual(readdirSync(dataDir), [], 'no other key is made in its place');
+  assert.deepEqual(readdirSync(dataDir), [], 'no new key replaces the missing file');
 });
 
 test('processes that start at the same time use the same master key', async () => {
@@ -152,7 +152,7 @@ test('processes that start at the same time use the same master key', async () =
   assert.deepEqual(readdirSync(dataDir), ['master-key']);
 });
 
-test('a rotation replaces the key in the file and in every row, even while a server is running', async () => {
+test('a rotation replaces the master key in the file and in every row, even while a server is running', async () => {
   const dataDir = aFolder();
   const rows = memoryRows();
   const running = await Vault.open(partsOf(rows, { dataDir }));
@@ -160,7 +160,7 @@ test('a rotation replaces the key in the file and in every row, even while a ser
   const before = readFileSync(join(dataDir, 'master-key'), 'utf8');
   const masters = () => new Set([...rows.rows.values()].map(({ master }) => master));
   const [former = ''] = masters();
-  assert.deepEqual(await rotateMasterKey(partsOf(rows, { dataDir })), { rewrapped: 2 });
+  assert.deepEqual(await rotateMasterKey(partsOf(rows, { dataDir })), { rewrappedCount: 2 });
   assert.equal(masters().size, 1);
   assert.ok(!masters().has(former));
   const now = readFileSync(join(dataDir, 'master-key'), 'utf8');
@@ -187,7 +187,7 @@ test('a rotation that is interrupted before or after its commit leaves a usable 
   rows.failing = false;
   assert.equal(lines(), 2);
   assert.equal(await opens(), 'a secret');
-  assert.equal(lines(), 1, 'the key that came into no row is forgotten');
+  assert.equal(lines(), 1, 'the key that wraps no row is removed');
   const parts = partsOf(rows, { dataDir });
   const masterKeys = masterKeySource({ dataDir });
   masterKeys.keepOnly = () => Promise.reject(new Error('killed after the commit'));
@@ -198,7 +198,7 @@ test('a rotation that is interrupted before or after its commit leaves a usable 
   assert.equal(await opens(), 'a secret');
 });
 
-test('a rotation removes files that a killed process left behind, and no copies of the operator', async () => {
+test('a rotation removes key files of a killed process, but no copies that the operator made', async () => {
   const dataDir = aFolder();
   const rows = memoryRows();
   await Vault.open(partsOf(rows, { dataDir }));
@@ -212,7 +212,7 @@ test('a rotation removes files that a killed process left behind, and no copies 
 const KEYS = ['11'.repeat(32), Buffer.alloc(32, 2).toString('base64')] as const;
 const given = (...keys: string[]): MasterKeyOrigin => ({ given: new Secret(keys.join(',')) });
 
-test('rotates a supplied master key if the new key is supplied before the current one', async () => {
+test('a supplied master key is rotated if the new key is listed before the current key', async () => {
   const rows = memoryRows();
   const sealed = await (await Vault.open(partsOf(rows, given(KEYS[0])))).seal(A, Buffer.from('a secret'));
   await assert.rejects(Vault.open(partsOf(rows, given(KEYS[1]))), error => isFault(error, 'master_key_wrong'));

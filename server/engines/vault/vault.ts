@@ -1,5 +1,5 @@
 // Seals data that must not be readable in the database, with a data key for each application and each consumer, and one
-// for the installation. A data key is stored only wrapped by the master key. Sealed data can be opened only for the
+// for the installation. Each stored data key is wrapped by the master key. Sealed data can be opened only for the
 // place for which it was sealed, not for another row or version.
 import type { Clock } from '../../kit/clock.ts';
 import { Fault } from '../../kit/fault.ts';
@@ -30,8 +30,8 @@ export interface VaultParts {
   readonly clock: Clock;
 }
 
-const CACHED_MAX = 1_000;
-/** The maximum number of attempts, because the master key may be changed at the same time. */
+const CACHED_KEYS_MAX = 1_000;
+/** The maximum number of attempts to create a data key. An attempt fails if the master key is changed meanwhile. */
 const TRIES_MAX = 3;
 
 export class Vault {
@@ -40,7 +40,7 @@ export class Vault {
   /** Cached data keys by owner, in the order in which they were added. */
   readonly #keys = new Map<string, Key>();
   /** The number of data keys that this process has destroyed. */
-  #destroyed = 0;
+  #destroyedCount = 0;
 
   private constructor(parts: VaultParts, initialKeys: readonly MasterKey[]) {
     this.#parts = parts;
@@ -53,9 +53,9 @@ export class Vault {
     const existingRow = await rows.get(INSTALLATION);
     const availableKeys = await masterKeys.read({ isFirst: !existingRow });
     const vault = new Vault(parts, availableKeys);
-    const [first] = availableKeys;
-    if (!first) throw new Error(`${masterKeys.name} has no master key`);
-    const row = existingRow ?? (await rows.insertFirst(wrap(INSTALLATION, newKey(), first, clock.now())));
+    const [firstMasterKey] = availableKeys;
+    if (!firstMasterKey) throw new Error(`${masterKeys.name} has no master key`);
+    const row = existingRow ?? (await rows.insertFirst(wrap(INSTALLATION, newKey(), firstMasterKey, clock.now())));
     vault.#keys.set(INSTALLATION, await vault.#unwrap(row));
     if (availableKeys.length > 1) await forgetUnusedMasterKeys(parts);
     return vault;
@@ -88,22 +88,22 @@ export class Vault {
     await this.#parts.rows.remove(owner);
     // The key may have been fetched again before its row was removed.
     this.#keys.delete(owner);
-    this.#destroyed += 1;
+    this.#destroyedCount += 1;
   }
 
   async #keyOf(owner: string, { mayCreate = true } = {}): Promise<Key> {
-    const known = this.#keys.get(owner);
-    if (known) return known;
-    const destroyed = this.#destroyed;
+    const cachedKey = this.#keys.get(owner);
+    if (cachedKey) return cachedKey;
+    const destroyedCountBefore = this.#destroyedCount;
     const existingRow = await this.#parts.rows.get(owner);
     if (!existingRow && !mayCreate) throw new Error(`there is no data key of ${owner}`);
     const row = existingRow ?? (await this.#createKey(owner));
     const key = await this.#unwrap(row);
     // This key may be among those that were destroyed since the row was read.
-    if (this.#destroyed !== destroyed) return key;
+    if (this.#destroyedCount !== destroyedCountBefore) return key;
     this.#keys.set(owner, key);
     for (const oldest of this.#keys.keys()) {
-      if (this.#keys.size <= CACHED_MAX) break;
+      if (this.#keys.size <= CACHED_KEYS_MAX) break;
       this.#keys.delete(oldest);
     }
     return key;
@@ -117,22 +117,22 @@ export class Vault {
     const { rows, clock } = this.#parts;
     for (let attempt = 1; attempt <= TRIES_MAX; attempt += 1) {
       const masterKeyId = (await rows.get(INSTALLATION))?.master ?? '';
-      const insertedRow = await rows.insert(wrap(owner, newKey(), await this.#master(masterKeyId), clock.now()));
+      const insertedRow = await rows.insert(wrap(owner, newKey(), await this.#masterKeyFor(masterKeyId), clock.now()));
       if (insertedRow) return insertedRow;
     }
     throw new Error(`no data key could be created: the master key changed during each of ${TRIES_MAX} attempts`);
   }
 
   async #unwrap(row: DataKeyRow): Promise<Key> {
-    return unwrap(row, await this.#master(row.master));
+    return unwrap(row, await this.#masterKeyFor(row.master));
   }
 
   /** Reads the keys again if the id is unknown, because a key may have been added since. */
-  async #master(id: string): Promise<MasterKey> {
+  async #masterKeyFor(id: string): Promise<MasterKey> {
     const { masterKeys } = this.#parts;
     if (!this.#masterKeyById.has(id)) this.#masterKeyById = byId(await masterKeys.read({ isFirst: false }));
-    const master = this.#masterKeyById.get(id);
-    if (master) return master;
+    const masterKey = this.#masterKeyById.get(id);
+    if (masterKey) return masterKey;
     throw new Fault('master_key_wrong', `${masterKeys.name} does not contain the master key of the database.`, {
       advice: 'Add the former key after the new key, and run `berth vault rotate` to change to the new key.',
     });
@@ -142,26 +142,27 @@ export class Vault {
 /**
  * Replaces the master key in use. Even if the process is killed during the change, all data keys can still be opened.
  */
-export async function rotateMasterKey({ rows, masterKeys }: VaultParts): Promise<{ readonly rewrapped: number }> {
+export async function rotateMasterKey({ rows, masterKeys }: VaultParts): Promise<{ readonly rewrappedCount: number }> {
   let rewrapped = 0;
-  await rows.change(async existing => {
-    const installationRow = existing.find(({ owner }) => owner === INSTALLATION);
-    if (!installationRow) throw new Error('the vault has no data key for the installation');
+  await rows.change(async existingRows => {
+    const installationRow = existingRows.find(({ owner }) => owner === INSTALLATION);
+    if (!installationRow)
+      throw new Error('the vault has no data key for the installation; start the server once, which creates the key');
     const mastersById = byId(await masterKeys.read({ isFirst: false }));
-    const next = await masterKeys.next(installationRow.master);
-    rewrapped = existing.length;
-    return existing.map(row => {
+    const nextMasterKey = await masterKeys.next(installationRow.master);
+    rewrapped = existingRows.length;
+    return existingRows.map(row => {
       const master = mastersById.get(row.master);
       if (!master)
         throw new Fault('master_key_wrong', `${masterKeys.name} lacks a master key that the database uses.`, {
           advice: 'Add the missing key after the new key, and run `berth vault rotate` again.',
         });
-      return wrap(row.owner, unwrap(row, master), next, row.createdAt);
+      return wrap(row.owner, unwrap(row, master), nextMasterKey, row.createdAt);
     });
   });
   // The old key is needed until the rows are durable.
   await forgetUnusedMasterKeys({ rows, masterKeys });
-  return { rewrapped };
+  return { rewrappedCount: rewrapped };
 }
 
 /** Removes the master keys that no row uses, including keys that an interrupted change has left behind. */
@@ -181,7 +182,7 @@ const wrap = (owner: string, key: Key, { id, key: wrappingKey }: MasterKey, crea
 const unwrap = ({ owner, master, wrapped }: DataKeyRow, { key }: MasterKey): Key =>
   open(key, wrapped, `data key|${owner}|${master}`);
 
-/** Throws if a part contains the separator, because then two places could be equal. */
+/** Throws if a part contains the separator, because two different places could then have the same text. */
 function associatedData({ owner, kind, id, version }: Place): string {
   if ([owner, kind, id].some(part => part.includes('|')))
     throw new Error('a place in the vault contains a vertical bar in its name');

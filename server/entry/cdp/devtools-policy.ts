@@ -106,7 +106,7 @@ export function devtoolsPolicy(parts: DevtoolsPolicyParts): Policy {
     const { method, params } = command;
     if (NO_OP_COMMANDS.has(method)) return { respondWith: {} };
     if (method === 'Target.setAutoAttach') return attachToPageTargets(params);
-    if (method === 'Target.detachFromTarget') return PASS; // it can only name its own channels
+    if (method === 'Target.detachFromTarget') return PASS; // the command can name only channels of its own client
     if (isWorkspaceLookup(command))
       return { refuse: 'DevTools cannot save changes here: there is no workspace folder.' };
     if (isAboutPage(params, parts.page) && (method === 'Target.getTargetInfo' || isOfPage(method)))

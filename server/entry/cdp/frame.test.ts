@@ -33,7 +33,7 @@ async function heard(bytes: Buffer, count: number): Promise<string[]> {
   return messages;
 }
 
-test('messages of every length are received in order from one buffer of frames', async () => {
+test('a client receives messages of every length in order from one buffer of frames', async () => {
   const texts = LENGTHS.map(textOf);
   assert.deepEqual(await heard(textFrames(texts.map(text => Buffer.from(text))), texts.length), texts);
 });
@@ -44,6 +44,6 @@ test('frameHead creates the header of a message that is written separately', asy
   assert.deepEqual(await heard(Buffer.concat(parts), texts.length), texts);
 });
 
-test('encodes a length above 32 bits in two words', () => {
+test('frameHead encodes a length of more than 32 bits in 64 bits', () => {
   assert.equal(frameHead(2 ** 33 + 5).toString('hex'), '817f0000000200000005');
 });

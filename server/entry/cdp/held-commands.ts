@@ -5,8 +5,8 @@ import type { Command } from '../../domain/sessions/browser-host.ts';
 import type { JsonObject } from '../../kit/json.ts';
 
 /**
- * Commands that do what a person with control does instead of the agent. They wait, like the commands of the Input
- * domain.
+ * Actions on pages that belong to the person with control, such as navigation. They wait, like the commands of the
+ * Input domain.
  */
 const CONTROL_COMMANDS: ReadonlySet<string> = new Set([
   'Page.navigate',
@@ -21,7 +21,7 @@ const CONTROL_COMMANDS: ReadonlySet<string> = new Set([
 ]);
 /** Commands of the Input domain that configure input. */
 const INPUT_SETTINGS: ReadonlySet<string> = new Set(['Input.setIgnoreInputEvents', 'Input.setInterceptDrags']);
-/** This command waits if it is sent with a user gesture, because a script can then do what a click can do. */
+/** This command waits if it is sent with a user gesture, because such a script has the same abilities as a click. */
 const EVALUATE = 'Runtime.evaluate';
 /**
  * These commands pass in a masked hand-off, because the person's page would otherwise hang. They must not change

@@ -1,6 +1,6 @@
-// Dialogs of pages in a masked hand-off. Clients are not told of dialogs that open during the hand-off, because their
-// text may repeat what a person typed. A page with an open dialog does not respond, so a client is told of a dialog
-// that is still open when the hand-off ends, without its text.
+// Dialogs of pages in a masked hand-off. Clients are not notified of dialogs that open during the hand-off, because
+// their text may repeat what a person typed. A page with an open dialog does not respond, so a client is notified of a
+// dialog that is still open when the hand-off ends, but without the text of the dialog.
 import { boundedText, parseJson } from '../../kit/foreign.ts';
 import { isObject, type JsonObject, textAt } from '../../kit/json.ts';
 import { REDACTED_EVENT_BYTES_MAX } from './masked-events.ts';
@@ -13,12 +13,12 @@ export const isDialogEvent = (event: Buffer): boolean =>
   event.toString('latin1', 0, DIALOG_EVENT_PREFIX.length) === DIALOG_EVENT_PREFIX;
 
 export class MaskedDialogs {
-  /** Dialogs that the client was not told of, by channel. A page shows one dialog at a time. */
+  /** The withheld opening event of each open dialog, by channel. A page shows one dialog at a time. */
   readonly #heldEvents = new Map<string, Buffer>();
 
   /**
-   * The part of a dialog event that the client receives. The client is told of the end of a dialog only if it was told
-   * of the dialog.
+   * The part of a dialog event that the client receives. The client is notified of the end of a dialog only if it was
+   * notified of its opening.
    */
   visiblePart(event: Buffer): Buffer | undefined {
     const message = event.length > REDACTED_EVENT_BYTES_MAX ? undefined : parseJson(event);

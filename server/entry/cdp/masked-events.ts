@@ -27,7 +27,7 @@ const HIDDEN_EVENTS: ReadonlySet<string> = new Set([
   'Page.screencastFrame',
 ]);
 /** Events from which a part is removed, each with the function that removes it from the parameters. */
-const CLEAR_PARAMS: Readonly<Record<string, (params: JsonObject) => JsonObject>> = {
+const PARAM_REDACTORS: Readonly<Record<string, (params: JsonObject) => JsonObject>> = {
   'Network.requestWillBeSent': withoutContent,
   'Network.responseReceived': withoutContent,
   'Fetch.requestPaused': withoutContent,
@@ -37,7 +37,8 @@ const CLEAR_PARAMS: Readonly<Record<string, (params: JsonObject) => JsonObject>>
   'Target.attachedToTarget': withoutTitle,
 };
 /**
- * Members of a request or response that may contain what was typed: the body, and headers, such as one with a password.
+ * Members of a request or response that may contain typed text: the body, and headers, for example a header with a
+ * password.
  */
 const CONTENT_MEMBERS = [
   'postData',
@@ -53,25 +54,25 @@ export function shownEvent(event: Buffer): Buffer | undefined {
   const [, domain = '', name = ''] = EVENT_HEAD.exec(event.toString('latin1', 0, HEAD_BYTES)) ?? [];
   const method = `${domain}.${name}`;
   if ((!SHOWN_DOMAINS.has(domain) && !SHOWN_EVENTS.has(method)) || HIDDEN_EVENTS.has(method)) return undefined;
-  const clearParams = CLEAR_PARAMS[method];
-  if (!clearParams) return event;
+  const redactParams = PARAM_REDACTORS[method];
+  if (!redactParams) return event;
   if (event.length > REDACTED_EVENT_BYTES_MAX) return undefined;
   const message = parseJson(event);
   if (!isObject(message) || !isObject(message.params)) return undefined;
-  return Buffer.from(JSON.stringify({ ...message, params: clearParams(message.params) }));
+  return Buffer.from(JSON.stringify({ ...message, params: redactParams(message.params) }));
 }
 
 function withoutContent(params: JsonObject): JsonObject {
   const { responseHeaders, ...rest } = params;
-  const cleared = Object.fromEntries(
+  const clearedParts = Object.fromEntries(
     ['request', 'response', 'redirectResponse'].flatMap(name => {
       const part = rest[name];
       if (!isObject(part)) return [];
-      const kept = Object.entries(part).filter(([member]) => !CONTENT_MEMBERS.includes(member));
-      return [[name, { ...Object.fromEntries(kept), headers: {} }]];
+      const keptMembers = Object.entries(part).filter(([member]) => !CONTENT_MEMBERS.includes(member));
+      return [[name, { ...Object.fromEntries(keptMembers), headers: {} }]];
     }),
   );
-  return { ...rest, ...cleared, ...(responseHeaders === undefined ? {} : { responseHeaders: [] }) };
+  return { ...rest, ...clearedParts, ...(responseHeaders === undefined ? {} : { responseHeaders: [] }) };
 }
 
 /** Removes titles, because pages can write anything into their title. */

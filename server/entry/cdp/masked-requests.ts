@@ -6,7 +6,7 @@ const REQUEST_STARTED =
   /^\{"method":"(?:Network\.requestWillBeSent|Fetch\.requestPaused)","params":\{"requestId":"([^"]{1,200})"/;
 const HEAD_BYTES = 300;
 /** The same limit as in the log of the session. */
-const REMEMBERED_MAX = 10_000;
+const REQUEST_IDS_MAX = 10_000;
 
 /** Commands that return the body of a request or of its response. */
 const BODY_COMMANDS: ReadonlySet<string> = new Set([
@@ -23,7 +23,7 @@ export class MaskedRequests {
     if (id === undefined) return;
     this.#ids.add(id);
     const [oldest] = this.#ids;
-    if (this.#ids.size > REMEMBERED_MAX && oldest !== undefined) this.#ids.delete(oldest);
+    if (this.#ids.size > REQUEST_IDS_MAX && oldest !== undefined) this.#ids.delete(oldest);
   }
 
   /** Whether a command with this method may read the body of one of these requests. */

@@ -106,7 +106,7 @@ const CASES: Array<[string, JsonObject, string]> = [
 ];
 
 for (const [method, params, expected] of CASES)
-  test(`${method} ${JSON.stringify(params)}: ${expected}`, async () => {
+  test(`returns the verdict ${expected} for ${method} ${JSON.stringify(params)}`, async () => {
     assert.ok(policy.watched.has(method), 'the policy must watch this method');
     assert.equal(word(await judge(method, params)), expected);
   });
@@ -123,7 +123,7 @@ test('replaces the download path of the client by the session folder, and keeps 
   });
 });
 
-test('configures downloads in a new browser context before the client gets its id', async () => {
+test('configures downloads in a new browser context before the client gets the id of the context', async () => {
   const verdict = await judge('Target.createBrowserContext');
   assert.ok('pass' in verdict && verdict.onResponse);
   await verdict.onResponse({ id: 1, result: { browserContextId: 'NEW' } });

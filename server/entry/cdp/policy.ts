@@ -21,7 +21,7 @@ import { TraceStreams } from './trace-streams.ts';
 
 /** The maximum number of browser contexts that clients may have open at once in a session. */
 const CONTEXTS_MAX = 50;
-const UPLOADS = '/tmp/.uploads/';
+const UPLOADS_PREFIX = '/tmp/.uploads/';
 const REFUSED_SCHEMES = ['file:', 'chrome:', 'chrome-untrusted:', 'devtools:', 'view-source:'];
 /** URLs with these schemes contain another URL. On the web, at most one level of nesting occurs. */
 const WRAPPING_SCHEMES = ['blob:', 'filesystem:'];
@@ -153,7 +153,7 @@ function afterControl(
 ): Verdict | Promise<Verdict> {
   if (input === 'pass') return decide();
   if ('refuse' in input) return input;
-  return { defer: input.wait.then(free => (free === 'pass' ? decide() : free)) };
+  return { defer: input.wait.then(inputAfterWait => (inputAfterWait === 'pass' ? decide() : inputAfterWait)) };
 }
 
 /** A request that a client continues at browser level bypasses the navigation guard and may have a changed URL. */
@@ -184,9 +184,9 @@ const restoreDownloadBehavior = (browser: Browser): Verdict => ({
 });
 
 /** Without a jail, the browser sees uploads at their real path. */
-function withRealPaths(params: JsonObject, files: readonly string[], uploads: string): Verdict {
-  if (`${uploads}/` === UPLOADS) return PASS;
-  const realPaths = files.map(file => file.replace(UPLOADS, () => `${uploads}/`));
+function withRealPaths(params: JsonObject, files: readonly string[], uploadFolderPath: string): Verdict {
+  if (`${uploadFolderPath}/` === UPLOADS_PREFIX) return PASS;
+  const realPaths = files.map(file => file.replace(UPLOADS_PREFIX, () => `${uploadFolderPath}/`));
   return { rewrite: { ...params, files: realPaths } };
 }
 
@@ -208,7 +208,7 @@ function sessionFiles(method: string, params: JsonObject, browser: Browser): Ver
   if (files.every(isOwn)) return withRealPaths(params, files, browser.uploadFolder);
   const foreignFile = files.find(file => !isOwn(file));
   return {
-    refuse: `${method} is refused for ${quote(foreignFile)}: only files under ${UPLOADS} (uploads) and ${downloads}/ (downloads) may be attached. Upload the file to the session first.`,
+    refuse: `${method} is refused for ${quote(foreignFile)}: only files under ${UPLOADS_PREFIX} (uploads) and ${downloads}/ (downloads) may be attached. Upload the file to the session first.`,
   };
 }
 
@@ -219,7 +219,7 @@ function draggedFiles(params: JsonObject, browser: Browser): Verdict {
 }
 
 const isSessionFile = (path: string, downloads: string): boolean =>
-  (path.startsWith(UPLOADS) || path.startsWith(`${downloads}/`)) &&
+  (path.startsWith(UPLOADS_PREFIX) || path.startsWith(`${downloads}/`)) &&
   !path.split('/').includes('..') &&
   !path.includes('\0');
 
@@ -290,8 +290,8 @@ async function newContext(params: JsonObject, browser: Browser): Promise<Verdict
       refuse:
         'Target.createBrowserContext is refused with a proxy: all traffic of the session leaves through its egress proxy. Set proxies when the session is created.',
     };
-  const existing = await browser.contextIds();
-  if (existing.length >= CONTEXTS_MAX)
+  const existingIds = await browser.contextIds();
+  if (existingIds.length >= CONTEXTS_MAX)
     return {
       refuse: `The session already has ${CONTEXTS_MAX} browser contexts, which is the limit. Dispose of one first.`,
     };

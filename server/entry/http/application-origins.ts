@@ -27,7 +27,7 @@ export class ApplicationOrigins {
     if (origin === undefined || this.#parts.isOwn(origin)) return;
     reply.header('vary', 'Origin');
     const { appId = '' }: { appId?: string } = Object(request.params);
-    if (!(await this.#parts.allows(appId, origin))) throw notAllowed();
+    if (!(await this.#parts.allows(appId, origin))) throw originNotAllowed();
     reply.headers({ 'access-control-allow-origin': origin, 'access-control-expose-headers': EXPOSED_HEADERS });
   }
 
@@ -45,7 +45,7 @@ export class ApplicationOrigins {
   }
 }
 
-const notAllowed = (): Error =>
+const originNotAllowed = (): Error =>
   fault('origin_not_allowed', 'The application has not registered the origin of this page.', {
     advice: 'An admin of the application can add the origin to `origins`: PUT /v1/applications/{appId}/identity.',
   });

@@ -53,9 +53,9 @@ async function addAll(
  */
 async function bytesOf(file: ServedFile): Promise<Readable> {
   if (file.size === 0) return Readable.from([]);
-  const opened = await file.open();
-  if (!opened) throw new Error(`${file.name} does not exist`);
-  return opened.body;
+  const openedFile = await file.open();
+  if (!openedFile) throw new Error(`${file.name} does not exist`);
+  return openedFile.body;
 }
 
 /**

@@ -5,7 +5,7 @@ import type { Issue, Warning } from '../../../contract/common.ts';
 import { propertiesOf } from '../../../contract/openapi.ts';
 import type { Credential } from '../../../contract/operation.ts';
 import {
-  isCounted,
+  isRateLimited,
   OPERATION_IDS,
   type OPERATIONS,
   type OperationId,
@@ -28,7 +28,7 @@ import type {
 } from '../../domain/identity/caller.ts';
 import { type Callers, type PresentedCredentials, sourceOf } from '../../domain/identity/callers.ts';
 import type { AcceptedCredential } from '../../domain/identity/credential-faults.ts';
-import { presentedBy } from '../../domain/identity/presented.ts';
+import { presentedCredentialsOf } from '../../domain/identity/presented.ts';
 import { assertSteppedUp } from '../../domain/identity/step-up.ts';
 import type { RateLimiter } from '../../domain/limits/request-rates.ts';
 import type { CreateOptions } from '../../domain/sessions/api.ts';
@@ -90,7 +90,7 @@ export interface HandlerInput<Id extends OperationId> extends OperationInput<Id>
   readonly signal: AbortSignal;
   /** The uploaded file, for operations that have one. */
   readonly file: UploadFor<Id>;
-  /** Only for operations that create a session. */
+  /** How a session is created. Used only by operations that create one. */
   readonly options: CreateOptions;
   readonly presented: PresentedCredentials;
   /** The credential in the Authorization header, if it is a bearer token. */
@@ -113,7 +113,7 @@ export interface HandlerInput<Id extends OperationId> extends OperationInput<Id>
 
 export type Handlers = { readonly [Id in OperationId]: (handlerInput: HandlerInput<Id>) => Promise<HttpResponse> };
 
-type AnyHandler = (asked: never) => Promise<HttpResponse>;
+type AnyHandler = (input: never) => Promise<HttpResponse>;
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -164,7 +164,7 @@ export function bindOperations(app: FastifyInstance, parts: BindParts): Readonly
 
 function bind(app: FastifyInstance, id: OperationId, url: string, mount: MountName, parts: BindParts): void {
   const { method, upload } = operation(id);
-  const read = readerOf(id, mount);
+  const readRequest = readerOf(id, mount);
   const perform = performerOf(id, mount, parts);
   app.route({
     method,
@@ -173,11 +173,11 @@ function bind(app: FastifyInstance, id: OperationId, url: string, mount: MountNa
     onRequest: async (request, reply) => {
       if (operation(id).allowsRegisteredOrigins) await parts.origins.admit(request, reply);
       await identify(id, request, parts);
-      await passToOwner(id, request, reply, parts.tracker.of(request).caller, parts.toOwner);
+      await passToOwner(id, request, reply, parts.tracker.recordOf(request).caller, parts.toOwner);
     },
     handler: async (request, reply) => {
-      const readInput = parts.tracker.attribute(request, () => read(request));
-      const { caller } = parts.tracker.of(request);
+      const readInput = parts.tracker.attribute(request, () => readRequest(request));
+      const { caller } = parts.tracker.recordOf(request);
       if (id === 'callMcp') {
         const callHere = () => perform(request, reply, readInput, undefined);
         return routeMcpCall(request, reply, caller, parts.toOwner, callHere);
@@ -203,7 +203,7 @@ function bind(app: FastifyInstance, id: OperationId, url: string, mount: MountNa
 }
 
 function uploader(request: FastifyRequest, { tracker }: BindParts): AgentCaller {
-  const { caller } = tracker.of(request);
+  const { caller } = tracker.recordOf(request);
   if (caller?.kind !== 'agentKey') throw new Error('an upload without an agent key');
   return caller;
 }
@@ -235,15 +235,15 @@ function performerOf(id: OperationId, mount: MountName, parts: BindParts) {
       parts.tracker.attribute(request, () => send(reply, status, result));
     if (key === undefined) return sendResponse(await handleRequest(detailedInput.options));
     const markReplayed = (): void => void reply.header('idempotency-replayed', 'true');
-    const write = { id, key, path: pathOf(request) };
+    const writeKey = { id, key, path: pathOf(request) };
     const runFirst = (run: IdempotencyRun): Promise<HttpResponse> => handleRequest({ ...detailedInput.options, run });
-    return sendResponse(await parts.repeats.respond(write, { ...detailedInput, body }, runFirst, markReplayed));
+    return sendResponse(await parts.repeats.respond(writeKey, { ...detailedInput, body }, runFirst, markReplayed));
   };
 }
 
 /** Official clients resend a DELETE whose response was lost. On such a retry, a missing resource counts as deleted. */
-const ignoreNotFound = (removing: Promise<HttpResponse>): Promise<HttpResponse> =>
-  removing.catch(error => {
+const ignoreNotFound = (removal: Promise<HttpResponse>): Promise<HttpResponse> =>
+  removal.catch(error => {
     if (isFault(error, 'not_found')) return emptyResponse();
     throw error;
   });
@@ -257,13 +257,13 @@ async function identify(id: OperationId, request: FastifyRequest, parts: BindPar
   if (credential === 'public' || credential === 'connect') return;
   if (credential === 'deviceCode') return void deviceCodeIn(request.headers.authorization);
   const presented = presentedIn(id, request, parts);
-  const accepted = acceptedFor(credential, bearerOf(presented.authorization));
-  if (!accepted) return;
-  const caller = await callers.authenticate(presented, accepted);
-  tracker.of(request).caller = caller;
+  const acceptedCredential = acceptedFor(credential, bearerOf(presented.authorization));
+  if (!acceptedCredential) return;
+  const caller = await callers.authenticate(presented, acceptedCredential);
+  tracker.recordOf(request).caller = caller;
   if (ownOriginOnly) cookie.assertOwnOrigin(request.headers);
   // A request that another host passed on was already counted there.
-  if (isCounted(id) && !forwardedFrom(request.raw)) await rates.take(caller, isWrite);
+  if (isRateLimited(id) && !forwardedFrom(request.raw)) await rates.take(caller, isWrite);
   const isPerson = caller.kind === 'account' && caller.via.kind === 'human_session';
   if (isPerson) cookie.assertOwnPage(request.method, request.headers);
   if (isPerson && isWrite) cookie.assertNotCrossSite(request.headers);
@@ -290,7 +290,7 @@ function presentedIn(
   const { appId = '' }: { appId?: string } = Object(request.params);
   const isConsumer = operation(id).credential === 'consumer';
   return {
-    ...presentedBy(request, trustedProxies),
+    ...presentedCredentialsOf(request, trustedProxies),
     requestId: request.id,
     cookie: isConsumer ? consumerCookie.read(request.headers, appId) : cookie.read(request.headers),
   };
@@ -332,7 +332,15 @@ const cookieIn = ({ cookie = '' }: FastifyRequest['headers'], name: string): str
 
 /** Reads and validates the parts of a request. Throws a fault that names every problem. */
 function readerOf(id: OperationId, mount: MountName) {
-  const { params, query, headers, body, tag, unknownFields: onUnknown = 'ignore', protectingFields } = operation(id);
+  const {
+    params,
+    query,
+    headers,
+    body,
+    tag,
+    unknownFields: unknownFieldPolicy = 'ignore',
+    protectingFields,
+  } = operation(id);
   const checkQuery = query && validatorOf(query);
   const checkHeaders = headers && validatorOf(headers);
   const checkBody = body && validatorOf(body);
@@ -348,13 +356,13 @@ function readerOf(id: OperationId, mount: MountName) {
     if (refusesUnknown) refuseUnknownQuery(Object(request.query), queryNames);
     const queryValues = query ? readQuery(query, request.query) : undefined;
     const bodyValue = body && request.body === undefined ? {} : request.body;
-    const unknownNames = body && onUnknown !== 'ignore' ? unknownFields(body, bodyValue) : [];
+    const unknownNames = body && unknownFieldPolicy !== 'ignore' ? unknownFields(body, bodyValue) : [];
     const issues = [
       ...(checkQuery?.(queryValues) ?? []),
       ...(checkHeaders?.(request.headers) ?? []),
       ...(checkBody?.(bodyValue) ?? []),
     ];
-    const refusesFields = onUnknown === 'refuse' || readPreferences(request.headers.prefer).isStrict;
+    const refusesFields = unknownFieldPolicy === 'refuse' || readPreferences(request.headers.prefer).isStrict;
     refuse(issues, refusesFields ? unknownNames : []);
     if (protectingFields) refuseUnprotected(refusedFields(unknownNames, protectingFields, bodyPaths));
     return {
@@ -403,7 +411,7 @@ function refuseUnprotected(fields: readonly RefusedField[]): void {
     suggestion === undefined ? '' : `; did you mean ${suggestion}?`;
   const sentences = fields.map(field => `There is no field ${field.path}${question(field) || '.'}`);
   throw fault('invalid_request', sentences.join(' '), {
-    advice: 'Correct or remove it. Nothing was created, because the field would restrict what is created.',
+    advice: 'Correct or remove the field. Nothing was created, because the field would restrict what is created.',
     details: {
       issues: fields.map(field => ({
         path: field.path,
@@ -415,11 +423,11 @@ function refuseUnprotected(fields: readonly RefusedField[]): void {
 }
 
 function unknownWarning(name: string): Warning {
-  const path = name.replaceAll('\0', '\ufffd').toWellFormed(); // PostgreSQL stores it with the session.
+  const path = name.replaceAll('\0', '\ufffd').toWellFormed(); // PostgreSQL stores the path with the session.
   return { code: 'unknown_field', path, message: `There is no field ${path}; it was ignored.` };
 }
 
-// ---- the rest of what a handler gets, and the answer ---------------------------------------------------------------
+// ---- other input of a handler, and its response --------------------------------------------------------------------
 
 function requestDetails(
   id: OperationId,
@@ -430,19 +438,19 @@ function requestDetails(
   body: unknown,
 ) {
   const { tracker, repeats, cookie } = parts;
-  const { disconnectSignal: gone, arrived } = callerConnection(reply.raw);
-  const caller: Caller | undefined = tracker.of(request).caller;
-  const line = ticketOf(request.raw);
+  const { disconnectSignal: signal, arrived } = callerConnection(reply.raw);
+  const caller: Caller | undefined = tracker.recordOf(request).caller;
+  const lineTicket = ticketOf(request.raw);
   const presented = presentedIn(id, request, parts);
   return {
     caller,
     mount,
     path: pathOf(request),
-    signal: gone,
+    signal,
     options: {
-      signal: gone,
-      ...preferred(id, request, reply),
-      ...(line ? { line } : {}),
+      signal,
+      ...applyPreferences(id, request, reply),
+      ...(lineTicket ? { line: lineTicket } : {}),
       ...(isResendable(id, request) ? { delivery: deliveryOf(request, repeats.digestOf(id, body), arrived) } : {}),
     },
     presented,
@@ -466,15 +474,15 @@ function requestedStream({ method, headers }: FastifyRequest): { lastEventId?: s
 }
 
 /** Applies the Prefer header, and reports in Preference-Applied which preferences were honoured. */
-function preferred(id: OperationId, { headers }: FastifyRequest, reply: FastifyReply): { waitSeconds?: number } {
+function applyPreferences(id: OperationId, { headers }: FastifyRequest, reply: FastifyReply): { waitSeconds?: number } {
   const { mayWait, unknownFields } = operation(id);
   const { isStrict, waitSeconds } = readPreferences(headers.prefer);
   const willWait = mayWait && waitSeconds !== undefined;
-  const applied = [
+  const appliedPreferences = [
     ...(isStrict && unknownFields === 'warn' ? ['handling=strict'] : []),
     ...(willWait ? [`wait=${waitSeconds}`] : []),
   ];
-  if (applied.length > 0) reply.header('preference-applied', applied.join(', '));
+  if (appliedPreferences.length > 0) reply.header('preference-applied', appliedPreferences.join(', '));
   if (!willWait) return {};
   reply.header('x-berth-waited', '0');
   return { waitSeconds };

@@ -1,4 +1,4 @@
-// Tracks whether the caller of a request is still connected. There is one listener for each response, however often the
+// Tracks whether the caller of a request is still connected. There is one listener for each response, even if the
 // request is retried.
 import type { ServerResponse } from 'node:http';
 

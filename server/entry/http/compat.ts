@@ -40,12 +40,12 @@ export const compatHandlers = ({ sessions, applications, limits, offered }: Comp
     const request = normaliseCreate(body.browserbaseSessionCreateParams ?? {}, { ...offered, mount: 'compat' });
     // Stagehand's own fields are not fields of a session.
     const createWarnings = warnings.filter(({ path }) => path.startsWith('browserbaseSessionCreateParams.'));
-    const created = await sessions.create(
+    const createdSession = await sessions.create(
       caller,
       { ...request, warnings: [...createWarnings, ...request.warnings] },
       options,
     );
-    return { ...startedResponse(created.session.id), headers: admittedHeaders(created, options) };
+    return { ...startedResponse(createdSession.session.id), headers: admittedHeaders(createdSession, options) };
   },
 
   endSession: async ({ caller, params }: HandlerInput<'endSession'>): Promise<HttpResponse> => {
@@ -63,11 +63,11 @@ export const compatHandlers = ({ sessions, applications, limits, offered }: Comp
 export const compatResponseBuilders = {
   startSession: {
     keep: (body: JsonObject): JsonObject => body,
-    again: async (_: unknown, id: SessionId): Promise<HttpResponse> => startedResponse(id),
+    rebuild: async (_: unknown, id: SessionId): Promise<HttpResponse> => startedResponse(id),
   },
 };
 
-/** `available: false` tells the client to control the browser itself. */
+/** With `available: false`, the client controls the browser itself. */
 const startedResponse = (sessionId: string): HttpResponse =>
   jsonResponse({ success: true, data: { sessionId, available: false } });
 

@@ -1,8 +1,8 @@
 // Serves the web console under /console: its built files, and its page for every other path. The content security
-// policy allows only what this origin serves, so that an injected script can neither run nor send data.
+// policy allows only content from this origin, so that an injected script can neither run nor send data.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { fault } from '../../domain/faults.ts';
-import { notBuilt, type WebFiles } from './web-files.ts';
+import { notBuiltFault, type WebFiles } from './web-files.ts';
 
 /** Returns the origins whose pages may show hand-off pages of this application in a frame. */
 export type FrameAncestorsOf = (appId: string) => Promise<readonly string[]>;
@@ -66,7 +66,7 @@ export function serveConsole(
   const headers = { 'content-security-policy': consolePolicy(linkOrigins) };
   for (const url of ['/console', `${PREFIX}*`, ...OUTSIDE_PAGES])
     app.get(url, async (request, reply) => {
-      if (!files) throw notBuilt('console');
+      if (!files) throw notBuiltFault('console');
       const redirectAddress = PASSKEY_PAGES.includes(url) ? localhostAddress(request) : undefined;
       if (redirectAddress) return reply.redirect(redirectAddress);
       const path = OUTSIDE_PAGES.includes(url) ? '' : pathOf(request).slice(PREFIX.length);

@@ -3,7 +3,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Upstream } from '../../domain/consumers/upstream.ts';
 import { sourceOf } from '../../domain/identity/callers.ts';
-import { presentedBy } from '../../domain/identity/presented.ts';
+import { presentedCredentialsOf } from '../../domain/identity/presented.ts';
 
 const SEE_OTHER = 303;
 
@@ -13,7 +13,7 @@ export function serveConsumerCallback(
   trustedProxies: readonly string[],
 ): void {
   app.get('/v1/consumer/callback', async (request, reply) => {
-    const source = sourceOf({ ...presentedBy(request, trustedProxies), requestId: request.id });
+    const source = sourceOf({ ...presentedCredentialsOf(request, trustedProxies), requestId: request.id });
     return reply.redirect(await upstream.finish(Object(request.query), source), SEE_OTHER);
   });
 }

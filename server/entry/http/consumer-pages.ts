@@ -3,7 +3,7 @@
 import type { FastifyInstance } from 'fastify';
 import { fault } from '../../domain/faults.ts';
 import { localhostAddress } from './console.ts';
-import { notBuilt, type WebFiles } from './web-files.ts';
+import { notBuiltFault, type WebFiles } from './web-files.ts';
 
 const PREFIX = '/consumer/';
 /** This page shows the live view, which this service serves, in a frame. */
@@ -35,7 +35,7 @@ const PAGES: Readonly<Record<string, string>> = {
 export function serveConsumerPages(app: FastifyInstance, files: WebFiles | undefined): void {
   for (const [url, page] of Object.entries(PAGES))
     app.get(url, async (request, reply) => {
-      if (!files) throw notBuilt('pages of consumers');
+      if (!files) throw notBuiltFault('site for consumers');
       const redirectAddress = localhostAddress(request);
       if (redirectAddress) return reply.redirect(redirectAddress);
       reply.header('content-security-policy', url === HANDOFF ? policy("frame-src 'self'") : policy());

@@ -2,7 +2,7 @@
 import type { ConsumerParams } from '../../../contract/consumers.ts';
 import type { ConsumerActions } from '../../domain/consumers/consumer-actions.ts';
 import type { OpenedSession } from '../../domain/consumers/consumer-sessions.ts';
-import type { Page } from '../../domain/consumers/hosted.ts';
+import type { HostedPage } from '../../domain/consumers/hosted.ts';
 import type { ConsumerServices } from '../../domain/consumers/open-consumers.ts';
 import type { NewCookie } from '../../domain/consumers/own-consumer.ts';
 import { peerOf } from '../../domain/device/from-session.ts';
@@ -11,8 +11,8 @@ import type { HandlerInput } from './bind.ts';
 import type { ConsumerCookie } from './consumer-cookie.ts';
 import { type HttpResponse, jsonResponse } from './http-response.ts';
 
-const HOSTED = 'hosted';
-const ENDED = 204;
+const HOSTED_PROVIDER_ID = 'hosted';
+const NO_CONTENT = 204;
 const ACCEPTED = 202;
 
 export interface ConsumerParts {
@@ -53,8 +53,8 @@ export const consumerHandlers = (
 
   stepUpConsumer: async ({ caller, params, body, origin }: HandlerInput<'stepUpConsumer'>): Promise<HttpResponse> => {
     const headers = withCookie(await own.stepUp(caller, origin, body), params, cookie);
-    const now = await sessions.reread(caller);
-    return jsonResponse(now, headers);
+    const consumerSession = await sessions.reread(caller);
+    return jsonResponse(consumerSession, headers);
   },
 
   describeHostedSignIn: async ({ params, body }: HandlerInput<'describeHostedSignIn'>): Promise<HttpResponse> =>
@@ -152,9 +152,9 @@ export const consumerHandlers = (
     origin,
     presented,
   }: HandlerInput<'approveConsumerAction'>): Promise<HttpResponse> => {
-    const { jobId, ...given } = body;
+    const { jobId, ...decisionFields } = body;
     const sender = { origin, peer: peerOf(presented) };
-    return jsonResponse(await actions.decide(caller, jobId, { decision: 'approve', ...given }, sender));
+    return jsonResponse(await actions.decide(caller, jobId, { decision: 'approve', ...decisionFields }, sender));
   },
 
   refuseConsumerAction: async ({
@@ -163,15 +163,15 @@ export const consumerHandlers = (
     origin,
     presented,
   }: HandlerInput<'refuseConsumerAction'>): Promise<HttpResponse> => {
-    const { jobId, ...given } = body;
+    const { jobId, ...decisionFields } = body;
     const sender = { origin, peer: peerOf(presented) };
-    return jsonResponse(await actions.decide(caller, jobId, { decision: 'refuse', ...given }, sender));
+    return jsonResponse(await actions.decide(caller, jobId, { decision: 'refuse', ...decisionFields }, sender));
   },
 });
 
 /** Only the provider `hosted` has a sign-in page. */
-function pageOf({ appId, providerId }: ConsumerParams, { signIn }: { readonly signIn: string }): Page {
-  if (providerId !== HOSTED) throw notFound('Sign-in', signIn);
+function pageOf({ appId, providerId }: ConsumerParams, { signIn }: { readonly signIn: string }): HostedPage {
+  if (providerId !== HOSTED_PROVIDER_ID) throw notFound('Sign-in', signIn);
   return { appId, signIn };
 }
 
@@ -187,5 +187,5 @@ const withCookie = ({ secret, seconds }: NewCookie, { appId }: ConsumerParams, c
 
 function endedResponse(logoutUrl: string | undefined, { appId }: ConsumerParams, cookie: ConsumerCookie): HttpResponse {
   const headers = { 'set-cookie': cookie.write(appId, undefined, 0) };
-  return logoutUrl === undefined ? { status: ENDED, headers } : jsonResponse({ logoutUrl }, headers);
+  return logoutUrl === undefined ? { status: NO_CONTENT, headers } : jsonResponse({ logoutUrl }, headers);
 }

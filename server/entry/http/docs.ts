@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify';
 import { openApiDocument } from '../../../contract/openapi.ts';
 import { fault } from '../../domain/faults.ts';
 import { refuseOtherMethods } from './other-methods.ts';
-import { notBuilt, type WebFiles } from './web-files.ts';
+import { notBuiltFault, type WebFiles } from './web-files.ts';
 
 /** Generated from the contract; `npm run check` compares them. */
 const OPENAPI_YAML = new URL('../../../contract/generated/openapi.yaml', import.meta.url);
@@ -29,15 +29,15 @@ export function serveDocs(app: FastifyInstance, version: string, siteFiles: WebF
 function serveSite(app: FastifyInstance, siteFiles: WebFiles | undefined): void {
   for (const url of ['/docs', '/docs/*'])
     app.get(url, async (request, reply) => {
-      if (!siteFiles) throw notBuilt('docs site');
+      if (!siteFiles) throw notBuiltFault('docs site');
       const path = (request.url.split('?', 1)[0] ?? '').slice('/docs'.length).replace(/^\/|\/$/g, '');
-      const found = [path, path === '' ? 'index.html' : `${path}/index.html`].find(one => siteFiles.has(one));
+      const filePath = [path, path === '' ? 'index.html' : `${path}/index.html`].find(one => siteFiles.has(one));
       reply.header('content-security-policy', SITE_POLICY);
-      if (found === undefined && siteFiles.has(NOT_FOUND) && request.headers.accept?.includes('text/html'))
+      if (filePath === undefined && siteFiles.has(NOT_FOUND) && request.headers.accept?.includes('text/html'))
         return siteFiles.send(NOT_FOUND, request, reply.code(404), false);
-      if (found === undefined)
+      if (filePath === undefined)
         throw fault('route_not_found', `There is no page at ${request.url}.`, { advice: 'Begin at /docs.' });
-      return siteFiles.send(found, request, reply, path.startsWith('assets/'));
+      return siteFiles.send(filePath, request, reply, path.startsWith('assets/'));
     });
 }
 
@@ -46,7 +46,7 @@ interface Text {
   readonly etag: string;
 }
 
-/** Creates the text at the first request for it, because most servers never receive one. */
+/** Creates the text on its first request, because most servers never receive one. */
 function memoized(build: () => string): () => Text {
   let memo: Text | undefined;
   return () => {

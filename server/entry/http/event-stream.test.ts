@@ -96,8 +96,8 @@ async function opened(checkCredential: () => Promise<unknown> = async () => {}) 
   const laterItems = source.follow();
   await laterItems.next();
   const stream = eventStream({
-    first: [EVENT],
-    rest: laterItems,
+    firstItems: [EVENT],
+    laterBatches: laterItems,
     toStreamedItem: toStreamed,
     checkCredential,
     watchCredential: () => ({ close: () => {} }),
@@ -157,7 +157,7 @@ describe('eventStream', () => {
     await eventuallySaid(said, '0000000000000008');
     clock.move(15_000);
     source.give([{ ...EVENT, id: '0000000000000009' }]);
-    await pollUntil(30_000, 'it to be closed', () => stream.destroyed || undefined);
+    await pollUntil(30_000, 'the stream to be closed', () => stream.destroyed || undefined);
     await pollUntil(30_000, 'the source to be let go', () => source.returned || undefined);
     assert.ok(!said.join('').includes('0000000000000009'));
   });
@@ -168,12 +168,16 @@ describe('eventStream', () => {
     const large = { ...EVENT, detail: { note: 'x'.repeat(40_000) } };
     for (let piece = 0; piece < 20; piece++) source.give([large]);
     stream.read(0);
-    await pollUntil(30_000, 'it to stop', () => (stream.readableLength > 64 * 1024 && clock.sleeping > 0) || undefined);
+    await pollUntil(
+      30_000,
+      'the reading to stop',
+      () => (stream.readableLength > 64 * 1024 && clock.sleeping > 0) || undefined,
+    );
     assert.ok(source.asked < 5, `${source.asked} batches were asked for`);
     clock.move(29_999);
     assert.equal(stream.destroyed, false);
     clock.move(1);
-    await pollUntil(30_000, 'it to be closed', () => stream.destroyed || undefined);
+    await pollUntil(30_000, 'the stream to be closed', () => stream.destroyed || undefined);
     assert.match(String((await broken)[0]), /does not read/);
     await pollUntil(30_000, 'the source to be let go', () => source.returned || undefined);
   });

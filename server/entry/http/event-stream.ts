@@ -26,9 +26,9 @@ export interface StreamedItem {
 }
 
 export interface EventStreamParts<Item> extends Pick<Runtime, 'clock' | 'log'> {
-  readonly first: readonly Item[];
+  readonly firstItems: readonly Item[];
   /** Yields an empty list from time to time if there is nothing new. */
-  readonly rest: AsyncGenerator<readonly Item[], void>;
+  readonly laterBatches: AsyncGenerator<readonly Item[], void>;
   readonly toStreamedItem: (item: Item) => StreamedItem;
   /** Rejects if the reader's credential is no longer valid. */
   readonly checkCredential: () => Promise<unknown>;
@@ -48,12 +48,12 @@ export function eventStream<Item>(parts: EventStreamParts<Item>): Readable {
   );
   stream.once('close', () => void credentialWatch.close());
   // A generator that was never started does not run its `finally` when the stream is destroyed.
-  stream.once('close', () => void parts.rest.return());
+  stream.once('close', () => void parts.laterBatches.return());
   return stream;
 }
 
 async function* pieces<Item>(parts: EventStreamParts<Item>): AsyncGenerator<string, void> {
-  const { first, rest, checkCredential, clock } = parts;
+  const { firstItems: first, laterBatches: rest, checkCredential, clock } = parts;
   const piece = (item: Item): string => pieceOf(parts.toStreamedItem(item));
   yield `retry: ${RETRY_MS}\n\n${first.map(piece).join('')}`;
   let sentMs = clock.monotonicMs();
@@ -73,7 +73,7 @@ async function* pieces<Item>(parts: EventStreamParts<Item>): AsyncGenerator<stri
 const pieceOf = ({ id, type, data }: StreamedItem): string =>
   `id: ${id}\nevent: ${type}\ndata: ${JSON.stringify(data)}\n\n`;
 
-/** Passes the pieces on, and calls `tooSlow` if one is not read in time. */
+/** Passes the pieces on, and calls `onTooSlow` if a piece is not read in time. */
 async function* untilDisconnected(
   texts: AsyncGenerator<string, void>,
   clock: Clock,
@@ -81,7 +81,7 @@ async function* untilDisconnected(
 ): AsyncGenerator<string, void> {
   for await (const text of texts) {
     const stallController = new AbortController();
-    clock.sleep(STALLED_MS, stallController.signal).then(tooSlow, () => {}); // aborted: it was read
+    clock.sleep(STALLED_MS, stallController.signal).then(tooSlow, () => {}); // rejects when the text was read in time
     try {
       yield text;
     } finally {

@@ -57,14 +57,14 @@ async function streamEvents(
   query: EventQuery,
 ): Promise<HttpResponse> {
   const laterItems = events.follow(input.caller, query, input.signal);
-  const first = await laterItems.next();
-  if (first.done) return { ...emptyResponse(), status: 204 }; // With any other status, EventSource would reconnect forever.
+  const firstBatch = await laterItems.next();
+  if (firstBatch.done) return { ...emptyResponse(), status: 204 }; // With any other status, EventSource would reconnect forever.
   const checkCredential = () => callers.authenticate(input.presented, 'agentKey');
   const watchCredential = (end: () => void) => keyUses.hold(input.caller, end);
   return {
     body: eventStream({
-      first: first.value,
-      rest: laterItems,
+      firstItems: firstBatch.value,
+      laterBatches: laterItems,
       toStreamedItem: toStreamed,
       checkCredential,
       watchCredential,

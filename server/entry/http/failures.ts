@@ -14,7 +14,7 @@ export interface Failure {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: ErrorBody;
   /** True for a bug or an external failure, as opposed to a refusal. Logged as an error. */
-  readonly isOurs: boolean;
+  readonly isServerFailure: boolean;
 }
 
 interface Details extends LimitDetails {
@@ -42,7 +42,7 @@ export function failureOf(thrownValue: unknown, requestId: string, isWrite: bool
       ...(details.waitedMs === undefined ? {} : { 'x-berth-waited': String(details.waitedMs) }),
     },
     body: errorBody(status, refusal, code, requestId),
-    isOurs: code === 'internal',
+    isServerFailure: code === 'internal',
   };
 }
 
@@ -58,25 +58,25 @@ const challengeOf = ({ acrValues, maxAge }: { acrValues?: string; maxAge?: numbe
  */
 function asFault(thrownValue: unknown): Fault {
   if (isFault(thrownValue)) return thrownValue;
-  if (thrownValue instanceof PlacesFull) return busy(thrownValue);
+  if (thrownValue instanceof PlacesFull) return busyFault(thrownValue);
   const limitFault = thrownValue instanceof WorkFailed ? WORK_FAULTS[thrownValue.why]?.(thrownValue) : undefined;
   if (limitFault) return limitFault;
   const code = thrownValue instanceof Error && 'code' in thrownValue ? thrownValue.code : undefined;
   const frameworkFault = typeof code === 'string' ? FRAMEWORK_FAULTS[code] : undefined;
   if (frameworkFault) return frameworkFault();
-  if (code === INVALID_TEXT && isFromJson(thrownValue)) return unstorable();
-  return fault('internal', 'The service failed unexpectedly.', { advice: ADVICE, cause: thrownValue });
+  if (code === INVALID_TEXT && isFromJson(thrownValue)) return unstorableFault();
+  return fault('internal', 'The service failed unexpectedly.', { advice: INTERNAL_ADVICE, cause: thrownValue });
 }
 
-const ADVICE = 'Check the current state before you send a write again. Give the requestId to the operator.';
+const INTERNAL_ADVICE = 'Check the current state before you send a write again. Give the requestId to the operator.';
 
-const busy = (cause: WorkFailed | PlacesFull): Fault =>
+const busyFault = (cause: WorkFailed | PlacesFull): Fault =>
   fault('busy', 'The installation has too much queued work of this kind. The request had no effect.', {
     advice: 'Send the request again in a few seconds.',
     cause,
   });
 
-const tooCostly = (cause: WorkFailed): Fault =>
+const tooCostlyFault = (cause: WorkFailed): Fault =>
   fault('too_costly', 'The request needs more time or memory than a single request may use.', {
     advice: 'Request less at once, or reduce the stored data.',
     cause,
@@ -86,13 +86,13 @@ const tooCostly = (cause: WorkFailed): Fault =>
  * Failures of the worker threads that mean that a limit was reached. All other failures of the worker threads are bugs.
  */
 const WORK_FAULTS: Readonly<Partial<Record<WorkFailure, (cause: WorkFailed) => Fault>>> = {
-  too_many: busy,
-  closed: busy,
-  too_long: tooCostly,
-  died: tooCostly,
+  too_many: busyFault,
+  closed: busyFault,
+  too_long: tooCostlyFault,
+  died: tooCostlyFault,
 };
 
-const unstorable = (): Fault =>
+const unstorableFault = (): Fault =>
   fault(
     'invalid_request',
     'A text of the request contains a NUL character or half of a surrogate pair, which cannot be stored.',
@@ -112,8 +112,8 @@ const isFromJson = (error: unknown): boolean =>
 
 /** The faults for error codes of Fastify and PostgreSQL. PostgreSQL refuses NUL in text (22021) and in JSON (22P05). */
 const FRAMEWORK_FAULTS: Readonly<Record<string, () => Fault>> = {
-  '22021': unstorable,
-  '22P05': unstorable,
+  '22021': unstorableFault,
+  '22P05': unstorableFault,
   FST_ERR_CTP_BODY_TOO_LARGE: () =>
     fault('payload_too_large', `The body is too large: at most ${BODY_BYTES_MAX} bytes are read.`, {
       advice: 'Send a smaller body.',
@@ -124,6 +124,11 @@ const FRAMEWORK_FAULTS: Readonly<Record<string, () => Fault>> = {
       advice: 'Send Content-Type: application/json.',
     }),
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: () =>
-    fault('invalid_request', 'The length of the body does not match Content-Length.'),
-  FST_ERR_BAD_URL: () => fault('invalid_request', 'The path of the URL is not properly percent-encoded.'),
+    fault('invalid_request', 'The length of the body does not match Content-Length.', {
+      advice: 'Send the complete body, and its length in bytes in Content-Length.',
+    }),
+  FST_ERR_BAD_URL: () =>
+    fault('invalid_request', 'The path of the URL is not properly percent-encoded.', {
+      advice: 'Encode a % in the path as %25.',
+    }),
 };

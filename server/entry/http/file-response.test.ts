@@ -84,10 +84,10 @@ describe('partOf', () => {
     ['', undefined],
     [undefined, undefined],
   ] as const)
-    it(`parses ${header} for a file of ten bytes`, () => assert.deepEqual(partOf(header, 10), part));
+    it(`parses the Range header ${header} for a file of ten bytes`, () => assert.deepEqual(partOf(header, 10), part));
 
   for (const header of ['bytes=10-', 'bytes=10-20', 'bytes=-0', 'bytes=9999999999999999-'])
-    it(`refuses ${header} for a file of ten bytes`, () =>
+    it(`refuses the Range header ${header} for a file of ten bytes`, () =>
       assert.throws(
         () => partOf(header, 10),
         error => isFault(error, 'range_not_satisfiable'),

@@ -19,7 +19,7 @@ interface Part {
 
 export async function fileResponse(
   file: ServedFile,
-  { headers, isHead, extraHeaders: more = {} }: FileRequest,
+  { headers, isHead, extraHeaders = {} }: FileRequest,
 ): Promise<HttpResponse> {
   const tag = `"${file.tag}"`;
   const sentHeaders = {
@@ -27,7 +27,7 @@ export async function fileResponse(
     'accept-ranges': 'bytes',
     'last-modified': file.createdAt.toUTCString(),
     'content-disposition': contentDisposition(file.disposition, file.name),
-    ...more,
+    ...extraHeaders,
   };
   if (matches(headers['if-none-match'], tag)) return { status: 304, headers: sentHeaders };
   const part =
@@ -48,14 +48,16 @@ export async function fileResponse(
 async function bytesOf(file: ServedFile, part: Part | undefined): Promise<Readable> {
   // An empty file is not opened, because it has no valid range.
   if (file.size === 0) return Readable.from([]);
-  const opened = await file.open(part).catch(error => {
+  const openedFile = await file.open(part).catch(error => {
     throw fault('storage_unreachable', 'The file cannot be read at the moment: the file storage does not respond.', {
       advice: 'Send the request again in a few seconds.',
       cause: error,
     });
   });
-  if (opened) return opened.body;
-  throw fault('not_found', 'The file no longer exists.', { advice: 'It was deleted during the request.' });
+  if (openedFile) return openedFile.body;
+  throw fault('not_found', 'The file no longer exists.', {
+    advice: 'The file was deleted during the request. Do not send the request again.',
+  });
 }
 
 const matches = (header: string | undefined, tag: string): boolean =>

@@ -9,18 +9,19 @@ export interface HostMethods {
   readonly allHosts: Pick<Hosts, 'list' | 'sessions' | 'drain'>;
 }
 
-export const hostHandlers = ({ thisHost: one, allHosts: all }: HostMethods) => ({
-  readHost: async ({ caller }: HandlerInput<'readHost'>): Promise<HttpResponse> => jsonResponse(await one.read(caller)),
+export const hostHandlers = ({ thisHost, allHosts }: HostMethods) => ({
+  readHost: async ({ caller }: HandlerInput<'readHost'>): Promise<HttpResponse> =>
+    jsonResponse(await thisHost.read(caller)),
 
   examineHost: async ({ caller }: HandlerInput<'examineHost'>): Promise<HttpResponse> =>
-    jsonResponse(await one.examine(caller)),
+    jsonResponse(await thisHost.examine(caller)),
 
   listHosts: async ({ caller }: HandlerInput<'listHosts'>): Promise<HttpResponse> =>
-    jsonResponse(await all.list(caller)),
+    jsonResponse(await allHosts.list(caller)),
 
   listHostSessions: async ({ caller, params }: HandlerInput<'listHostSessions'>): Promise<HttpResponse> =>
-    jsonResponse(await all.sessions(caller, params.hostId)),
+    jsonResponse(await allHosts.sessions(caller, params.hostId)),
 
   drainHost: async ({ caller, params, body }: HandlerInput<'drainHost'>): Promise<HttpResponse> =>
-    jsonResponse(await all.drain(caller, params.hostId, body)),
+    jsonResponse(await allHosts.drain(caller, params.hostId, body)),
 });

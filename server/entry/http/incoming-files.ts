@@ -27,7 +27,7 @@ const MIN_BYTES_INTERVAL_MS = 60_000;
 const UPLOAD_MS_MAX = 21_600_000;
 
 export interface AllowedUpload extends Pick<UploadBounds, 'maxBytes' | 'advice'> {
-  /** Additional, lower limits on bytes in progress. */
+  /** Additional, stricter limits on the bytes in progress. */
   readonly room?: Partial<Bounds>;
 }
 
@@ -102,7 +102,7 @@ const BOUND_NAMES = { session: 'this session', application: 'this application', 
 
 const tooManyUploads = ({ bound, max }: Level): Fault =>
   fault('rate_limited', `${max} uploads of ${BOUND_NAMES[bound]} are already being received, which is the limit.`, {
-    advice: 'Wait for one to finish, and send the request again.',
+    advice: 'Wait for an upload to finish, and send the request again.',
     details: { limit: max, used: max, retryAfterSeconds: 1 },
   });
 
@@ -112,7 +112,7 @@ const tooManyBytes = ({ bound, max, sum }: Level, room: Partial<Bounds>): Fault 
     'rate_limited',
     `Uploads of ${BOUND_NAMES[bound]} in progress already take up ${sum} of ${limit} bytes.`,
     {
-      advice: 'Wait for one to finish, and send the request again.',
+      advice: 'Wait for an upload to finish, and send the request again.',
       details: { limit, used: sum, retryAfterSeconds: 1 },
     },
   );

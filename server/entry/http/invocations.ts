@@ -1,5 +1,5 @@
 // HTTP handlers for operations, invocations and receipts.
-import { DISCOVERY_CACHED_SECONDS } from '../../../contract/discovery.ts';
+import { DISCOVERY_CACHE_SECONDS } from '../../../contract/discovery.ts';
 import { INVOKE_WAIT_SECONDS_DEFAULT, type Invocation } from '../../../contract/invocations.ts';
 import type { Invocations } from '../../domain/invocations/invocations.ts';
 import type { InvocationsOfApplication } from '../../domain/invocations/of-application.ts';
@@ -17,7 +17,10 @@ export type ApplicationInvocationMethods = Pick<InvocationsOfApplication, 'list'
 
 const RETRY_AFTER = '2';
 
-export const invocationHandlers = (invocations: InvocationMethods, ofApplication: ApplicationInvocationMethods) => ({
+export const invocationHandlers = (
+  invocations: InvocationMethods,
+  applicationInvocations: ApplicationInvocationMethods,
+) => ({
   discoverOperations: async ({
     caller,
     params,
@@ -44,8 +47,8 @@ export const invocationHandlers = (invocations: InvocationMethods, ofApplication
       ...{ waitSeconds: waitSecondsOf(headers.prefer), signal },
       ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
     });
-    const more = isReplayed ? { 'idempotency-replayed': 'true' } : {};
-    return invocationResponse(params.appId, invocation, more);
+    const replayHeaders = isReplayed ? { 'idempotency-replayed': 'true' } : {};
+    return invocationResponse(params.appId, invocation, replayHeaders);
   },
 
   listInvocations: async ({ caller, params, query }: HandlerInput<'listInvocations'>): Promise<HttpResponse> =>
@@ -62,13 +65,13 @@ export const invocationHandlers = (invocations: InvocationMethods, ofApplication
     params,
     query,
   }: HandlerInput<'listApplicationInvocations'>): Promise<HttpResponse> =>
-    jsonResponse(await ofApplication.list(caller, params.appId, query)),
+    jsonResponse(await applicationInvocations.list(caller, params.appId, query)),
 
   readApplicationInvocation: async ({
     caller,
     params,
   }: HandlerInput<'readApplicationInvocation'>): Promise<HttpResponse> =>
-    jsonResponse(await ofApplication.read(caller, params.appId, params.id)),
+    jsonResponse(await applicationInvocations.read(caller, params.appId, params.id)),
 
   readReceiptStatus: async ({ params }: HandlerInput<'readReceiptStatus'>): Promise<HttpResponse> =>
     jsonResponse(await invocations.receiptStatus(params.jti)),
@@ -77,7 +80,7 @@ export const invocationHandlers = (invocations: InvocationMethods, ofApplication
 /** Only the caller may cache the response, because other keys have other grants. */
 const discoveryResponse = (body: object, ifNoneMatch: string | undefined): HttpResponse =>
   conditionalResponse(body, ifNoneMatch, {
-    'cache-control': `private, max-age=${DISCOVERY_CACHED_SECONDS}`,
+    'cache-control': `private, max-age=${DISCOVERY_CACHE_SECONDS}`,
     vary: 'authorization',
   });
 

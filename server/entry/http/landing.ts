@@ -1,4 +1,4 @@
-// The page at the root: what this service is, and links to its parts.
+// The page at the root, which describes this service and links to its parts.
 import { createHash } from 'node:crypto';
 import type { HttpResponse } from './http-response.ts';
 

@@ -46,13 +46,13 @@ export function serveLiveView(app: FastifyInstance, parts: LivePageParts, files:
     passSession(String(Object(request.params).id), request, reply, parts.forwarding);
   app.post('/v1/browsers/live/:id/files', { config: { upload: true }, onRequest: toOwner }, async request => {
     const { id, token } = { token: '', ...Object(request.query), ...Object(request.params) };
-    const live = await parts.live.resolveUploader(String(token), String(id));
-    const sender = { applicationId: live.applicationId };
+    const liveSession = await parts.live.resolveUploader(String(token), String(id));
+    const sender = { applicationId: liveSession.applicationId };
     return parts.incoming.receive(
       request,
-      { application: live.applicationId, session: live.id },
-      () => parts.uploads.allow(sender, live.id),
-      file => parts.uploads.upload(sender, live.id, file),
+      { application: liveSession.applicationId, session: liveSession.id },
+      () => parts.uploads.allow(sender, liveSession.id),
+      file => parts.uploads.upload(sender, liveSession.id, file),
     );
   });
   app.get(`${ASSETS}*`, async (request, reply) => {

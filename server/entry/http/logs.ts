@@ -66,14 +66,14 @@ async function streamLogs(
 ): Promise<HttpResponse> {
   const query = { ...filterOf(input.query), ...readLastEventId(lastEventId) };
   const laterItems = logs.follow(input.caller, input.params.id, query, input.signal);
-  const first = await laterItems.next();
-  if (first.done) return { ...emptyResponse(), status: 204 }; // With any other status, EventSource would reconnect forever.
+  const firstBatch = await laterItems.next();
+  if (firstBatch.done) return { ...emptyResponse(), status: 204 }; // With any other status, EventSource would reconnect forever.
   const checkCredential = () => callers.authenticate(input.presented, 'agentKey');
   const watchCredential = (end: () => void) => keyUses.hold(input.caller, end);
   return {
     body: eventStream({
-      first: first.value,
-      rest: laterItems,
+      firstItems: firstBatch.value,
+      laterBatches: laterItems,
       toStreamedItem: toStreamed,
       checkCredential,
       watchCredential,

@@ -42,7 +42,7 @@ export interface McpParts {
 export const mcpHandlers = (parts: McpParts) => ({
   callMcp: async ({ caller, params, body, headers, options }: HandlerInput<'callMcp'>): Promise<HttpResponse> => {
     if (params.appId !== caller.applicationId) throw notFound('Application', params.appId);
-    const { createMcpHandler } = await library();
+    const { createMcpHandler } = await loadLibrary();
     const canOpenUrls = String(Object(headers)['mcp-session-id'] ?? '').startsWith(URL_SESSION_PREFIX);
     const { signal, line } = options;
     const exchange: Exchange = { caller, canOpenUrls, signal, ...(line ? { line } : {}) };
@@ -61,7 +61,7 @@ export const mcpHandlers = (parts: McpParts) => ({
 });
 
 /** Loaded with the first message, because most installations never receive one. */
-const library = () => import('@modelcontextprotocol/server');
+const loadLibrary = () => import('@modelcontextprotocol/server');
 
 /** Headers of the protocol. All others are withheld from the library, above all the key. */
 const PROTOCOL_HEADERS = /^(accept|content-type|mcp-(?!session-id)[a-z-]+)$/;
@@ -74,8 +74,8 @@ function requestFrom(origin: string, headers: object, body: unknown, signal: Abo
 }
 
 /**
- * The statuses of the library that are passed on. The library uses its other statuses for bad requests too, so they are
- * replaced by 400. The body states what was wrong.
+ * The statuses of the library that are passed on. The library also uses other statuses for bad requests. They are
+ * replaced by 400, and the body describes the error.
  */
 const FORWARDED_STATUSES: ReadonlySet<number> = new Set([200, 202, 400, 404]);
 
@@ -93,21 +93,21 @@ async function responseFrom(handler: McpHttpHandler, request: Request, parsedBod
   };
 }
 
-/** A message from a client, and what else is known about the client. */
+/** A message from a client, with information about the client. */
 interface Exchange {
   readonly caller: AgentCaller;
   /** Whether this is a client of the 2025 protocol that declared during initialization that it can open addresses. */
   readonly canOpenUrls: boolean;
   readonly signal: AbortSignal;
   readonly line?: LineTicket;
-  /** Set when another host may be able to do what the message requests. */
+  /** Set if another host may be able to handle the message. */
   refusal?: Refusal;
 }
 
 async function serverFor(parts: McpParts, exchange: Exchange): Promise<Server> {
   const { caller, canOpenUrls, signal, line } = exchange;
   const { tools, operations, stateKey, version } = parts;
-  const mcp = await library();
+  const mcp = await loadLibrary();
   const serverInfo = { name: 'berth', title: 'Berth', version };
   const stateCodec = mcp.createRequestStateCodec<RequestState>({
     ...{ key: stateKey, ttlSeconds: STATE_SECONDS },
@@ -153,7 +153,7 @@ async function serverFor(parts: McpParts, exchange: Exchange): Promise<Server> {
   return server;
 
   async function callTool({ name, input, meta }: ToolCall): Promise<ToolResult> {
-    if (line?.refused) return { text: refusalFault(line.refused).message, isError: true };
+    if (line?.finalRefusal) return { text: refusalFault(line.finalRefusal).message, isError: true };
     if (!isBrowserTool(name)) {
       const grantedOperations = await operations.granted(caller);
       if (name === RESULT_TOOL.name && grantedOperations.some(mayNeedPerson)) {
@@ -164,7 +164,10 @@ async function serverFor(parts: McpParts, exchange: Exchange): Promise<Server> {
       if (operation) return operations.call(caller, operation, { input, signal, ...readCallMeta(meta) });
     }
     if (!isBrowserTool(name) || !canDrive)
-      throw new mcp.ProtocolError(mcp.ProtocolErrorCode.InvalidParams, `There is no tool ${name.slice(0, 100)}.`);
+      throw new mcp.ProtocolError(
+        mcp.ProtocolErrorCode.InvalidParams,
+        `There is no tool ${name.slice(0, 100)}. Send tools/list to get the names of all tools.`,
+      );
     const issues = CHECKS[name](input);
     return issues.length > 0
       ? refusalResult(issues)
@@ -202,7 +205,7 @@ interface RequestState {
   readonly pending: PendingWork;
 }
 
-/** The name of the only question that a call asks. */
+/** The name of the only input that a call requests from a client. */
 const PERSON = 'person';
 const STATE_SECONDS = 3_600;
 /**
@@ -241,8 +244,8 @@ const listedOperation = ({ id, title, description, inputSchema, effect, approval
 const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,255}$/;
 
 /**
- * Reads what a program adds to a call: an idempotency key if the client may send the call again, and the end user for
- * whom the call is made.
+ * Reads the values that a program adds to a call: an idempotency key if the client may send the call again, and the end
+ * user for whom the call is made.
  */
 function readCallMeta(meta: unknown): { readonly idempotencyKey?: string; readonly endUser?: EndUser } {
   if (!isObject(meta)) return {};

@@ -1,4 +1,4 @@
-// Tests the normalisation of create bodies.
+// Tests how the body of a create request becomes a session request.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CreateSession } from '../../../contract/sessions.ts';
@@ -89,7 +89,7 @@ const WARNED: ReadonlyArray<readonly [string, string, NonNullable<CreateSession[
   ['ignored', 'fingerprint', { fingerprint: { a: 1 } }],
 ];
 for (const [code, name, browserSettings] of WARNED)
-  test(`warns about ${name} with ${code}`, () => {
+  test(`returns the warning ${code} for ${name}`, () => {
     const [warning, ...more] = normaliseCreate({ browserSettings }, NATIVE).warnings;
     assert.deepEqual([warning?.code, warning?.path, more.length], [code, `browserSettings.${name}`, 0]);
   });

@@ -1,5 +1,5 @@
-// Converts a create body into a SessionRequest: merges aliases, refuses what is not available, and warns about what has
-// no effect.
+// Converts a create body into a SessionRequest: merges aliases, refuses settings that are not available, and warns
+// about settings without effect.
 import { isDeepStrictEqual } from 'node:util';
 import type { Warning } from '../../../contract/common.ts';
 import {
@@ -64,23 +64,25 @@ const ALIASES: Readonly<Record<Alias, object | undefined>> = {
 const ALIAS_NAMES = Object.keys(ALIASES) as readonly Alias[]; // TypeScript widens the keys
 
 function mergeAliases(body: CreateSession): BrowserSettings {
-  const inner = body.browserSettings ?? {};
+  const nestedSettings = body.browserSettings ?? {};
   for (const name of ALIAS_NAMES)
-    assertEqual([name, body[name]], [`browserSettings.${name}`, inner[name]], ALIASES[name]);
-  const context = body.context ?? inner.context;
+    assertEqual([name, body[name]], [`browserSettings.${name}`, nestedSettings[name]], ALIASES[name]);
+  const context = body.context ?? nestedSettings.context;
   const contextFromId = body.contextId === undefined ? undefined : { id: body.contextId };
   assertEqual(
     ['contextId', contextFromId],
     [body.context ? 'context' : 'browserSettings.context', context],
     CONTEXT_DEFAULT,
   );
-  const extensionIds = [body, inner].flatMap(({ extensionId, extensionIds = [] }) =>
+  const extensionIds = [body, nestedSettings].flatMap(({ extensionId, extensionIds = [] }) =>
     extensionId === undefined ? extensionIds : [extensionId, ...extensionIds],
   );
-  const outer = Object.fromEntries(ALIAS_NAMES.flatMap(name => (body[name] === undefined ? [] : [[name, body[name]]])));
+  const topLevelSettings = Object.fromEntries(
+    ALIAS_NAMES.flatMap(name => (body[name] === undefined ? [] : [[name, body[name]]])),
+  );
   return {
-    ...inner,
-    ...outer,
+    ...nestedSettings,
+    ...topLevelSettings,
     ...(context || !contextFromId ? {} : { context: contextFromId }),
     extensionIds: [...new Set(extensionIds)],
   };
@@ -93,7 +95,7 @@ function assertEqual([path, value]: GivenValue, [otherPath, other]: GivenValue, 
   const withDefaults = (one: unknown): unknown => (defaults ? { ...defaults, ...Object(one) } : one);
   if (isDeepStrictEqual(withDefaults(value), withDefaults(other))) return;
   throw fault('conflicting_fields', `${path} and ${otherPath} are the same setting with different values.`, {
-    advice: 'Set it in one place only.',
+    advice: 'Set the value in only one of the two places.',
     details: { paths: [path, otherPath] },
   });
 }
@@ -154,7 +156,7 @@ function refuseUnavailable(settings: BrowserSettings, mount: PlacementChoices['m
   if (!refusedSetting || mount === 'compat') return;
   const field = `browserSettings.${refusedSetting.name}`;
   throw fault('feature_unavailable', `${field} is not available on this installation.`, {
-    advice: 'Omit it. The session was not created.',
+    advice: 'Omit the setting. The session was not created.',
     details: { field },
   });
 }
@@ -187,14 +189,14 @@ function refuseUnsupportedByEngine(body: CreateSession, settings: BrowserSetting
     ...(hasCertificates && engine === ENGINE_WITHOUT_CERTIFICATES ? [certificates] : []),
   ];
   if (!unsupportedSetting) return;
-  const others = ENGINES.filter(other => other !== engine);
+  const otherEngines = ENGINES.filter(other => other !== engine);
   throw fault('feature_unavailable', `The engine ${engine} ${unsupportedSetting.why} (${unsupportedSetting.field}).`, {
-    advice: `Set ${ENGINE_FIELD} to ${others.join(' or ')}, or omit the field. The session was not created.`,
+    advice: `Set ${ENGINE_FIELD} to ${otherEngines.join(' or ')}, or omit the field. The session was not created.`,
     details: { field: unsupportedSetting.field, setting: unsupportedSetting.field },
   });
 }
 
-// ---- what has no effect --------------------------------------------------------------------------------------------
+// ---- settings without effect ---------------------------------------------------------------------------------------
 
 const MESSAGES = {
   captcha_not_supported: 'has no effect: Berth has no CAPTCHA solver',
@@ -208,7 +210,7 @@ const warningsFor = (settings: BrowserSettings): Warning[] =>
     message: `${name} ${MESSAGES[code]}.`,
   }));
 
-// ---- what the domain gets ------------------------------------------------------------------------------------------
+// ---- settings for the watchers -------------------------------------------------------------------------------------
 
 /** The settings that watchers check. An empty list is omitted, because it requests nothing. */
 function watcherSettingsOf({ proxies, proxySettings }: CreateSession, settings: BrowserSettings): WatcherSettings {

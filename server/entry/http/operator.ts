@@ -1,5 +1,5 @@
-// The operator's listener: /metrics for Prometheus and /readyz for whatever monitors the service, separate from the
-// address that callers use. It requires no credential, so access is controlled by the address on which it listens.
+// The operator's listener: /metrics for Prometheus and /readyz for monitoring systems, separate from the address that
+// callers use. It requires no credential, so access is controlled by the address on which it listens.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Readiness } from '../../../contract/service.ts';
@@ -14,14 +14,14 @@ const REQUEST_MS = 10_000;
 const CONNECTIONS_MAX = 100;
 const READY_MS = 5_000;
 
-export interface Ready {
+export interface ReadinessResult {
   readonly ok: boolean;
   readonly checks: Readiness['checks'];
 }
 
 export interface OperatorParts {
   readonly listen: { readonly host: string; readonly port: number };
-  readonly ready: () => Promise<Ready>;
+  readonly ready: () => Promise<ReadinessResult>;
   readonly metrics: { readonly contentType: string; metrics(): Promise<string> };
 }
 
@@ -76,7 +76,7 @@ async function responseTo(
 }
 
 /** A check that throws or hangs counts as not ready. */
-async function checkReady(ready: () => Promise<Ready>): Promise<Ready> {
+async function checkReady(ready: () => Promise<ReadinessResult>): Promise<ReadinessResult> {
   try {
     return await withTimeout(READY_MS, 'the readiness checks', ready);
   } catch (error) {

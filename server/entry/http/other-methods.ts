@@ -5,14 +5,14 @@ import { fault } from '../../domain/faults.ts';
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'] as const;
 
 export function refuseOtherMethods(app: FastifyInstance, url: string, supported: ReadonlySet<string>): void {
-  const allowed = METHODS.filter(method => supported.has(method) || (method === 'HEAD' && supported.has('GET')));
+  const allowedMethods = METHODS.filter(method => supported.has(method) || (method === 'HEAD' && supported.has('GET')));
   app.route({
-    method: METHODS.filter(method => !allowed.includes(method)),
+    method: METHODS.filter(method => !allowedMethods.includes(method)),
     url,
     onRequest: async (request, reply) => {
-      reply.header('allow', allowed.join(', '));
+      reply.header('allow', allowedMethods.join(', '));
       throw fault('method_not_allowed', `${pathOf(request)} does not support the method ${request.method}.`, {
-        advice: `Use ${allowed.join(' or ')}.`,
+        advice: `Use ${allowedMethods.join(' or ')}.`,
       });
     },
     handler: async () => undefined,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readPreferences } from './preferences.ts';
 
-test('reads both preferences from one or several headers, in any case, quoted or unquoted', () => {
+test('reads both preferences from one or several headers, in any letter case, quoted or unquoted', () => {
   const both = { isStrict: true, isAsync: false, hasZeroWait: false, waitSeconds: 10 };
   assert.deepEqual(readPreferences('handling=strict, wait=10'), both);
   assert.deepEqual(readPreferences('Wait = "10" ; x=1 , HANDLING="Strict"'), both);
@@ -23,7 +23,7 @@ test('ignores invalid preferences', () => {
   assert.deepEqual(readPreferences('await=10, mishandling=strict'), none);
 });
 
-test('limits the wait, and uses the first value if there are several', () => {
+test('limits the wait to the maximum, and uses the first value if a header has several', () => {
   assert.equal(readPreferences('wait=3600').waitSeconds, 55);
   assert.equal(readPreferences('wait=999999999').waitSeconds, 55);
   assert.equal(readPreferences('wait=1').waitSeconds, 1);

@@ -15,7 +15,7 @@ test('every protecting field is a field of the request that it protects', () => 
   }
 });
 
-test('ignores unknown fields unless they are similar to a protecting field or inside it', () => {
+test('ignores unknown fields that are neither similar to a protecting field nor inside one', () => {
   const unknown = [
     'keepalive',
     'browserSettings.viewPort',

@@ -15,10 +15,10 @@ export interface RefusedField {
 }
 
 /**
- * `protectingFields` contains these fields by path, each with other names that callers use for it. `knownNames`
- * contains the paths of all fields of the body. Both contain paths without indexes, such as `proxies.server`. An
- * unknown field that resembles a parent of a protecting field is refused too, since the restrictions in it would be
- * lost.
+ * `protectingFields` contains the fields that restrict what is created, by path, each with other names that callers use
+ * for the field. `knownNames` contains the paths of all fields of the body. Both contain paths without indexes, such as
+ * `proxies.server`. An unknown field that resembles a parent of a protecting field is refused too, since the
+ * restrictions in it would be lost.
  */
 export function refusedFields(
   unknownPaths: readonly string[],

@@ -6,11 +6,11 @@ import { emptyResponse, type HttpResponse, jsonResponse } from './http-response.
 
 export const recordingHandlers = ({ recordings }: { readonly recordings: Recordings }) => ({
   listReplays: async ({ caller, params, path }: HandlerInput<'listReplays'>): Promise<HttpResponse> => {
-    const { pages, ...others } = await recordings.replays(caller, params.id);
+    const { pages, ...otherFields } = await recordings.replays(caller, params.id);
     // Replay addresses use the mount that was requested.
     const basePath = path.replace(/\/$/, '');
     const pagesWithUrls = pages.map(page => ({ ...page, url: `${basePath}/${page.pageId}` }));
-    return jsonResponse({ pages: pagesWithUrls, pageCount: pages.length, ...others });
+    return jsonResponse({ pages: pagesWithUrls, pageCount: pages.length, ...otherFields });
   },
 
   readReplay: async ({ caller, params }: HandlerInput<'readReplay'>): Promise<HttpResponse> => ({

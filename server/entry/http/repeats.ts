@@ -19,7 +19,7 @@ const VALID_KEY = /^[\x20-\x7e]{1,255}$/;
 export interface ResponseBuilder {
   /** Returns the parts of the response body that must be stored, besides the session's id, to rebuild the body. */
   readonly keep: (body: JsonObject) => JsonObject;
-  readonly again: (input: never, sessionId: SessionId, storedBody: JsonObject) => Promise<HttpResponse>;
+  readonly rebuild: (input: never, sessionId: SessionId, storedBody: JsonObject) => Promise<HttpResponse>;
 }
 
 export type ResponseBuilders = { readonly [Id in OperationId]?: ResponseBuilder };
@@ -72,12 +72,16 @@ export class Repeats {
       },
       input.signal,
     );
-    if ('run' in outcome) return this.#first(id, outcome.run, work);
+    if ('run' in outcome) return this.#runFirst(id, outcome.run, work);
     onReplay();
     return this.#repeat(id, input, outcome.again);
   }
 
-  async #first(id: OperationId, run: Run, work: (run: IdempotencyRun) => Promise<HttpResponse>): Promise<HttpResponse> {
+  async #runFirst(
+    id: OperationId,
+    run: Run,
+    work: (run: IdempotencyRun) => Promise<HttpResponse>,
+  ): Promise<HttpResponse> {
     const result = await work(run.row).catch(async error => {
       await this.#storeFailure(run, error);
       throw error;
@@ -90,13 +94,13 @@ export class Repeats {
   async #storeFailure(run: Run, error: unknown): Promise<void> {
     if (!isFault(error) || !isErrorCode(error.code) || error.code === 'database_unreachable') return run.abandon();
     const { code, message, details = {} } = error;
-    const failure = { code, message, details: plain(details) };
+    const failure = { code, message, details: toPlainJson(details) };
     const end = hadNoEffect(error.code) ? run.release() : run.keep({ failure });
     await end.catch(problem => this.#logNotWritten(problem));
   }
 
   #storedForm(id: OperationId, { status, headers = {}, body }: HttpResponse): JsonObject {
-    const publicBody = withoutSecrets(id, plain(Object(body)));
+    const publicBody = withoutSecrets(id, toPlainJson(Object(body)));
     const keptBody = this.#parts.builders[id]?.keep(publicBody) ?? publicBody;
     return { headers, ...(status === undefined ? {} : { status }), ...(body === undefined ? {} : { body: keptBody }) };
   }
@@ -109,7 +113,7 @@ export class Repeats {
     const { failure, body, headers, status } = kept as StoredResponse; // Written by #storedForm and #storeFailure.
     if (failure) throw fault(failure.code, failure.message, { details: failure.details });
     const builder = this.#parts.builders[id];
-    if (builder && sessionId) return builder.again(input as never, sessionId, body ?? {});
+    if (builder && sessionId) return builder.rebuild(input as never, sessionId, body ?? {});
     return {
       ...(headers ? { headers } : {}),
       ...(status === undefined ? {} : { status }),
@@ -138,9 +142,12 @@ function ownerOf(caller: Caller | undefined) {
 }
 
 function withoutSecrets(id: OperationId, body: JsonObject): JsonObject {
-  const secret = new Set(operation(id).secretFields ?? []);
-  return Object.fromEntries(Object.entries(body).filter(([name]) => !secret.has(name)));
+  const secretNames = new Set(operation(id).secretFields ?? []);
+  return Object.fromEntries(Object.entries(body).filter(([name]) => !secretNames.has(name)));
 }
 
-/** Normalises the object by a round trip through JSON, so that it equals what will be read from the database. */
-const plain = (value: object): JsonObject => JSON.parse(JSON.stringify(value));
+/**
+ * Normalises the object by a round trip through JSON, so that it equals the object that is read from the database
+ * later.
+ */
+const toPlainJson = (value: object): JsonObject => JSON.parse(JSON.stringify(value));

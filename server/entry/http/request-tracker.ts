@@ -56,25 +56,25 @@ export class RequestTracker {
 
   begin(request: FastifyRequest, id: OperationId | undefined): TrackedRequest {
     const work = id && { what: id };
-    const tracked: TrackedRequest = {
+    const trackedRequest: TrackedRequest = {
       ...(work ? { work, endWork: loopWatch.begin(work, isUse(id)) } : {}),
       requestId: request.id,
       operation: id,
       beganMs: this.#clock.monotonicMs(),
       ...(id && operation(id).tag !== 'Service' ? { span: this.#spanOf(id, request) } : {}),
     };
-    this.#trackedRequests.set(request, tracked);
-    if (id) this.#logStage(id, 'begin', { requestId: tracked.requestId, method: request.method });
-    return tracked;
+    this.#trackedRequests.set(request, trackedRequest);
+    if (id) this.#logStage(id, 'begin', { requestId: trackedRequest.requestId, method: request.method });
+    return trackedRequest;
   }
 
-  of(request: FastifyRequest): TrackedRequest {
+  recordOf(request: FastifyRequest): TrackedRequest {
     return this.#trackedRequests.get(request) ?? this.begin(request, undefined);
   }
 
   /** Runs the handler within the span of the request. */
   inSpan<T>(request: FastifyRequest, work: () => T): T {
-    const { span, caller } = this.of(request);
+    const { span, caller } = this.recordOf(request);
     if (!span) return this.attribute(request, work);
     if (caller?.kind === 'agentKey') span.share({ 'berth.application_id': caller.applicationId });
     return this.attribute(request, () => span.runInside(work));
@@ -82,7 +82,7 @@ export class RequestTracker {
 
   /** Attributes the synchronous part of the work to this request, in case it blocks the event loop. */
   attribute<T>(request: FastifyRequest, work: () => T): T {
-    const { work: requestWork, operation: id, caller } = this.of(request);
+    const { work: requestWork, operation: id, caller } = this.recordOf(request);
     if (!requestWork) return work();
     if (caller?.kind === 'agentKey') requestWork.applicationId = caller.applicationId;
     loopWatch.enter(requestWork, isUse(id));
@@ -94,12 +94,13 @@ export class RequestTracker {
   }
 
   end(request: FastifyRequest, status: number, isDelivered: boolean): void {
-    const tracked = this.of(request);
-    tracked.endWork?.();
-    endSpan(tracked, status);
-    const ms = this.#clock.monotonicMs() - tracked.beganMs;
-    this.#durations.observe({ operation: tracked.operation ?? 'none', status: String(status) }, ms / 1000);
-    if (tracked.operation) this.#logStage(tracked.operation, 'end', endFields(tracked, status, ms, isDelivered));
+    const trackedRequest = this.recordOf(request);
+    trackedRequest.endWork?.();
+    endSpan(trackedRequest, status);
+    const ms = this.#clock.monotonicMs() - trackedRequest.beganMs;
+    this.#durations.observe({ operation: trackedRequest.operation ?? 'none', status: String(status) }, ms / 1000);
+    if (trackedRequest.operation)
+      this.#logStage(trackedRequest.operation, 'end', endFields(trackedRequest, status, ms, isDelivered));
   }
 
   #spanOf(id: OperationId, request: FastifyRequest): Span {
@@ -124,7 +125,7 @@ export class RequestTracker {
 
   /** Logs an error that is not a refusal. */
   logFailure(request: FastifyRequest, error: unknown): void {
-    const { operation: id, requestId } = this.of(request);
+    const { operation: id, requestId } = this.recordOf(request);
     const stack = error instanceof Error ? error.stack : undefined;
     this.#log.error('http.failure', { operation: id, requestId, error: reason(error), stack });
   }

@@ -71,6 +71,6 @@ function discard(payload: unknown): void {
 
 const tooManyStreams = (limit: number): Error =>
   fault('rate_limited', `${limit} files and streams are already being sent, which is the limit.`, {
-    advice: 'Finish reading one of them, or close it.',
+    advice: 'Read one of the responses to its end, or close its connection.',
     details: { limit, used: limit },
   });

@@ -38,7 +38,7 @@ const WRONG: ReadonlyArray<readonly [unknown, string, string]> = [
 ];
 
 for (const [value, path, message] of WRONG)
-  test(`explains what is wrong with ${JSON.stringify(value)}`, () => {
+  test(`explains why ${JSON.stringify(value)} is invalid`, () => {
     assert.deepEqual(explain(CreateSession, value), [{ path, message }]);
     assert.deepEqual(validatorOf(CreateSession)(value), [{ path, message }]);
   });

@@ -44,9 +44,9 @@ export const fieldPaths = (schema: TSchema): string[] => [...new Set(pathsIn(sha
 
 /** The first `maxCount` items. Further items are not computed. */
 function firstOf<T>(iterable: Iterable<T>, maxCount: number): T[] {
-  const first: T[] = [];
-  for (const one of iterable) if (first.push(one) >= maxCount) break;
-  return first;
+  const firstItems: T[] = [];
+  for (const one of iterable) if (firstItems.push(one) >= maxCount) break;
+  return firstItems;
 }
 
 /** Whether values of the schema can contain ids. */
@@ -106,8 +106,8 @@ function intendedChoice(choices: readonly Shape[], value: unknown): Shape | unde
   const knownFieldCount = ({ properties = {} }: Shape): number =>
     Object.keys(value).filter(name => Object.hasOwn(properties, name)).length;
   const bestScore = Math.max(...sameTypeChoices.map(knownFieldCount));
-  const closest = sameTypeChoices.filter(choice => knownFieldCount(choice) === bestScore);
-  return closest.length === 1 ? closest[0] : undefined;
+  const closestChoices = sameTypeChoices.filter(choice => knownFieldCount(choice) === bestScore);
+  return closestChoices.length === 1 ? closestChoices[0] : undefined;
 }
 
 function* unknownPaths(shape: Shape, value: unknown, path: string): Generator<string> {
@@ -150,10 +150,10 @@ function lowercaseIds(shape: Shape, value: unknown): unknown {
   const { items, properties = {} } = shape;
   if (Array.isArray(value) && items) return value.map(item => lowercaseIds(items, item));
   if (!isObject(value)) return value;
-  const lowercased = Object.entries(properties).flatMap(([name, subschema]) =>
+  const lowercasedEntries = Object.entries(properties).flatMap(([name, subschema]) =>
     Object.hasOwn(value, name) ? [[name, lowercaseIds(subschema, value[name])] as const] : [],
   );
-  return { ...value, ...Object.fromEntries(lowercased) };
+  return { ...value, ...Object.fromEntries(lowercasedEntries) };
 }
 
 /** Whether the value matches the shape. Its members are not checked. */

@@ -79,7 +79,7 @@ const account: AccountCaller = {
   source: { ip: '127.0.0.1' },
 };
 
-/** This folder is empty when a request is over. */
+/** The folder for incoming uploads. It is empty while no request is in progress. */
 const INCOMING = join(tmpdir(), `berth-incoming-${process.pid}`);
 after(() => rmSync(INCOMING, { recursive: true, force: true }));
 
@@ -164,7 +164,7 @@ const callers: IdentityMethods['callers'] = {
     };
     const caller = known[authorization ?? ''];
     if (caller?.kind !== expected) throw fault('invalid_credentials', 'The credential is not valid.');
-    return caller as never; // Its kind was compared just now.
+    return caller as never; // The kind of the caller was checked above.
   },
 };
 
@@ -258,13 +258,13 @@ type Ask = (
   more?: { body?: unknown; raw?: string; key?: string; headers?: Record<string, string> },
 ) => Promise<Reply>;
 
-/** No test here signs in. */
+/** A stub: no test in this file signs in. */
 const PEOPLE = { signIn: {}, account: {}, sessions: {} } as unknown as HttpParts['people'];
 
-/** No test here has consumers. */
+/** A stub: no test in this file has consumers. */
 const CONSUMERS = { identities: {}, upstream: {} } as unknown as HttpParts['consumers'];
 
-/** No test here has members. */
+/** A stub: no test in this file has members. */
 const MEMBERS = { members: {}, invitations: {} } as unknown as HttpParts['members'];
 
 const workers = new WorkerPool();
@@ -317,7 +317,7 @@ async function serve(parts: Partial<HttpParts> = {}): Promise<Ask & { url: strin
     inbox: { read: unasked, readNotifications: unasked, changeNotifications: unasked },
     actions: {
       agent: { prepare: unasked, read: unasked, execute: unasked, cancel: unasked },
-      ofApplication: { list: unasked, read: unasked, readApproval: unasked, challenge: unasked, decide: unasked },
+      applicationActions: { list: unasked, read: unasked, readApproval: unasked, challenge: unasked, decide: unasked },
     },
     device: {
       starting: { start: unasked },
@@ -390,7 +390,7 @@ const ask = await serve();
 
 // ---- errors --------------------------------------------------------------------------------------------------------
 
-test('an error has the documented body, and its request id is also in a header', async () => {
+test('an error has the documented body, and the request id of the error is also in a header', async () => {
   const { status, headers, body } = await ask('GET', '/v1/nothing?token=secret');
   assert.equal(status, 404);
   assert.deepEqual(Object.keys(body), ['statusCode', 'error', 'message', 'code', 'requestId']);
@@ -452,7 +452,7 @@ function rawly(port: number, text: string): Promise<string> {
   return promise;
 }
 
-test('the caller receives a refusal that is sent before the end of the request body, even if the connection is then closed', async () => {
+test('the caller receives a refusal that is sent before the end of the request body, even if the connection is closed afterwards', async () => {
   const port = Number(new URL(ask.url).port);
   const body = 'x'.repeat(10 * 1024 ** 2);
   const close = 'Connection: close\r\n';
@@ -485,7 +485,7 @@ test('every operation that requires a credential refuses a request without a cre
   }
 });
 
-test('refuses a credential of the wrong kind, and a credential without the required scope', async () => {
+test('refuses credentials of the wrong kind and credentials without the required scope', async () => {
   assert.equal((await ask('GET', '/v1/browsers/sessions', { key: TOKEN })).status, 401);
   assert.equal((await ask('GET', '/v1/applications', { key: KEY })).status, 401);
   const { status, body } = await ask('POST', '/v1/browsers/sessions', { key: READ_ONLY_KEY });
@@ -544,7 +544,7 @@ test('accepts a body that is one byte smaller than 1 MB', async () => {
   assert.equal((await ask('POST', '/v1/browsers/sessions', { key: KEY, raw, headers: JSON_TYPE })).status, 201);
 });
 
-test('reports each invalid field and what was expected', async () => {
+test('reports each invalid field and the expected value', async () => {
   const { body } = await ask('POST', '/v1/browsers/sessions', {
     key: KEY,
     body: { timeout: '900', browserSettings: { viewport: { width: 1 } } },
@@ -703,7 +703,7 @@ for (const prefix of ['/v1', '/v1/browsers/v1'])
     });
   });
 
-test('Stagehand can start and end a session, and its other fields are ignored', async () => {
+test('Stagehand can start and end a session, and other fields of its requests are ignored', async () => {
   const requests: SessionRequest[] = [];
   const starting = await serve({ sessions: recordingCreates(requests) });
   const body = { modelName: 'm', browserbaseSessionCreateParams: { keepAlive: true } };
@@ -755,7 +755,7 @@ test('a restriction of a session that a request of Stagehand misspells or mispla
   assert.deepEqual(readIds, [ID]);
 });
 
-test('a session that Stagehand starts is placed in the region that it names', async () => {
+test('a session that Stagehand starts is placed in the region that the request names', async () => {
   const regions: Array<string | undefined> = [];
   const placing = await serve({
     forwarding: {
@@ -772,7 +772,7 @@ test('a session that Stagehand starts is placed in the region that it names', as
   assert.deepEqual(regions, ['eu-central-1']);
 });
 
-test('refuses a repeated release with a conflict on the native mount, and accepts it on the compatibility mount', async () => {
+test('refuses a repeated release with a conflict on the native mount, and accepts a repeated release on the compatibility mount', async () => {
   const ended = await serve({
     sessions: {
       ...SESSIONS,
@@ -789,7 +789,7 @@ test('refuses a repeated release with a conflict on the native mount, and accept
   assert.deepEqual([native.body.region, 'regionAsked' in native.body], ['local', false]);
 });
 
-test('the compatibility mount does not exist if it is disabled', async () => {
+test('the routes of the compatibility mount do not exist if the mount is disabled', async () => {
   const off = await serve({ compat: false });
   for (const path of ['/v1/sessions', '/v1/projects', '/v1/browsers/v1/sessions'])
     assert.equal((await off('GET', path, { key: KEY })).body.code, 'route_not_found');
@@ -815,7 +815,7 @@ test('the connect address responds with 426 to requests without an upgrade', asy
   assert.deepEqual([status, body.code], [426, 'upgrade_required']);
 });
 
-test('discovery passes the credentials on, with and without a trailing slash', async () => {
+test('the discovery address passes credentials on, with and without a trailing slash', async () => {
   const shown: unknown[] = [];
   const version = { Browser: 'Chrome/1', 'Protocol-Version': '1.3', webSocketDebuggerUrl: 'ws://a' };
   const found = await serve({

@@ -192,13 +192,13 @@ export async function openHttp(parts: HttpParts): Promise<Http> {
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });
-  boundConnections(server, parts);
+  limitConnections(server, parts);
   const url = await listen(app, parts.listen);
   return { server, url, close: () => closeWithin(app, sockets, CLOSE_GRACE_MS) };
 }
 
 /** Requests are checked against the schemas of the contract instead. */
-const noSchemas = (): never => {
+const refuseSchema = (): never => {
   throw new Error('a route has a schema of Fastify; operations are described in contract/');
 };
 
@@ -222,14 +222,15 @@ export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Ser
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: HEADER_BYTES_MAX }, // A path cannot be longer than the headers.
-    // No route has a schema of Fastify. Without these two, it loads the libraries that compile them (3 MiB).
-    schemaController: { compilersFactory: { buildValidator: noSchemas, buildSerializer: noSchemas } },
+    // No route has a schema of Fastify. Without these two options, Fastify loads the libraries that compile schemas (3
+    // MiB).
+    schemaController: { compilersFactory: { buildValidator: refuseSchema, buildSerializer: refuseSchema } },
     clientErrorHandler: (error, socket) => refuseBrokenRequest(error, socket, tracker.requestId(undefined)),
     frameworkErrors: (error, request, reply) => sendFailure(error, request, reply, tracker),
   });
   readBodies(app, tracker);
   trackRequests(app, tracker, parts);
-  limitResponses(app, { waiting: parts.waiting, callerOf: request => tracker.of(request).caller });
+  limitResponses(app, { waiting: parts.waiting, callerOf: request => tracker.recordOf(request).caller });
   app.setErrorHandler((error, request, reply) => sendFailure(error, request, reply, tracker));
   const incoming = new IncomingFiles({ folder: parts.incomingDir, clock: parts.clock });
   const cookie = signInCookie(parts.publicUrl ?? `http://${parts.listen.host}:${parts.listen.port}`);
@@ -421,8 +422,8 @@ function sendFailure(error: unknown, request: FastifyRequest, reply: FastifyRepl
   const id = request.routeOptions?.config?.operation;
   const isWrite = id === undefined ? !['GET', 'HEAD'].includes(request.method) : operation(id).isWrite;
   const failure = failureOf(error, request.id, isWrite);
-  if (failure.isOurs) tracker.logFailure(request, error);
-  tracker.of(request).code = failure.body.code;
+  if (failure.isServerFailure) tracker.logFailure(request, error);
+  tracker.recordOf(request).code = failure.body.code;
   keepReadingBody(request, reply);
   void reply
     .code(failure.status)
@@ -435,13 +436,17 @@ function sendFailure(error: unknown, request: FastifyRequest, reply: FastifyRepl
 
 const pathOf = ({ url }: FastifyRequest): string => url.split('?', 1)[0] ?? url;
 
-/** Sends the error body also for malformed requests that reach no route. */
+/** Sends the error body even for malformed requests, which reach no route. */
 function refuseBrokenRequest(error: NodeJS.ErrnoException, socket: Socket, requestId: string): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
   const refusal =
     error.code === 'HPE_HEADER_OVERFLOW'
-      ? fault('headers_too_large', `The request headers are larger than ${HEADER_BYTES_MAX} bytes.`)
-      : fault('invalid_request', 'This is not a well-formed HTTP request, or it was not received in time.');
+      ? fault('headers_too_large', `The request headers are larger than ${HEADER_BYTES_MAX} bytes.`, {
+          advice: 'Send fewer or shorter headers.',
+        })
+      : fault('invalid_request', 'The request is not well-formed HTTP, or it was not received in time.', {
+          advice: 'Send a complete HTTP/1.1 request.',
+        });
   const { status, body } = failureOf(refusal, requestId, false);
   const text = JSON.stringify(body);
   socket.end(
@@ -449,7 +454,7 @@ function refuseBrokenRequest(error: NodeJS.ErrnoException, socket: Socket, reque
   );
 }
 
-function boundConnections(server: Server, { clock, log }: Pick<HttpParts, 'clock' | 'log'>): void {
+function limitConnections(server: Server, { clock, log }: Pick<HttpParts, 'clock' | 'log'>): void {
   server.maxConnections = CONNECTIONS_MAX;
   let lastLoggedMs = Number.NEGATIVE_INFINITY;
   server.on('drop', () => {

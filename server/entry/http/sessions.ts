@@ -22,13 +22,13 @@ export const sessionHandlers = (sessions: Sessions, choices: OfferedChoices) => 
     options,
   }: HandlerInput<'createSession'>): Promise<HttpResponse> => {
     const request = normaliseCreate(body, { ...choices, mount });
-    const created = await sessions.create(
+    const createdSession = await sessions.create(
       caller,
       { ...request, warnings: [...warnings, ...request.warnings] },
       options,
     );
-    const httpResponse = createdResponse(created.session, mount, created.warnings);
-    return { ...httpResponse, headers: { ...httpResponse.headers, ...admittedHeaders(created, options) } };
+    const httpResponse = createdResponse(createdSession.session, mount, createdSession.warnings);
+    return { ...httpResponse, headers: { ...httpResponse.headers, ...admittedHeaders(createdSession, options) } };
   },
 
   listSessions: async ({ caller, query, mount }: HandlerInput<'listSessions'>): Promise<HttpResponse> => {
@@ -64,7 +64,7 @@ export const sessionHandlers = (sessions: Sessions, choices: OfferedChoices) => 
 export const sessionResponseBuilders = (sessions: Sessions, choices: OfferedChoices) => ({
   createSession: {
     keep: ({ warnings = [] }: JsonObject): JsonObject => ({ warnings }),
-    again: async (
+    rebuild: async (
       input: HandlerInput<'createSession'>,
       id: SessionId,
       storedBody: JsonObject,

@@ -59,7 +59,9 @@ export function signInCookie(publicUrl: string): SignInCookie {
     },
     assertOwnOrigin: ({ origin }) => {
       if (origin === undefined || isOwn(origin)) return;
-      throw fault('origin_not_allowed', `This request was sent by a page of an origin other than ${ownUrl.origin}.`);
+      throw fault('origin_not_allowed', `This request was sent by a page of an origin other than ${ownUrl.origin}.`, {
+        advice: `Use the page at ${ownUrl.origin} instead.`,
+      });
     },
     isOwnOrigin: isOwn,
     originOf: ({ origin }) => (origin !== undefined && isOwn(origin) ? new URL(origin) : ownUrl),

@@ -94,9 +94,9 @@ async function passToNamedOwner(
 }
 
 /**
- * Answers a request that starts a browser: here, or on the host that has the most room. `run` is called if this host
- * is chosen. If a host does not admit the request after all, the next host is asked. If no host admits the request, the
- * caller waits if it asked to wait. Returns undefined if another host has answered.
+ * Answers a request that starts a browser: here, or on the host that has the most room. `run` is called if this host is
+ * chosen. If a host does not admit the request after all, the next host is asked. If no host admits the request, the
+ * request waits if its caller allows this. Returns undefined if another host has answered.
  */
 export async function respondOrPlace<T>(
   id: OperationId,
@@ -108,7 +108,7 @@ export async function respondOrPlace<T>(
 ): Promise<T | undefined> {
   if (await passToNamedOwner(id, request, reply, caller, forwarding)) return undefined;
   if (!PLACED_OPERATIONS.has(id) || forwarding.isAlone) return run();
-  if (forwardedFrom(request.raw)) return run().catch(error => throwNotHere(error, reply));
+  if (forwardedFrom(request.raw)) return run().catch(error => throwWithRefusalHeader(error, reply));
   const region = regionOf(id, request);
   const placedRequest: PlacedRequest<T> = { forwarding, region, request, reply, run };
   const firstAdmission = await askHosts(placedRequest, { waitedMs: 0 });
@@ -177,15 +177,15 @@ async function runHere<T>({ request, run }: PlacedRequest<T>, ticket: LineTicket
   try {
     return { got: await run() };
   } catch (error) {
-    const refused = notedRefusal(error);
-    if (!refused || !(error instanceof Error)) throw error;
-    return { refused, error };
+    const refusal = notedRefusal(error);
+    if (!refusal || !(error instanceof Error)) throw error;
+    return { refused: refusal, error };
   }
 }
 
-function throwNotHere(error: unknown, reply: FastifyReply): never {
-  const refused = notedRefusal(error);
-  if (refused) reply.header(REFUSAL_HEADER, refusalText(refused));
+function throwWithRefusalHeader(error: unknown, reply: FastifyReply): never {
+  const refusal = notedRefusal(error);
+  if (refusal) reply.header(REFUSAL_HEADER, refusalText(refusal));
   throw error;
 }
 
@@ -195,8 +195,8 @@ function regionOf(id: OperationId, { body }: FastifyRequest): string | undefined
 }
 
 /**
- * Answers an MCP message: on the host of the session or call that the message is about, because only this host knows
- * the references in a snapshot; on a host with room, if the message opens a browser; otherwise here.
+ * Answers an MCP message. The host of a session or call answers messages about it, because the references in a snapshot
+ * are valid only there. A host with room answers messages that open a browser. This host answers all others.
  */
 export async function routeMcpCall<T>(
   request: FastifyRequest,
@@ -221,8 +221,8 @@ export async function routeMcpCall<T>(
 }
 
 /**
- * Places an MCP call on a host. If no host admits it, the client gets a tool result that says so. A host that passed
- * the call on gets the same result, and then asks another host.
+ * Places an MCP call on a host. If no host admits the call, the client gets a tool result with the reason. A host that
+ * passed the call on gets the same result, and asks another host.
  */
 async function placeMcpCall<T>(
   request: FastifyRequest,
@@ -234,9 +234,9 @@ async function placeMcpCall<T>(
   try {
     return await respondOrPlace('callMcp', request, reply, caller, parts, run);
   } catch (error) {
-    const refused = notedRefusal(error);
-    if (!refused) throw error;
-    noteTicket(request.raw, { waitedMs: 0, refused });
+    const refusal = notedRefusal(error);
+    if (!refusal) throw error;
+    noteTicket(request.raw, { waitedMs: 0, finalRefusal: refusal });
     return run();
   }
 }

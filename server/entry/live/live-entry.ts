@@ -54,12 +54,12 @@ export class LiveEntry {
   async #accept(id: string, url: URL, request: IncomingMessage, connection: Duplex, head: Buffer): Promise<void> {
     const { live } = this.#parts;
     const token = url.searchParams.get('token') ?? '';
-    const resolved = await live.resolve(token, id).catch(async error => {
+    const resolvedAddress = await live.resolve(token, id).catch(async error => {
       if (await live.isOver(token, id)) return undefined;
       throw error;
     });
-    if (!resolved) return this.#sendSessionEnded(request, connection, head);
-    const { claims, ...session } = resolved;
+    if (!resolvedAddress) return this.#sendSessionEnded(request, connection, head);
+    const { claims, ...session } = resolvedAddress;
     if ((this.#viewerCounts.get(session.live) ?? 0) >= VIEWERS_MAX)
       throw fault('client_limit', `Session ${id} already has ${VIEWERS_MAX} viewers, which is the limit.`, {
         advice: 'Close one of the live views.',
@@ -110,7 +110,7 @@ export class LiveEntry {
     const sharedView = this.#parts.live.view(live);
     const expiry = callAt(clock, claims.expiresAt, () => viewer.end('the address has expired'));
     const owner = { application: live.applicationId, session: live.id };
-    const waiting = this.#parts.waiting.watch(owner, {
+    const unreadBytesWatch = this.#parts.waiting.watch(owner, {
       bytes: () => connection.writableLength,
       close: () => viewer.closeAsTooSlow(),
     });
@@ -120,11 +120,11 @@ export class LiveEntry {
       holder,
       viewing: sharedView.viewing,
       lease,
-      bytesWatch: waiting,
+      bytesWatch: unreadBytesWatch,
       clock,
       log,
     });
-    connection.on('drain', () => waiting.note());
+    connection.on('drain', () => unreadBytesWatch.note());
     const { keyId } = claims;
     const subscriptions = [
       ...(keyId
@@ -134,7 +134,7 @@ export class LiveEntry {
             ),
           ]
         : []),
-      ...(claims.lease ? [lease.attached()] : []),
+      ...(claims.lease ? [lease.attachView()] : []),
       this.#parts.live.onRevoked(live.id, () => viewer.end('the address was revoked')),
       this.#parts.live.onOffer(live.id, offer => {
         if (claims.right === 'control' && isOffered(offer.frame)) viewer.offer(offer);
@@ -150,8 +150,8 @@ export class LiveEntry {
       await viewer.whenGone;
     } finally {
       expiry.close();
-      waiting.close();
-      for (const one of subscriptions) void one.close();
+      unreadBytesWatch.close();
+      for (const subscription of subscriptions) void subscription.close();
       await sharedView.close();
       const remainingViewers = (this.#viewerCounts.get(live) ?? 1) - 1;
       if (remainingViewers > 0) this.#viewerCounts.set(live, remainingViewers);

@@ -35,7 +35,8 @@ const UPLOADS = '/tmp/.uploads/';
 const UNKNOWN_PAGE_TEXT =
   'Too many pages are open for all of them to be recorded. It is not known what must be hidden on this page, so only the viewer in control sees it.';
 /**
- * Sent to viewers without control: what a page asks may repeat what was typed, so only the viewer in control is asked.
+ * Sent to viewers without control. A question of a page may repeat text that was typed, so only the viewer in control
+ * sees it.
  */
 const NO_QUESTIONS = { dialog: null, select: null, files: null };
 
@@ -84,7 +85,7 @@ export class Viewer {
   /** Sends the current state; changes follow. */
   begin(): void {
     const { viewing, lease, claims } = this.#parts;
-    if (!this.#isOpen) return; // What is opened below would never be closed.
+    if (!this.#isOpen) return; // Otherwise the subscriptions below would never be closed.
     this.#closeables.push(
       viewing.onChange(page => this.#onPageChanged(page)),
       viewing.onOpened(opened => this.#onPageOpened(opened)),
@@ -167,7 +168,7 @@ export class Viewer {
       case 'give':
         return void this.#releaseControl(message.fence).catch(this.#onFailed);
       default:
-        return this.#input(message);
+        return this.#handleInput(message);
     }
   }
 
@@ -256,11 +257,11 @@ export class Viewer {
     if (!liveFrame || !this.#pageWatch || this.#isFrameInFlight || socket.readyState !== socket.OPEN) return;
     this.#waitingFrame = undefined;
     this.#isFrameInFlight = true;
-    const unmasked = this.#seesUnmasked(liveFrame);
-    if (liveFrame.isUnknown && !unmasked && !this.#lastSentFrame) this.#refuse('watch', UNKNOWN_PAGE_TEXT);
-    this.#lastSentFrame = { liveFrame, isUnmasked: unmasked };
-    const shown = unmasked ? { ...liveFrame, jpeg: liveFrame.unmasked } : liveFrame;
-    socket.send(frameMessage(this.#pageWatch.page, shown), { binary: true });
+    const isShownUnmasked = this.#seesUnmasked(liveFrame);
+    if (liveFrame.isUnknown && !isShownUnmasked && !this.#lastSentFrame) this.#refuse('watch', UNKNOWN_PAGE_TEXT);
+    this.#lastSentFrame = { liveFrame, isUnmasked: isShownUnmasked };
+    const shownFrame = isShownUnmasked ? { ...liveFrame, jpeg: liveFrame.unmasked } : liveFrame;
+    socket.send(frameMessage(this.#pageWatch.page, shownFrame), { binary: true });
     this.#parts.bytesWatch.note();
   }
 
@@ -358,13 +359,13 @@ export class Viewer {
       // In a hand-off, the page of the person renews the control itself, so that a suspended browser tab loses it.
       if (!control || control.isAsked || this.#closing.signal.aborted) continue;
       // The database may be briefly unavailable. The lease lasts until the next attempt.
-      const renewed = await lease.renewTakenControl(control).catch(() => lease.isFresh(control.fence));
-      if (!renewed && this.#control === control) this.#sendControl();
+      const isRenewed = await lease.renewTakenControl(control).catch(() => lease.isFresh(control.fence));
+      if (!isRenewed && this.#control === control) this.#sendControl();
     }
   }
 
   /** The right is checked here for every message, because the page's own checks can be bypassed. */
-  #input(message: DriveMessage): void {
+  #handleInput(message: DriveMessage): void {
     const { claims, lease, viewing } = this.#parts;
     if (claims.right !== 'control' || !this.#control || this.#control.fence !== message.fence)
       return this.#refuse(message.type, 'You do not have control.');
@@ -414,9 +415,12 @@ export class Viewer {
   }
 
   #navigate(page: ViewedPage, url: string): void {
-    const allowed = this.#control?.allowedOrigins;
-    if (allowed && !allowed.includes(URL.parse(url)?.origin ?? ''))
-      return this.#refuse('navigate', `Only these sites can be opened in this hand-off: ${allowed.join(', ')}.`);
+    const permittedOrigins = this.#control?.allowedOrigins;
+    if (permittedOrigins && !permittedOrigins.includes(URL.parse(url)?.origin ?? ''))
+      return this.#refuse(
+        'navigate',
+        `Only these sites can be opened in this hand-off: ${permittedOrigins.join(', ')}.`,
+      );
     if (!page.navigate(url)) this.#refuse('navigate', 'Only http and https addresses can be opened here.');
   }
 

@@ -1,6 +1,6 @@
 // A hostile browser: the messages that it writes to the pipe are changed, and unexpected events and responses are
 // inserted on channels that appeared in earlier messages.
-import { CdpClient, readIfMessage } from '../../harness/cdp.ts';
+import { CdpClient, parseMessage } from '../../harness/cdp.ts';
 import { withTimeLimit } from '../../harness/until.ts';
 import type { Hostile } from '../hostile.ts';
 import { EVENTS, hostileParams } from '../protocol.ts';
@@ -30,7 +30,7 @@ export async function attackFromBrowser(world: Fixture, hostile: Hostile, count:
   try {
     const { connectUrl } = made.body;
     if (!connectUrl) return;
-    const client = await CdpClient.connect(connectUrl, {}, readIfMessage).catch(() => undefined);
+    const client = await CdpClient.connect(connectUrl, {}, parseMessage).catch(() => undefined);
     const page = client && (await withTimeLimit('the page', client.attachToPage(), DEED_MS).catch(() => undefined));
     hostility = 8;
     for (let n = 0; n < count; n++) {

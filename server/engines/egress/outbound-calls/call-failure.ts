@@ -1,5 +1,5 @@
-// Why a call failed, and whether it may have had an effect. The texts are for callers of the API, so they name a rule
-// and never an address, the content of a response or a system error.
+// The reasons why a call failed, and whether the call may have had an effect. The texts are for callers of the API, so
+// they name a rule and never an address, the content of a response or a system error.
 import { WaitExpired } from '../../../kit/wait.ts';
 import { FailedError, RefusedError } from '../failure.ts';
 import type { AddressRule } from '../rules.ts';
@@ -17,9 +17,9 @@ const FAILURE_TEXTS = {
   user_info: 'The URL must not contain a user name or password.',
   bad_method: 'The method is not one of GET, HEAD, POST, PUT, PATCH, DELETE and OPTIONS.',
   bad_header: 'A header has a name or value that cannot be sent, or that Berth sets itself.',
-  too_many_headers: 'The request has too many headers.',
+  too_many_headers: 'The request has too many headers, or its headers are too large.',
   body_too_large: 'The body of the request is too large.',
-  address_not_allowed: 'The address is refused.',
+  address_not_allowed: 'The address is not allowed.',
   name_not_resolved: 'The host name could not be resolved.',
   connect_failed: 'The host did not accept the connection.',
   connect_timed_out: 'The host did not accept a connection within 10 seconds.',
@@ -75,15 +75,17 @@ const REFUSALS: ReadonlySet<CallErrorKind> = new Set([
 
 /** `isSent`: whether a byte of the request may have left. */
 export function failureOf(error: unknown, isSent: boolean): CallFailure {
-  const { errorKind: trouble, rule, status } = callErrorOf(error, isSent);
+  const { errorKind: failureReason, rule, status } = callErrorOf(error, isSent);
   return {
     kind: 'failed',
-    phase: isSent ? 'unknown' : REFUSALS.has(trouble) ? 'refused' : 'not_sent',
-    reason: trouble,
+    phase: isSent ? 'unknown' : REFUSALS.has(failureReason) ? 'refused' : 'not_sent',
+    reason: failureReason,
     ...(rule === undefined ? {} : { rule }),
     ...(status === undefined ? {} : { status }),
     words:
-      rule === undefined ? FAILURE_TEXTS[trouble] : `The address is refused by the rule ${rule}. ${adviceFor(rule)}`,
+      rule === undefined
+        ? FAILURE_TEXTS[failureReason]
+        : `The address is refused by the rule ${rule}. ${adviceFor(rule)}`,
   };
 }
 

@@ -1,4 +1,4 @@
-// The headers of a call: checks those from its caller, and sets those that describe the connection.
+// The headers of a call. Checks the headers from the caller, and sets the headers that describe the connection.
 import { CallError } from './call-failure.ts';
 import type { CallTarget } from './call-target.ts';
 import type { CallLimits } from './limits.ts';
@@ -10,7 +10,7 @@ const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 /** Visible ASCII, spaces and tabs. A line break would begin another header. */
 const VALUE = /^[\t\u0020-\u007e]*$/;
 
-/** Headers that a caller may not give, because they are set here or describe the connection. Cookies are never sent. */
+/** Headers that a caller may not set, because they are set here or describe the connection. Cookies are never sent. */
 const RESERVED: ReadonlySet<string> = new Set([
   'accept-encoding',
   'connection',

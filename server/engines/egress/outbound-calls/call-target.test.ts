@@ -1,4 +1,4 @@
-// How URLs of calls are parsed, and which are refused.
+// How the URLs of calls are parsed, and which URLs are refused.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CallError } from './call-failure.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CollectedBytes } from './collected-bytes.ts';
 
-test('stores parts in order up to the limit, and drops a part that would exceed it', () => {
+test('stores parts in order up to the limit, and drops a part that would exceed the limit', () => {
   const collected = new CollectedBytes(10_000);
   for (let at = 0; at < 9_999; at += 1) assert.ok(collected.add(Uint8Array.of(at % 251)));
   assert.equal(collected.add(Uint8Array.of(1, 2)), false);

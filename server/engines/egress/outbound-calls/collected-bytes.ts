@@ -1,5 +1,5 @@
-// Collects bytes that arrive in parts into one buffer. A part of one byte takes up one byte here, but would take up a
-// hundred bytes in a list of parts.
+// Collects bytes that arrive in parts into one buffer. A part of one byte takes one byte here. In a list of parts, it
+// would take a hundred bytes.
 
 const FIRST_BYTES = 4096;
 

@@ -78,8 +78,8 @@ async function receiveResponse(
   const headers = headersIn(response.rawHeaders);
   if (!isPlain(headers.get('content-encoding'), 'identity') || !isPlain(headers.get('transfer-encoding'), 'chunked'))
     throw new CallError('answer_encoded', { status });
-  const declared = Number(headers.get('content-length') ?? 0);
-  if (message.method !== 'HEAD' && declared > message.responseBytesMax)
+  const declaredBytes = Number(headers.get('content-length') ?? 0);
+  if (message.method !== 'HEAD' && declaredBytes > message.responseBytesMax)
     throw new CallError('answer_too_large', { status });
   const body = new CollectedBytes(message.responseBytesMax);
   try {
@@ -96,11 +96,11 @@ function headersIn(raw: readonly string[]): Map<string, string> {
   for (let at = 0; at + 1 < raw.length; at += 2) {
     const name = (raw[at] ?? '').toLowerCase();
     const value = (raw[at + 1] ?? '').toWellFormed();
-    const before = headers.get(name);
-    headers.set(name, before === undefined ? value : `${before}, ${value}`);
+    const earlierValue = headers.get(name);
+    headers.set(name, earlierValue === undefined ? value : `${earlierValue}, ${value}`);
   }
   return headers;
 }
 
-const isPlain = (value: string | undefined, plain: string): boolean =>
-  value === undefined || value.trim() === '' || value.trim().toLowerCase() === plain;
+const isPlain = (value: string | undefined, plainCoding: string): boolean =>
+  value === undefined || value.trim() === '' || value.trim().toLowerCase() === plainCoding;

@@ -4,7 +4,7 @@ export interface CallLimits {
   readonly urlCharactersMax: number;
   /** Time limit for resolving the name, connecting and the TLS handshake together. */
   readonly connectMs: number;
-  /** The longest deadline of a call, whatever its caller asks for. */
+  /** The longest deadline of a call, even if its caller requests a longer one. */
   readonly deadlineMsMax: number;
   readonly requestHeadersMax: number;
   readonly requestHeadBytesMax: number;
@@ -14,7 +14,7 @@ export interface CallLimits {
   readonly responseHeadersMax: number;
   /** Maximum number of interim responses (1xx) before the final response. */
   readonly interimResponsesMax: number;
-  /** The largest response body, whatever the caller asks for. */
+  /** The largest response body, even if the caller accepts a larger one. */
   readonly responseBodyBytesMax: number;
 }
 

@@ -70,8 +70,8 @@ export class OutboundCalls {
   }
 
   /**
-   * Returns why a call of this URL would be refused now, or that its name cannot be resolved. Undefined if the URL
-   * could be called. Opens no connection to the host.
+   * Returns the reason why a call of this URL would be refused now, or why its name cannot be resolved. Returns
+   * undefined if the URL could be called. Opens no connection to the host.
    */
   async check(url: string, signal?: AbortSignal): Promise<CallFailure | undefined> {
     try {
@@ -159,7 +159,7 @@ export class OutboundCalls {
     }
   }
 
-  /** All addresses of the host. Throws if any of them is refused. */
+  /** Returns all addresses of the host. Throws if any of them is refused. */
   async #addresses(target: CallTarget, signal: AbortSignal): Promise<readonly Address[]> {
     const limits = { ...EGRESS_LIMITS, resolveMs: this.#limits.connectMs };
     const addresses = await addressesOf(target, this.#options.resolver(), limits, signal);
@@ -199,7 +199,7 @@ export class OutboundCalls {
     }
   }
 
-  /** Made once, because it parses all authorities. */
+  /** The context is created once, because creating it parses all authorities. */
   #secureContext(): SecureContext {
     if (this.#context) return this.#context;
     const { authorities } = this.#options;

@@ -6,20 +6,20 @@ export class LevelDbError extends Error {
 
 export class ByteReader {
   readonly #bytes: Buffer;
-  #at = 0;
+  #position = 0;
 
   constructor(bytes: Buffer) {
     this.#bytes = bytes;
   }
 
   get remaining(): number {
-    return this.#bytes.length - this.#at;
+    return this.#bytes.length - this.#position;
   }
 
   take(length: number): Buffer {
     if (!(length >= 0) || length > this.remaining) throw new LevelDbError('the data ends too early');
-    this.#at += length;
-    return this.#bytes.subarray(this.#at - length, this.#at);
+    this.#position += length;
+    return this.#bytes.subarray(this.#position - length, this.#position);
   }
 
   byte(): number {
@@ -39,12 +39,12 @@ export class ByteReader {
 
   /** Reads this many numbers and returns the last. */
   lastVarint(count: number): number {
-    let last = 0;
-    for (let left = count; left > 0; left--) last = this.varint();
-    return last;
+    let lastValue = 0;
+    for (let remainingCount = count; remainingCount > 0; remainingCount--) lastValue = this.varint();
+    return lastValue;
   }
 
-  /** Reads a length and returns as many bytes. */
+  /** Reads a length, and returns that number of the bytes that follow. */
   lengthPrefixed(): Buffer {
     return this.take(this.varint());
   }
@@ -52,9 +52,10 @@ export class ByteReader {
 
 export function varintOf(value: number): Buffer {
   const bytes: number[] = [];
-  let left = value;
-  for (; left >= 128; left = Math.floor(left / 128)) bytes.push((left % 128) | 0x80);
-  return Buffer.from([...bytes, left]);
+  let remainingValue = value;
+  for (; remainingValue >= 128; remainingValue = Math.floor(remainingValue / 128))
+    bytes.push((remainingValue % 128) | 0x80);
+  return Buffer.from([...bytes, remainingValue]);
 }
 
 export const lengthPrefixedOf = (bytes: Buffer): Buffer => Buffer.concat([varintOf(bytes.length), bytes]);

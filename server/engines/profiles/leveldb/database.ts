@@ -19,8 +19,8 @@ const ENTRIES_BYTES_MAX = 256 * 1024 ** 2;
 export type Entries = ReadonlyMap<string, Buffer>;
 
 export function readDatabase(files: ReadonlyMap<string, Buffer>): Entries {
-  const current = files.get('CURRENT')?.toString('latin1').trim();
-  const manifest = current === undefined ? undefined : files.get(current);
+  const manifestName = files.get('CURRENT')?.toString('latin1').trim();
+  const manifest = manifestName === undefined ? undefined : files.get(manifestName);
   if (!manifest) return new Map();
   const { tables, firstLog } = readManifest(manifest);
   const newestEntries = new NewestEntries();
@@ -55,10 +55,11 @@ class NewestEntries {
 
   add(key: Buffer, number: bigint, value: Buffer | undefined): void {
     this.#bytes += key.length + (value?.length ?? 0);
-    if (this.#bytes > ENTRIES_BYTES_MAX) throw new LevelDbError(`more than ${ENTRIES_BYTES_MAX} bytes of entries`);
+    if (this.#bytes > ENTRIES_BYTES_MAX)
+      throw new LevelDbError(`the database has more than ${ENTRIES_BYTES_MAX} bytes of entries`);
     const name = key.toString('latin1');
-    const existing = this.#entries.get(name);
-    if (!existing || number >= existing.number) this.#entries.set(name, { number, value });
+    const existingEntry = this.#entries.get(name);
+    if (!existingEntry || number >= existingEntry.number) this.#entries.set(name, { number, value });
   }
 
   addInternal(key: Buffer, value: Buffer): void {
@@ -76,13 +77,13 @@ class NewestEntries {
 
 function readBatch(batch: Buffer, newest: NewestEntries): void {
   if (batch.length < BATCH_HEADER_BYTES) return;
-  let number = batch.readBigUInt64LE();
+  let sequenceNumber = batch.readBigUInt64LE();
   const source = new ByteReader(batch.subarray(BATCH_HEADER_BYTES));
   while (source.remaining > 0) {
     const kind = source.byte();
     const key = source.lengthPrefixed();
     if (kind !== PUT && kind !== DELETED) throw new LevelDbError(`a batch has a record of the unknown kind ${kind}`);
-    newest.add(key, number++, kind === PUT ? source.lengthPrefixed() : undefined);
+    newest.add(key, sequenceNumber++, kind === PUT ? source.lengthPrefixed() : undefined);
   }
 }
 

@@ -36,17 +36,17 @@ export async function binariesFor(dataDir: string, folder: string | undefined): 
   throw majorMismatch(dataDir, major ?? 0, installedBinaries?.version ?? 'none');
 }
 
-function majorMismatch(dataDir: string, major: number, present: string): Fault {
+function majorMismatch(dataDir: string, major: number, installedVersion: string): Fault {
   const folder = clusterFolder(dataDir);
   return new Fault(
     'data_folder_version',
-    `${folder} was created by PostgreSQL ${major}, but the installed version is ${present}. A major version cannot open the files of another major version.`,
+    `${folder} was created by PostgreSQL ${major}, but the installed version is ${installedVersion}. A major version cannot open the files of another major version.`,
     {
       advice:
         `Nothing was changed. Install PostgreSQL ${major} (Debian: apt install postgresql-${major}) to continue with it. Or migrate: ` +
         `run PostgreSQL ${major} on a copy of the folder, dump it with pg_dump -U postgres postgres > berth.sql, move ${folder} to another place, ` +
         'start Berth once and stop it, and load the file with psql into the new cluster. Or load the file into your own server and set DATABASE_URL.',
-      details: { clusterMajor: major, present },
+      details: { clusterMajor: major, present: installedVersion },
     },
   );
 }
@@ -79,7 +79,7 @@ export async function makeCluster(
   await sync(dataDir);
 }
 
-/** Access is controlled by the socket's folder alone: whoever may enter it may connect. */
+/** Only the folder of the socket controls access: any user who may enter this folder may connect. */
 const INITDB_ARGUMENTS = [
   '--username=postgres',
   '--auth-local=trust',

@@ -28,14 +28,14 @@ const SYSTEM_ROOT = '/usr/lib/postgresql';
 const SYSTEM_FOLDERS = ['/usr/bin', '/usr/local/bin'];
 
 /**
- * Returns the first binaries that run; with `major`, the first of that version. Undefined if only other versions are
- * installed.
+ * Returns the first binaries that run. With `major`, returns the first that have this major version. Undefined if only
+ * other versions are installed.
  */
 export async function findBinaries(criteria: { folder?: string; major?: number } = {}): Promise<Binaries | undefined> {
   const problems: string[] = [];
   let otherVersions = 0;
-  for (const folder of criteria.folder ? [criteria.folder] : await candidates(problems)) {
-    const binaries = await inspect(folder, problems);
+  for (const folder of criteria.folder ? [criteria.folder] : await candidateFolders(problems)) {
+    const binaries = await inspectFolder(folder, problems);
     if (!binaries) continue;
     if (criteria.major === undefined || binaries.major === criteria.major) return binaries;
     otherVersions += 1;
@@ -44,12 +44,12 @@ export async function findBinaries(criteria: { folder?: string; major?: number }
   throw missingBinaries(problems);
 }
 
-async function candidates(problems: string[]): Promise<string[]> {
-  const fromPackage = await packageFolder(problems);
+async function candidateFolders(problems: string[]): Promise<string[]> {
+  const packageFolders = await packageFolder(problems);
   const versions = await readdir(SYSTEM_ROOT).catch(() => []);
   const majors = versions.filter(name => Number(name) >= MAJOR_MIN).sort((a, b) => Number(b) - Number(a));
-  const system = [...majors.map(name => join(SYSTEM_ROOT, name, 'bin')), ...SYSTEM_FOLDERS];
-  return [...fromPackage, ...system.filter(folder => existsSync(join(folder, 'postgres')))];
+  const systemFolders = [...majors.map(name => join(SYSTEM_ROOT, name, 'bin')), ...SYSTEM_FOLDERS];
+  return [...packageFolders, ...systemFolders.filter(folder => existsSync(join(folder, 'postgres')))];
 }
 
 async function packageFolder(problems: string[]): Promise<string[]> {
@@ -64,7 +64,7 @@ async function packageFolder(problems: string[]): Promise<string[]> {
   }
 }
 
-async function inspect(folder: string, problems: string[]): Promise<Binaries | undefined> {
+async function inspectFolder(folder: string, problems: string[]): Promise<Binaries | undefined> {
   try {
     await access(join(folder, 'initdb'), constants.X_OK);
     const { output } = await runProgram([join(folder, 'postgres'), '--version'], { timeoutMs: VERSION_MS });

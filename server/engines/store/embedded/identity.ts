@@ -25,13 +25,14 @@ const PROBE_MS = 5_000;
 const DIE_WITH_PARENT = ['setpriv', '--pdeathsig', 'INT'];
 
 /**
- * Returns this process's user, or for root the owner of the data folder, so that the owner's server and commands run by
- * root can both use the cluster.
+ * Returns the user of this process. If this user is root, returns the owner of the data folder, so that the server of
+ * that owner and commands of root can use the same cluster.
  */
 export async function postgresIdentity(dataDir: string): Promise<PostgresUser> {
-  const self = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
-  const { uid, gid } = self.uid === 0 ? await stat(dataDir) : self;
-  const setprivPrefix = uid === self.uid ? [] : ['setpriv', '--reuid', `${uid}`, '--regid', `${gid}`, '--clear-groups'];
+  const ownIds = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
+  const { uid, gid } = ownIds.uid === 0 ? await stat(dataDir) : ownIds;
+  const setprivPrefix =
+    uid === ownIds.uid ? [] : ['setpriv', '--reuid', `${uid}`, '--regid', `${gid}`, '--clear-groups'];
   const prefix = [...setprivPrefix, ...(await namespacePrefix(uid, setprivPrefix, dataDir))];
   return {
     uid,

@@ -7,14 +7,15 @@ import { dirname, join, relative, resolve, sep } from 'node:path';
 import { Fault, reason } from '../../../kit/fault.ts';
 
 interface Link {
-  /** Both relative to the package: the existing file, and the link to it. */
+  /** The path of the existing file, relative to the package. */
   readonly source: string;
+  /** The path of the link, relative to the package. */
   readonly target: string;
 }
 
 /**
- * Safe to run beside another process that does the same, because each link is created by a rename. Returns the number
- * of links created.
+ * Creates the missing links, and returns their number. Several processes can do this at the same time, because each
+ * link is created by a rename.
  */
 export async function linkLibraries(packageRoot: string): Promise<number> {
   let createdCount = 0;
@@ -28,9 +29,9 @@ export async function linkLibraries(packageRoot: string): Promise<number> {
 }
 
 async function readLinks(packageRoot: string): Promise<Link[]> {
-  const parsed: unknown = JSON.parse(await readFile(join(packageRoot, 'native', 'pg-symlinks.json'), 'utf8'));
+  const parsedLinks: unknown = JSON.parse(await readFile(join(packageRoot, 'native', 'pg-symlinks.json'), 'utf8'));
   const isInside = (path: string): boolean => resolve(packageRoot, path).startsWith(packageRoot + sep);
-  const links = Array.isArray(parsed) ? parsed.filter(isLink) : [];
+  const links = Array.isArray(parsedLinks) ? parsedLinks.filter(isLink) : [];
   return links.filter(link => isInside(link.source) && isInside(link.target));
 }
 

@@ -1,6 +1,6 @@
 // Ends the remaining processes of a PostgreSQL whose postmaster is dead. They usually exit on their own, but a process
-// that waits for a lock held by a killed process waits forever, and no PostgreSQL starts on the cluster while one of
-// them is left.
+// that waits for a lock held by a killed process waits forever, and PostgreSQL does not start on the cluster while one
+// of these processes exists.
 import { readdirSync } from 'node:fs';
 import { isClusterProcess } from './postmaster-file.ts';
 
@@ -20,6 +20,6 @@ function kill(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error; // it has ended
+    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error; // The process has already ended.
   }
 }

@@ -7,7 +7,7 @@ export interface PostmasterFile {
   readonly pid: number;
   readonly socketFolder: string;
   readonly port: number;
-  readonly ready: boolean;
+  readonly isReady: boolean;
 }
 
 const pathIn = (cluster: string): string => join(cluster, 'postmaster.pid');
@@ -19,7 +19,7 @@ export function readPostmasterFile(cluster: string): PostmasterFile | undefined 
     pid: Number(pid),
     port: Number(port),
     socketFolder: socketFolder ?? '',
-    ready: status?.trim() === 'ready',
+    isReady: status?.trim() === 'ready',
   };
 }
 

@@ -1,4 +1,4 @@
-// A running postmaster, started by this process or found running: reports its end, and can stop it.
+// Starts a postmaster, or finds one that is running; reports when the postmaster has ended, and stops it.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { setTimeout as timer } from 'node:timers/promises';
@@ -17,10 +17,10 @@ export interface Postmaster {
   readonly socketFolder: string;
   readonly port: number;
   /** Whether the postmaster was found running and was not started by this process. */
-  readonly adopted: boolean;
+  readonly isAdopted: boolean;
   /** Resolves when the postmaster has ended, for whatever reason. */
-  readonly gone: Promise<void>;
-  alive(): boolean;
+  readonly processEnd: Promise<void>;
+  isRunning(): boolean;
 }
 
 /** Time limit for a start. A recovery reads at most max_wal_size, but the disk may be slow and shared. */
@@ -45,18 +45,18 @@ export interface LaunchOptions {
   readonly socketFolder: string;
 }
 
-/** Says why a start failed, with the last lines of PostgreSQL's log. */
+/** The reason why a start failed, with the last lines of PostgreSQL's log. */
 export class StartFailed extends Error {
   readonly lastLines: string;
 
   constructor(lastLines: string) {
     super(lastLines || 'PostgreSQL ended immediately without any output');
-    this.name = 'StartFailed';
+    this.name = 'PostgresStartError';
     this.lastLines = lastLines;
   }
 
   /** Whether the failure may be temporary: after a crash, children of the dead postmaster may need a moment to end. */
-  get passes(): boolean {
+  get isTemporary(): boolean {
     return /pre-existing shared memory block|lock file ".*" already exists|could not bind Unix address/.test(
       this.lastLines,
     );
@@ -68,7 +68,12 @@ export async function launch(options: LaunchOptions, signal: AbortSignal): Promi
   const cluster = clusterFolder(options.dataDir);
   const logSizeBefore = await serverLogSize(options.dataDir);
   const child = spawnPostgres(options, cluster);
-  const processHandle = { pid: child.pid ?? 0, adopted: false, gone: waitForExit(child), alive: () => isAlive(child) };
+  const processHandle = {
+    pid: child.pid ?? 0,
+    isAdopted: false,
+    processEnd: waitForExit(child),
+    isRunning: () => isAlive(child),
+  };
   try {
     const file = await withTimeout(
       READY_MS,
@@ -123,7 +128,7 @@ async function waitUntilReady(cluster: string, child: ChildProcess, signal: Abor
     signal.throwIfAborted();
     if (!isAlive(child)) throw new Error('PostgreSQL exited during its start');
     const file = readPostmasterFile(cluster);
-    if (file?.pid === child.pid && file?.ready) return file;
+    if (file?.pid === child.pid && file?.isReady) return file;
     await timer(READY_POLL_MS);
   }
 }
@@ -138,9 +143,9 @@ export function findPostmaster(dataDir: string): Postmaster | undefined {
     pid,
     socketFolder,
     port,
-    adopted: true,
-    gone: waitUntilGone(cluster, pid),
-    alive: () => isClusterProcess(cluster, pid),
+    isAdopted: true,
+    processEnd: waitUntilGone(cluster, pid),
+    isRunning: () => isClusterProcess(cluster, pid),
   };
 }
 
@@ -153,25 +158,26 @@ async function waitUntilGone(cluster: string, pid: number): Promise<void> {
 }
 
 /** Stops the postmaster with increasing force, in the steps and times of `STOP_STEPS`. */
-export async function stopPostmaster(postmaster: Pick<Postmaster, 'pid' | 'gone' | 'alive'>): Promise<void> {
+export async function stopPostmaster(postmaster: Pick<Postmaster, 'pid' | 'processEnd' | 'isRunning'>): Promise<void> {
   for (const step of STOP_STEPS) {
     // Checked each time: the pid of a dead process may have been reused.
-    if (!postmaster.alive()) return;
-    send(postmaster.pid, step.signal);
-    if (await endsWithin(step.waitMs, postmaster.gone)) return;
+    if (!postmaster.isRunning()) return;
+    sendSignal(postmaster.pid, step.signal);
+    if (await endsWithin(step.waitMs, postmaster.processEnd)) return;
   }
   throw new Fault('database_unreachable', `PostgreSQL (process ${postmaster.pid}) does not stop.`, {
-    advice: 'The process hangs in the kernel, most likely because a disk does not respond.',
+    advice:
+      'The process hangs in the kernel, most likely because a disk does not respond. Check the disk, or restart the machine.',
   });
 }
 
-const endsWithin = (ms: number, exited: Promise<void>): Promise<boolean> =>
-  withTimeout(ms, 'PostgreSQL to end', () => exited).then(
+const endsWithin = (ms: number, processExit: Promise<void>): Promise<boolean> =>
+  withTimeout(ms, 'PostgreSQL to end', () => processExit).then(
     () => true,
     () => false,
   );
 
-function send(pid: number, signal: NodeJS.Signals): void {
+function sendSignal(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch {

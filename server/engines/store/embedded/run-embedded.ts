@@ -31,7 +31,7 @@ export interface EmbeddedOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface Embedded extends Closeable {
+export interface EmbeddedPostgres extends Closeable {
   readonly address: SocketAddress;
   /** The pid of the current postmaster; it changes after a restart. */
   readonly pid: number;
@@ -45,26 +45,29 @@ const BACKOFF_MAX_MS = 5_000;
 const STABLE_MS = 30_000;
 const LOG_BOUND_EVERY_MS = 60_000;
 
-export async function runEmbedded(options: EmbeddedOptions): Promise<Embedded> {
-  const closing = new AbortController();
-  const signal = options.signal ? AbortSignal.any([closing.signal, options.signal]) : closing.signal;
+export async function runEmbedded(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
+  const closeController = new AbortController();
+  const signal = options.signal ? AbortSignal.any([closeController.signal, options.signal]) : closeController.signal;
   const plan = await prepare(options, signal);
   const firstPostmaster = await findOrStart(plan, options, signal);
-  const running: RunningPostgres = {
+  const runningPostgres: RunningPostgres = {
     postmaster: firstPostmaster,
     plan: { ...plan, socketFolder: firstPostmaster.socketFolder },
   };
-  const watch = Promise.all([keepRunning(running, options, closing.signal), keepLogBounded(options, closing.signal)]);
+  const watch = Promise.all([
+    keepRunning(runningPostgres, options, closeController.signal),
+    keepLogBounded(options, closeController.signal),
+  ]);
   return {
     address: firstPostmaster,
     get pid() {
-      return running.postmaster.pid;
+      return runningPostgres.postmaster.pid;
     },
     close: async () => {
-      closing.abort();
+      closeController.abort();
       await watch;
-      if (running.postmaster.adopted && !options.endAdoptedOnClose) return;
-      await stopPostmaster(running.postmaster);
+      if (runningPostgres.postmaster.isAdopted && !options.endAdoptedOnClose) return;
+      await stopPostmaster(runningPostgres.postmaster);
       await removeSocketFolder(firstPostmaster.socketFolder);
     },
   };
@@ -72,7 +75,7 @@ export async function runEmbedded(options: EmbeddedOptions): Promise<Embedded> {
 
 interface RunningPostgres {
   postmaster: Postmaster;
-  /** The pool uses one socket path, so every later postmaster uses the same. */
+  /** The pool uses one socket path, so every later postmaster uses the same path. */
   readonly plan: LaunchOptions;
 }
 
@@ -90,27 +93,27 @@ async function prepare(options: EmbeddedOptions, signal: AbortSignal): Promise<L
 async function findOrStart(plan: LaunchOptions, options: EmbeddedOptions, signal: AbortSignal): Promise<Postmaster> {
   const postmaster = (await adopt(plan.dataDir, signal)) ?? (await launchAfterCrash(plan, options.log, signal));
   const fields = { pid: postmaster.pid, version: plan.binaries.version };
-  options.log.info(postmaster.adopted ? 'postgres.adopted' : 'postgres.started', fields);
+  options.log.info(postmaster.isAdopted ? 'postgres.adopted' : 'postgres.started', fields);
   return postmaster;
 }
 
 /** Waits until a postmaster that was found in the cluster responds. Returns undefined if it was about to end. */
 async function adopt(dataDir: string, signal: AbortSignal): Promise<Postmaster | undefined> {
-  const existing = findPostmaster(dataDir);
-  if (!existing) return undefined;
+  const existingPostmaster = findPostmaster(dataDir);
+  if (!existingPostmaster) return undefined;
   try {
     return await withTimeout(
       CRASH_LEFTOVERS_MS,
-      `PostgreSQL ${existing.pid}`,
-      inner => waitUntilResponding(existing, inner),
+      `PostgreSQL ${existingPostmaster.pid}`,
+      inner => waitUntilResponding(existingPostmaster, inner),
       signal,
     );
   } catch (error) {
     signal.throwIfAborted();
     throw new Fault(
       'database_unreachable',
-      `PostgreSQL (process ${existing.pid}) is running in ${clusterFolder(dataDir)}, but does not respond.`,
-      { advice: `Stop it with kill -INT ${existing.pid}, then start again.`, cause: error },
+      `PostgreSQL (process ${existingPostmaster.pid}) is running in ${clusterFolder(dataDir)}, but does not respond.`,
+      { advice: `Stop it with kill -INT ${existingPostmaster.pid}, then start again.`, cause: error },
     );
   }
 }
@@ -120,7 +123,7 @@ async function adopt(dataDir: string, signal: AbortSignal): Promise<Postmaster |
  * it is about to be stopped.
  */
 async function waitUntilResponding(candidate: Postmaster, signal: AbortSignal): Promise<Postmaster | undefined> {
-  for (let responses = 0; candidate.alive(); ) {
+  for (let responses = 0; candidate.isRunning(); ) {
     responses = (await isResponding(candidate)) ? responses + 1 : 0;
     if (responses === 2) return candidate;
     signal.throwIfAborted();
@@ -134,12 +137,12 @@ async function launchAfterCrash(plan: LaunchOptions, log: Log, signal: AbortSign
     return await launchWithRetries(plan, signal);
   } catch (error) {
     signal.throwIfAborted();
-    if (!isTemporaryFailure(error)) throw cannotStart(error);
+    if (!isTemporaryFailure(error)) throw startFault(error);
   }
   log.warn('postgres.orphans_ended', { pids: endOrphans(clusterFolder(plan.dataDir)) });
   return launchWithRetries(plan, signal).catch(error => {
     signal.throwIfAborted();
-    throw cannotStart(error);
+    throw startFault(error);
   });
 }
 
@@ -156,29 +159,36 @@ async function launchWithRetries(plan: LaunchOptions, signal: AbortSignal): Prom
   }
 }
 
-const isTemporaryFailure = (error: unknown): boolean => error instanceof StartFailed && error.passes;
+const isTemporaryFailure = (error: unknown): boolean => error instanceof StartFailed && error.isTemporary;
 
 function clearDeadPostmaster(cluster: string): void {
   const file = readPostmasterFile(cluster);
   if (file && !isClusterProcess(cluster, file.pid)) replaceDeadPid(cluster);
 }
 
-const cannotStart = (error: unknown): Fault =>
+const startFault = (error: unknown): Fault =>
   new Fault('database_unreachable', `PostgreSQL did not start: ${reason(error)}`, {
     advice: 'See postgres.log in the data folder for details.',
     cause: error,
   });
 
-async function keepRunning(running: RunningPostgres, options: EmbeddedOptions, closing: AbortSignal): Promise<void> {
+async function keepRunning(
+  currentPostgres: RunningPostgres,
+  options: EmbeddedOptions,
+  closeSignal: AbortSignal,
+): Promise<void> {
   for (let attempt = 0; ; attempt += 1) {
     const sinceMs = options.clock.monotonicMs();
-    await Promise.race([running.postmaster.gone, waitForAbort(closing)]);
-    if (closing.aborted) return;
+    await Promise.race([currentPostgres.postmaster.processEnd, waitForAbort(closeSignal)]);
+    if (closeSignal.aborted) return;
     if (options.clock.monotonicMs() - sinceMs > STABLE_MS) attempt = 0;
-    options.log.error('postgres.died', { pid: running.postmaster.pid, lastLines: await lastLogLines(options.dataDir) });
-    const replacement = await startAgain(running.plan, options, attempt, closing);
+    options.log.error('postgres.died', {
+      pid: currentPostgres.postmaster.pid,
+      lastLines: await lastLogLines(options.dataDir),
+    });
+    const replacement = await startAgain(currentPostgres.plan, options, attempt, closeSignal);
     if (!replacement) return;
-    running.postmaster = replacement;
+    currentPostgres.postmaster = replacement;
   }
 }
 
@@ -187,15 +197,15 @@ async function startAgain(
   plan: LaunchOptions,
   options: EmbeddedOptions,
   firstAttempt: number,
-  closing: AbortSignal,
+  closeSignal: AbortSignal,
 ): Promise<Postmaster | undefined> {
   for (let attempt = firstAttempt; ; attempt += 1) {
-    if (attempt > 0) await timer(backoffMs(attempt), undefined, { signal: closing }).catch(() => undefined);
-    if (closing.aborted) return undefined;
+    if (attempt > 0) await timer(backoffMs(attempt), undefined, { signal: closeSignal }).catch(() => undefined);
+    if (closeSignal.aborted) return undefined;
     try {
-      return await findOrStart(plan, options, closing);
+      return await findOrStart(plan, options, closeSignal);
     } catch (error) {
-      if (closing.aborted) return undefined;
+      if (closeSignal.aborted) return undefined;
       options.log.error('postgres.restart_failed', { attempt, reason: reason(error) });
     }
   }
@@ -210,11 +220,11 @@ function waitForAbort(signal: AbortSignal): Promise<void> {
   return promise;
 }
 
-async function keepLogBounded(options: EmbeddedOptions, closing: AbortSignal): Promise<void> {
-  while (!closing.aborted) {
+async function keepLogBounded(options: EmbeddedOptions, closeSignal: AbortSignal): Promise<void> {
+  while (!closeSignal.aborted) {
     await boundServerLog(options.dataDir).catch(error =>
       options.log.warn('postgres.log_not_bounded', { reason: reason(error) }),
     );
-    await timer(LOG_BOUND_EVERY_MS, undefined, { signal: closing, ref: false }).catch(() => undefined);
+    await timer(LOG_BOUND_EVERY_MS, undefined, { signal: closeSignal, ref: false }).catch(() => undefined);
   }
 }

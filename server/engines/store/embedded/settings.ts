@@ -15,7 +15,7 @@ export function serverArguments(cluster: string, socketFolder: string, binaries:
   return ['-D', cluster, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])];
 }
 
-/** Distinguishes the embedded PostgreSQL from one that an operator runs. */
+/** The name of a setting that distinguishes the embedded PostgreSQL from one that an operator runs. */
 export const EMBEDDED_MARK = 'berth.embedded';
 
 const SETTINGS = {
@@ -42,7 +42,7 @@ const SETTINGS = {
   // These keep the write-ahead log small on disk, and recovery short.
   min_wal_size: '32MB',
   max_wal_size: '256MB',
-  // Durable, whatever postgresql.conf contains.
+  // Commits are durable, whatever postgresql.conf contains.
   fsync: 'on',
   full_page_writes: 'on',
   synchronous_commit: 'on',

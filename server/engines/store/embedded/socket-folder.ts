@@ -8,7 +8,7 @@ export const SOCKET_PORT = 5432;
 
 /** A sockaddr_un path holds 107 bytes, and PostgreSQL creates a lock file with a longer name beside the socket. */
 const SOCKET_PATH_MAX_BYTES = 100;
-/** Only root can write to /run; other users have /tmp, where somebody else may have created the path first. */
+/** Root uses /run, where only root can write. Other users use /tmp, where somebody else may have created the path. */
 const FALLBACK_ROOT = process.getuid?.() === 0 ? '/run' : '/tmp';
 
 interface Owner {
@@ -23,7 +23,7 @@ interface Owner {
 export async function makeSocketFolder(dataDir: string, owner: Owner): Promise<string> {
   const folderInDataDir = join(dataDir, 'run');
   if (!fitsSocketPath(folderInDataDir)) return makeInSharedFolder(await fallbackName(dataDir, owner.uid), owner);
-  await makeOwned(folderInDataDir, owner);
+  await makeOwnedFolder(folderInDataDir, owner);
   await chmod(folderInDataDir, 0o700);
   return folderInDataDir;
 }
@@ -44,9 +44,9 @@ async function fallbackName(dataDir: string, uid: number): Promise<string> {
 
 /** Other users may have created something at this path, so it is checked, not trusted. */
 async function makeInSharedFolder(folder: string, owner: Owner): Promise<string> {
-  await makeOwned(folder, owner);
-  const existing = await lstat(folder);
-  if (existing.isDirectory() && existing.uid === owner.uid && (existing.mode & 0o077) === 0) return folder;
+  await makeOwnedFolder(folder, owner);
+  const stats = await lstat(folder);
+  if (stats.isDirectory() && stats.uid === owner.uid && (stats.mode & 0o077) === 0) return folder;
   throw new Fault(
     'data_folder_unusable',
     `${folder} is not a private folder of the user that Berth runs as, so no socket is created in it.`,
@@ -56,7 +56,7 @@ async function makeInSharedFolder(folder: string, owner: Owner): Promise<string>
   );
 }
 
-async function makeOwned(folder: string, owner: Owner): Promise<void> {
+async function makeOwnedFolder(folder: string, owner: Owner): Promise<void> {
   const wasCreated = await mkdir(folder, { mode: 0o700 }).then(
     () => true,
     (error: NodeJS.ErrnoException) => {

@@ -1,4 +1,4 @@
-// Pages that are not recorded because there were too many. The list of replays shows them.
+// Pages that are not recorded because there were too many pages. The list of replays shows these pages.
 import { type Kysely, sql } from 'kysely';
 
 export async function up(db: Kysely<unknown>): Promise<void> {

@@ -1,4 +1,4 @@
-// Which operations an agent key may call.
+// The operations that an agent key may call.
 import { type Kysely, sql } from 'kysely';
 
 export async function up(db: Kysely<unknown>): Promise<void> {

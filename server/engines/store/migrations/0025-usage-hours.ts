@@ -1,4 +1,4 @@
-// What each application used in each hour, in total and by agent key. Sessions are deleted sooner than these rows.
+// The usage of each application in each hour, in total and by agent key. Sessions are deleted sooner than these rows.
 import { type Kysely, sql } from 'kysely';
 
 export async function up(db: Kysely<unknown>): Promise<void> {

@@ -1,4 +1,4 @@
-// Webhooks and their deliveries. For each webhook and event, a delivery is written once, in the same statement that
+// Webhooks and their deliveries. For each webhook and event, a delivery is written once, in the statement that
 // advances the webhook's position in the event feed.
 import { type Kysely, sql } from 'kysely';
 

@@ -1,4 +1,4 @@
-// Hand-offs: who has control of a session, or is asked to take it. They replace the column `holder` of
+// Hand-offs: who has control of a session, or is asked to take control. They replace the column `holder` of
 // session_controls, which keeps the fence. In the audit log, the service itself can now be the actor of an entry.
 import { type Kysely, sql } from 'kysely';
 

@@ -1,4 +1,4 @@
-// Consumers: the end users of applications. How they sign in, their sessions, and what agents may remember about them.
+// Consumers: the end users of applications. How they sign in, their sessions, and the data that agents may remember.
 import { type Kysely, sql } from 'kysely';
 
 const STATEMENTS = [
@@ -20,7 +20,7 @@ const STATEMENTS = [
     updated_at timestamptz(3) not null
   )`,
 
-  // OpenID providers, with what their discovery documents said.
+  // OpenID providers, with values from their discovery documents.
   `create table consumer_providers (
     application_id uuid not null references applications,
     id text not null,

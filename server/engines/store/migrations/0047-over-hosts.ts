@@ -1,4 +1,4 @@
-// What the hosts count together: waiting creates, and the request rates of credentials. The rows are valid only for
+// Counts across all hosts: waiting creates, and the request rates of credentials. The rows are valid only for
 // seconds, so the tables are unlogged, and a crash of the database empties them.
 import { type Kysely, sql } from 'kysely';
 

@@ -1,5 +1,5 @@
 // A session that was lost with its host is charged like a session that was lost with the service: up to its last
-// metering. Nobody knows how long its browser ran after that.
+// metering. It is not known how long its browser ran after that.
 import { type Kysely, sql } from 'kysely';
 
 const AMOUNT_MAX = Number.MAX_SAFE_INTEGER;

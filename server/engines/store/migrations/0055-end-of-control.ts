@@ -1,4 +1,4 @@
-// When a person gave back control of a session, although the hand-off is still open.
+// The time when a person gave back control of a session, although the hand-off is still open.
 import { type Kysely, sql } from 'kysely';
 
 export async function up(db: Kysely<unknown>): Promise<void> {

@@ -36,7 +36,7 @@ export interface Accounts {
   spendTotpStep(id: AccountId, step: number): Promise<boolean>;
   /** Replaces all recovery codes of the account. Stores their hashes only. */
   replaceRecoveryCodes(id: AccountId, hashes: readonly Buffer[]): Promise<void>;
-  /** Marks a recovery code used. False if no unused code has this hash. */
+  /** Marks a recovery code as used. Returns false if no unused code has this hash. */
   spendRecoveryCode(id: AccountId, hash: Buffer, now: Date): Promise<boolean>;
   countRecoveryCodes(id: AccountId): Promise<number>;
 }

@@ -127,7 +127,7 @@ export interface ActionRows {
    * on another host.
    */
   due(now: Date, host: HostId, batch: number): Promise<ActionRow[]>;
-  /** Makes the task try again at `executeAt`. */
+  /** Makes the background task try again at `executeAt`. */
   postpone(id: ActionId, executeAt: Date, heldBack: string): Promise<void>;
   /** Removes content that is due. Returns the number of rows. */
   forgetContent(now: Date, batch: number): Promise<number>;

@@ -73,6 +73,6 @@ export interface AuditRows {
   /** Seals whose number is greater than `number`, oldest first. */
   sealsAfter(chain: string, number: number, limit: number): Promise<SealRow[]>;
   lastSeal(chain: string): Promise<SealRow | undefined>;
-  /** Inserts nothing and returns false if another process inserted a seal first. */
+  /** Inserts a seal. If another process has inserted one with this number, inserts nothing and returns false. */
   insertSeal(row: SealRow): Promise<boolean>;
 }

@@ -1,4 +1,4 @@
-// What agents may remember about a consumer, and the consents that the consumer has given.
+// The data that agents remember about a consumer, and the consents that the consumer has given.
 import type { ConsentId, ConsumerId, KeyId } from '../../../kit/ids.ts';
 
 export interface MemoryRow {
@@ -45,7 +45,7 @@ export interface ConsumerMemory {
   nextVersion(consumer: ConsumerId): Promise<number | undefined>;
   /**
    * Call while holding the lock of `nextVersion`. `ifVersion`: the version that the entry must have; 0 if there must be
-   * no entry.
+   * no entry; undefined to write unconditionally.
    */
   put(row: MemoryRow, ifVersion: number | undefined, limits: MemoryLimits): Promise<PutOutcome>;
   /** Returns the keys that were removed. */
@@ -71,5 +71,5 @@ export interface ConsumerMemory {
   revokeConsent(consumer: ConsumerId, id: ConsentId, now: Date): Promise<boolean>;
 }
 
-/** `version`: the present version of the entry, which differs from `ifVersion`, so nothing was written. */
+/** `version`: the current version of the entry. It differs from `ifVersion`, so nothing was written. */
 export type PutOutcome = 'written' | 'limit_reached' | { readonly version: number };

@@ -74,16 +74,16 @@ export interface Consumers {
   /** The names of the consumer: its own provider and subject, and those of the consumers that are linked to it. */
   namesOf(application: ApplicationId, id: ConsumerId): Promise<ConsumerName[]>;
   /**
-   * From now on, whoever signs in as `from` acts as `to`. `to` gets the passkeys and receipts of `from`. The consents
-   * of `from` are ended, and its data key is destroyed. The caller handles memory and sessions. False if one of the two
-   * is already deleted or linked.
+   * Links `from` to `to`: whoever signs in as `from` then acts as `to`. `to` gets the passkeys and receipts of `from`.
+   * The consents of `from` are ended, and its data key is destroyed. The caller handles memory and sessions. False if
+   * one of the two consumers is already deleted or linked.
    */
   link(application: ApplicationId, pair: { readonly from: ConsumerId; readonly to: ConsumerId }): Promise<boolean>;
   change(application: ApplicationId, id: ConsumerId, change: ConsumerChange): Promise<ConsumerRow | undefined>;
   count(application: ApplicationId): Promise<number>;
   /**
    * Removes all personal data, passkeys, memory and the data key of the consumer and of consumers linked to it. Frees
-   * their names and returns these names. Returns none if the consumer is already deleted. Sessions are revoked
+   * their names and returns these names. Returns an empty list if the consumer is already deleted. Sessions are revoked
    * separately.
    */
   erase(application: ApplicationId, id: ConsumerId, now: Date): Promise<ConsumerName[]>;
@@ -192,7 +192,7 @@ export interface ConsumerTickets {
     now: Date,
     triesMax: number,
   ): Promise<ConsumerTicketRow | undefined>;
-  /** Uses the ticket up. Only one of several concurrent calls returns true. */
+  /** Marks the ticket as used. Only one of several concurrent calls returns true. */
   use(id: ConsumerTicketId, now: Date): Promise<boolean>;
   countMailed(application: ApplicationId, email: string, since: Date): Promise<number>;
   removeExpired(before: Date): Promise<number>;
@@ -233,8 +233,8 @@ export interface ConsumerSessions {
   /** Sessions that have not ended, newest first. */
   listActive(consumer: ConsumerId, now: Date, limit: number): Promise<ConsumerSessionRow[]>;
   /**
-   * Returns the session to which this refresh token belongs or has belonged. `isCurrent`: whether it is the session's
-   * present refresh token, not an earlier one.
+   * Returns the session to which this refresh token belongs or has belonged. `isCurrentToken`: whether this is the
+   * session's current refresh token, not an earlier one.
    */
   byRefresh(hash: Buffer): Promise<{ readonly row: ConsumerSessionRow; readonly isPresent: boolean } | undefined>;
   /**

@@ -102,8 +102,8 @@ export interface ContextRows {
   /** Returns versions that are due for removal, each with those of its objects that no other version shares. */
   removable(now: Date, batch: number): Promise<RemovableVersion[]>;
   /**
-   * Deletes the rows of versions whose objects have been deleted, and the rows of destroyed contexts that have no
-   * versions left.
+   * Deletes the rows of versions whose objects have been deleted, and the rows of destroyed contexts that have no more
+   * versions.
    */
   forget(ids: readonly VersionId[]): Promise<void>;
 }
@@ -126,7 +126,7 @@ export interface ContextUse {
   /** The version that the session started from. Absent until the session has started. */
   readonly fromVersion?: number;
   readonly createdAt: Date;
-  /** Since when the save has been due or in progress. */
+  /** The time since which the save has been due or in progress. */
   readonly savingSince?: Date;
   readonly tries: number;
 }

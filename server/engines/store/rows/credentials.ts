@@ -30,7 +30,7 @@ export interface TokenRow extends CredentialRow {
 export interface TokenListPage {
   readonly limit: number;
   readonly before?: TokenId;
-  /** Only this token and the tokens that were issued with it. */
+  /** Only this token and the tokens that it issued. */
   readonly of?: TokenId;
 }
 
@@ -42,7 +42,7 @@ export interface Tokens {
   byHash(hash: Buffer): Promise<TokenRow | undefined>;
   /** Marks the token as revoked and notifies all processes, in one transaction. False if the token is not valid. */
   revoke(account: AccountId, id: TokenId, now: Date): Promise<boolean>;
-  /** Records a use of the token. Returns true if it was the first. */
+  /** Records a use of the token. Returns true if this was the first use. */
   touch(id: TokenId, at: Date, ip: string): Promise<boolean>;
 }
 
@@ -89,8 +89,8 @@ export interface Keys {
     options?: { readonly keepConnections?: boolean },
   ): Promise<boolean>;
   /**
-   * Inserts the new key and makes the old key expire at `oldKeyExpiresAt`, in one transaction. `not_rotatable`: the old key is
-   * no longer valid or was already rotated.
+   * Inserts the new key and makes the old key expire at `oldKeyExpiresAt`, in one transaction. `not_rotatable`: the old
+   * key is no longer valid or was already rotated.
    */
   rotate(
     oldKey: KeyId,

@@ -54,7 +54,7 @@ export interface ReservationRow {
   readonly meteredAt?: Date;
   /** When the usage is metered next. */
   readonly dueAt?: Date;
-  /** Since when it has not been possible to extend the hold. */
+  /** The time since which the hold could not be extended. */
   readonly lowAt?: Date;
   readonly settledAt?: Date;
 }
@@ -101,7 +101,7 @@ export interface EntryRow {
 /** The amounts that an entry adds to the books, by book. Nothing is added to a book that is absent. */
 export type Legs = Partial<Pick<EntryRow, 'funding' | 'available' | 'reserved' | 'revenue' | 'promo'>>;
 
-/** The result of metering: what the reservation covers from now on. */
+/** The result of metering: the use that was metered, and the amount that should be held from now on. */
 export interface Metering {
   readonly metered: MeteredUse;
   readonly cost: number;
@@ -112,7 +112,7 @@ export interface Metering {
   readonly dueAt: Date;
 }
 
-/** What a session has used, according to the database. */
+/** The use of a session, according to the database. */
 export interface MeteredSession {
   readonly startedAt?: Date;
   readonly expiresAt: Date;
@@ -151,8 +151,9 @@ export interface EntryFilter {
   readonly limit: number;
 }
 
-/** How many calls were made and what they cost in a period, by day, operation or agent key. */
+/** The number of calls in a period and their cost, by day, operation or agent key. */
 export interface CostRow {
+  /** The UTC day, or the id of the operation or of the agent key. */
   readonly of: string;
   /** The name of the agent key, if it still exists. */
   readonly name?: string;

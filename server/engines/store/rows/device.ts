@@ -1,4 +1,4 @@
-// Device authorizations: what programs request, and what people decide.
+// Device authorizations: the requests of programs, and the decisions of people.
 import type { AccountId, ApplicationId, DeviceAuthorizationId, TokenId } from '../../../kit/ids.ts';
 import type { TokenRow } from './credentials.ts';
 
@@ -21,7 +21,7 @@ export interface DeviceRow {
   readonly intervalSeconds: number;
   readonly startedAt: Date;
   readonly expiresAt: Date;
-  /** When the token was last requested, not counting requests that came too soon. */
+  /** When the token was last requested, not counting requests before the end of the interval. */
   readonly polledAt?: Date;
   /** When the state was last read, not counting reads that came too soon. */
   readonly stateReadAt?: Date;
@@ -41,7 +41,7 @@ export type DeviceDecision =
       readonly applicationIds: readonly ApplicationId[];
     };
 
-/** What a token request changes. */
+/** The change that a token request makes. */
 export type TokenRequestEffect =
   | { readonly does: 'nothing' }
   /** Records the time of the request. */
@@ -52,14 +52,14 @@ export type TokenRequestEffect =
 
 export interface DeviceRows {
   /**
-   * `code_taken`: the user code exists already. `limit_reached`: there are already `livingMax` authorizations that have
-   * not expired.
+   * `code_taken`: the user code exists already. `limit_reached`: there are already `unexpiredMax` authorizations that
+   * have not expired.
    */
   insert(row: DeviceRow, livingMax: number): Promise<'inserted' | 'code_taken' | 'limit_reached'>;
   byDeviceCode(hash: Buffer): Promise<DeviceRow | undefined>;
   /**
    * Claims an authorization that has not expired, or returns one that the account has already claimed. `isFirst`:
-   * whether this call has claimed it. Undefined if there is none, or if another account has claimed it.
+   * whether this call has claimed it. Undefined if there is no such authorization, or another account has claimed it.
    */
   claim(userCode: Buffer, account: AccountId, now: Date): Promise<{ row: DeviceRow; isFirst: boolean } | undefined>;
   /** An authorization that is not expired and is claimed by the account. */

@@ -33,7 +33,7 @@ export type FinishedDownload = CompleteDownload & Required<Pick<DownloadRow, 'fi
 export interface UsedBytes {
   /** The total size of the session's complete downloads. */
   readonly session: number;
-  /** What counts towards the limit of the application: see `StoredBytes`. */
+  /** The bytes that count towards the limit of the application: see `StoredBytes`. */
   readonly application: number;
 }
 
@@ -53,7 +53,7 @@ export interface DownloadRows {
   begin(row: DownloadRow): Promise<void>;
   /**
    * Marks the download as complete: its file is staged and will be stored. Inserts the row if `begin` was not called.
-   * Records `download.completed`, also if the session has ended. False if the download had already ended. Changes
+   * Records `download.completed`, even if the session has ended. False if the download had already ended. Changes
    * nothing if `assertRoom` throws.
    */
   complete(
@@ -63,7 +63,7 @@ export interface DownloadRows {
     assertRoom: (used: UsedBytes) => void,
   ): Promise<boolean>;
   /**
-   * Marks the download as failed, and records `download.failed`, also if the session has ended. False if the download
+   * Marks the download as failed, and records `download.failed`, even if the session has ended. False if the download
    * had already ended.
    */
   fail(session: SessionId, guid: string, failure: string, now: Date, actor: Actor): Promise<boolean>;

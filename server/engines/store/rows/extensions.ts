@@ -18,7 +18,7 @@ export interface ExtensionRow {
 }
 
 export interface ExtensionRows {
-  /** Call before the file is stored or used again, so that it is not removed too early. */
+  /** Call before the file is stored or used again, so that the file is not removed in the meantime. */
   expectFile(application: ApplicationId, checksum: string, now: Date): Promise<void>;
   /** `limit`: the maximum number of extensions per application. */
   insert(row: ExtensionRow, limit: number): Promise<'inserted' | 'limit_reached'>;
@@ -29,8 +29,8 @@ export interface ExtensionRows {
   /** Deletes at most `batch` extensions that have not been used since this time. Returns their number. */
   forget(usedBefore: Date, batch: number): Promise<number>;
   /**
-   * Removes one file that no extension needs and that has not been used since this time. False if there is none. May be
-   * interrupted at any point.
+   * Removes one file that no extension needs and that has not been used since this time. False if there is no such
+   * file. Can be repeated safely after it was interrupted at any point.
    */
   dropFile(usedBefore: Date, remove: (application: ApplicationId, checksum: string) => Promise<void>): Promise<boolean>;
 }

@@ -1,4 +1,4 @@
-// Hand-offs: who has control of a session, or is asked to take it. At most one hand-off of a session is open.
+// Hand-offs: who has control of a session, or is asked to take control. At most one hand-off of a session is open.
 import type { ApplicationId, ConsumerId, ConsumerSessionId, HandoffId, KeyId, SessionId } from '../../../kit/ids.ts';
 import type { JsonObject } from '../../../kit/json.ts';
 

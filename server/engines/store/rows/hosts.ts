@@ -15,7 +15,7 @@ export interface HostRow {
   readonly startedAt: Date;
 }
 
-/** What a host says about itself when it joins. */
+/** The facts that a host reports about itself when it joins. */
 export interface JoiningHost extends HostRow {
   /**
    * Identifies this process. The host's next process has another value. If this process loses its lease, it also gets
@@ -26,7 +26,7 @@ export interface JoiningHost extends HostRow {
   readonly url: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly version: string;
-  /** The same on all hosts that have the same secret. */
+  /** A mark that is equal on all hosts that have the same secret. */
   readonly secretMark: string;
   /** How far the host's clock is ahead of the database's, in milliseconds. */
   readonly clockMs: number;
@@ -38,7 +38,7 @@ export interface LivingHost extends JoiningHost {
   readonly draining: boolean;
   /** The number of warm browsers: started in advance, and not used by a session yet. */
   readonly warm: number;
-  /** The same on all hosts that store files in the same place. */
+  /** A mark that is equal on all hosts that store files in the same place. */
   readonly storeMark: string;
   /** The number of sessions that have not ended. */
   readonly used: number;
@@ -118,7 +118,7 @@ export interface Hosts {
   hostOfInvocation(id: string): Promise<Owner | undefined>;
   /** Returns the owner of the hand-off's session. */
   hostOfHandoff(id: string): Promise<Owner | undefined>;
-  /** The owner of the Action's session. Undefined if there is none. */
+  /** Returns the owner of the Action's session. Undefined if there is no such session. */
   hostOfAction(id: string): Promise<Owner | undefined>;
   list(): Promise<ListedHost[]>;
   /** Newest first. */

@@ -37,7 +37,7 @@ export interface Invitations {
     page: { limit: number; before?: InvitationId },
   ): Promise<InvitationRow[]>;
   byHash(hash: Buffer): Promise<InvitationRow | undefined>;
-  /** False if it is not pending. */
+  /** False if the invitation is not pending. */
   revoke(application: ApplicationId, id: InvitationId, now: Date): Promise<boolean>;
   /**
    * Accepts a pending invitation. The account becomes a member with the role that `roleFor` returns for the account's

@@ -67,7 +67,7 @@ export interface InvocationRow {
   readonly endedAt?: Date;
 }
 
-/** What is written when an invocation ends, in one statement with its receipt. */
+/** The values that are written when an invocation ends, in one statement with its receipt. */
 export interface InvocationEnd {
   readonly state: 'succeeded' | 'failed' | 'ambiguous' | 'cancelled';
   readonly output?: JsonObject;
@@ -124,7 +124,7 @@ export interface CallTotals {
 export type InvocationInsertOutcome =
   | 'inserted'
   | 'calls_used_up'
-  /** The amount to be held for the invocation is more than what remains of `costMax` after the earlier calls. */
+  /** The amount to be held, together with the cost of the earlier calls, exceeds `costMax`. `spent` is that cost. */
   | { readonly spent: number }
   /** The account has less credit than must be held for the invocation. */
   | { readonly short: Shortage }

@@ -15,7 +15,7 @@ export interface WaitingCreate extends Place {
   readonly hostId: HostId;
   /** If set, the create can only be placed on a host in this region. */
   readonly region: string | null;
-  /** What the create is waiting for: `host` means a slot, everything else is a limit of its application. */
+  /** The reason for waiting: `host` means that no slot is free; any other value is a limit of the application. */
   readonly why: string;
   /** The latest refusal of the create. */
   readonly refused: JsonObject;
@@ -35,6 +35,6 @@ export interface LineRows {
   waitingOf(application: ApplicationId): Promise<number>;
   /** The position of the create among those of its application, and how many of them are waiting. */
   positionOf(application: ApplicationId, at: Place): Promise<{ readonly position: number; readonly waiting: number }>;
-  /** If any create is waiting, tells all hosts that a slot may be free or a limit may have been raised. */
+  /** If any create is waiting, notifies all hosts that a slot may be free or a limit may have been raised. */
   announceMove(): Promise<void>;
 }

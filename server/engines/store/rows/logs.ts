@@ -35,7 +35,7 @@ export interface LogRows {
     session: SessionId,
     page: { readonly after: number; readonly kinds?: readonly string[]; readonly limit: number },
   ): Promise<readonly LogChunk[]>;
-  /** Where to continue a log that an earlier process began. Undefined if there is none. */
+  /** Where to continue a log that an earlier process began. Undefined if there is no such log. */
   lastPosition(application: ApplicationId, session: SessionId): Promise<LogPosition | undefined>;
   /** Deletes the logs of at most `batch` sessions that ended before this time. Returns the number of sessions. */
   forget(endedBefore: Date, batch: number): Promise<number>;

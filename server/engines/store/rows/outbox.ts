@@ -16,7 +16,7 @@ export interface OutboxRow {
 }
 
 export interface OutboxRows {
-  /** Adds all rows, at least one, or none of them if this fails. */
+  /** Adds one or more rows. If this fails, no row is added. */
   add(rows: readonly OutboxRow[]): Promise<void>;
   due(host: HostId, now: Date, batch: number): Promise<OutboxRow[]>;
   /** Call when a file could not be stored. Counts the attempt and sets the time of the next one. */
@@ -25,7 +25,7 @@ export interface OutboxRows {
   remove(id: string): Promise<boolean>;
   /** The newest row with this key. */
   byKey(application: ApplicationId, key: string): Promise<OutboxRow | undefined>;
-  /** Which of these keys have a row. */
+  /** Returns those of the keys that have a row. */
   waitingKeys(application: ApplicationId, keys: readonly string[]): Promise<ReadonlySet<string>>;
   /** Removes the rows with these keys, so that their files are not stored. */
   removeKeys(application: ApplicationId, keys: readonly string[]): Promise<OutboxRow[]>;

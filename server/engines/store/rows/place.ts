@@ -23,13 +23,13 @@ export interface ApplicationUse extends Counts {
   readonly oldest?: Date;
 }
 
-/** What is held for a session from the credit of its account. */
+/** The credit of its account that is held for a session. */
 export type Hold = Pick<NewHold, 'id' | 'amount' | 'rates' | 'dueAt'>;
 
 /** The conditions that the limits of an application set for one create. */
 export interface PlacementTerms {
   readonly expiresAt: Date;
-  /** The session is placed only while each count is below this. */
+  /** The session is placed only if each count is below the number given here. */
   readonly below: Counts;
 }
 

@@ -74,15 +74,15 @@ export interface RecordingRows {
   spans(session: SessionId): Promise<SpanRow[]>;
   /** Ends the spans that have no end. */
   endSpans(session: SessionId, page: number, atMs: number): Promise<void>;
-  /** Stores that the page has no recording, at least for now. */
+  /** Records that the page has no recording, at least for now. */
   omit(session: SessionId, page: OmittedPage): Promise<void>;
   /** The number of pages without a recording, by reason. */
   omissions(session: SessionId): Promise<ReadonlyArray<{ readonly why: OmissionReason; readonly pages: number }>>;
   /** For each page, the end of its last stored segment, in milliseconds. */
   lengths(session: SessionId): Promise<ReadonlyMap<number, number>>;
   /**
-   * Requests that this host assemble the file. Does nothing if the file is complete, or if this host has been asked and
-   * the file has not failed.
+   * Requests that this host assemble the file. Does nothing if the file is complete, or if it is pending on this host
+   * or on another host that is not lost.
    */
   requestFile(row: Pick<RecordingFileRow, 'sessionId' | 'page' | 'hostId' | 'assembly' | 'requestedAt'>): Promise<void>;
   files(session: SessionId): Promise<RecordingFileRow[]>;

@@ -8,7 +8,7 @@ export interface Bucket {
 }
 
 export interface RequestRateRows {
-  /** Takes up to `tokens` from a bucket. `waitMs`: if no token was left, the time until the bucket has one. */
+  /** Takes up to `tokens` from a bucket. `waitMs`: if the bucket had no token, the time until it has one. */
   take(bucket: Bucket, tokens: number): Promise<{ readonly granted: number; readonly waitMs: number }>;
   /** Removes the rows of buckets that are full. */
   sweep(): Promise<void>;

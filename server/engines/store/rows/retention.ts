@@ -1,4 +1,4 @@
-// How much is stored, and what is due for deletion.
+// The bytes that are stored, and the sessions that are due for deletion.
 import type { ApplicationId, SessionId } from '../../../kit/ids.ts';
 
 export interface StoredBytes {

@@ -9,7 +9,7 @@ import type { ApplicationUse, Counts, PlaceOptions } from './place.ts';
 export type SessionStatus = 'PENDING' | 'RUNNING' | 'COMPLETED' | 'TIMED_OUT' | 'ERROR';
 
 /**
- * What a later server process needs to find the session's browser. The format is defined by engines/slots and
+ * The data with which a later server process finds the session's browser. The format is defined by engines/slots and
  * engines/browser.
  */
 export type BoxJson = JsonObject;

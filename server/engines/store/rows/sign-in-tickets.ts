@@ -22,7 +22,7 @@ export interface SignInTickets {
   insert(row: TicketRow): Promise<void>;
   /**
    * Returns a ticket that is neither used nor expired and has had fewer than `triesMax` attempts. Counts the attempt
-   * before it is made, so that concurrent attempts count too.
+   * before it is made, so that concurrent attempts are counted.
    */
   attempt(id: TicketId, kind: TicketKind, now: Date, triesMax: number): Promise<TicketRow | undefined>;
   byHash(hash: Buffer, kind: TicketKind, now: Date): Promise<TicketRow | undefined>;

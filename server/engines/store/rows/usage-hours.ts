@@ -1,4 +1,4 @@
-// What applications used, by hour. Each past hour is summed once and stored; hours that are not stored yet are summed
+// Usage of applications, by hour. Each past hour is summed once and stored; hours that are not stored yet are summed
 // when they are read.
 import type { ApplicationId, KeyId } from '../../../kit/ids.ts';
 
@@ -10,8 +10,8 @@ export interface UsageSums {
   /** The total time that sessions were running in this hour. */
   readonly browserMs: number;
   /**
-   * The processor time of the sessions that ended in this hour, over their whole lifetime. The byte counts are of the
-   * same sessions and over the same time.
+   * The processor time of the sessions that ended in this hour, over their whole lifetime. The byte counts cover the
+   * same sessions and the same time.
    */
   readonly cpuMs: number;
   readonly bytesReceived: number;

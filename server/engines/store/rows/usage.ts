@@ -1,4 +1,4 @@
-// What sessions used of their hosts' resources.
+// The host resources that sessions used.
 import type { SessionId } from '../../../kit/ids.ts';
 
 export interface SessionUsageRow {

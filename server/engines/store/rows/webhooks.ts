@@ -104,8 +104,8 @@ export interface WebhookRows {
   deliveries(application: ApplicationId, id: WebhookId, filter: DeliveryFilter): Promise<DeliveryRow[]>;
   delivery(application: ApplicationId, id: WebhookId, delivery: DeliveryId): Promise<DeliveryRow | undefined>;
   /**
-   * Makes the delivery due. If a process is sending it at the moment, its reservation, which is `reservedMs` long, stays,
-   * so that no other process sends it too.
+   * Makes the delivery due. If a process is sending the delivery at the moment, its reservation, which is `reservedMs`
+   * long, is kept, so that no other process sends the delivery.
    */
   redeliver(
     application: ApplicationId,

@@ -32,8 +32,10 @@ export const accounts = (db: Db): Accounts => ({
 
   spendTotpStep: async (id, step) => {
     const update = db.updateTable('accounts').set({ totpLastStep: step }).where('id', '=', id);
-    const later = update.where(eb => eb.or([eb('totpLastStep', 'is', null), eb('totpLastStep', '<', step)]));
-    return (await later.returning('id').execute()).length > 0;
+    const conditionalUpdate = update.where(eb =>
+      eb.or([eb('totpLastStep', 'is', null), eb('totpLastStep', '<', step)]),
+    );
+    return (await conditionalUpdate.returning('id').execute()).length > 0;
   },
 
   replaceRecoveryCodes: (id, hashes) =>
@@ -48,8 +50,8 @@ export const accounts = (db: Db): Accounts => ({
 
   spendRecoveryCode: async (id, hash, now) => {
     const update = db.updateTable('recoveryCodes').set({ usedAt: now }).where('accountId', '=', id);
-    const unused = update.where('hash', '=', hash).where('usedAt', 'is', null);
-    return (await unused.returning('hash').execute()).length > 0;
+    const unusedCodeUpdate = update.where('hash', '=', hash).where('usedAt', 'is', null);
+    return (await unusedCodeUpdate.returning('hash').execute()).length > 0;
   },
 
   countRecoveryCodes: async id => {

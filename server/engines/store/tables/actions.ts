@@ -38,16 +38,18 @@ export const actions = (db: Db): ActionRows => ({
 
   decide: async (application, id, { decision, ...change }, now) => {
     const endColumns = change.state === 'refused' ? { sealedContent: null, endedAt: now } : {};
-    const decided = updateAction(db, application, id)
+    const decideUpdate = updateAction(db, application, id)
       .set({ ...change, ...endColumns, decision: JSON.stringify(decision) })
       .where('state', '=', 'awaiting_approval')
       .where('expiresAt', '>', now);
-    return (await decided.returningAll().execute()).map(rowOf)[0];
+    return (await decideUpdate.returningAll().execute()).map(rowOf)[0];
   },
 
   cancel: async (application, id, why, now) => {
-    const cancelled = updateAction(db, application, id).set(cancellation(why, now)).where('state', 'in', OPEN_STATES);
-    return (await cancelled.returningAll().execute()).map(rowOf)[0];
+    const cancelUpdate = updateAction(db, application, id)
+      .set(cancellation(why, now))
+      .where('state', 'in', OPEN_STATES);
+    return (await cancelUpdate.returningAll().execute()).map(rowOf)[0];
   },
 
   cancelAll: async (application, operationId, why, now) => {
@@ -74,12 +76,12 @@ export const actions = (db: Db): ActionRows => ({
   lock: async (application, id) => (await selectAction(db, application, id).forUpdate().execute()).map(rowOf)[0],
 
   execute: async (application, id, invocation, now) => {
-    const executing = updateAction(db, application, id)
+    const executeUpdate = updateAction(db, application, id)
       .set({ state: 'executing', invocationId: invocation, executeAt: null, heldBack: null })
       .where('state', '=', 'approved')
       .where('expiresAt', '>', now)
       .where(eb => eb.or([eb('notBefore', 'is', null), eb('notBefore', '<=', now)]));
-    return (await executing.returningAll().execute()).map(rowOf)[0];
+    return (await executeUpdate.returningAll().execute()).map(rowOf)[0];
   },
 
   expire: async (now, batch) => {
@@ -95,9 +97,9 @@ export const actions = (db: Db): ActionRows => ({
   due: async (now, host, batch) => {
     const query = db.selectFrom('actions').selectAll().where('state', '=', 'approved').where('executeAt', '<=', now);
     const executableActions = query.where('expiresAt', '>', now).where(({ not, exists, selectFrom }) => {
-      const running = selectFrom('sessions').select('sessions.id').where('sessions.status', '=', 'RUNNING');
-      const elsewhere = running.where('sessions.hostId', '<>', host);
-      return not(exists(elsewhere.whereRef('sessions.id', '=', 'actions.sessionId')));
+      const runningSessions = selectFrom('sessions').select('sessions.id').where('sessions.status', '=', 'RUNNING');
+      const sessionsElsewhere = runningSessions.where('sessions.hostId', '<>', host);
+      return not(exists(sessionsElsewhere.whereRef('sessions.id', '=', 'actions.sessionId')));
     });
     return (await executableActions.orderBy('executeAt').limit(batch).execute()).map(rowOf);
   },
@@ -137,15 +139,17 @@ async function insert(
   const { applicationId, keyId, idempotencyKey, likeness, providerId, subject, createdAt } = row;
   await lockApplication(trx, applicationId);
   const query = trx.selectFrom('actions').selectAll().where('keyId', '=', keyId);
-  const [existing] = (await query.where('idempotencyKey', '=', idempotencyKey).execute()).map(rowOf);
-  if (existing) return { existing };
+  const [existingAction] = (await query.where('idempotencyKey', '=', idempotencyKey).execute()).map(rowOf);
+  if (existingAction) return { existing: existingAction };
   const openActions = trx
     .selectFrom('actions')
     .where('applicationId', '=', applicationId)
     .where('state', 'in', OPEN_STATES)
     .where('expiresAt', '>', createdAt);
-  const [alike] = (await openActions.selectAll().where('likeness', '=', likeness).limit(1).execute()).map(rowOf);
-  if (alike) return { alike };
+  const [similarAction] = (await openActions.selectAll().where('likeness', '=', likeness).limit(1).execute()).map(
+    rowOf,
+  );
+  if (similarAction) return { alike: similarAction };
   if ((await openActions.select(countAll).executeTakeFirstOrThrow()).count >= applicationMax) return 'application_full';
   if (providerId !== undefined && subject !== undefined) {
     const userActions = openActions.where('providerId', '=', providerId).where('subject', '=', subject);

@@ -9,10 +9,10 @@ import { announceRevocation } from './credentials.ts';
 import { countAll, lockAccount } from './limited-insert.ts';
 
 /**
- * The maximum number of applications that a lookup by name returns. Names need not be unique; if several match, the
- * caller needs the id.
+ * The maximum number of applications that a lookup by name returns. Names need not be unique. If several match, the
+ * caller must use the id.
  */
-const FOUND_MAX = 20;
+const FOUND_APPLICATIONS_MAX = 20;
 
 const COLUMNS = [
   'applications.id',
@@ -28,11 +28,11 @@ export const applications = (db: Db): Applications => ({
   insert: (row, owner, limit, onlyFor) => inTransaction(db, trx => insert(trx, row, owner, limit, onlyFor)),
 
   list: (account, { limit, before }) => {
-    const mine = ofMember(db, account).orderBy('applications.id', 'desc').limit(limit);
-    return (before ? mine.where('applications.id', '<', before) : mine).execute();
+    const memberApplications = selectForMember(db, account).orderBy('applications.id', 'desc').limit(limit);
+    return (before ? memberApplications.where('applications.id', '<', before) : memberApplications).execute();
   },
 
-  get: (id, account) => ofMember(db, account).where('applications.id', '=', id).executeTakeFirst(),
+  get: (id, account) => selectForMember(db, account).where('applications.id', '=', id).executeTakeFirst(),
 
   find: idOrName => find(db, idOrName),
 
@@ -48,7 +48,7 @@ export const applications = (db: Db): Applications => ({
       .executeTakeFirst(),
 });
 
-const ofMember = (db: Db, account: AccountId) =>
+const selectForMember = (db: Db, account: AccountId) =>
   db
     .selectFrom('applications')
     .innerJoin('members', 'members.applicationId', 'applications.id')
@@ -62,13 +62,13 @@ async function insert(trx: Db, row: ApplicationRow, owner: AccountId, limit: num
   const query = trx.selectFrom('applications').where('billingAccountId', '=', billingAccountId).select(countAll);
   if ((await query.executeTakeFirstOrThrow()).count >= limit) return 'limit_reached';
   if (onlyFor && !(await isUnused(trx, onlyFor))) return 'token_used';
-  const inserted = await trx
+  const insertedRow = await trx
     .insertInto('applications')
     .values({ id, name, slug, billingAccountId, revision, createdAt, updatedAt })
     .onConflict(conflict => conflict.column('slug').doNothing())
     .returning('id')
     .executeTakeFirst();
-  if (!inserted) return 'slug_taken';
+  if (!insertedRow) return 'slug_taken';
   await trx.insertInto('members').values({ applicationId: id, accountId: owner, role: 'owner', createdAt }).execute();
   await trx.insertInto('applicationLimits').values({ applicationId: id, updatedAt: createdAt }).execute();
   if (onlyFor) {
@@ -101,10 +101,10 @@ async function find(db: Db, idOrName: string): Promise<ApplicationRow[]> {
     .where(it => it.or([isExact(it), it('name', '=', idOrName)]))
     .orderBy(isExact, 'desc')
     .orderBy('id', 'desc')
-    .limit(FOUND_MAX)
+    .limit(FOUND_APPLICATIONS_MAX)
     .execute();
-  const exact = rows.find(row => row.id === idOrName) ?? rows.find(row => row.slug === idOrName);
-  return exact ? [exact] : rows;
+  const exactMatch = rows.find(row => row.id === idOrName) ?? rows.find(row => row.slug === idOrName);
+  return exactMatch ? [exactMatch] : rows;
 }
 
 const isId = (text: string): text is ApplicationId => isUuid(text);

@@ -28,7 +28,7 @@ export const attempts = (db: Db): AttemptRows => ({
       db,
     );
     const [row] = rows;
-    if (!row) throw new Error('an upsert returned no row');
+    if (!row) throw new Error('the upsert of an attempt returned no row');
     return row.isCounted ? { at: row.latest } : { waitMs: Math.max(1, Number(row.waitMs)) };
   },
 

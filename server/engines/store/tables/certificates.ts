@@ -28,13 +28,13 @@ export const certificates = (db: Db): CertificateRows => ({
       .executeTakeFirst(),
 
   ders: async (application, ids) => {
-    const found = await db
+    const foundRows = await db
       .selectFrom('certificates')
       .select(['id', 'ders'])
       .where('applicationId', '=', application)
       .where(isOneOf(ids))
       .execute();
-    return new Map(found.map(({ id, ders }) => [id, ders]));
+    return new Map(foundRows.map(({ id, ders }) => [id, ders]));
   },
 
   remove: async (application, id) => {

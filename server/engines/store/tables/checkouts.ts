@@ -28,8 +28,8 @@ export const checkouts = (db: Db): CheckoutRows => ({
 
   end: async (id, status, at) => {
     const update = db.updateTable('creditCheckouts').set({ status, endedAt: at }).where('id', '=', id);
-    const open = update.where('status', '=', 'open').where('expiresAt', '>', at);
-    return (await open.returningAll().execute()).map(rowOf)[0];
+    const openCheckoutUpdate = update.where('status', '=', 'open').where('expiresAt', '>', at);
+    return (await openCheckoutUpdate.returningAll().execute()).map(rowOf)[0];
   },
 
   expire: async (now, batch) => {

@@ -14,12 +14,17 @@ import { countAll, lockApplication } from './limited-insert.ts';
 import { withoutNulls } from './without-nulls.ts';
 
 export const configuredOperations = (db: Db): ConfiguredOperationRows => ({
-  get: async (application, id, revision) => (await withContent(db, application, { id, at: revision ?? 'revision' }))[0],
+  get: async (application, id, revision) =>
+    (await selectWithContent(db, application, { id, at: revision ?? 'revision' }))[0],
 
-  list: application => withContent(db, application, { at: 'revision' }),
+  list: application => selectWithContent(db, application, { at: 'revision' }),
 
   listPublished: (application, id) =>
-    withContent(db, application, { at: 'publishedRevision', isPublished: true, ...(id === undefined ? {} : { id }) }),
+    selectWithContent(db, application, {
+      at: 'publishedRevision',
+      isPublished: true,
+      ...(id === undefined ? {} : { id }),
+    }),
 
   revision: async (application, id, revision) => {
     const query = db
@@ -35,18 +40,18 @@ export const configuredOperations = (db: Db): ConfiguredOperationRows => ({
     inTransaction(db, async trx => {
       const { applicationId, id, kind, status } = row;
       await lockApplication(trx, applicationId);
-      const livingOperations = trx
+      const existingOperations = trx
         .selectFrom('operations')
         .select(['id'])
         .where('applicationId', '=', applicationId)
         .where('status', '<>', 'deleted');
-      if ((await livingOperations.where('id', '=', id).execute()).length > 0) return undefined;
-      if ((await livingOperations.clearSelect().select(countAll).executeTakeFirstOrThrow()).count >= maxOperations)
+      if ((await existingOperations.where('id', '=', id).execute()).length > 0) return undefined;
+      if ((await existingOperations.clearSelect().select(countAll).executeTakeFirstOrThrow()).count >= maxOperations)
         return 'limit_reached';
       const toolName = id.replaceAll('.', '_');
-      const sameTool = livingOperations.where(sql<boolean>`replace(id, '.', '_') = ${toolName}`);
+      const sameTool = existingOperations.where(sql<boolean>`replace(id, '.', '_') = ${toolName}`);
       if ((await sameTool.execute()).length > 0) return 'name_taken';
-      const inserted = await trx
+      const insertedRow = await trx
         .insertInto('operations')
         .values({
           ...{ applicationId, id, kind, status, revision: firstRevision, createdAt: now, updatedAt: now },
@@ -61,7 +66,7 @@ export const configuredOperations = (db: Db): ConfiguredOperationRows => ({
         )
         .returningAll()
         .executeTakeFirstOrThrow();
-      const operation = rowOf(inserted);
+      const operation = rowOf(insertedRow);
       await addRevision(trx, operation, content, now);
       return operation;
     }),
@@ -84,25 +89,25 @@ export const configuredOperations = (db: Db): ConfiguredOperationRows => ({
     }),
 
   publish: async (application, id, revision, now) => {
-    const published = updateUndeleted(db, application, id)
+    const publishUpdate = updateUndeleted(db, application, id)
       .set({ status: 'published', publishedRevision: revision, updatedAt: now })
       .where('revision', '=', revision);
-    return (await published.returningAll().execute()).map(rowOf)[0];
+    return (await publishUpdate.returningAll().execute()).map(rowOf)[0];
   },
 
   withdraw: async (application, id, now) => {
-    const withdrawn = updateUndeleted(db, application, id).set({ status: 'withdrawn', updatedAt: now });
-    return (await withdrawn.where('status', '=', 'published').returningAll().execute()).map(rowOf)[0];
+    const withdrawUpdate = updateUndeleted(db, application, id).set({ status: 'withdrawn', updatedAt: now });
+    return (await withdrawUpdate.where('status', '=', 'published').returningAll().execute()).map(rowOf)[0];
   },
 
   delete: (application, id, revision, now) =>
     inTransaction(db, async trx => {
-      const deleted = updateUndeleted(trx, application, id)
+      const deleteUpdate = updateUndeleted(trx, application, id)
         .set({ status: 'deleted', publishedRevision: null, updatedAt: now })
         .where('revision', '=', revision)
         .where('status', '<>', 'published')
         .returningAll();
-      const [row] = (await deleted.execute()).map(rowOf);
+      const [row] = (await deleteUpdate.execute()).map(rowOf);
       if (row) await forgetRevisions(trx, row, row.revision);
       return row;
     }),
@@ -125,7 +130,7 @@ interface RevisionSelection {
   readonly isPublished?: boolean;
 }
 
-async function withContent(
+async function selectWithContent(
   db: Db,
   application: ApplicationId,
   { id, at, isPublished }: RevisionSelection,
@@ -133,12 +138,12 @@ async function withContent(
   let selectedOperations = db
     .selectFrom('operations')
     .innerJoin('operationRevisions', join => {
-      const joined = join
+      const joinedRevisions = join
         .onRef('operationRevisions.applicationId', '=', 'operations.applicationId')
         .onRef('operationRevisions.operationId', '=', 'operations.id');
       return typeof at === 'number'
-        ? joined.on('operationRevisions.revision', '=', at)
-        : joined.onRef('operationRevisions.revision', '=', `operations.${at}`);
+        ? joinedRevisions.on('operationRevisions.revision', '=', at)
+        : joinedRevisions.onRef('operationRevisions.revision', '=', `operations.${at}`);
     })
     .selectAll('operations')
     .select(['operationRevisions.digest', 'operationRevisions.definition', 'operationRevisions.credentialIds'])

@@ -55,9 +55,9 @@ export const consumerMemory = (db: Db): ConsumerMemory => ({
 
   remove: async (consumer, selection) => {
     const deletion = db.deleteFrom('consumerMemory').where('consumerId', '=', consumer);
-    const chosen =
+    const selectedDeletion =
       'key' in selection ? deletion.where('key', '=', selection.key) : deletion.where(hasPrefix(selection.prefix));
-    return (await chosen.returning('key').execute()).map(({ key }) => key);
+    return (await selectedDeletion.returning('key').execute()).map(({ key }) => key);
   },
 
   getConsented: async (consumer, key, grantee, now) => {

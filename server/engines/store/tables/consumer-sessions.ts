@@ -56,13 +56,13 @@ export const consumerSessions = (db: Db): ConsumerSessions => ({
     const query = db.selectFrom('consumerSessions').selectAll().where('refreshHash', '=', hash);
     const [row] = (await query.execute()).map(withoutNulls);
     if (row) return { row, isPresent: true };
-    const earlier = db
+    const earlierSessionQuery = db
       .selectFrom('consumerSessions')
       .innerJoin('consumerUsedRefreshes', 'consumerUsedRefreshes.sessionId', 'consumerSessions.id')
       .selectAll('consumerSessions')
       .where('consumerUsedRefreshes.hash', '=', hash);
-    const [used] = (await earlier.execute()).map(withoutNulls);
-    return used && { row: used, isPresent: false };
+    const [earlierRow] = (await earlierSessionQuery.execute()).map(withoutNulls);
+    return earlierRow && { row: earlierRow, isPresent: false };
   },
 
   refresh: (id, hash, tokens, now) =>
@@ -101,16 +101,16 @@ export const consumerSessions = (db: Db): ConsumerSessions => ({
       .set({ revokedAt: now })
       .where('consumerId', '=', consumer)
       .where('revokedAt', 'is', null);
-    const chosen =
+    const chosenUpdate =
       'only' in choice
         ? update.where('id', '=', choice.only)
         : update.where('id', 'is distinct from', choice.allBut ?? null);
-    return hashes(await chosen.returning(['hash', announceRevocation.as('announced')]).execute());
+    return hashesOf(await chosenUpdate.returning(['hash', announceRevocation.as('announced')]).execute());
   },
 
   invalidateCaches: async consumer => {
     const query = db.selectFrom('consumerSessions').select(['hash', announceRevocation.as('announced')]);
-    return hashes(await query.where('consumerId', '=', consumer).where('revokedAt', 'is', null).execute());
+    return hashesOf(await query.where('consumerId', '=', consumer).where('revokedAt', 'is', null).execute());
   },
 
   touch: async (id, at, ip) => {
@@ -124,4 +124,4 @@ export const consumerSessions = (db: Db): ConsumerSessions => ({
   },
 });
 
-const hashes = (rows: ReadonlyArray<{ readonly hash: Buffer }>): Buffer[] => rows.map(({ hash }) => hash);
+const hashesOf = (rows: ReadonlyArray<{ readonly hash: Buffer }>): Buffer[] => rows.map(({ hash }) => hash);

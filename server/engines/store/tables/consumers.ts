@@ -38,12 +38,12 @@ export const identities = (db: Db): Identities => ({
 });
 
 export const consumers = (db: Db): Consumers => {
-  const livingConsumers = () => db.selectFrom('consumers').selectAll().where('deletedAt', 'is', null);
-  const first = async (query: ReturnType<typeof livingConsumers>): Promise<ConsumerRow | undefined> =>
+  const selectExisting = () => db.selectFrom('consumers').selectAll().where('deletedAt', 'is', null);
+  const firstRow = async (query: ReturnType<typeof selectExisting>): Promise<ConsumerRow | undefined> =>
     (await query.execute()).map(withoutNulls)[0];
   /** Returns the consumer that this one is linked to, or this one itself. */
   const followLink = async (row: ConsumerRow | undefined): Promise<ConsumerRow | undefined> =>
-    row?.linkedTo ? first(livingConsumers().where('id', '=', row.linkedTo)) : row;
+    row?.linkedTo ? firstRow(selectExisting().where('id', '=', row.linkedTo)) : row;
   const namesOf: Consumers['namesOf'] = async (application, id) => {
     const query = db
       .selectFrom('consumers')
@@ -64,19 +64,19 @@ export const consumers = (db: Db): Consumers => {
         .values({ ...row, metadata: row.metadata && JSON.stringify(row.metadata) })
         .onConflict(on => on.doNothing());
       if ((await insertion.returning('id').execute()).length > 0) return { row, isNew: true };
-      const sameConsumer = livingConsumers()
+      const sameConsumer = selectExisting()
         .where('applicationId', '=', row.applicationId)
         .where('providerId', '=', row.providerId)
         .where(eb => eb.or([eb('subject', '=', row.subject), ...(row.email ? [eb('email', '=', row.email)] : [])]));
-      const found = await followLink(await first(sameConsumer));
-      return found && { row: found, isNew: false };
+      const existingConsumer = await followLink(await firstRow(sameConsumer));
+      return existingConsumer && { row: existingConsumer, isNew: false };
     },
 
-    get: (application, id) => first(livingConsumers().where('applicationId', '=', application).where('id', '=', id)),
+    get: (application, id) => firstRow(selectExisting().where('applicationId', '=', application).where('id', '=', id)),
 
     byEmail: (application, provider, email) =>
-      first(
-        livingConsumers()
+      firstRow(
+        selectExisting()
           .where('applicationId', '=', application)
           .where('providerId', '=', provider)
           .where('email', '=', email),
@@ -84,8 +84,8 @@ export const consumers = (db: Db): Consumers => {
 
     bySubject: async (application, provider, subject) =>
       followLink(
-        await first(
-          livingConsumers()
+        await firstRow(
+          selectExisting()
             .where('applicationId', '=', application)
             .where('providerId', '=', provider)
             .where('subject', '=', subject),
@@ -95,8 +95,12 @@ export const consumers = (db: Db): Consumers => {
     namesOf,
 
     link: async (application, { from, to }) => {
-      const both = livingConsumers().where('applicationId', '=', application).where('id', 'in', [from, to]);
-      const lockedConsumers = await both.where('linkedTo', 'is', null).orderBy('id').forNoKeyUpdate().execute();
+      const bothConsumers = selectExisting().where('applicationId', '=', application).where('id', 'in', [from, to]);
+      const lockedConsumers = await bothConsumers
+        .where('linkedTo', 'is', null)
+        .orderBy('id')
+        .forNoKeyUpdate()
+        .execute();
       if (from === to || lockedConsumers.length < 2) return false;
       const update = db.updateTable('consumers').set({ linkedTo: to });
       await update.where(eb => eb.or([eb('id', '=', from), eb('linkedTo', '=', from)])).execute();
@@ -113,7 +117,7 @@ export const consumers = (db: Db): Consumers => {
       const columns = columnsOf(change);
       // An UPDATE that sets no column is not valid SQL.
       if (Object.keys(columns).length === 0)
-        return first(livingConsumers().where('applicationId', '=', application).where('id', '=', id));
+        return firstRow(selectExisting().where('applicationId', '=', application).where('id', '=', id));
       const update = db
         .updateTable('consumers')
         .set(columns)
@@ -146,7 +150,7 @@ export const consumers = (db: Db): Consumers => {
       const names = await namesOf(application, id);
       if (names.length === 0) return [];
       await update.execute();
-      // Deletes what the consumer wrote to agents. Open hand-offs are cancelled by the hosts of their sessions.
+      // Deletes what the consumer wrote for agents. The hosts of the sessions cancel the open hand-offs.
       await db.updateTable('handoffs').set({ note: null, evidence: null }).where('consumerId', '=', id).execute();
       await db.deleteFrom('consumerPasskeys').where('consumerId', '=', id).execute();
       await db.deleteFrom('consumerMemory').where('consumerId', '=', id).execute();

@@ -57,13 +57,13 @@ export const contextUses = (db: Db, announcer: Announcer): ContextUses => ({
 
   fail: async event => {
     const closedUses = await db.transaction().execute(async trx => {
-      const deleted = await trx
+      const deletedUses = await trx
         .deleteFrom('contextUses')
         .where('sessionId', '=', event.session)
         .returning('applicationId')
         .execute();
-      await recordAddressedEvents(trx, deleted.length > 0 ? [event] : []);
-      return deleted;
+      await recordAddressedEvents(trx, deletedUses.length > 0 ? [event] : []);
+      return deletedUses;
     });
     announcer.announceEvents(closedUses.map(({ applicationId }) => ({ applicationId, id: event.session })));
   },

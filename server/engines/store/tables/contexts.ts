@@ -24,16 +24,16 @@ export const contexts = (db: Db, announcer: Announcer): ContextRows => ({
   insert: (row, limit) => db.transaction().execute(trx => insert(trx, row, limit)),
 
   get: async (application, id) =>
-    (await livingContexts(db, application).where('id', '=', id).execute()).map(contextRow)[0],
+    (await selectExisting(db, application).where('id', '=', id).execute()).map(contextRow)[0],
 
   list: async (application, { limit, before }) => {
-    const listed = livingContexts(db, application).orderBy('id', 'desc').limit(limit);
-    return (await (before ? listed.where('id', '<', before) : listed).execute()).map(contextRow);
+    const contextsQuery = selectExisting(db, application).orderBy('id', 'desc').limit(limit);
+    return (await (before ? contextsQuery.where('id', '<', before) : contextsQuery).execute()).map(contextRow);
   },
 
   destroy: (application, id, now) =>
     db.transaction().execute(async trx => {
-      const destroyed = await trx
+      const destroyedRows = await trx
         .updateTable('contexts')
         .set({ wrappedKey: null, name: null, lastSessionId: null, updatedAt: now })
         .where('applicationId', '=', application)
@@ -41,7 +41,7 @@ export const contexts = (db: Db, announcer: Announcer): ContextRows => ({
         .where('wrappedKey', 'is not', null)
         .returning('id')
         .execute();
-      if (destroyed.length === 0) return false;
+      if (destroyedRows.length === 0) return false;
       await trx.updateTable('contextVersions').set({ state: 'gone', dueAt: now }).where('contextId', '=', id).execute();
       return true;
     }),
@@ -75,7 +75,7 @@ export const contexts = (db: Db, announcer: Announcer): ContextRows => ({
 
   keep: async (application, context, request, session) => {
     let eventsToRecord: readonly AddressedEvent[] = [];
-    const kept = await db.transaction().execute(async trx => {
+    const keepResult = await db.transaction().execute(async trx => {
       const lockedContext = await lockContext(trx, application, context);
       if (!lockedContext) return undefined;
       const keptVersion = await keep(trx, lockedContext, request, session?.id);
@@ -84,7 +84,7 @@ export const contexts = (db: Db, announcer: Announcer): ContextRows => ({
       return keptVersion;
     });
     announcer.announceEvents(eventsToRecord.map(({ session }) => ({ applicationId: application, id: session })));
-    return kept;
+    return keepResult;
   },
 
   abandon: async (id, now) => {
@@ -103,7 +103,7 @@ export const contexts = (db: Db, announcer: Announcer): ContextRows => ({
   },
 });
 
-const livingContexts = (db: Db, application: ApplicationId) =>
+const selectExisting = (db: Db, application: ApplicationId) =>
   db.selectFrom('contexts').selectAll().where('applicationId', '=', application).where('wrappedKey', 'is not', null);
 
 export const lockContext = async (
@@ -111,7 +111,7 @@ export const lockContext = async (
   application: ApplicationId,
   id: ContextId,
 ): Promise<ContextRow | undefined> =>
-  (await livingContexts(trx, application).where('id', '=', id).forUpdate().execute()).map(contextRow)[0];
+  (await selectExisting(trx, application).where('id', '=', id).forUpdate().execute()).map(contextRow)[0];
 
 function contextRow(row: Selectable<Tables['contexts']>): ContextRow {
   const { wrappedKey, ...rest } = row;
@@ -122,16 +122,16 @@ function contextRow(row: Selectable<Tables['contexts']>): ContextRow {
 async function insert(trx: Db, row: NewContext, limit: number): Promise<'inserted' | 'name_taken' | 'limit_reached'> {
   const { applicationId } = row;
   await lockApplication(trx, applicationId);
-  const countQuery = livingContexts(trx, applicationId).clearSelect().select(countAll);
+  const countQuery = selectExisting(trx, applicationId).clearSelect().select(countAll);
   if ((await countQuery.executeTakeFirstOrThrow()).count >= limit) return 'limit_reached';
   const { id, name = null, wrappedKey, createdAt } = row;
-  const inserted = await trx
+  const insertedRows = await trx
     .insertInto('contexts')
     .values({ id, applicationId, name, wrappedKey, createdAt, updatedAt: createdAt })
     .onConflict(conflict => conflict.doNothing())
     .returning('id')
     .execute();
-  return inserted.length > 0 ? 'inserted' : 'name_taken';
+  return insertedRows.length > 0 ? 'inserted' : 'name_taken';
 }
 
 async function hasArchive(trx: Db, context: ContextId, archiveOf: VersionId): Promise<boolean> {
@@ -148,15 +148,15 @@ async function hasArchive(trx: Db, context: ContextId, archiveOf: VersionId): Pr
 
 async function keep(
   trx: Db,
-  existing: ContextRow,
+  existingContext: ContextRow,
   request: KeepVersionRequest,
   session: string | undefined,
 ): Promise<KeptVersion> {
   const { id, facts, now } = request;
-  const version = existing.version + 1;
-  const previous = await retire(trx, existing, request);
+  const version = existingContext.version + 1;
+  const previousVersion = await retire(trx, existingContext, request);
   const row = {
-    ...{ contextId: existing.id, applicationId: existing.applicationId, state: 'kept' as const, version },
+    ...{ contextId: existingContext.id, applicationId: existingContext.applicationId, state: 'kept' as const, version },
     ...{ source: facts.source, sessionId: facts.sessionId ?? null, partial: facts.partial, dueAt: null },
     ...{ sizeBytes: facts.sizeBytes, createdAt: now },
     ...{ archiveOf: facts.archive?.of ?? null, archiveChecksum: facts.archive?.checksum ?? null },
@@ -175,11 +175,11 @@ async function keep(
       updatedAt: now,
       ...(session ? { lastSessionId: facts.sessionId } : {}),
     })
-    .where('id', '=', existing.id)
+    .where('id', '=', existingContext.id)
     .returningAll()
     .executeTakeFirstOrThrow();
-  const from = session === undefined ? undefined : await endUse(trx, session);
-  const overtook = from !== undefined && from < existing.version ? previous : undefined;
+  const startVersion = session === undefined ? undefined : await endUse(trx, session);
+  const overtook = startVersion !== undefined && startVersion < existingContext.version ? previousVersion : undefined;
   return { context: contextRow(context), ...(overtook ? { overtook } : {}) };
 }
 
@@ -197,18 +197,18 @@ async function retire(
     .set({ state: 'gone', dueAt: now })
     .where('version', '<=', version - max)
     .execute();
-  const [previous] = await update.set({ dueAt: until }).where('version', '=', version).returningAll().execute();
-  return previous && versionRow(previous);
+  const [previousRow] = await update.set({ dueAt: until }).where('version', '=', version).returningAll().execute();
+  return previousRow && versionRow(previousRow);
 }
 
 /**
- * Ends the session's use of its context. Returns the version that the session started from, or 0 if it started from
- * none; undefined if the session did not use a context.
+ * Ends the session's use of its context. Returns the version that the session started from, or 0 if it started without
+ * a version. Undefined if the session did not use a context.
  */
 async function endUse(trx: Db, session: string): Promise<number | undefined> {
-  const ended = await sql<{ from: number }>`
+  const deletionResult = await sql<{ from: number }>`
     delete from context_uses where session_id = ${session} returning coalesce(from_version, 0) as "from"`.execute(trx);
-  return ended.rows[0]?.from;
+  return deletionResult.rows[0]?.from;
 }
 
 function versionRow(row: Selectable<ContextVersionsTable>): VersionRow {
@@ -247,27 +247,27 @@ async function removable(trx: Db, now: Date, batch: number): Promise<RemovableVe
     [...new Set(dueVersions.map(({ contextId }) => contextId))],
   ];
   await trx.selectFrom('contexts').select('id').where('id', 'in', contextIds).orderBy('id').forUpdate().execute();
-  const marked = await trx
+  const markedVersions = await trx
     .updateTable('contextVersions')
     .set({ state: 'gone', dueAt: addMs(now, REMOVAL_RETRY_MS) })
     .where('id', 'in', ids)
     .where('dueAt', '<=', now)
     .returning(['id', 'applicationId', 'contextId', 'archiveOf', 'cookiesOf'])
     .execute();
-  const idsInUse = await usedByOthers(trx, contextIds);
-  return marked.map(({ archiveOf, cookiesOf, ...row }) => ({
+  const idsInUse = await idsUsedByOthers(trx, contextIds);
+  return markedVersions.map(({ archiveOf, cookiesOf, ...row }) => ({
     ...row,
     ...(archiveOf && !idsInUse.has(archiveOf) ? { archiveOf } : {}),
     ...(cookiesOf && !idsInUse.has(cookiesOf) ? { cookiesOf } : {}),
   }));
 }
 
-async function usedByOthers(trx: Db, contextIds: readonly ContextId[]): Promise<ReadonlySet<VersionId>> {
-  const others = await trx
+async function idsUsedByOthers(trx: Db, contextIds: readonly ContextId[]): Promise<ReadonlySet<VersionId>> {
+  const otherVersions = await trx
     .selectFrom('contextVersions')
     .select(['archiveOf', 'cookiesOf'])
     .where('contextId', 'in', contextIds)
     .where('state', '!=', 'gone')
     .execute();
-  return new Set(others.flatMap(({ archiveOf, cookiesOf }) => [archiveOf, cookiesOf]).filter(id => id !== null));
+  return new Set(otherVersions.flatMap(({ archiveOf, cookiesOf }) => [archiveOf, cookiesOf]).filter(id => id !== null));
 }

@@ -6,8 +6,8 @@ import type { ControlRows, LockedFence } from '../rows/controls.ts';
 export const controls = (db: Db): ControlRows => ({
   ofSession: async session => {
     const columns = ['sessionId', 'applicationId', 'fence', 'linkEpoch'] as const;
-    const found = await db.selectFrom('sessionControls').select(columns).where('sessionId', '=', session).execute();
-    return found[0];
+    const foundRows = await db.selectFrom('sessionControls').select(columns).where('sessionId', '=', session).execute();
+    return foundRows[0];
   },
 
   lockFence: async (application, session) => {

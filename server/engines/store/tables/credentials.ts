@@ -1,4 +1,4 @@
-// What keys and tokens have in common: which rows are valid, which are listed, and how a revocation is announced.
+// Query parts that keys and tokens share: which rows are valid, which are listed, and how a revocation is announced.
 import { type ExpressionBuilder, type RawBuilder, sql } from 'kysely';
 import { addMs } from '../../../kit/clock.ts';
 import type { Tables } from '../schema.ts';

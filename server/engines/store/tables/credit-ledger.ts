@@ -20,16 +20,16 @@ export function assertAmount(amount: number, minimum = 1): void {
 export async function lockBalance(trx: Db, account: AccountId): Promise<BalanceRow> {
   const selectLocked = (): Promise<BalanceRow | undefined> =>
     trx.selectFrom('creditBalances').selectAll().where('accountId', '=', account).forUpdate().executeTakeFirst();
-  const existing = await selectLocked();
-  if (existing) return existing;
+  const existingBalance = await selectLocked();
+  if (existingBalance) return existingBalance;
   await trx
     .insertInto('creditBalances')
     .values({ accountId: account })
     .onConflict(conflict => conflict.column('accountId').doNothing())
     .execute();
-  const created = await selectLocked();
-  if (!created) throw new Error(`no balance row exists for account ${account}`);
-  return created;
+  const createdBalance = await selectLocked();
+  if (!createdBalance) throw new Error(`no balance row exists for account ${account}`);
+  return createdBalance;
 }
 
 /**
@@ -55,7 +55,7 @@ export function holdExpression(request: NewHold): RawBuilder<number | null> {
     ${rates.egressMegabyte}::bigint, ${at}::timestamptz, ${request.dueAt ?? null}::timestamptz, ${newId(at)}::uuid)`;
 }
 
-/** Locks the balance, then the held reservation for this purpose. Undefined if there is none, or it was settled. */
+/** Locks the balance, then the held reservation for this purpose. Undefined if no reservation is held for it. */
 export async function lockHeld(
   trx: Db,
   purposeId: string,
@@ -63,7 +63,7 @@ export async function lockHeld(
   const query = trx.selectFrom('creditReservations').where('purposeId', '=', purposeId).where('status', '=', 'held');
   const balanceQuery = trx.selectFrom('creditBalances').selectAll().where('accountId', '=', query.select('accountId'));
   const balance = await balanceQuery.forUpdate().executeTakeFirst();
-  // A separate statement, because only a new statement sees what was committed while the first one waited.
+  // A separate statement, because only a new statement sees changes that were committed while the first one waited.
   const row = balance && (await query.selectAll().forUpdate().executeTakeFirst());
   return row && { balance, reservation: reservationRow(row) };
 }
@@ -83,19 +83,19 @@ export async function meter(
   const extension = isShort ? 0 : neededExtension;
   const amount = reservation.amount + extension;
   const captured = Math.max(reservation.captured, Math.min(cost, amount));
-  const newlyCaptured = captured - reservation.captured;
+  const newlyCapturedAmount = captured - reservation.captured;
   const lowAt = isShort ? (reservation.lowAt ?? at) : null;
   await changeReservation(trx, reservation, { amount, captured, ...metered, meteredAt: at, dueAt, lowAt });
-  const legs = { available: -extension, reserved: extension - newlyCaptured, revenue: newlyCaptured };
-  if (extension > 0 || newlyCaptured > 0)
+  const legs = { available: -extension, reserved: extension - newlyCapturedAmount, revenue: newlyCapturedAmount };
+  if (extension > 0 || newlyCapturedAmount > 0)
     await addEntry(trx, reservation, extension > 0 ? 'extend' : 'capture', legs, at);
   return isShort ? 'short' : 'extended';
 }
 
 /**
  * Ends the reservation for this purpose: captures `cost` and releases the rest. With `mayExceed`, a cost above the hold
- * is also taken from other available credit; without it, at most the amount held is captured. Returns the total
- * captured; undefined if nothing is held.
+ * is also taken from other available credit; without it, at most the amount held is captured. Returns the total amount
+ * captured. Undefined if nothing is held.
  */
 export async function settle(trx: Db, purposeId: string, options: SettleOptions): Promise<number | undefined> {
   const { rows } = await sql<{

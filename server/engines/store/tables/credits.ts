@@ -1,5 +1,5 @@
-// Credit of accounts: meters running sessions. The ledger is changed in credit-ledger.ts; each transaction begins here,
-// in place.ts, in sessions.ts or in invocations.ts.
+// Meters running sessions, and adds credit to accounts. The ledger is changed in credit-ledger.ts; each transaction
+// begins here, in place.ts, in sessions.ts or in invocations.ts.
 import { sql } from 'kysely';
 import type { AccountId, ApplicationId, SessionId } from '../../../kit/ids.ts';
 import type { JsonObject } from '../../../kit/json.ts';
@@ -23,25 +23,25 @@ export const credits = (db: Db, announcer: Announcer): CreditRows => ({
   },
 
   meter: async ({ purposeId }, plan) => {
-    const metered = await db.transaction().execute(async trx => {
+    const meterResult = await db.transaction().execute(async trx => {
       const lockedHold = await lockHeld(trx, purposeId);
-      const session = lockedHold && (await usedBy(trx, purposeId));
+      const session = lockedHold && (await readMeteredSession(trx, purposeId));
       if (!lockedHold || !session) return undefined;
       const metering = plan(lockedHold.reservation, session);
       const outcome = await meter(trx, lockedHold, metering);
       const { isEnding } = session;
-      if (outcome === 'extended') return { isEnding, told: [] };
+      if (outcome === 'extended') return { isEnding, notifiedSessions: [] };
       const lowSince = lockedHold.reservation.lowAt ?? metering.at;
       const isFirst = lockedHold.reservation.lowAt === undefined && !isEnding;
       const { required, available } = { required: metering.target, available: lockedHold.balance.available };
-      const told = isFirst
+      const notifiedSessions = isFirst
         ? await append(trx, purposeId, 'session.credit_low', metering.at, { required, available })
         : [];
-      return { isEnding, lowSince, told };
+      return { isEnding, lowSince, notifiedSessions };
     });
-    if (!metered) return undefined;
-    const { told, ...outcome } = metered;
-    announcer.announceEvents(told);
+    if (!meterResult) return undefined;
+    const { notifiedSessions, ...outcome } = meterResult;
+    announcer.announceEvents(notifiedSessions);
     return outcome;
   },
 
@@ -73,14 +73,14 @@ export const creditGrants = (db: Db): CreditGrants => ({
 
   expire: (purposeId, at) =>
     inTransaction(db, async trx => {
-      const found = await lockHeld(trx, purposeId);
-      if (found) await settle(trx, purposeId, { cost: 0, at, as: 'expired' });
-      return found?.reservation;
+      const heldCredit = await lockHeld(trx, purposeId);
+      if (heldCredit) await settle(trx, purposeId, { cost: 0, at, as: 'expired' });
+      return heldCredit?.reservation;
     }),
 });
 
 /** Returns the start and end times and the byte count of a session, as of the last write to the database. */
-export async function usedBy(trx: Db, session: string): Promise<MeteredSession | undefined> {
+export async function readMeteredSession(trx: Db, session: string): Promise<MeteredSession | undefined> {
   const { rows } = await sql<{
     startedAt: Date | null;
     expiresAt: Date;
@@ -100,7 +100,7 @@ export async function usedBy(trx: Db, session: string): Promise<MeteredSession |
   };
 }
 
-/** Appends an event. As for every event, this must be the last statement of a transaction. */
+/** Appends an event. Like every append of an event, this must be the last statement of a transaction. */
 async function append(
   trx: Db,
   session: string,

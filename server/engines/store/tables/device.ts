@@ -13,28 +13,28 @@ const CHANGE_CHANNEL: Channel = 'device_changed';
 const announceChange = sql<string>`pg_notify(${sql.lit(CHANGE_CHANNEL)}, id::text)`.as('announced');
 
 export const device = (db: Db): DeviceRows => ({
-  insert: async (row, livingMax) => {
-    const livingAuthorizations = db.selectFrom('deviceAuthorizations').where('expiresAt', '>', row.startedAt);
-    if ((await livingAuthorizations.select(countAll).executeTakeFirstOrThrow()).count >= livingMax)
+  insert: async (row, unexpiredMax) => {
+    const unexpiredAuthorizations = db.selectFrom('deviceAuthorizations').where('expiresAt', '>', row.startedAt);
+    if ((await unexpiredAuthorizations.select(countAll).executeTakeFirstOrThrow()).count >= unexpiredMax)
       return 'limit_reached';
     const insertion = db.insertInto('deviceAuthorizations').values(row);
-    const made = insertion.onConflict(on => on.column('userCodeHash').doNothing()).returning('id');
-    return (await made.execute()).length > 0 ? 'inserted' : 'code_taken';
+    const conditionalInsertion = insertion.onConflict(on => on.column('userCodeHash').doNothing()).returning('id');
+    return (await conditionalInsertion.execute()).length > 0 ? 'inserted' : 'code_taken';
   },
 
   byDeviceCode: async hash => (await byDeviceCode(db, hash).execute()).map(withoutNulls)[0],
 
   claim: async (userCode, account, now) => {
     const update = db.updateTable('deviceAuthorizations').set({ status: 'claimed', accountId: account });
-    const claimed = update
+    const claimUpdate = update
       .where('userCodeHash', '=', userCode)
       .where('status', '=', 'pending')
       .where('expiresAt', '>', now)
       .returningAll()
       .returning(announceChange);
-    const [first] = await claimed.execute();
-    if (first) {
-      const { announced: _, ...row } = first;
+    const [claimedRow] = await claimUpdate.execute();
+    if (claimedRow) {
+      const { announced: _, ...row } = claimedRow;
       return { row: withoutNulls(row), isFirst: true };
     }
     const [ownRow] = await claimedBy(db, userCode, account, now).execute();
@@ -57,8 +57,10 @@ export const device = (db: Db): DeviceRows => ({
 
   recordStateRead: async (id, now, since) => {
     const update = db.updateTable('deviceAuthorizations').set({ stateReadAt: now }).where('id', '=', id);
-    const inTime = update.where(eb => eb.or([eb('stateReadAt', 'is', null), eb('stateReadAt', '<=', since)]));
-    return (await inTime.returning('id').execute()).length > 0;
+    const conditionalUpdate = update.where(eb =>
+      eb.or([eb('stateReadAt', 'is', null), eb('stateReadAt', '<=', since)]),
+    );
+    return (await conditionalUpdate.returning('id').execute()).length > 0;
   },
 
   collect: (deviceCode, now, decideEffect, tokensMax) =>
@@ -66,8 +68,8 @@ export const device = (db: Db): DeviceRows => ({
       const row = (await byDeviceCode(trx, deviceCode).forUpdate().execute()).map(withoutNulls)[0];
       const verdict = decideEffect(row);
       if (!row) return { verdict };
-      const done = await applyEffect(trx, row, verdict, now, tokensMax);
-      return { row, verdict: done === 'limit_reached' ? done : verdict };
+      const effectOutcome = await applyEffect(trx, row, verdict, now, tokensMax);
+      return { row, verdict: effectOutcome === 'limit_reached' ? effectOutcome : verdict };
     }),
 
   removeExpired: async before => {
@@ -100,8 +102,8 @@ async function applyEffect(
   if (verdict.does === 'redeem') {
     const { token } = verdict;
     if ((await insertToken(trx, token, tokensMax)) === 'limit_reached') return 'limit_reached';
-    const redeemed = updateAuthorization(trx, id).set({ status: 'redeemed', tokenId: token.id, polledAt: now });
-    await redeemed.where('status', '=', 'approved').returning(announceChange).executeTakeFirstOrThrow();
+    const redeemUpdate = updateAuthorization(trx, id).set({ status: 'redeemed', tokenId: token.id, polledAt: now });
+    await redeemUpdate.where('status', '=', 'approved').returning(announceChange).executeTakeFirstOrThrow();
   }
   if (verdict.does === 'revoke') {
     const update = trx.updateTable('tokens').set({ revokedAt: now }).where('id', '=', verdict.token);

@@ -23,14 +23,14 @@ export const downloads = (db: Db, announcer: Announcer): DownloadRows => ({
       await lockApplication(trx, applicationId); // so that concurrent downloads count each other
       assertRoom(await usedBytes(trx, applicationId, sessionId));
       await begin(trx, { ...row, state: 'running' });
-      const completed = await trx
+      const completedRows = await trx
         .updateTable('downloads')
         .set({ state: 'complete', mimeType, size, checksum, createdAt, finishedAt })
         .where('id', '=', downloadId)
         .where('state', '=', 'running')
         .returning('id')
         .execute();
-      if (completed.length === 0) return false;
+      if (completedRows.length === 0) return false;
       await insertIntoOutbox(trx, [outboxRow]);
       const event = { session: sessionId, type: 'download.completed', at: finishedAt, actor } as const;
       await recordAddressedEvents(trx, [{ ...event, detail: { downloadId, filename, mimeType, size } }]);
@@ -41,7 +41,7 @@ export const downloads = (db: Db, announcer: Announcer): DownloadRows => ({
   },
 
   fail: async (session, guid, reason, at, actor) => {
-    const failed = await db.transaction().execute(async trx => {
+    const failedDownloads = await db.transaction().execute(async trx => {
       const rows = await trx
         .updateTable('downloads')
         .set({ state: 'failed', failure: reason, finishedAt: at })
@@ -57,8 +57,8 @@ export const downloads = (db: Db, announcer: Announcer): DownloadRows => ({
       );
       return rows;
     });
-    announcer.announceEvents(failed.map(({ applicationId }) => ({ applicationId, id: session })));
-    return failed.length > 0;
+    announcer.announceEvents(failedDownloads.map(({ applicationId }) => ({ applicationId, id: session })));
+    return failedDownloads.length > 0;
   },
 
   ofSession: async session =>
@@ -85,7 +85,7 @@ export const downloads = (db: Db, announcer: Announcer): DownloadRows => ({
       .setIsolationLevel('repeatable read')
       .setAccessMode('read only')
       .execute(async trx => {
-        const matching = () =>
+        const matchingDownloads = () =>
           trx
             .selectFrom('downloads')
             .where('applicationId', '=', application)
@@ -93,9 +93,9 @@ export const downloads = (db: Db, announcer: Announcer): DownloadRows => ({
             .where('state', '=', 'complete')
             .where(eb => eb.and(filterConditions(eb, filter)));
         const { limit, offset } = filter;
-        const page = matching().selectAll().orderBy('createdAt').orderBy('id').limit(limit).offset(offset);
+        const page = matchingDownloads().selectAll().orderBy('createdAt').orderBy('id').limit(limit).offset(offset);
         const rows = await page.execute();
-        const count = matching().select(sql<number>`count(*)`.as('total'));
+        const count = matchingDownloads().select(sql<number>`count(*)`.as('total'));
         const { total } = await count.executeTakeFirstOrThrow();
         return { downloads: rows.map(completeRow), total };
       }),

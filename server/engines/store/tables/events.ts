@@ -21,8 +21,8 @@ import type {
 import type { SessionEventsTable } from '../schema.ts';
 
 /**
- * A limit, because a client that connects and disconnects in a loop must not fill the disk. The end event is always
- * written.
+ * The maximum number of events per session, so that a client that connects and disconnects in a loop cannot fill the
+ * disk. The end event is always written.
  */
 const EVENTS_PER_SESSION_MAX = 1000;
 export const DETAIL_BYTES_MAX = 2048;
@@ -71,12 +71,12 @@ interface ApplicationEventToRecord {
 
 export const applicationEvents = (db: Db, announcer: Announcer): ApplicationEvents => ({
   append: async (application, { type, at, actor, detail }) => {
-    const recording = {
+    const eventExpressions = {
       ...{ type: sql`${type}::text`, at: sql`${at}::timestamptz`, detail: sql`${JSON.stringify(detail)}::jsonb` },
       actor: { kind: actor.kind, id: sql`${actor.id ?? null}` },
     };
-    await sql`select ${applicationEventExpression(sql`${application}::uuid`, recording)}`.execute(db);
-    // Sent before the commit: a reader that is woken early waits for the lock that this transaction holds.
+    await sql`select ${applicationEventExpression(sql`${application}::uuid`, eventExpressions)}`.execute(db);
+    // The notification is sent before the commit. A reader that is woken early waits for the lock of this transaction.
     announcer.announceEvents([{ applicationId: application }]);
   },
 });
@@ -101,9 +101,9 @@ export const events = (db: Db, announcer: Announcer): EventRows => ({
     if (through <= filter.after) return { events: [], through: filter.after, full: false };
     await waitForOtherWriters(db, application);
     const rows = (await listEvents(db, application, filter, through).execute()).map(eventRow);
-    const last = rows.at(-1);
-    const full = rows.length === filter.limit && last !== undefined;
-    return { events: rows, through: full ? last.id : through, full };
+    const lastRow = rows.at(-1);
+    const full = rows.length === filter.limit && lastRow !== undefined;
+    return { events: rows, through: full ? lastRow.id : through, full };
   },
 
   newestId: async application => {
@@ -119,7 +119,7 @@ export const events = (db: Db, announcer: Announcer): EventRows => ({
       .where('type', '=', 'session.ended')
       .where('at', '<', endedBefore)
       .limit(batch);
-    const forgotten = await db
+    const deletedSessions = await db
       .with('gone', creator =>
         creator.deleteFrom('sessionEvents').where('sessionId', 'in', query).returning('sessionId'),
       )
@@ -136,7 +136,7 @@ export const events = (db: Db, announcer: Announcer): EventRows => ({
       .where('id', 'in', oldEvents.limit(batch))
       .returning('id')
       .execute();
-    return Math.max(forgotten.sessions, deletedEvents.length);
+    return Math.max(deletedSessions.sessions, deletedEvents.length);
   },
 });
 
@@ -147,8 +147,8 @@ async function lastAssignedId(db: Db): Promise<number> {
 }
 
 /**
- * Waits for the other writers. This is a separate statement, because only the next one sees what was committed while it
- * waited.
+ * Waits for the other writers. This is a separate statement, because only the next statement sees the changes that were
+ * committed during the wait.
  */
 async function waitForOtherWriters(db: Db, application: ApplicationId): Promise<void> {
   await sql`select pg_advisory_xact_lock(${LOCK_SPACE}::integer, hashtext(${application}::text))`.execute(db);

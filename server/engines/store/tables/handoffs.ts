@@ -6,7 +6,7 @@ import type { HandoffRow, HandoffRows, HandoffStatus } from '../rows/handoffs.ts
 import { countAll } from './limited-insert.ts';
 import { withoutNulls } from './without-nulls.ts';
 
-const LISTED_BETWEEN_MAX = 100;
+const CONTROLLED_HANDOFFS_MAX = 100;
 const OPEN_STATUSES: readonly HandoffStatus[] = ['requested', 'claimed'];
 
 export const handoffs = (db: Db): HandoffRows => {
@@ -29,12 +29,12 @@ export const handoffs = (db: Db): HandoffRows => {
   };
   return {
     get: async (application, id) =>
-      first(await allHandoffs.where('applicationId', '=', application).where('id', '=', id).execute()),
+      firstRow(await allHandoffs.where('applicationId', '=', application).where('id', '=', id).execute()),
 
     findOpen: async session =>
-      first(await allHandoffs.where('sessionId', '=', session).where('status', 'in', OPEN_STATUSES).execute()),
+      firstRow(await allHandoffs.where('sessionId', '=', session).where('status', 'in', OPEN_STATUSES).execute()),
 
-    byLease: async hash => first(await allHandoffs.where('leaseHash', '=', hash).execute()),
+    byLease: async hash => firstRow(await allHandoffs.where('leaseHash', '=', hash).execute()),
 
     list: async (application, { limit, before, status, session, key }) => {
       let query = listedHandoffs.where('handoffs.applicationId', '=', application);
@@ -51,12 +51,12 @@ export const handoffs = (db: Db): HandoffRows => {
     },
 
     listControlledBetween: async (session, from, to) => {
-      const until = sql<Date | null>`coalesce(case when control_until >= claimed_at then control_until end, ended_at)`;
+      const controlEnd = sql<Date | null>`coalesce(case when control_until >= claimed_at then control_until end, ended_at)`;
       const controlledHandoffs = allHandoffs
         .where('sessionId', '=', session)
         .where('claimedAt', '<=', to)
-        .where(({ or, eb }) => or([eb(until, 'is', null), eb(until, '>=', from)]));
-      return (await controlledHandoffs.orderBy('id').limit(LISTED_BETWEEN_MAX).execute()).map(withoutNulls);
+        .where(({ or, eb }) => or([eb(controlEnd, 'is', null), eb(controlEnd, '>=', from)]));
+      return (await controlledHandoffs.orderBy('id').limit(CONTROLLED_HANDOFFS_MAX).execute()).map(withoutNulls);
     },
 
     ofConsumer: async (consumer, { limit, before, status }) => {
@@ -97,7 +97,7 @@ export const handoffs = (db: Db): HandoffRows => {
     },
 
     bindBrowser: async (application, id, browser) => {
-      const bound = await db
+      const boundRows = await db
         .updateTable('handoffs')
         .set({ claimBrowser: browser })
         .where('applicationId', '=', application)
@@ -105,7 +105,7 @@ export const handoffs = (db: Db): HandoffRows => {
         .where('claimBrowser', 'is', null)
         .returning('id')
         .execute();
-      return bound.length > 0;
+      return boundRows.length > 0;
     },
 
     insert: async row => {
@@ -122,18 +122,20 @@ export const handoffs = (db: Db): HandoffRows => {
 
     change: async (id, { evidence, ...change }) => {
       const changedColumns = { ...change, ...(evidence ? { evidence: JSON.stringify(evidence) } : {}) };
-      return first(await db.updateTable('handoffs').set(changedColumns).where('id', '=', id).returningAll().execute());
+      return firstRow(
+        await db.updateTable('handoffs').set(changedColumns).where('id', '=', id).returningAll().execute(),
+      );
     },
 
     endForEndedSessions: async now => {
-      const ended = await sql<{ id: string }>`
+      const updateResult = await sql<{ id: string }>`
         update handoffs set status = 'session_ended', ended_at = ${now}, lease_expires_at = null, lease_hash = null,
             claim_hash = null
           from sessions
           where sessions.id = handoffs.session_id and handoffs.status in ('requested', 'claimed')
             and sessions.status not in ('PENDING', 'RUNNING')
           returning handoffs.id`.execute(db);
-      return ended.rows.length;
+      return updateResult.rows.length;
     },
 
     forget: async (endedBefore, batch) => {
@@ -145,7 +147,7 @@ export const handoffs = (db: Db): HandoffRows => {
   };
 };
 
-const first = (rows: readonly object[]): HandoffRow | undefined => {
+const firstRow = (rows: readonly object[]): HandoffRow | undefined => {
   const [row] = rows;
   return row && (withoutNulls(row) as HandoffRow); // The columns have the types of the row.
 };

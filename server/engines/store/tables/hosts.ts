@@ -33,7 +33,7 @@ export const hosts = (db: Db): Hosts => ({
     db.transaction().execute(async trx => {
       await sql`select pg_advisory_xact_lock(${JOIN_LOCK})`.execute(trx);
       const earlierRows = await trx.selectFrom('hosts').select('state').where('id', '=', row.id).execute();
-      const otherHosts = (await livingHosts(trx)).filter(({ id }) => id !== row.id);
+      const otherHosts = (await hostsWithLease(trx)).filter(({ id }) => id !== row.id);
       const { storeMark } = await check(otherHosts);
       await upsert(trx, row, storeMark, leaseMs);
       if (isStart && hasEnded(earlierRows[0]?.state)) await drain(trx, row.id, false);
@@ -52,7 +52,7 @@ export const hosts = (db: Db): Hosts => ({
     return (await update.execute())[0];
   },
 
-  listLiving: () => livingHosts(db),
+  listLiving: () => hostsWithLease(db),
 
   leave: async ({ id, incarnation }, state, leaseMs) => {
     const update = db.updateTable('hosts').set({ state, leaseUntil: timeAfter(leaseMs), warm: 0 });
@@ -66,7 +66,7 @@ export const hosts = (db: Db): Hosts => ({
 
   markRestarting: async (id, endedAt, leaseMs) => {
     const update = db.updateTable('hosts').set({ state: 'away', leaseUntil: timeAfter(leaseMs), warm: 0 });
-    // Leaves the row alone if the next process has already joined.
+    // Does not change the row if the next process has already joined.
     const formerRow = update.where('id', '=', id).where('startedAt', '<', endedAt);
     await formerRow.where('state', 'in', ['up', 'away']).execute();
     await announceHosts(db);
@@ -159,10 +159,10 @@ async function drain(db: Db, id: HostId, draining: boolean): Promise<boolean> {
   return (await update.returning('id').execute()).length > 0;
 }
 
-/** Makes other hosts read the rows again at once. They also do so every few seconds. */
+/** Makes other hosts read the rows again at once. They also read the rows every few seconds. */
 const announceHosts = (db: Db) => sql`select pg_notify('hosts_changed', '')`.execute(db);
 
-async function livingHosts(db: Db): Promise<LivingHost[]> {
+async function hostsWithLease(db: Db): Promise<LivingHost[]> {
   const { rows } = await sql<LivingHost>`
     select id, region, slots, started_at, incarnation, url, labels, version, secret_mark, store_mark, clock_ms, state,
         draining, warm, ${usedSlots} as used

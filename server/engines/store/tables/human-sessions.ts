@@ -39,9 +39,9 @@ export const humanSessions = (db: Db): HumanSessions => ({
         .where('id', '=', id)
         .where(isValid(now))
         .forUpdate();
-      const [found] = await query.execute();
-      if (found) await trx.updateTable('humanSessions').set(proof).where('id', '=', id).execute();
-      return found?.hash;
+      const [lockedSession] = await query.execute();
+      if (lockedSession) await trx.updateTable('humanSessions').set(proof).where('id', '=', id).execute();
+      return lockedSession?.hash;
     }),
 
   revoke: async (account, choice, now) => {
@@ -50,16 +50,16 @@ export const humanSessions = (db: Db): HumanSessions => ({
       .set({ revokedAt: now })
       .where('accountId', '=', account)
       .where(isValid(now));
-    const chosen =
+    const chosenUpdate =
       'only' in choice
         ? update.where('id', '=', choice.only)
         : update.where('id', 'is distinct from', choice.allBut ?? null);
-    return hashes(await chosen.returning(['hash', announceRevocation.as('announced')]).execute());
+    return hashesOf(await chosenUpdate.returning(['hash', announceRevocation.as('announced')]).execute());
   },
 
   invalidateCaches: async account => {
     const query = db.selectFrom('humanSessions').select(['hash', announceRevocation.as('announced')]);
-    return hashes(await query.where('accountId', '=', account).where('revokedAt', 'is', null).execute());
+    return hashesOf(await query.where('accountId', '=', account).where('revokedAt', 'is', null).execute());
   },
 
   touch: async (id, at, ip, idleExpiresAt) => {
@@ -72,11 +72,11 @@ export const humanSessions = (db: Db): HumanSessions => ({
 });
 
 /**
- * The maximum number of sessions that are listed; more than a person needs. Sessions beyond this number are still
- * valid, and can be ended all at once with the others.
+ * The maximum number of listed sessions, which is more than a person needs. Sessions beyond this number are still
+ * valid, and can be ended together with all others.
  */
 const LISTED_MAX = 200;
 
 const isValid = (now: Date) => sql<boolean>`revoked_at is null and least(expires_at, idle_expires_at) > ${now}`;
 
-const hashes = (rows: ReadonlyArray<{ readonly hash: Buffer }>): Buffer[] => rows.map(({ hash }) => hash);
+const hashesOf = (rows: ReadonlyArray<{ readonly hash: Buffer }>): Buffer[] => rows.map(({ hash }) => hash);

@@ -1,7 +1,7 @@
 // Bounds on ids that limit an index scan, for a condition on the creation time.
 import { firstIdAt } from '../../../kit/ids.ts';
 
-/** The maximum time between generating an id and writing its row: a create may wait in the queue. */
+/** The maximum time between generating an id and writing its row, because a create may wait in the queue. */
 const ID_TO_INSERT_MS_MAX = 3_600_000;
 
 /**

@@ -9,16 +9,16 @@ import { withoutNulls } from './without-nulls.ts';
  * The maximum number of attempts. Several may be needed, because the row may be removed between the insert and the
  * read.
  */
-const TRIES_MAX = 5;
+const ATTEMPTS_MAX = 5;
 
 export const idempotency = (db: Db): IdempotencyRows => ({
   begin: async row => {
-    for (let attempt = 0; attempt < TRIES_MAX; attempt++) {
+    for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
       if (await insert(db, row)) return { began: true };
-      const standing = await get(db, row);
-      if (standing) return { standing };
+      const existingRow = await get(db, row);
+      if (existingRow) return { standing: existingRow };
     }
-    throw new Error('an idempotency row could neither be inserted nor read');
+    throw new Error('an idempotency row could neither be inserted nor read, although it was tried several times');
   },
 
   keep: async (run, stored) => {
@@ -46,7 +46,7 @@ export const idempotency = (db: Db): IdempotencyRows => ({
   },
 });
 
-/** One statement, so that exactly one of several concurrent requests begins. */
+/** Inserts the row with one statement, so that exactly one of several concurrent requests begins. */
 async function insert(db: Db, row: IdempotencyRow): Promise<boolean> {
   const { owner, keyDigest, run, requestDigest, operation, hostId, createdAt, expiresAt } = row;
   const values = { run, requestDigest, operation, hostId, createdAt, expiresAt };

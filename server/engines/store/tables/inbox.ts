@@ -1,5 +1,5 @@
 // Items that are waiting for members. Triggers delete the rows of `told_items` as soon as an item is no longer waiting
-// (0048-inbox.ts), so an e-mail without such rows has nothing left to report.
+// (0048-inbox.ts), so an e-mail without such rows has nothing more to report.
 import { type RawBuilder, sql } from 'kysely';
 import type { AccountId } from '../../../kit/ids.ts';
 import { type Db, inTransaction } from '../database.ts';
@@ -18,9 +18,9 @@ export const inbox = (db: Db): InboxRows => ({
   counts: async (account, roles, now) => {
     const { rows } = await sql<InboxCount>`
       with waiting as (
-        select a.application_id, a.id, 1 as approval from ${decidable(roles, now)} and m.account_id = ${account}
+        select a.application_id, a.id, 1 as approval from ${decidableActions(roles, now)} and m.account_id = ${account}
         union all
-        select h.application_id, h.id, 0 from ${claimable(roles, now)} and m.account_id = ${account})
+        select h.application_id, h.id, 0 from ${claimableHandoffs(roles, now)} and m.account_id = ${account})
       select application_id, applications.name as application_name, sum(approval)::integer as approvals,
           sum(1 - approval)::integer as handoffs, md5(string_agg(waiting.id::text, ' ' order by waiting.id)) as mark
         from waiting join applications on applications.id = application_id
@@ -39,14 +39,14 @@ export const inbox = (db: Db): InboxRows => ({
   },
 
   changeSettings: (account, { mails, mutedApplications }) => {
-    const changed = {
+    const changedColumns = {
       ...(mails === undefined ? {} : { mails }),
       ...(mutedApplications ? { mutedApplications: [...mutedApplications] } : {}),
     };
     return db
       .insertInto('notificationSettings')
-      .values({ accountId: account, ...changed })
-      .onConflict(on => on.column('accountId').doUpdateSet(changed))
+      .values({ accountId: account, ...changedColumns })
+      .onConflict(on => on.column('accountId').doUpdateSet(changedColumns))
       .returning(['mails', 'mutedApplications'])
       .executeTakeFirstOrThrow();
   },
@@ -54,9 +54,9 @@ export const inbox = (db: Db): InboxRows => ({
   accountsToNotify: async (roles, conditions, limit) => {
     const { rows } = await sql<{ accountId: AccountId }>`
       select distinct account_id from (
-        select m.account_id, a.application_id from ${decidable(roles, conditions.now)} and ${isNotNotified(sql`a`, conditions)}
+        select m.account_id, a.application_id from ${decidableActions(roles, conditions.now)} and ${isNotNotified(sql`a`, conditions)}
         union all
-        select m.account_id, h.application_id from ${claimable(roles, conditions.now)} and ${isNotNotified(sql`h`, conditions)}) waiting
+        select m.account_id, h.application_id from ${claimableHandoffs(roles, conditions.now)} and ${isNotNotified(sql`h`, conditions)}) waiting
         join accounts on accounts.id = account_id and accounts.email_verified_at is not null
         left join notification_settings settings using (account_id)
         where ${wantsMail(sql`waiting.application_id`, conditions)}
@@ -74,7 +74,7 @@ export const inbox = (db: Db): InboxRows => ({
     inTransaction(db, async trx => {
       const address = await addressToNotify(trx, account, conditions);
       if (address === undefined) return undefined;
-      const items = await waitingOf(trx, account, roles, conditions, limit);
+      const items = await waitingItemsOf(trx, account, roles, conditions, limit);
       if (items.length === 0) return undefined;
       await trx
         .insertInto('toldItems')
@@ -87,13 +87,13 @@ export const inbox = (db: Db): InboxRows => ({
 });
 
 /** Actions as `a`, joined with the members who may decide them as `m`. */
-const decidable = ({ member, owner }: InboxRoles, now: Date): RawBuilder<unknown> => sql`
+const decidableActions = ({ member, owner }: InboxRoles, now: Date): RawBuilder<unknown> => sql`
   actions a join members m on m.application_id = a.application_id and m.role = any(
       case a.approver when 'member' then ${[...member]}::text[] when 'owner' then ${[...owner]}::text[] else '{}' end)
     where a.state = 'awaiting_approval' and a.expires_at > ${now}`;
 
 /** Hand-offs as `h`, joined with the members who may claim them as `m`. */
-const claimable = ({ handoff }: InboxRoles, now: Date): RawBuilder<unknown> => sql`
+const claimableHandoffs = ({ handoff }: InboxRoles, now: Date): RawBuilder<unknown> => sql`
   handoffs h join members m on m.application_id = h.application_id and m.role = any(${[...handoff]}::text[])
     where h.status = 'requested' and h.claimable_by = 'members' and h.expires_at > ${now}`;
 
@@ -124,8 +124,8 @@ async function addressToNotify(
   return rows[0]?.email ?? undefined;
 }
 
-/** Items that are being decided or claimed at this moment are locked, and therefore left out. */
-async function waitingOf(
+/** Returns waiting items. Items that are being decided or claimed at this moment are locked, and therefore left out. */
+async function waitingItemsOf(
   trx: Db,
   account: AccountId,
   roles: InboxRoles,
@@ -141,9 +141,9 @@ async function waitingOf(
   const approvals = await sql<WaitingRow>`
     select 'approval' as kind, a.id, a.application_id, a.created_at, a.expires_at, a.operation_id, a.operation_revision,
         ${applicationName(sql`a`)}
-      from ${decidable(roles, conditions.now)} and ${isOfAccount(sql`a`)}`.execute(trx);
+      from ${decidableActions(roles, conditions.now)} and ${isOfAccount(sql`a`)}`.execute(trx);
   const handoffs = await sql<WaitingRow>`
     select 'handoff' as kind, h.id, h.application_id, h.created_at, h.expires_at, h.reason, ${applicationName(sql`h`)}
-      from ${claimable(roles, conditions.now)} and ${isOfAccount(sql`h`)}`.execute(trx);
+      from ${claimableHandoffs(roles, conditions.now)} and ${isOfAccount(sql`h`)}`.execute(trx);
   return [...approvals.rows, ...handoffs.rows];
 }

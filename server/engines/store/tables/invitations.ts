@@ -50,8 +50,12 @@ async function invitingState(trx: Db, row: InvitationRow, countedSince: Date): P
   const role = await roleOf(trx, row.applicationId, row.invitedBy);
   const query = trx.selectFrom('invitations').where('applicationId', '=', row.applicationId);
   const { count } = await query.where(isPending(row.createdAt)).select(countAll).executeTakeFirstOrThrow();
-  const recent = await query.where('createdAt', '>', countedSince).select('createdAt').orderBy('createdAt').execute();
-  return { ...(role ? { role } : {}), pending: count, recent: recent.map(({ createdAt }) => createdAt) };
+  const recentRows = await query
+    .where('createdAt', '>', countedSince)
+    .select('createdAt')
+    .orderBy('createdAt')
+    .execute();
+  return { ...(role ? { role } : {}), pending: count, recent: recentRows.map(({ createdAt }) => createdAt) };
 }
 
 async function accept(

@@ -34,8 +34,8 @@ export const invocations = (db: Db, announcer: Announcer): InvocationRows => ({
     inTransaction(db, async trx => {
       await lockHeld(trx, id);
       const deletion = trx.deleteFrom('invocations').where('id', '=', id).where('state', '=', 'accepted');
-      const [withdrawn] = await deletion.returning('id').execute();
-      if (withdrawn) await settle(trx, id, { cost: 0, at });
+      const [withdrawnRow] = await deletion.returning('id').execute();
+      if (withdrawnRow) await settle(trx, id, { cost: 0, at });
     }),
 
   get: async (application, id) => {
@@ -95,9 +95,9 @@ export const invocations = (db: Db, announcer: Announcer): InvocationRows => ({
   },
 
   end: async (id, end) => {
-    const ended = await endInvocation(db, id, end);
-    announcer.announceEvents(ended ? [{ applicationId: ended.applicationId }] : []);
-    return ended;
+    const endedInvocation = await endInvocation(db, id, end);
+    announcer.announceEvents(endedInvocation ? [{ applicationId: endedInvocation.applicationId }] : []);
+    return endedInvocation;
   },
 
   listOpen: async (host, batch) => {
@@ -138,7 +138,7 @@ async function insert(
 ): Promise<InvocationInsertOutcome> {
   if (limits) await trx.selectFrom('keys').select('id').where('id', '=', row.keyId).forNoKeyUpdate().execute();
   const { metadata, ...columns } = row;
-  const inserted = await trx
+  const insertedRows = await trx
     .insertInto('invocations')
     .values({
       ...columns,
@@ -152,10 +152,10 @@ async function insert(
     )
     .returning('id')
     .execute();
-  if (inserted.length === 0) {
-    const existing = await findExisting(trx, row);
-    if (existing) return { existing };
-    // It was withdrawn between the two statements.
+  if (insertedRows.length === 0) {
+    const existingInvocation = await findExisting(trx, row);
+    if (existingInvocation) return { existing: existingInvocation };
+    // The other invocation was withdrawn between the two statements.
     if (attempt === INSERT_ATTEMPTS_MAX)
       throw new Error('in each attempt, another invocation with this idempotency key existed and was then withdrawn');
     return insert(trx, row, rates, limits, attempt + 1);
@@ -199,9 +199,9 @@ async function holdCredit(
 async function endInvocation(
   db: Db,
   id: InvocationRow['id'],
-  ending: InvocationEnd,
+  invocationEnd: InvocationEnd,
 ): Promise<InvocationRow | undefined> {
-  const { output, error, meters, captured, heldUntil: _, ...end } = ending;
+  const { output, error, meters, captured, heldUntil: _, ...end } = invocationEnd;
   const update = db
     .updateTable('invocations')
     .set({
@@ -214,7 +214,7 @@ async function endInvocation(
     })
     .where('id', '=', id)
     .where('state', 'in', OPEN_STATES)
-    .where(settleCredit(id, ending))
+    .where(settleCredit(id, invocationEnd))
     .returningAll()
     .returning(END_EVENT.as('eventId'));
   return (await update.execute()).map(({ eventId: _, ...row }) => rowOf(row))[0];
@@ -238,11 +238,11 @@ function settleCredit(
   id: InvocationRow['id'],
   { captured, heldUntil, meters, endedAt }: InvocationEnd,
 ): RawBuilder<boolean> {
-  const metered = meteredIn(meters);
+  const meteredUse = meteredIn(meters);
   const creditCall =
     captured === undefined
       ? sql`keep_credit(invocations.id, ${heldUntil ?? null}::timestamptz)`
-      : sql`coalesce(${settleExpression(id, { cost: captured, at: endedAt, metered })}, 0) >= 0`;
+      : sql`coalesce(${settleExpression(id, { cost: captured, at: endedAt, metered: meteredUse })}, 0) >= 0`;
   return sql`case when invocations.id = ${id}::uuid and state in ('accepted', 'dispatched') then ${creditCall} else false end`;
 }
 

@@ -70,7 +70,7 @@ export const keys = (db: Db): Keys => ({
 
   rotate: (oldKey, successor, oldKeyExpiresAt, limit) =>
     inTransaction(db, trx => rotate(trx, oldKey, successor, oldKeyExpiresAt, limit)).catch(error => {
-      if (error instanceof LimitReached) return 'limit_reached' as const;
+      if (error instanceof LimitReachedError) return 'limit_reached' as const;
       throw error;
     }),
 
@@ -92,7 +92,7 @@ async function rotate(
   limit: number,
 ): Promise<'rotated' | 'not_rotatable' | 'limit_reached'> {
   const now = successor.createdAt;
-  const ended = await trx
+  const endedKeys = await trx
     .updateTable('keys')
     .set(eb => ({
       revision: eb('revision', '+', 1),
@@ -107,13 +107,13 @@ async function rotate(
     .where(isValid(now))
     .returning(announceRevocation.as('announced'))
     .execute();
-  if (ended.length === 0) return 'not_rotatable';
+  if (endedKeys.length === 0) return 'not_rotatable';
   if ((await insert(trx, successor, limit)) === 'inserted') return 'rotated';
-  throw new LimitReached();
+  throw new LimitReachedError();
 }
 
 /** Thrown to roll back the transaction. */
-class LimitReached extends Error {}
+class LimitReachedError extends Error {}
 
 async function insert(trx: Db, row: KeyRow, limit: number): Promise<'inserted' | 'limit_reached'> {
   await lockApplication(trx, row.applicationId);

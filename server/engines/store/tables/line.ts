@@ -7,7 +7,7 @@ import type { LineRows, Place, WaitingCreate } from '../rows/line.ts';
 /** Rows that were not refreshed within this time are ignored. Hosts refresh the rows of their callers every second. */
 export const STALE_SECONDS = 5;
 /** Rows that were not refreshed within this time are deleted. */
-const FORGOTTEN_SECONDS = 60;
+const DELETE_AFTER_SECONDS = 60;
 
 const isFresh = sql<boolean>`seen_at > now() - make_interval(secs => ${STALE_SECONDS})`;
 
@@ -17,21 +17,21 @@ export const line = (db: Db): LineRows => ({
       await sql`select from application_limits where application_id = ${row.applicationId} for no key update`.execute(
         trx,
       );
-      const waiting = await countWaiting(trx, row.applicationId);
-      if (waiting >= maxWaiting) return { waiting };
+      const waitingCount = await countWaiting(trx, row.applicationId);
+      if (waitingCount >= maxWaiting) return { waiting: waitingCount };
       const { rows } = await sql<Place>`
         insert into waiting_creates (turn, application_id, host_id, region, why, refused)
         select greatest(coalesce(min(turn), 0), coalesce(max(turn) filter (where application_id = ${row.applicationId}) + 1, 0)),
             ${row.applicationId}::uuid, ${row.hostId}::uuid, ${row.region}, ${row.why}, ${JSON.stringify(row.refused)}::jsonb
           from waiting_creates where ${isFresh}
         returning turn, place`.execute(trx);
-      const [joined] = rows;
-      if (!joined) throw new Error('an insert returned no row');
-      return joined;
+      const [insertedPlace] = rows;
+      if (!insertedPlace) throw new Error('the insert of a waiting create returned no row');
+      return insertedPlace;
     }),
 
   keep: async (idleCreates, tryingCreates) => {
-    await sql`delete from waiting_creates where seen_at < now() - make_interval(secs => ${FORGOTTEN_SECONDS})`.execute(
+    await sql`delete from waiting_creates where seen_at < now() - make_interval(secs => ${DELETE_AFTER_SECONDS})`.execute(
       db,
     );
     if (tryingCreates.length > 0)
@@ -39,7 +39,7 @@ export const line = (db: Db): LineRows => ({
         db,
       );
     if (idleCreates.length === 0) return;
-    const rows = JSON.stringify(idleCreates.map(inSnakeCase));
+    const rows = JSON.stringify(idleCreates.map(toSnakeCase));
     await sql`
       insert into waiting_creates (place, turn, application_id, host_id, region, why, refused)
         select place, turn, application_id, host_id, region, why, refused
@@ -74,7 +74,7 @@ export const line = (db: Db): LineRows => ({
 
 const placesOf = (rows: readonly Place[]): number[] => rows.map(({ place }) => place);
 
-const inSnakeCase = ({ applicationId, hostId, ...rest }: WaitingCreate) => ({
+const toSnakeCase = ({ applicationId, hostId, ...rest }: WaitingCreate) => ({
   ...rest,
   application_id: applicationId,
   host_id: hostId,

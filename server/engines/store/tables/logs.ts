@@ -75,12 +75,12 @@ export const logs = (db: Db): LogRows => ({
       .where('logChunks.writtenAt', '<', endedBefore)
       .where('sessions.endedAt', '<', endedBefore)
       .limit(batch);
-    const forgotten = await db
+    const deletedSessions = await db
       .with('gone', creator => creator.deleteFrom('logChunks').where('sessionId', 'in', query).returning('sessionId'))
       .selectFrom('gone')
       .select(({ fn }) => fn.count<number>('sessionId').distinct().as('sessions'))
       .executeTakeFirstOrThrow();
-    return forgotten.sessions;
+    return deletedSessions.sessions;
   },
 });
 

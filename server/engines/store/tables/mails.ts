@@ -22,8 +22,8 @@ export const mails = (db: Db): Mails => ({
 
   take: async (id, now, until) => {
     const update = db.updateTable('mails').set(eb => ({ dueAt: until, attempts: eb('attempts', '+', 1) }));
-    const due = update.where('id', '=', id).where('dueAt', '<=', now).where(isStillRelevant);
-    return (await due.returning('id').execute()).length > 0;
+    const reservation = update.where('id', '=', id).where('dueAt', '<=', now).where(isStillRelevant);
+    return (await reservation.returning('id').execute()).length > 0;
   },
 
   markSent: async (id, now) => {

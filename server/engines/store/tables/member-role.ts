@@ -1,4 +1,4 @@
-// The role of one member, for tables whose statements depend on it.
+// The role of one member, for tables whose statements depend on this role.
 import { sql } from 'kysely';
 import type { AccountId, ApplicationId } from '../../../kit/ids.ts';
 import type { Db } from '../database.ts';

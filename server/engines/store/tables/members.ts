@@ -19,8 +19,8 @@ export const members = (db: Db): Members => ({
       .orderBy('members.accountId', 'desc')
       .limit(limit);
     const { joinedAt, accountId } = before ?? {};
-    const older = sql<boolean>`(members.created_at, members.account_id) < (${joinedAt}, ${accountId})`;
-    return (await (before ? membersQuery.where(older) : membersQuery).execute()).map(withoutNulls);
+    const isOlder = sql<boolean>`(members.created_at, members.account_id) < (${joinedAt}, ${accountId})`;
+    return (await (before ? membersQuery.where(isOlder) : membersQuery).execute()).map(withoutNulls);
   },
 
   get: async (application, account) =>
@@ -43,10 +43,14 @@ async function changeMember(
   { by, account, role, mayInviteTo, now, decide }: MembershipChange,
 ): Promise<InvitationId[]> {
   await lockApplication(trx, application);
-  const [byRole, member] = [await roleOf(trx, application, by), await roleOf(trx, application, account)];
-  const owners = trx.selectFrom('members').where('applicationId', '=', application).where('role', '=', 'owner');
-  const { count } = await owners.select(countAll).executeTakeFirstOrThrow();
-  decide({ ...(byRole ? { by: byRole } : {}), ...(member ? { member } : {}), owners: count });
+  const [requesterRole, memberRole] = [await roleOf(trx, application, by), await roleOf(trx, application, account)];
+  const ownersQuery = trx.selectFrom('members').where('applicationId', '=', application).where('role', '=', 'owner');
+  const { count } = await ownersQuery.select(countAll).executeTakeFirstOrThrow();
+  decide({
+    ...(requesterRole ? { by: requesterRole } : {}),
+    ...(memberRole ? { member: memberRole } : {}),
+    owners: count,
+  });
   if (role === undefined) await trx.deleteFrom('members').where(isMember(application, account)).execute();
   else await trx.updateTable('members').set({ role }).where(isMember(application, account)).execute();
   const update = trx

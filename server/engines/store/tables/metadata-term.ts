@@ -6,7 +6,7 @@ import type { MetadataTerm } from '../rows/sessions.ts';
 /** `['a','b']: 'value'` becomes `user_metadata @> '{"a":{"b":"value"}}'`, sent as a parameter, never as SQL. */
 export function metadataTerm(term: MetadataTerm): RawBuilder<boolean> {
   if (![...term.path, term.value].every(isStorable)) return sql<boolean>`false`;
-  return sql<boolean>`user_metadata @> ${JSON.stringify(nested(term))}::jsonb`;
+  return sql<boolean>`user_metadata @> ${JSON.stringify(nestedObject(term))}::jsonb`;
 }
 
 /**
@@ -15,17 +15,17 @@ export function metadataTerm(term: MetadataTerm): RawBuilder<boolean> {
  */
 export function hasWord(word: string): RawBuilder<boolean> {
   if (!isStorable(word)) return sql<boolean>`false`;
-  const pattern = (text: string): string => text.replace(/[\\%_]/g, '\\$&');
+  const escapePattern = (text: string): string => text.replace(/[\\%_]/g, '\\$&');
   // Metadata is searched as JSON text, in which quotes and backslashes are escaped.
-  const jsonPattern = `%${pattern(JSON.stringify(word).slice(1, -1))}%`;
-  const textPattern = `%${pattern(word)}%`;
-  return sql<boolean>`(id::text like ${`%${pattern(word.toLowerCase())}%`} or user_metadata::text ilike ${jsonPattern}
-    or page_title ilike ${textPattern} or page_url ilike ${textPattern} or end_reason ilike ${`${pattern(word.replaceAll(' ', '_'))}%`})`;
+  const jsonPattern = `%${escapePattern(JSON.stringify(word).slice(1, -1))}%`;
+  const textPattern = `%${escapePattern(word)}%`;
+  return sql<boolean>`(id::text like ${`%${escapePattern(word.toLowerCase())}%`} or user_metadata::text ilike ${jsonPattern}
+    or page_title ilike ${textPattern} or page_url ilike ${textPattern} or end_reason ilike ${`${escapePattern(word.replaceAll(' ', '_'))}%`})`;
 }
 
 /** jsonb can contain neither lone surrogates nor NUL, so no row could match, and the query would fail. */
 const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes('\0');
 
 /** A computed key always creates an own property, so `__proto__` is a name like any other. */
-const nested = (term: MetadataTerm): unknown =>
+const nestedObject = (term: MetadataTerm): unknown =>
   term.path.reduceRight<unknown>((inner, key) => ({ [key]: inner }), term.value);

@@ -7,8 +7,8 @@ import type { AddressedEvent } from '../rows/contexts.ts';
 import { recordExpression } from './events.ts';
 
 /**
- * Returns the sessions of the events. Must be the last statement of a transaction: see events.ts. Announce the events
- * after its commit.
+ * Records the events, and returns their sessions. Must be the last statement of a transaction: see events.ts. Announce
+ * the events after the commit.
  */
 export async function recordAddressedEvents(
   trx: Db,

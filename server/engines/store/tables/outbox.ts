@@ -40,8 +40,8 @@ export const outbox = (db: Db): OutboxRows => ({
   waitingKeys: async (application, keys) => {
     if (keys.length === 0) return new Set();
     const query = db.selectFrom('outbox').select('key').where('applicationId', '=', application);
-    const found = await query.where(eb => eb('key', '=', eb.fn.any(eb.val([...keys])))).execute();
-    return new Set(found.map(({ key }) => key));
+    const foundRows = await query.where(eb => eb('key', '=', eb.fn.any(eb.val([...keys])))).execute();
+    return new Set(foundRows.map(({ key }) => key));
   },
 
   removeKeys: async (application, keys) => {

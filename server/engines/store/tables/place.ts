@@ -1,8 +1,8 @@
 // Places a session with one statement, the function `place_session` of migration 0053: it locks the application's
 // limits, then the host, counts the sessions, holds credit of the account, and inserts the row with its event. The
 // locks are held until the commit, so that concurrent creates are counted one after the other. The domain interprets
-// the limits: this file reads them first, the domain says what each count must be below, and the function changes
-// nothing if the limits have been replaced since they were read.
+// the limits: this file reads them first, the domain then sets a number that each count must be below, and the function
+// changes nothing if the limits have been replaced since they were read.
 import { CompiledQuery, sql } from 'kysely';
 import { addMs } from '../../../kit/clock.ts';
 import { type ApplicationId, type CreditEntryId, firstIdAt, newId, type SessionId } from '../../../kit/ids.ts';
@@ -16,13 +16,13 @@ import { STALE_SECONDS } from './line.ts';
 import { createdEvent } from './session-events.ts';
 
 /** The maximum number of attempts. In each, the limits may be replaced between the two statements. */
-const TRIES_MAX = 5;
+const ATTEMPTS_MAX = 5;
 /** The maximum time between the generation of a session's id and its placement: a create waits in the queue for less. */
 const ID_TO_PLACE_MS_MAX = 120_000;
 
 export async function place(db: Db, newSession: NewSession, options?: PlaceOptions): Promise<PlaceOutcome> {
   if (!options) return toPlaceOutcome(newSession, await placeSession(db, argumentsOf(newSession)));
-  for (let attempt = 0; attempt < TRIES_MAX; attempt += 1) {
+  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
     const limits = await limitsOf(db, newSession.applicationId);
     const terms = options.terms(limits.configured);
     const row = { ...newSession, expiresAt: terms.expiresAt };
@@ -108,14 +108,14 @@ async function placeSession(db: Db, args: ReturnType<typeof argumentsOf>): Promi
   const text = `select ${KEPT_PLAN_MARK} outcome, living, made, oldest, moved, behind, slots, used, available
     from place_session(${names.join(', ')})`;
   const { rows } = await db.executeQuery<Placement>(CompiledQuery.raw(text, Object.values(args)));
-  if (!rows[0]) throw new Error('a function returned no row');
+  if (!rows[0]) throw new Error('place_session returned no row');
   return rows[0];
 }
 
 function toPlaceOutcome(row: NewSession, placement: Placement, limits?: Limits, hold?: Hold): PlaceOutcome {
   const { outcome, behind, slots, used, available } = placement;
   const use = limits && { ...applicationUseOf(placement), configured: limits.configured };
-  if (outcome === 'placed') return { placed: asStored(row), ...(use ? { use } : {}) };
+  if (outcome === 'placed') return { placed: storedRowOf(row), ...(use ? { use } : {}) };
   if (outcome === 'full') return { full: { slots, used: Math.min(slots, used) } };
   if (outcome === 'behind') return { behind };
   if (outcome === 'over' && use) return { over: use };
@@ -129,7 +129,7 @@ const applicationUseOf = ({ living, made, oldest, moved }: Placement): Omit<Appl
 });
 
 /** The row as it would be read from the table. */
-const asStored = ({ createDigest: _, ...row }: NewSession): SessionRow => ({
+const storedRowOf = ({ createDigest: _, ...row }: NewSession): SessionRow => ({
   ...row,
   status: 'PENDING',
   proxyBytes: 0,

@@ -8,8 +8,8 @@ import { type EventToRecord, recordExpression } from './events.ts';
 import { sessionRow } from './session-row.ts';
 
 type ChangedSession = Selectable<SessionsTable>;
-/** A statement that returns whole rows. */
-export type Change =
+/** A statement that changes sessions and returns the whole rows. */
+export type SessionChange =
   | UpdateQueryBuilder<Tables, 'sessions', 'sessions', ChangedSession>
   | InsertQueryBuilder<Tables, 'sessions', ChangedSession>;
 
@@ -22,23 +22,23 @@ export class Recorder {
     this.#announcer = announcer;
   }
 
-  /** Returns the rows that were changed. Events are written only for these. */
-  async write(change: Change, ...events: readonly EventToRecord[]): Promise<SessionRow[]> {
-    const rows = await writeRecorded(this.#db, change, ...events);
+  /** Returns the rows that were changed. Events are written only for these rows. */
+  async write(change: SessionChange, ...events: readonly EventToRecord[]): Promise<SessionRow[]> {
+    const rows = await writeWithEvents(this.#db, change, ...events);
     this.#announcer.announceEvents(rows);
     return rows;
   }
 
-  /** Sends the notifications for the events that `writeRecorded` wrote. Call after the commit. */
+  /** Sends the notifications for events that were written without `write`. Call after the commit. */
   announce(row: SessionRow): void {
     this.#announcer.announceEvents([row]);
   }
 }
 
 /** Must be the last statement of a transaction, because it takes a lock that readers wait for. */
-export async function writeRecorded(
+export async function writeWithEvents(
   db: Db,
-  change: Change,
+  change: SessionChange,
   ...events: readonly EventToRecord[]
 ): Promise<SessionRow[]> {
   const writtenRows = await db

@@ -116,8 +116,9 @@ export const recordings = (db: Db, announcer: Announcer): RecordingRows => ({
         oc
           .columns(['sessionId', 'page'])
           .doUpdateSet(requestColumns)
-          // A complete file is kept: the recording of an ended session does not change. One that a living host is
-          // assembling is not begun again, or it would never be complete for a client that asks often.
+          // A complete file is kept: the recording of an ended session does not change. A file that a host with a
+          // valid lease is assembling is not begun again; otherwise frequent requests could keep it from ever being
+          // complete.
           .where(({ eb, or, and, ref }) =>
             or([
               eb('recordingFiles.state', '=', 'FAILED'),
@@ -151,7 +152,7 @@ export const recordings = (db: Db, announcer: Announcer): RecordingRows => ({
       failure: failure ?? null,
     };
     const sessionsToAnnounce = await db.transaction().execute(async trx => {
-      const settled = await trx
+      const settledFiles = await trx
         .updateTable('recordingFiles')
         .set(outcomeColumns)
         .where('sessionId', '=', sessionId)
@@ -161,7 +162,7 @@ export const recordings = (db: Db, announcer: Announcer): RecordingRows => ({
         .returning('page')
         .execute();
       const type = SETTLED_EVENTS[state];
-      if (type === undefined || settled.length === 0) return [];
+      if (type === undefined || settledFiles.length === 0) return [];
       const detail = { pageId: String(page), ...(size === undefined ? {} : { size }) };
       return recordAddressedEvents(trx, [{ session: sessionId, type, at: now, actor: { kind: 'service' }, detail }]);
     });
@@ -195,9 +196,9 @@ export const recordings = (db: Db, announcer: Announcer): RecordingRows => ({
 
 function segmentRow({ samples, ...row }: Selectable<Tables['recordingSegments']>): SegmentRow {
   const { durationsMs, sizes } = samples;
-  return { ...row, samples: { durationsMs: numbers(durationsMs), sizes: numbers(sizes) } };
+  return { ...row, samples: { durationsMs: toNumbers(durationsMs), sizes: toNumbers(sizes) } };
 }
 
-const numbers = (list: unknown): number[] => (Array.isArray(list) ? list.map(Number) : []);
+const toNumbers = (list: unknown): number[] => (Array.isArray(list) ? list.map(Number) : []);
 
 const fileRow = (row: Selectable<Tables['recordingFiles']>): RecordingFileRow => withoutNulls(row);

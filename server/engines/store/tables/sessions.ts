@@ -22,9 +22,9 @@ import { sessionRow } from './session-row.ts';
 
 type SessionExpressions = ExpressionBuilder<Tables, 'sessions'>;
 
-const LIVING_STATUSES: readonly SessionStatus[] = ['PENDING', 'RUNNING'];
-const isLiving = (eb: SessionExpressions) => eb('status', 'in', LIVING_STATUSES);
-const isUndecided = (eb: SessionExpressions) => eb.and([isLiving(eb), eb('endStatus', 'is', null)]);
+const OPEN_STATUSES: readonly SessionStatus[] = ['PENDING', 'RUNNING'];
+const isOpen = (eb: SessionExpressions) => eb('status', 'in', OPEN_STATUSES);
+const isEndUndecided = (eb: SessionExpressions) => eb.and([isOpen(eb), eb('endStatus', 'is', null)]);
 
 export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows => ({
   place: async (row, options) => {
@@ -48,7 +48,7 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
       .where('createDigest', '=', digest)
       .where('answer', '=', 'lost')
       .where('createdAt', '>', since)
-      .where(isUndecided)
+      .where(isEndUndecided)
       .orderBy('id')
       .limit(1)
       .forUpdate()
@@ -84,7 +84,7 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
 
   setBox: async (id, box, now) => {
     const update = db.updateTable('sessions').set({ box: JSON.stringify(box), updatedAt: now });
-    await recorder.write(update.where('id', '=', id).where(isLiving).returningAll(), event.boxedEvent(id, box, now));
+    await recorder.write(update.where('id', '=', id).where(isOpen).returningAll(), event.boxedEvent(id, box, now));
   },
 
   markRunning: async (id, startedAt, box) => {
@@ -93,7 +93,7 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
       .set({ status: 'RUNNING', startedAt, updatedAt: startedAt, ...(box ? { box: JSON.stringify(box) } : {}) })
       .where('id', '=', id)
       .where('status', '=', 'PENDING')
-      .where(isUndecided)
+      .where(isEndUndecided)
       .returningAll();
     const events = [...(box ? [event.boxedEvent(id, box, startedAt)] : []), event.startedEvent(startedAt)];
     return (await recorder.write(update, ...events))[0];
@@ -111,7 +111,7 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
       .where('applicationId', '=', application)
       .where('id', '=', id)
       .where('status', '=', 'RUNNING')
-      .where(isUndecided)
+      .where(isEndUndecided)
       .returningAll();
     return (await recorder.write(update, event.updatedEvent(change, now)))[0];
   },
@@ -127,10 +127,10 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
         updatedAt: now,
       })
       .where('id', '=', id)
-      .where(isUndecided)
+      .where(isEndUndecided)
       .returningAll();
-    const [first] = await recorder.write(update, ...event.endEvents(end, now));
-    return first ?? findLiving(db, id);
+    const [decidedRow] = await recorder.write(update, ...event.endEvents(end, now));
+    return decidedRow ?? findOpen(db, id);
   },
 
   finish: async (id, endedAt, proxyBytes, retention) => {
@@ -149,7 +149,7 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
         ...retention,
       }))
       .where('id', '=', id)
-      .where(isLiving)
+      .where(isOpen)
       .where('endStatus', 'is not', null)
       .where(settleCredit(id, endedAt))
       .returningAll();
@@ -162,7 +162,7 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
       proxyBytes: sql<number>`greatest(proxy_bytes, ${proxyBytes}::bigint)`,
       egressBytes: sql<number>`greatest(egress_bytes, ${egressBytes}::bigint)`,
     });
-    await update.where('id', '=', id).where(isLiving).execute();
+    await update.where('id', '=', id).where(isOpen).execute();
   },
 
   setLastPages: async pages => {
@@ -176,17 +176,14 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
 
   clientConnected: async (id, now, clients = 1) => {
     const update = db.updateTable('sessions').set({ attached: true, connectBy: null, releaseAt: null, updatedAt: now });
-    await recorder.write(
-      update.where('id', '=', id).where(isLiving).returningAll(),
-      event.connectedEvent(clients, now),
-    );
+    await recorder.write(update.where('id', '=', id).where(isOpen).returningAll(), event.connectedEvent(clients, now));
   },
 
   clientDisconnected: async (id, now, clients, why) => {
-    // Also sets what `clientConnected` sets, which may not have been written.
+    // Sets the same columns as `clientConnected`, whose change may not have been written.
     const update = db.updateTable('sessions').set({ attached: true, connectBy: null, releaseAt: null, updatedAt: now });
     await recorder.write(
-      update.where('id', '=', id).where(isLiving).returningAll(),
+      update.where('id', '=', id).where(isOpen).returningAll(),
       event.disconnectedEvent({ clients, why }, now),
     );
   },
@@ -196,7 +193,7 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
       .updateTable('sessions')
       .set({ attached: false, connectBy: null, releaseAt: releaseAt ?? null, updatedAt: now });
     await recorder.write(
-      update.where('id', '=', id).where(isLiving).returningAll(),
+      update.where('id', '=', id).where(isOpen).returningAll(),
       event.disconnectedEvent({ clients: 0, why, releaseAt }, now),
     );
   },
@@ -206,7 +203,7 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
       .selectFrom('sessions')
       .selectAll()
       .where('hostId', '=', host)
-      .where(isLiving)
+      .where(isOpen)
       .where(eb => eb.or([eb('dueAt', '<=', now), eb('endStatus', 'is not', null)]))
       .orderBy('dueAt')
       .orderBy('id')
@@ -215,7 +212,7 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
   },
 
   ofHost: async host => {
-    const query = db.selectFrom('sessions').selectAll().where('hostId', '=', host).where(isLiving).orderBy('id');
+    const query = db.selectFrom('sessions').selectAll().where('hostId', '=', host).where(isOpen).orderBy('id');
     return (await query.execute()).map(sessionRow);
   },
 
@@ -231,7 +228,7 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
         attached: false,
       })
       .where('hostId', '=', host)
-      .where(isLiving)
+      .where(isOpen)
       .returningAll();
     await recorder.write(update, event.adoptedEvent(clock.now()));
   },
@@ -263,8 +260,8 @@ function listQuery(db: Db, application: ApplicationId, filter: SessionFilter, no
   const { statuses, endReasons, keyId, metadata = [], words = [], atLeastSeconds, atMostSeconds, limit } = filter;
   const seconds = sql<number>`extract(epoch from coalesce(ended_at, ${now}::timestamptz) - created_at)`;
   const source = selectInRange(db, application, filter).selectAll();
-  const searched = words.length === 0 ? source : source.orderBy('id', 'desc').limit(SEARCHED_SESSIONS_MAX);
-  let query = db.selectFrom(searched.as('sessions')).selectAll();
+  const searchedSessions = words.length === 0 ? source : source.orderBy('id', 'desc').limit(SEARCHED_SESSIONS_MAX);
+  let query = db.selectFrom(searchedSessions.as('sessions')).selectAll();
   if (statuses) query = query.where(eb => eb('status', '=', eb.fn.any(eb.val([...statuses]))));
   if (endReasons) query = query.where(eb => eb('endReason', '=', eb.fn.any(eb.val([...endReasons]))));
   if (keyId) query = query.where('keyId', '=', keyId);
@@ -286,16 +283,14 @@ function selectInRange(db: Db, application: ApplicationId, { before, createdAfte
   return query;
 }
 
-async function findLiving(db: Db, id: SessionRow['id']): Promise<SessionRow | undefined> {
-  return (await db.selectFrom('sessions').selectAll().where('id', '=', id).where(isLiving).execute()).map(
-    sessionRow,
-  )[0];
+async function findOpen(db: Db, id: SessionRow['id']): Promise<SessionRow | undefined> {
+  return (await db.selectFrom('sessions').selectAll().where('id', '=', id).where(isOpen).execute()).map(sessionRow)[0];
 }
 
 /**
  * A condition that, as a side effect, settles the credit that the session holds. This happens before the row is locked,
  * and only if this statement sees that the row is to be ended. If a concurrent statement has already ended the session
- * and settled the credit, this statement finds nothing to settle and no living row.
+ * and settled the credit, this statement finds nothing to settle and no open row.
  */
 const settleCredit = (id: SessionId, endedAt: Date): RawBuilder<boolean> => sql`
   case when sessions.id = ${id}::uuid and status in ('PENDING', 'RUNNING') and end_status is not null
@@ -306,6 +301,6 @@ const settleCredit = (id: SessionId, endedAt: Date): RawBuilder<boolean> => sql`
  * then already ended when the update was tried.
  */
 async function findEnded(db: Db, id: SessionRow['id']): Promise<SessionRow | undefined> {
-  const query = db.selectFrom('sessions').selectAll().where('id', '=', id).where('status', 'not in', LIVING_STATUSES);
+  const query = db.selectFrom('sessions').selectAll().where('id', '=', id).where('status', 'not in', OPEN_STATUSES);
   return (await query.execute()).map(sessionRow)[0];
 }

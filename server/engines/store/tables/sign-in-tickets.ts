@@ -22,7 +22,7 @@ export const signInTickets = (db: Db): SignInTickets => ({
   },
 
   byHash: async (hash, kind, now) =>
-    (await usable(db, kind, now).where('hash', '=', hash).execute()).map(withoutNulls)[0],
+    (await selectUsable(db, kind, now).where('hash', '=', hash).execute()).map(withoutNulls)[0],
 
   use: async (id, now) => {
     const update = db
@@ -46,7 +46,7 @@ export const signInTickets = (db: Db): SignInTickets => ({
   },
 });
 
-const usable = (db: Db, kind: TicketKind, now: Date) =>
+const selectUsable = (db: Db, kind: TicketKind, now: Date) =>
   db
     .selectFrom('signInTickets')
     .selectAll()

@@ -1,4 +1,4 @@
-// Signing keys. None is removed, because a retired key still verifies what it signed.
+// Signing keys. No key is removed, because the signatures of a retired key must remain verifiable.
 import { type Selectable, sql } from 'kysely';
 import type { Db } from '../database.ts';
 import type { SigningKeyRow, SigningKeyRows } from '../rows/vault.ts';

@@ -1,5 +1,5 @@
-// Credentials for other services. Sealed values are replaced and deleted here, and are only ever read together with
-// their row.
+// Credentials for other services. Sealed values are replaced and deleted here, and are always read together with their
+// row.
 import { sql } from 'kysely';
 import type { ApplicationId } from '../../../kit/ids.ts';
 import { type Db, inTransaction } from '../database.ts';
@@ -15,9 +15,9 @@ import { countAll, lockApplication } from './limited-insert.ts';
 import { withoutNulls } from './without-nulls.ts';
 
 export const storedCredentials = (db: Db): StoredCredentialRows => ({
-  get: async (application, id) => (await withVersion(db, application, id))[0],
+  get: async (application, id) => (await selectWithVersion(db, application, id))[0],
 
-  list: application => withVersion(db, application),
+  list: application => selectWithVersion(db, application),
 
   nextVersion: async (application, id) => {
     const query = db
@@ -31,13 +31,13 @@ export const storedCredentials = (db: Db): StoredCredentialRows => ({
   insert: (applicationId, id, version, content, maxCredentials, now) =>
     inTransaction(db, async trx => {
       await lockApplication(trx, applicationId);
-      const livingCredentials = trx
+      const existingCredentials = trx
         .selectFrom('storedCredentials')
         .where('applicationId', '=', applicationId)
         .where('deletedAt', 'is', null);
-      if ((await livingCredentials.select(countAll).executeTakeFirstOrThrow()).count >= maxCredentials)
+      if ((await existingCredentials.select(countAll).executeTakeFirstOrThrow()).count >= maxCredentials)
         return 'limit_reached';
-      const inserted = await trx
+      const insertedRows = await trx
         .insertInto('storedCredentials')
         .values({ applicationId, id, version, revision: version, createdAt: now, rotatedAt: now })
         .onConflict(conflict =>
@@ -52,14 +52,14 @@ export const storedCredentials = (db: Db): StoredCredentialRows => ({
         )
         .returning('id')
         .execute();
-      if (inserted.length === 0) return undefined;
+      if (insertedRows.length === 0) return undefined;
       await addVersion(trx, applicationId, id, version, content, now);
       return 'inserted';
     }),
 
   rotate: (applicationId, id, revision, version, content, { now, destroyAt }) =>
     inTransaction(db, async trx => {
-      const rotated = await trx
+      const rotatedRows = await trx
         .updateTable('storedCredentials')
         .set({ version, revision: revision + 1, rotatedAt: now })
         .where('applicationId', '=', applicationId)
@@ -69,7 +69,7 @@ export const storedCredentials = (db: Db): StoredCredentialRows => ({
         .where('deletedAt', 'is', null)
         .returning('id')
         .execute();
-      if (rotated.length === 0) return false;
+      if (rotatedRows.length === 0) return false;
       await trx
         .updateTable('storedCredentialVersions')
         .set({ destroyAt })
@@ -96,7 +96,7 @@ export const storedCredentials = (db: Db): StoredCredentialRows => ({
 
   delete: (application, id, revision, now) =>
     inTransaction(db, async trx => {
-      const deleted = await trx
+      const deletedRows = await trx
         .updateTable('storedCredentials')
         .set({ deletedAt: now, revision: revision + 1 })
         .where('applicationId', '=', application)
@@ -105,7 +105,7 @@ export const storedCredentials = (db: Db): StoredCredentialRows => ({
         .where('deletedAt', 'is', null)
         .returning('id')
         .execute();
-      if (deleted.length === 0) return false;
+      if (deletedRows.length === 0) return false;
       await trx
         .deleteFrom('storedCredentialVersions')
         .where('applicationId', '=', application)
@@ -156,7 +156,11 @@ export const storedCredentials = (db: Db): StoredCredentialRows => ({
   },
 });
 
-async function withVersion(db: Db, application: ApplicationId, id?: string): Promise<StoredCredentialWithVersion[]> {
+async function selectWithVersion(
+  db: Db,
+  application: ApplicationId,
+  id?: string,
+): Promise<StoredCredentialWithVersion[]> {
   let credentialQuery = db
     .selectFrom('storedCredentials')
     .selectAll()
@@ -171,10 +175,16 @@ async function withVersion(db: Db, application: ApplicationId, id?: string): Pro
   const versions = (await query.orderBy('version', 'desc').execute()).map(withoutNulls);
   return rows.flatMap(row => {
     const ownVersions = versions.filter(({ credentialId }) => credentialId === row.id);
-    const current = ownVersions.find(({ version }) => version === row.version);
-    const previous = ownVersions.find(({ version }) => version < row.version);
-    if (!current) return []; // It was rotated or deleted between the two reads.
-    return [{ ...row, current, ...(previous?.destroyAt ? { previousUntil: previous.destroyAt } : {}) }];
+    const currentVersion = ownVersions.find(({ version }) => version === row.version);
+    const previousVersion = ownVersions.find(({ version }) => version < row.version);
+    if (!currentVersion) return []; // The credential was rotated or deleted between the two reads.
+    return [
+      {
+        ...row,
+        current: currentVersion,
+        ...(previousVersion?.destroyAt ? { previousUntil: previousVersion.destroyAt } : {}),
+      },
+    ];
   });
 }
 

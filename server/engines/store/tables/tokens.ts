@@ -43,8 +43,8 @@ export const tokens = (db: Db): Tokens => ({
 
   touch: async (id, at, ip) => {
     const update = db.updateTable('tokens').set({ lastUsedAt: at, lastUsedIp: ip }).where('id', '=', id);
-    const firstUse = await update.where('lastUsedAt', 'is', null).returning('id').execute();
-    if (firstUse.length > 0) return true;
+    const firstUseRows = await update.where('lastUsedAt', 'is', null).returning('id').execute();
+    if (firstUseRows.length > 0) return true;
     await update.where(isLaterUse(at)).execute();
     return false;
   },

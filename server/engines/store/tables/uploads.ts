@@ -5,7 +5,7 @@ import type { UploadRows } from '../rows/uploads.ts';
 export const uploads = (db: Db): UploadRows => ({
   put: async row =>
     db.transaction().execute(async trx => {
-      const running = await trx
+      const runningSessions = await trx
         .selectFrom('sessions')
         .select('id')
         .where('applicationId', '=', row.applicationId)
@@ -14,7 +14,7 @@ export const uploads = (db: Db): UploadRows => ({
         .where('endStatus', 'is', null)
         .forShare()
         .execute();
-      if (running.length === 0) return undefined;
+      if (runningSessions.length === 0) return undefined;
       const { id, size, checksum, createdAt } = row;
       const insertion = trx
         .insertInto('uploads')

@@ -39,15 +39,15 @@ export const usageHours = (db: Db): UsageHours => ({
 
   sum: (before, batch) =>
     db.transaction().execute(async trx => {
-      const from = await lockNextHour(trx);
-      if (!from) return 0;
-      const to = new Date(Math.min(before.getTime(), from.getTime() + batch * HOUR_MS));
-      if (to <= from) return 0;
+      const firstHour = await lockNextHour(trx);
+      if (!firstHour) return 0;
+      const endHour = new Date(Math.min(before.getTime(), firstHour.getTime() + batch * HOUR_MS));
+      if (endHour <= firstHour) return 0;
       await sql`
         insert into usage_hours (application_id, hour, key_id, ${SUMS}, end_reasons, starts, peak)
-          ${usageQuery({ from, to, now: to })} on conflict do nothing`.execute(trx);
-      await trx.updateTable('usageSummed').set({ until: to }).execute();
-      return (to.getTime() - from.getTime()) / HOUR_MS;
+          ${usageQuery({ from: firstHour, to: endHour, now: endHour })} on conflict do nothing`.execute(trx);
+      await trx.updateTable('usageSummed').set({ until: endHour }).execute();
+      return (endHour.getTime() - firstHour.getTime()) / HOUR_MS;
     }),
 
   forget: async before => {
@@ -77,11 +77,11 @@ async function allHours(
   { from, to, now }: UsagePeriod,
 ): Promise<RawBuilder<unknown>> {
   const { until = from } = (await db.selectFrom('usageSummed').select('until').executeTakeFirst()) ?? {};
-  const firstUnsummed = new Date(Math.min(Math.max(from.getTime(), until.getTime()), to.getTime()));
+  const firstUnsummedHour = new Date(Math.min(Math.max(from.getTime(), until.getTime()), to.getTime()));
   return sql`
     select application_id, hour, key_id, ${SUMS}, end_reasons, starts, peak from usage_hours
-      where application_id = ${application} and hour >= ${from} and hour < ${firstUnsummed}
-    union all (${usageQuery({ from: firstUnsummed, to, now }, application)})`;
+      where application_id = ${application} and hour >= ${from} and hour < ${firstUnsummedHour}
+    union all (${usageQuery({ from: firstUnsummedHour, to, now }, application)})`;
 }
 
 /**

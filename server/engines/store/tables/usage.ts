@@ -1,4 +1,4 @@
-// What sessions used of their hosts' resources.
+// The host resources that sessions used.
 import { sql } from 'kysely';
 import type { Db } from '../database.ts';
 import type { UsageRows } from '../rows/usage.ts';

@@ -36,8 +36,8 @@ export const vault = (db: Db): DataKeyRows => ({
     db.transaction().execute(async trx => {
       const query = trx.selectFrom('vaultKeys').selectAll();
       await query.where('owner', '=', INSTALLATION).forUpdate().execute();
-      // A separate statement, because only a new statement sees what was committed while the previous one waited for
-      // the lock.
+      // A separate statement, because only a new statement sees the changes that were committed while the previous one
+      // waited for the lock.
       for (const { owner, master, wrapped } of await work(await query.forUpdate().execute()))
         await trx.updateTable('vaultKeys').set({ master, wrapped }).where('owner', '=', owner).execute();
     }),

@@ -6,7 +6,7 @@ import type { DeliveryRow, DisabledReason, WebhookRow, WebhookRows } from '../ro
 import { countAll, lockApplication } from './limited-insert.ts';
 import { withoutNulls } from './without-nulls.ts';
 
-const DISABLED = 'The webhook was disabled.';
+const DISABLED_FAILURE = 'The webhook was disabled.';
 
 export const webhooks = (db: Db): WebhookRows => ({
   insert: (row, limit) => inTransaction(db, trx => insert(trx, row, limit)),
@@ -56,10 +56,10 @@ export const webhooks = (db: Db): WebhookRows => ({
   },
 
   deliveries: async (application, id, { status, before, limit }) => {
-    let listed = ofWebhook(db, application, id).orderBy('id', 'desc').limit(limit);
-    if (status) listed = listed.where('status', '=', status);
-    if (before) listed = listed.where('id', '<', before);
-    return (await listed.execute()).map(withoutNulls);
+    let deliveryQuery = ofWebhook(db, application, id).orderBy('id', 'desc').limit(limit);
+    if (status) deliveryQuery = deliveryQuery.where('status', '=', status);
+    if (before) deliveryQuery = deliveryQuery.where('id', '<', before);
+    return (await deliveryQuery.execute()).map(withoutNulls);
   },
 
   delivery: async (application, id, delivery) =>
@@ -116,7 +116,7 @@ export const webhooks = (db: Db): WebhookRows => ({
 
   due: async (now, batch) => {
     const query = db.selectFrom('webhooks').select('id').where('status', '=', 'enabled');
-    const due = db
+    const dueWebhooks = db
       .selectFrom('webhookDeliveries')
       .select(['webhookId', 'applicationId'])
       .where('dueAt', '<=', now)
@@ -124,7 +124,7 @@ export const webhooks = (db: Db): WebhookRows => ({
       .groupBy(['webhookId', 'applicationId'])
       .orderBy(({ fn }) => fn.min('dueAt'))
       .limit(batch);
-    return due.execute();
+    return dueWebhooks.execute();
   },
 
   take: (id, now, until) => inTransaction(db, trx => take(trx, id, now, until)),
@@ -194,22 +194,22 @@ const isReserved = (table: string, reservedMs: number) =>
   sql<boolean>`${sql.ref(`${table}.due_at`)} - ${sql.ref(`${table}.attempted_at`)} = ${reservedMs} * interval '1 millisecond'`;
 
 async function take(trx: Db, id: WebhookId, now: Date, until: Date): Promise<DeliveryRow | undefined> {
-  // This is a separate statement, because only the next statement sees what another process reserved while this one
-  // waited.
+  // This is a separate statement, because only the next statement sees a reservation that another process made while
+  // this one waited.
   const query = trx.selectFrom('webhooks').select('id').where('id', '=', id).where('status', '=', 'enabled');
   if ((await query.forNoKeyUpdate().execute()).length === 0) return undefined;
-  const reserved = trx
+  const reservedDeliveries = trx
     .selectFrom('webhookDeliveries as reserved')
     .select('reserved.id')
     .where('reserved.webhookId', '=', id)
     .where('reserved.dueAt', '>', now)
     .where(isReserved('reserved', until.getTime() - now.getTime()));
-  const first = trx
+  const firstDueDelivery = trx
     .selectFrom('webhookDeliveries')
     .select('id')
     .where('webhookId', '=', id)
     .where('dueAt', '<=', now)
-    .where(({ not, exists }) => not(exists(reserved)))
+    .where(({ not, exists }) => not(exists(reservedDeliveries)))
     .orderBy('dueAt')
     .orderBy('eventId')
     .limit(1)
@@ -218,7 +218,7 @@ async function take(trx: Db, id: WebhookId, now: Date, until: Date): Promise<Del
   const update = trx
     .updateTable('webhookDeliveries')
     .set(eb => ({ dueAt: until, attemptedAt: now, attempts: eb('attempts', '+', 1) }))
-    .where('id', 'in', first)
+    .where('id', 'in', firstDueDelivery)
     .where('dueAt', '<=', now)
     .returningAll();
   return (await update.execute()).map(withoutNulls)[0];
@@ -237,7 +237,11 @@ async function disable(trx: Db, id: WebhookId, reason: DisabledReason, now: Date
 async function giveUpWaitingDeliveries(trx: Db, id: WebhookId): Promise<void> {
   await trx
     .updateTable('webhookDeliveries')
-    .set(eb => ({ status: 'dead', dueAt: null, failure: eb.fn.coalesce('failure', sql<string>`${DISABLED}::text`) }))
+    .set(eb => ({
+      status: 'dead',
+      dueAt: null,
+      failure: eb.fn.coalesce('failure', sql<string>`${DISABLED_FAILURE}::text`),
+    }))
     .where('webhookId', '=', id)
     .where('dueAt', 'is not', null)
     .execute();
