@@ -65,7 +65,11 @@ test('the browser of a session in which a member has signed in cannot approve an
   const refused = await page.send('POST', actionsPath(server, `/${action.jobId}/decision`), decision);
   assert.deepEqual([refused.status, refused.code], [403, 'address_not_allowed']);
   assert.equal((await agent.read(action.jobId)).body.status, 'awaiting_approval');
-  assert.equal((await decide(server, owner, action)).status, 200, 'the same decision from outside');
+  assert.equal(
+    (await decide(server, owner, action)).status,
+    200,
+    'the same decision is accepted from outside the session',
+  );
   await page.close();
 });
 
@@ -80,7 +84,7 @@ test('an Action can be neither approved nor executed with the digest of another 
   assert.deepEqual([executed.status, executed.body.code], [409, 'digest_mismatch']);
 });
 
-test('a key without a grant learns nothing about an Action, whatever it sends', async () => {
+test('a key without a grant learns nothing about an Action, whatever request it sends', async () => {
   const action = await prepared();
   const { key: blind } = await keyWith(server, { scopes: ACTION_SCOPES, grants: [{ operationId: 'browser.pdf' }] });
   const other = new ActionAgent(server, blind);
@@ -178,7 +182,7 @@ test('another key can execute an Action only with a grant that allows its input,
   assert.equal((await without.read(action.jobId)).status, 404);
   assert.equal((await without.execute(action)).status, 404);
   const granted = new ActionAgent(server, (await keyWith(server, { scopes: ACTION_SCOPES, grants: GRANTS })).key);
-  assert.equal((await granted.cancel(action.jobId)).status, 404, 'only the key that prepared it cancels it');
+  assert.equal((await granted.cancel(action.jobId)).status, 404, 'only the key that prepared the Action can cancel it');
   const elsewhere = await keyOfOtherApplication(server, { scopes: ACTION_SCOPES });
   const foreign = new ActionAgent(server, elsewhere);
   for (const { status } of [await foreign.read(action.jobId), await foreign.execute(action)]) assert.equal(status, 404);
@@ -199,7 +203,7 @@ test('an approved Action is executed once after a SIGKILL', async () => {
   await server.kill();
   await server.start();
   const { invocationId } = (await agent.read(action.jobId, '?wait=50&since=approved')).body;
-  assert.ok(invocationId, 'the task executes it');
+  assert.ok(invocationId, 'the task has executed the Action');
   const ended = await agent.invocation(invocationId);
   // If the server was killed while dispatching, the effect of a write is unknown, and the write is not sent again.
   assert.ok(['succeeded', 'ambiguous'].includes(ended.body.status), ended.text);

@@ -19,7 +19,7 @@ const TABLE = OPERATION_IDS.filter(id => {
 const OPERATION = 'orders.look';
 
 const upstream = await openUpstream();
-upstream.respondTo('/orders/slow', () => {}); // Never answers.
+upstream.respondTo('/orders/slow', () => {}); // No response is sent.
 upstream.respondTo('/orders/quick', (_, response) => void response.end('{}'));
 const server = await startServer({ env: upstream.settings });
 await liftLimits(server);
@@ -29,7 +29,7 @@ await owner.publish(OPERATION, { ...cancelOrderOperation(upstream), effect: 'rea
 
 const INVOKE = 'operations:invoke';
 
-/** One key per scope. */
+/** Scope -> a key that has no other scope. */
 const keys = new Map<string, string>();
 
 before(async () => {
@@ -57,7 +57,7 @@ function ask(id: OperationId, key: string, invocationId: string, applicationId =
 
 for (const id of TABLE)
   test(`${id}: requests with each single scope, from another application and from another key get the response that the contract specifies`, async () => {
-    const { scopes = assert.fail(`${id} names no scope`) } = operation(id);
+    const { scopes = assert.fail(`the contract specifies no scope for ${id}`) } = operation(id);
     const foreign = await foreignKey();
     const invocationId = await running();
     for (const [scope, key] of keys) {
@@ -76,7 +76,7 @@ for (const id of TABLE)
     }
   });
 
-test('a key without a grant cannot see or call the operation', async () => {
+test('a key without a grant cannot see or call an operation', async () => {
   const { key } = await keyWith(server, { grants: [{ operationId: 'browser.pdf' }] });
   const listed = await server.api<{ data: Array<{ id: string }> }>('GET', agentPath(server, 'operations'), { key });
   assert.deepEqual(

@@ -1,6 +1,6 @@
 // A session with allowedDomains: no page and no client can navigate a main frame to another domain, and each attempt
-// causes an event. Without the setting the same attempts succeed, which proves that the tests are effective. Everything
-// else is unaffected. Also tests a networkPolicy for documents, which applies to frames too.
+// causes an event. Without the setting the same attempts succeed, which proves that the tests are effective. Other
+// requests are unaffected. A networkPolicy for documents also applies to frames.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chromium } from 'playwright-core';
@@ -164,8 +164,8 @@ async function openPage(client: CdpClient): Promise<{ page: string; pageTarget: 
 }
 
 /**
- * Makes these attempts. The client stays connected during the checks, because some attempts continue only while it is
- * connected.
+ * Makes these attempts. The client stays connected during the checks, because some attempts end when the client
+ * disconnects.
  */
 async function attemptAll<T>(session: CreatedSession, names: readonly string[], seen: () => Promise<T>): Promise<T> {
   const client = await CdpClient.connect(session.connectUrl);
@@ -179,7 +179,7 @@ async function attemptAll<T>(session: CreatedSession, names: readonly string[], 
   return found;
 }
 
-test('refuses every navigation of a main frame to another domain, and records an event for each', async () => {
+test('every navigation of a main frame to another domain is refused, and an event is recorded for each', async () => {
   const session = await guarded();
   landed.clear();
   const names = Object.keys(ATTEMPTS);
@@ -201,18 +201,18 @@ test('refuses every navigation of a main frame to another domain, and records an
   await server.release(session.id);
 });
 
-test('allows the same navigations without allowedDomains', async () => {
+test('without allowedDomains, the same navigations are allowed', async () => {
   const session = await server.createSession({ keepAlive: true, recordSession: false });
   landed.clear();
   const missing = (): Array<string | undefined> =>
     HOSTS.filter(host => !landed.has(host)).map(host => Object.keys(EVERY)[HOSTS.indexOf(host)]);
   await attemptAll(session, Object.keys(EVERY), () =>
-    eventually('an arrival by every way', missing, left => left.length === 0),
+    eventually('a navigation by every way to arrive', missing, left => left.length === 0),
   );
   await server.release(session.id);
 });
 
-test('applies a networkPolicy for documents to pages and their frames, and to nothing else', async () => {
+test('a networkPolicy for documents applies to pages and their frames, and to no other requests', async () => {
   const networkPolicy = { default: 'deny', allow: ['a.test'], subresources: false };
   const session = await server.createSession({
     keepAlive: true,
@@ -243,7 +243,7 @@ test('applies a networkPolicy for documents to pages and their frames, and to no
   await server.release(session.id);
 });
 
-test('refuses request interception on the browser itself', async () => {
+test('a client cannot intercept requests on the browser itself', async () => {
   const session = await guarded();
   const client = await CdpClient.connect(session.connectUrl);
   const { sessionId } = await client.send('Target.attachToBrowserTarget');
@@ -255,7 +255,7 @@ test('refuses request interception on the browser itself', async () => {
   await server.release(session.id);
 });
 
-test('shows an empty page instead of a page that a client fakes at another domain', async () => {
+test('if a client fakes a page at another domain, an empty page is shown instead', async () => {
   const session = await guarded();
   const client = await CdpClient.connect(session.connectUrl);
   const opened = await openPage(client);
@@ -269,7 +269,7 @@ test('shows an empty page instead of a page that a client fakes at another domai
   await server.release(session.id);
 });
 
-test('Playwright gets ERR_BLOCKED_BY_CLIENT for a refused navigation, and routes, frames, fetches and subdomains still work', async () => {
+test('Playwright gets ERR_BLOCKED_BY_CLIENT for a refused navigation, and its routes, frames, fetches and subdomains still work', async () => {
   const session = await guarded();
   const browser = await chromium.connectOverCDP(session.connectUrl);
   const page = browser.contexts()[0]?.pages()[0];
@@ -306,7 +306,7 @@ test('allowedDomains still applies after another server has adopted the session'
   await server.release(session.id);
 });
 
-test('refuses an invalid host name and reports its position', async () => {
+test('an invalid host name in allowedDomains is refused, and its position is reported', async () => {
   for (const entry of ['https://a.test', 'a.test:80', 'a.test/x', 'a*.test']) {
     const body = { allowedDomains: ['b.test', entry] };
     const reply = await server.api<ErrorBody>('POST', '/v1/browsers/sessions', { body });

@@ -1,4 +1,4 @@
-// Attacks by and through OpenID providers: forged ID tokens, responses meant for others, and addresses inside this
+// Attacks by and through OpenID providers: forged ID tokens, responses to other requests, and addresses of this
 // machine.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -93,19 +93,19 @@ for (const [what, forge] of Object.entries(FORGERIES))
     }
   });
 
-test('a sign-in at the provider is refused if it is older than requested or its time is missing', async () => {
+test('a sign-in at the provider is refused if it is older than requested or the token does not contain its time', async () => {
   const begun = await begin({ maxAge: 60 });
   hostile.idToken = nonce => hostile.sign({ ...hostile.claims(nonce), auth_time: now() - 3600 });
   assert.ok(isRefused(await finish(begun)));
   hostile.idToken = nonce => hostile.sign(hostile.claims(nonce));
-  assert.ok(isRefused(await finish(await begin({ maxAge: 60 }))), 'without the time of the proof');
+  assert.ok(isRefused(await finish(await begin({ maxAge: 60 }))), 'a token without auth_time');
 });
 
 test('a response with the issuer of another provider is refused', async () => {
   assert.ok(isRefused(await finish(await begin(), { iss: stranger.issuer })));
 });
 
-test('a state value works once, and an unknown one is refused', async () => {
+test('a state value works once, and an unknown state value is refused', async () => {
   const begun = await begin();
   await finish(begun);
   const query = new URLSearchParams({ code: 'any', state: parameter(begun, 'state') });

@@ -39,7 +39,7 @@ test('a refresh token that is sent a second time ends the whole session', async 
   assert.deepEqual([after.status, after.body.code], [400, 'invalid_grant']);
 });
 
-test('at most one of twenty concurrent refreshes gets tokens, and those tokens are revoked', async () => {
+test('at most one of twenty concurrent refreshes gets tokens, and these tokens are revoked', async () => {
   const { refreshToken } = await lab.signIn('race@example.com');
   const responses = await Promise.all(
     Array.from({ length: 20 }, () => lab.send<{ accessToken: string }>('session.refresh', { refreshToken })),
@@ -49,7 +49,7 @@ test('at most one of twenty concurrent refreshes gets tokens, and those tokens a
   for (const { body } of won) assert.equal((await lab.send('session.get', {}, body.accessToken)).status, 401);
 });
 
-test('a code works once, and sending it again ends the session that it opened', async () => {
+test('an authorization code works once, and sending it again ends the session that it opened', async () => {
   const begun = await lab.begin();
   const redirectTo = await lab.finish(begun, 'code@example.com');
   const first = await lab.exchange(begun, redirectTo);
@@ -59,7 +59,7 @@ test('a code works once, and sending it again ends the session that it opened', 
   assert.equal((await lab.send('session.get', {}, first.body.accessToken)).status, 401);
 });
 
-test('a stolen code does not work without the verifier, with another redirect address, or for another application', async () => {
+test('a stolen authorization code does not work without the verifier, with another redirect address, or for another application', async () => {
   const attempts: ReadonlyArray<(code: string, verifier: string) => Promise<{ status: number; body: unknown }>> = [
     code => lab.send('session.exchange', { code, codeVerifier: 'x'.repeat(43), redirectUri: REDIRECT }),
     (code, codeVerifier) => lab.send('session.exchange', { code, codeVerifier, redirectUri: `${REDIRECT}/` }),
@@ -72,7 +72,7 @@ test('a stolen code does not work without the verifier, with another redirect ad
   }
 });
 
-test('an e-mail code from one sign-in cannot complete another one', async () => {
+test('an e-mail code from one sign-in cannot complete another sign-in', async () => {
   const [mine, theirs] = [await lab.begin(), await lab.begin()];
   const sent = await lab.fromPage<EmailCodeSent>('hosted.code', { signIn: mine.signIn, email: 'victim@example.com' });
   const code = await lab.codeMailedTo('victim@example.com');
@@ -95,7 +95,7 @@ test('a six-digit code cannot be guessed, because the sixth attempt is refused e
   assert.equal(late.status, 401, late.text);
 });
 
-test('the response does not reveal whether an address is known, and no e-mail is sent to one that cannot sign in', async () => {
+test('the response does not reveal whether an address is known, and no e-mail is sent to an address that cannot sign in', async () => {
   await lab.signIn('known@example.com');
   await lab.configure({ hosted: { methods: ['email_code', 'password', 'passkey'], registration: 'closed' } });
   const { signIn } = await lab.begin();
@@ -243,7 +243,7 @@ test('the browser of a session in which a consumer has signed in cannot approve 
   await page.close();
 });
 
-test('after fifty wrong passwords from one address, for any accounts, the right password is refused from there', async () => {
+test('after fifty wrong passwords from one client address, for any accounts, the right password is refused from this address', async () => {
   const [email, password] = ['password@example.com', 'a long enough password'];
   await server.advance(TEN_MINUTES_MS);
   const { signIn } = await lab.begin();

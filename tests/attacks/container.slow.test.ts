@@ -46,7 +46,7 @@ after(async () => {
   );
 });
 await eventually('the container to be ready', isReady, Boolean, READY_MS);
-await eventually('the key', () => key !== '');
+await eventually('the key to be printed', () => key !== '');
 
 function start(): ChildProcess {
   const settings = {
@@ -160,7 +160,7 @@ test('attacks on the jail are refused in the container', async t => {
   assert.equal(code, 0, said);
   const outcomes = JSON.parse(output) as Record<string, Outcome>;
   for (const name of Object.keys(ATTACKS))
-    await t.test(`${name}: refused`, () => {
+    await t.test(`in the container, a client of a browser cannot ${name}`, () => {
       const outcome = outcomes[name];
       assert.ok(outcome, 'was not tried');
       assert.equal(outcome.succeeded, false, outcome.seen);

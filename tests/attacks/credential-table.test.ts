@@ -74,7 +74,7 @@ const pathOf = (id: OperationId): string =>
   );
 
 for (const id of OPERATION_IDS.filter(one => TAKES[operation(one).credential].length > 0))
-  test(`${id} refuses every other kind of credential`, async () => {
+  test(`${id} refuses every kind of credential that it does not accept`, async () => {
     const { method, credential } = operation(id);
     const wrong = [...sent].filter(([kind]) => !TAKES[credential].includes(kind));
     const responses = await Promise.all(
@@ -89,7 +89,7 @@ for (const id of OPERATION_IDS.filter(one => TAKES[operation(one).credential].le
     assert.deepEqual(asNone, expected);
   });
 
-test('the table has every kind of credential that operations accept', () => {
+test('the table contains every kind of credential that operations accept', () => {
   const kinds = new Set(OPERATION_IDS.map(id => operation(id).credential));
   assert.deepEqual(
     [...kinds].filter(kind => !(kind in TAKES)),

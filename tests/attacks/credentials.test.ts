@@ -121,7 +121,7 @@ test('a restricted token cannot issue a token with fewer restrictions or a longe
 
 // ---- rotation -----------------------------------------------------------------------------------------------------------
 
-test('refuses to rotate a rotated or expired key, and the error explains what to do', async () => {
+test('a rotated or expired key cannot be rotated, and the error explains what to do', async () => {
   const rotate = (id: string) => asOwner<IssuedAgentKey & ErrorBody>('POST', `${KEYS}/${id}/rotate`, {});
   const old = await issueKey();
   const successor = await rotate(old.id);
@@ -230,7 +230,7 @@ const endings: Readonly<Record<string, (key: IssuedAgentKey) => Promise<void>>> 
 };
 
 for (const [how, end] of Object.entries(endings))
-  test(`closes all connections of a key when the key ${how}, but no connections of other keys`, async () => {
+  test(`when the key ${how}, all its connections are closed, but no connections of other keys`, async () => {
     const key = await issueKey();
     const session = await server.createSession({ keepAlive: true }, key.key);
     const open = await openAll(key.key, session);
@@ -250,7 +250,7 @@ for (const [how, end] of Object.entries(endings))
     await server.release(session.id);
   });
 
-test('ends a session when the key of its last client is revoked', async () => {
+test('a session ends when the key of its last client is revoked', async () => {
   const key = await issueKey();
   const session = await server.createSession({}, key.key);
   const client = await CdpClient.connect(session.connectUrl);
@@ -261,7 +261,7 @@ test('ends a session when the key of its last client is revoked', async () => {
   assert.deepEqual([ended.status, ended.endReason], ['COMPLETED', 'client_disconnected']);
 });
 
-test('keeps open connections of a key revoked with closeConnections=false, but refuses new ones', async () => {
+test('open connections of a key that is revoked with closeConnections=false stay open, but new connections are refused', async () => {
   const key = await issueKey();
   const session = await server.createSession({ keepAlive: true }, key.key);
   const client = await CdpClient.connect(session.connectUrl);
@@ -272,7 +272,7 @@ test('keeps open connections of a key revoked with closeConnections=false, but r
   await server.release(session.id);
 });
 
-test('refuses connect addresses of a key that was revoked while the server was down', async () => {
+test('connect addresses of a key that was revoked while the server was down are refused', async () => {
   const key = await issueKey();
   const session = await server.createSession({ keepAlive: true }, key.key);
   await server.kill();
@@ -301,4 +301,4 @@ test('behind a trusted proxy, cidrAllow applies to the caller, for HTTP and CDP'
   await server.release(session.id);
 });
 
-test('leaves nothing behind', () => server.waitUntilSettled());
+test('no open row, process or file of a session remains after the tests', () => server.waitUntilSettled());

@@ -41,7 +41,7 @@ const from = (ip: string) => ({ 'x-forwarded-for': ip });
 
 // ---- one token ------------------------------------------------------------------------------------------------------
 
-test('only one of fifty concurrent requests gets the token, and the others are refused with slow_down', async () => {
+test('only one of fifty concurrent token requests gets the token, and the others are refused with slow_down', async () => {
   const started = await devices.start({ device_name: 'fifty' });
   await devices.approve(started);
   const responses = await Promise.all(
@@ -76,7 +76,7 @@ test('a program whose device code was stolen gets an error, and the token of the
   assert.equal(await statusWith(stolen.access_token), 401);
 });
 
-test('refuses a stolen device code without the verifier or with another client, without delaying the real client', async () => {
+test('a stolen device code is refused without the verifier or with another client, and the real client is not delayed', async () => {
   const verifier = 'v'.repeat(50);
   const challenge = createHash('sha256').update(verifier).digest('base64url');
   const started = await devices.start({ code_challenge: challenge, code_challenge_method: 'S256' });
@@ -94,7 +94,7 @@ test('refuses a stolen device code without the verifier or with another client, 
   assert.equal(await statusWith(issued), 200, 'a replay without the verifier must not end the token');
 });
 
-test('developer tokens and device codes are refused by operations for other credentials', async () => {
+test('operations for other credentials refuse developer tokens and device codes', async () => {
   const started = await devices.start();
   for (const [method, path] of [
     ['GET', '/v1/applications'],
@@ -123,7 +123,7 @@ test("a device code cannot read another authorization's state", async () => {
 
 // ---- the person ----------------------------------------------------------------------------------------------------------
 
-test('only the person who first read a code can read it again or decide on it', async () => {
+test('only the person who first read a user code can read it again or decide on it', async () => {
   const stranger = await registerOtherPerson(server, 'stranger@example.com');
   const started = await devices.start();
   const unread = await devices.decide<ErrorBody>(await devices.freshOwner(), started.user_code, devices.approval);
@@ -176,7 +176,7 @@ test('an approval cannot grant more than was requested', async () => {
   assert.equal(codeOf(made), '403 permission_denied');
 });
 
-test('only one of several concurrent decisions takes effect', async () => {
+test('only one of several concurrent decisions about an authorization takes effect', async () => {
   await server.advance(WINDOW_MS); // The wrong codes of other tests no longer count.
   const started = await devices.start();
   await devices.read(await devices.freshOwner(), started.user_code);
@@ -208,7 +208,7 @@ test('a page of another site can neither claim nor approve an authorization', as
   assert.equal(sent.status, 415, sent.text);
 });
 
-test('refuses an approval if the trusted proxy reports an address of this machine as the caller', async () => {
+test('an approval is refused if the trusted proxy reports an address of this machine as the caller', async () => {
   const own = machineAddress() ?? assert.fail('this machine has no address but loopback');
   const started = await devices.start();
   const person = await devices.freshOwner();
@@ -234,7 +234,7 @@ test('the browser of a session cannot approve an authorization, even if sessions
 
 // ---- guessing --------------------------------------------------------------------------------------------------------------
 
-test('refuses a person or an address after ten wrong codes within ten minutes, even if the codes are sent concurrently', async () => {
+test('after ten wrong codes within ten minutes, a person or an address is refused, even if the codes are sent concurrently', async () => {
   const guesser = await registerOtherPerson(server, 'guesser@example.com');
   const started = await devices.start();
   const guess = (code: string, ip: string) =>
@@ -261,14 +261,14 @@ test('refuses a person or an address after ten wrong codes within ten minutes, e
   assert.equal((await guess('BBBB-BBBB', '198.51.100.99')).status, 404);
 });
 
-test('does not count correct codes towards the limit', async () => {
+test('correct codes do not count towards the limit of wrong codes', async () => {
   const person = await registerOtherPerson(server, 'many@example.com');
   const started = await devices.start();
   for (let attempt = 0; attempt < 15; attempt += 1)
     assert.equal((await devices.read(person, started.user_code)).status, 200);
 });
 
-test('limits how many authorizations an address can start', async () => {
+test('the number of authorizations that an address can start is limited', async () => {
   const ip = '198.51.100.77';
   const begin = () => devices.sendWithoutCredential<StartedDevice & OAuthError>(START, { client_id: CLIENT }, from(ip));
   const responses = await Promise.all(Array.from({ length: ATTEMPTS }, begin));
@@ -277,7 +277,7 @@ test('limits how many authorizations an address can start', async () => {
   assert.deepEqual([refused?.body.code, refused?.body.error], ['rate_limited', 'temporarily_unavailable']);
 });
 
-// ---- what is stored, and what is sent --------------------------------------------------------------------------------------
+// ---- stored and sent data ------------------------------------------------------------------------------------------
 
 test('no code and no token is stored or logged in clear text', async () => {
   const started = await devices.start();
@@ -295,7 +295,7 @@ test('no code and no token is stored or logged in clear text', async () => {
   );
 });
 
-test('refuses forms that are too large, repeat a parameter or contain __proto__, and no other route accepts forms', async () => {
+test('forms that are too large, repeat a parameter or contain __proto__ are refused, and no other route accepts forms', async () => {
   const headers = { 'content-type': 'application/x-www-form-urlencoded; charset=utf-8' };
   const sent = (path: string, body: string) => server.api<OAuthError>('POST', path, { key: null, headers, body });
   for (const body of ['client_id=a&client_id=b', '__proto__=x&client_id=a', '%00=1', `client_id=${'a'.repeat(65)}`])
@@ -306,7 +306,7 @@ test('refuses forms that are too large, repeat a parameter or contain __proto__,
   assert.equal(other.status, 415);
 });
 
-test('removes text direction marks and line breaks from the device name that a program sends', async () => {
+test('text direction marks and line breaks are removed from the device name that a program sends', async () => {
   const started = await devices.start({ device_name: 'lap\u202etop\u200b\n' });
   const { body } = await devices.read(await devices.freshOwner(), started.user_code);
   assert.equal(body.deviceName, 'laptop');

@@ -33,7 +33,7 @@ before(async () => {
 const name = ({ via, host }: Attempt): string => `${host} by ${via}`;
 
 describe('spellings of forbidden addresses', () => {
-  test('are all tried, by CONNECT and by plain HTTP', () => {
+  test('every spelling is tried, by CONNECT and by plain HTTP', () => {
     assert.ok(report.attempts.length >= ATTEMPTS_LEAST, `${report.attempts.length} attempts`);
     for (const [address] of [...FORBIDDEN_4, ...FORBIDDEN_6])
       for (const via of ['connect', 'http'])
@@ -44,7 +44,7 @@ describe('spellings of forbidden addresses', () => {
     assert.ok(report.attempts.some(({ via }) => via === 'curl connect'));
   });
 
-  test('are each refused by the rule for the address, and no packet arrives', () => {
+  test('every spelling is refused by the rule for the address, and no packet arrives', () => {
     const wrong = report.attempts.filter(({ via, rule, shut }) => {
       // curl does not print the headers of a refused CONNECT.
       return shut.hits !== 0 || shut.status !== 403 || (shut.said !== rule && via !== 'curl connect');
@@ -55,7 +55,7 @@ describe('spellings of forbidden addresses', () => {
     );
   });
 
-  test('are each delivered if the address is allowed', () => {
+  test('every spelling is delivered if the address is allowed', () => {
     const wrong = report.attempts.filter(
       ({ lands, opened }) => opened.hits !== 1 || opened.status !== 200 || opened.said !== lands,
     );
@@ -67,7 +67,7 @@ describe('spellings of forbidden addresses', () => {
 });
 
 const scene = (wanted: string): unknown => {
-  assert.ok(wanted in report.scenes, `no scene ${wanted}`);
+  assert.ok(wanted in report.scenes, `egress-inside.ts reported no scene named ${wanted}`);
   return report.scenes[wanted];
 };
 
@@ -75,18 +75,18 @@ const PUBLIC = '93.184.216.34';
 const both = ['connect', 'http'] as const;
 
 describe('hostile name servers', () => {
-  test('connects to the checked address of a name, and refuses the name once its address is private', () => {
+  test('the proxy connects to the checked address of a name, and refuses the name once its address is private', () => {
     assert.deepEqual(scene('turning, first'), { status: 200, said: PUBLIC, hits: 1, asked: 1 });
     assert.deepEqual(scene('turning, second'), { status: 403, said: 'private', hits: 0, asked: 2 });
     assert.deepEqual(scene('turning, third'), { status: 403, said: 'private', hits: 0, asked: 3 });
   });
 
-  test('connects to an ordinary public name that is not explicitly allowed', () => {
+  test('the proxy connects to an ordinary public name that is not explicitly allowed', () => {
     for (const via of both)
       assert.deepEqual(scene(`public by ${via}`), { status: 200, said: '2606:2800:220:1::9', hits: 1 });
   });
 
-  test('refuses a name with one private address among public ones', () => {
+  test('the proxy refuses a name with one private address among public ones', () => {
     const rules = { 'mixed.test': 'private', 'mixed6.test': 'unique_local', 'mapped.test': 'private' };
     const lands = { 'mixed.test': PUBLIC, 'mixed6.test': 'fd00::9', 'mapped.test': '10.9.9.9' };
     for (const host of ['mixed.test', 'mixed6.test', 'mapped.test'] as const)
@@ -98,7 +98,7 @@ describe('hostile name servers', () => {
 });
 
 describe("the server's own listener", () => {
-  test('is refused on every address of the machine, even if everything is allowed', () => {
+  test('the listener of the server is refused on every address of the machine, even if everything is allowed', () => {
     const hosts = ['127.0.0.1', '[::1]', '0.0.0.0', '127.5.5.5', '10.9.9.9', PUBLIC, '[64:ff9b::a09:909]', 'localhost'];
     for (const host of hosts)
       for (const via of both)
@@ -110,7 +110,7 @@ describe("the server's own listener", () => {
           );
   });
 
-  test('is reachable if the operator opened exactly this address and port', () => {
+  test('the listener of the server is reachable if the operator opened exactly this address and port', () => {
     for (const via of both)
       assert.deepEqual(scene(`own opened exactly by ${via}`), { status: 200, said: '127.0.0.1', hits: 1 });
   });
@@ -123,7 +123,7 @@ describe('another service of this machine, on an address in a public range', () 
   };
   const OWN_ADDRESS = { status: 403, said: 'own_address' };
 
-  test('is refused in every spelling, even if everything is allowed, and no packet arrives', () => {
+  test('another service of this machine is refused in every spelling, even if everything is allowed, and no packet arrives', () => {
     for (const host of [PUBLIC, '[2606:2800:220:1::9]', `[::ffff:${PUBLIC}]`, '[64:ff9b::5db8:d822]', 'public.test'])
       for (const how of ['shut', 'opened by range'])
         for (const via of both)
@@ -134,25 +134,25 @@ describe('another service of this machine, on an address in a public range', () 
     }
   });
 
-  test('is refused on a new address, and on the address of an interface without a carrier', () => {
+  test('another service of this machine is refused on a new address, and on the address of an interface without a carrier', () => {
     for (const via of both) {
       assert.deepEqual(of(`machine, an address that has just come by ${via}`), OWN_ADDRESS);
       assert.deepEqual(of(`machine, an interface without a carrier by ${via}`), OWN_ADDRESS);
     }
   });
 
-  test('is reachable if the operator opened exactly this address and port', () => {
+  test('another service of this machine is reachable if the operator opened exactly this address and port', () => {
     for (const via of both)
       assert.deepEqual(scene(`machine opened exactly by ${via}`), { status: 200, said: PUBLIC, hits: 1 });
   });
 });
 
 describe('hosts that do not respond', () => {
-  test('tries the next address of the name without waiting for the first to fail', () => {
+  test('the proxy tries the next address of a name without waiting for the first one to fail', () => {
     for (const via of both) assert.deepEqual(scene(`slow by ${via}`), { status: 200, said: PUBLIC, hits: 1 });
   });
 
-  test('gives up on a host that never responds, and reports the reason', () => {
+  test('the proxy gives up on a host that never responds, and reports the reason', () => {
     // A plain HTTP request then gets no final response. Only the interim response names the failure.
     for (const [via, status] of [
       ['connect', 504],

@@ -20,7 +20,7 @@ import { zip } from '../harness/zip.ts';
 import { LEAVING, type Route, SCRIPTS, STAYING, type Way } from './exfiltration-routes.ts';
 
 const EXTENSION = 'an extension';
-/** How long to wait for bytes that must not arrive, after all others have arrived. */
+/** How long the test waits for bytes that must not arrive, after all other bytes have arrived. */
 const SETTLE_MS = 1_000;
 const OUTSIDE_MS = 300_000;
 
@@ -112,8 +112,8 @@ async function attempt(client: CdpClient, name: string, route: Route): Promise<v
 }
 
 /**
- * Makes all attempts. The client stays connected during the checks, because some attempts continue only while it is
- * connected.
+ * Makes all attempts. The client stays connected during the checks, because some attempts end when the client
+ * disconnects.
  */
 async function attemptAll(session: CreatedSession, seen: () => Promise<unknown>): Promise<void> {
   const client = await CdpClient.connect(session.connectUrl);
@@ -148,7 +148,7 @@ test('with one allowed host, no byte is delivered to other hosts and each attemp
   await server.release(session.id);
 });
 
-test('without a policy, the attempts that can leave a jail are delivered, and no others', async () => {
+test('without a policy, only the attempts that can leave a jail are delivered', async () => {
   const session = await server.createSession({ keepAlive: true, extensionIds: [uploaded.body.id] });
   await attemptAll(session, () =>
     eventually(

@@ -37,7 +37,7 @@ const client = await CdpClient.connect(session.connectUrl);
 const page = await client.attachToPage();
 await client.send('Page.navigate', { url: pages.a }, page);
 await client.waitForValue(
-  'the page to be there',
+  'the page to exist',
   "document.readyState === 'complete' && document.title",
   page,
   title => title === 'Home',
@@ -62,7 +62,7 @@ test('a hostile extension can reach allowed hosts', async () => {
   assert.match(String(await spied('get', `${pages.a}/`)), /<h1>Home/);
 });
 
-test('refuses archives that write outside their folder', async () => {
+test('extension archives that write outside their folder are refused', async () => {
   const manifest: ZipEntry = { name: 'manifest.json', bytes: '{"manifest_version":3,"name":"n","version":"1"}' };
   const mark = `berth-escaped-${process.pid}`;
   const depths = Array.from({ length: 12 }, (_, depth) => '../'.repeat(depth + 1));
@@ -93,10 +93,10 @@ test('refuses archives that write outside their folder', async () => {
   for (const folder of ['/', '/tmp', tmpdir(), server.dataDir, join(server.dataDir, '..')])
     assert.equal(existsSync(join(folder, mark)), false, folder);
   for (const folder of ['incoming', 'unpacking'])
-    assert.deepEqual(readdirSync(join(server.dataDir, folder)), [], `nothing is left in ${folder}`);
+    assert.deepEqual(readdirSync(join(server.dataDir, folder)), [], `${folder} is empty`);
 });
 
-test('refuses zip bombs before they are unpacked', async () => {
+test('zip bombs are refused before they are unpacked', async () => {
   const manifest: ZipEntry = { name: 'manifest.json', bytes: '{"manifest_version":3,"name":"n","version":"1"}' };
   const zeros = Buffer.alloc(30 * 1024 ** 2);
   const bombs = [
@@ -111,7 +111,7 @@ test('refuses zip bombs before they are unpacked', async () => {
   }
 });
 
-test('does not let a client load another folder as an extension, in any spelling of the path', async () => {
+test('a client cannot load another folder as an extension, in any spelling of the path', async () => {
   const [own] = await listed(client);
   assert.ok(own);
   const neighbours = await CdpClient.connect(neighbour.connectUrl);
@@ -158,7 +158,7 @@ test('does not let a client load another folder as an extension, in any spelling
   await neighbours.close();
 });
 
-test('does not let a client access extensions of other sessions', async () => {
+test('a client cannot access extensions of other sessions', async () => {
   const pdfViewer = 'mhjfbmdgcfjbbpaeojofohoefgiehjai';
   for (const id of [pdfViewer, 'a'.repeat(32), '', '*'])
     for (const method of [
@@ -178,20 +178,20 @@ test('does not let a client access extensions of other sessions', async () => {
     }
 });
 
-test('refuses the extension of another application', async () => {
+test('the extension of another application is refused', async () => {
   const key = await keyOfOtherApplication(server);
   const refused = await server.api('POST', SESSIONS, { body: { extensionIds: [spy.id] }, key });
   assert.deepEqual([refused.status, refused.body.code], [400, 'unknown_extension']);
 });
 
-test('denies an extension access to files of the host and to internal pages', async () => {
+test('an extension cannot access files of the host and internal pages', async () => {
   const box = join(server.dataDir, 'sessions', neighbour.id, 'box');
   const files = ['/etc/passwd', '/etc/hostname', '/root/.profile', join(server.dataDir, 'secret'), box];
   const urls = [...files.map(path => `file://${path}`), 'chrome://version', 'chrome://policy', 'devtools://devtools/'];
   for (const url of urls) assert.match(String(await spied('get', url)).slice(0, 60), /Error|Failed/, url);
 });
 
-test('routes requests of an extension through the egress proxy', async () => {
+test('requests of an extension are sent through the egress proxy', async () => {
   assert.match(String(await spied('get', `${server.url}/healthz`)), /refused|Error|^$/i);
   const before = secret.hits('/');
   const wayOut = await spied('get', secret.url).then(String);
@@ -201,7 +201,7 @@ test('routes requests of an extension through the egress proxy', async () => {
   assert.equal(secret.hits('/'), before, 'a proxy setting of the extension does not bypass the egress proxy');
 });
 
-test('leaves nothing behind', async () => {
+test('no open row, process or file of a session remains after the tests', async () => {
   await client.close();
   await server.release(session.id);
   await server.release(neighbour.id);

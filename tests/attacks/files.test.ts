@@ -53,7 +53,7 @@ const PLANTED: Readonly<Record<string, (path: string) => void>> = {
 
 describe('a hostile box', () => {
   for (const [what, plant] of Object.entries(PLANTED))
-    it(`that plants ${what} among its downloads adds nothing to the list of downloads`, () =>
+    it(`a hostile box that plants ${what} among its downloads adds nothing to the list of downloads`, () =>
       withPage(async (_, { id }) => {
         const downloads = join(boxFolder(id), 'downloads');
         mkdirSync(downloads, { recursive: true });
@@ -69,7 +69,7 @@ describe('a hostile box', () => {
         assert.equal((await list(id)).total, 0);
       }));
 
-  it('that replaces its downloads folder with a link during a download only makes this download fail', () =>
+  it('if a hostile box replaces its downloads folder with a link during a download, only this download fails', () =>
     withPage(async (page, { id }) => {
       await page.evaluate("document.querySelector('#gated').click()");
       const downloads = join(boxFolder(id), 'downloads');
@@ -86,7 +86,7 @@ describe('a hostile box', () => {
       unlinkSync(downloads);
     }));
 
-  it('cannot pass off a file of another user as its download', () =>
+  it('a hostile box cannot pass off a file of another user as its download', () =>
     withPage(async (_, { id }) => {
       if (process.getuid?.() !== 0) return; // Only root can create files of other users.
       const path = join(boxFolder(id), 'downloads', GUID);
@@ -101,7 +101,7 @@ describe('a hostile box', () => {
 });
 
 describe('a client', () => {
-  it('cannot attach a file of the host to a file input, in any spelling of the path', () =>
+  it('a client cannot attach a file of the host to a file input, in any spelling of the path', () =>
     withPage(async page => {
       const client = await page.context().newCDPSession(page);
       const { root } = await client.send('DOM.getDocument');

@@ -41,12 +41,12 @@ const FORMS: readonly string[] = [
   ...[Buffer.from(SECRET).toString('hex'), Buffer.from(SECRET).toString('latin1')],
 ];
 const formIn = (text: string): string | undefined => FORMS.find(form => text.includes(form));
-/** Removes addresses of pages, which an agent may read, as docs/decisions/0063-handoffs.md says. */
+/** Removes addresses of pages. An agent may read these addresses (docs/decisions/0063-handoffs.md). */
 const withoutAddresses = (text: string): string => text.replaceAll(/(?:typed|code)=[^"&#\\\s]*|#typed[^"\\\s]*/g, '');
 
 /** The bodies of the forms that were submitted. */
 const posted: string[] = [];
-/** As soon as something is typed, the page turns magenta and repeats the text wherever it can. */
+/** As soon as a text is typed, the page turns magenta and repeats the text in as many places as possible. */
 const pages = await openPages({
   '/otp': `<!doctype html><meta charset="utf-8"><title>Code</title><style>body{margin:0}input{position:absolute;left:20px;top:20px;width:300px;height:40px}</style>
     <form method="post" action="/done"><input id="code" name="code" autocomplete="off"></form><p id="shown" style="margin-top:100px"></p>
@@ -151,7 +151,7 @@ const debugUrl = async (id: string, query = ''): Promise<string> =>
 async function devtoolsOf(id: string): Promise<CdpClient> {
   const { pages: [page] = [] } = (await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${id}/debug`, { key }))
     .body;
-  const url = new URL(page?.devtoolsUrl ?? assert.fail('no address of DevTools'));
+  const url = new URL(page?.devtoolsUrl ?? assert.fail('the page has no DevTools address'));
   url.protocol = 'ws:';
   url.pathname += '/socket';
   return CdpClient.connect(url.href);
@@ -170,7 +170,7 @@ const press = (viewer: LiveViewer, key: string): void => {
   viewer.sendInput({ type: 'key', action: 'up', ...common });
 };
 
-/** Whether a promise is still pending when an unrelated command has been answered. */
+/** Whether a promise is still pending after an unrelated command was answered. */
 async function isHeld(work: Promise<unknown>, other: () => Promise<unknown>): Promise<boolean> {
   let isSettled = false;
   const settle = (): void => {
@@ -181,7 +181,7 @@ async function isHeld(work: Promise<unknown>, other: () => Promise<unknown>): Pr
   return !isSettled;
 }
 
-/** Texts that must not contain what was typed, and where each text is from. */
+/** Texts that must not contain the typed text, each with its source. */
 const found: Array<{ readonly where: string; readonly text: string }> = [];
 const keep = (where: string, text: string): void => void found.push({ where, text });
 
@@ -249,7 +249,11 @@ test('text typed in a masked hand-off does not appear in any response, event, pi
     headers: { authorization: `Bearer ${key}` },
   });
   assert.equal(picture.status, 200);
-  assert.equal(magenta(Buffer.from(await picture.arrayBuffer()), 'mjpeg'), 0, 'the picture for lists is black');
+  assert.equal(
+    magenta(Buffer.from(await picture.arrayBuffer()), 'mjpeg'),
+    0,
+    'the picture that lists of sessions show is black',
+  );
   assert.ok(other.frameCount > 0 && !sees(other), 'another viewer sees black');
   keep('what another viewer is told', withoutAddresses(JSON.stringify(other.messages)));
   const debug = await server.api('GET', `/v1/browsers/sessions/${id}/debug`, { key });
@@ -286,7 +290,7 @@ test('text typed in a masked hand-off does not appear in any response, event, pi
   for (const one of [second, devtools, viewer, other, browser]) await one.close();
   await server.release(id);
   const film = await fetchFilm(await waitForPlaylist(server, id, '0', text => text.includes('#EXT-X-ENDLIST')));
-  assert.equal(magenta(film, 'mp4'), 0, 'no frame of the recording shows it');
+  assert.equal(magenta(film, 'mp4'), 0, 'no frame of the recording shows the typed text');
   await requestFiles(server, id);
   const [file] = await eventually(
     'the MP4 file',
@@ -294,7 +298,7 @@ test('text typed in a masked hand-off does not appear in any response, event, pi
     all => all.some(({ downloadUrl }) => downloadUrl !== undefined),
   );
   const mp4 = Buffer.from(await (await fetch(file?.downloadUrl ?? '')).arrayBuffer());
-  assert.equal(magenta(mp4, 'mp4'), 0, 'no frame of the MP4 file shows it');
+  assert.equal(magenta(mp4, 'mp4'), 0, 'no frame of the MP4 file shows the typed text');
   for (const path of ['', '/logs', '/logs?format=har', '/events', '/downloads'])
     keep(`afterwards ${path}`, (await server.api('GET', `/v1/browsers/sessions/${id}${path}`, { key })).text);
   keep('the hand-off', JSON.stringify(await readHandoff(server, key, handoff)));
@@ -312,11 +316,11 @@ test('text typed in a masked hand-off does not appear in any response, event, pi
   assertNowhere();
   assert.ok(
     found.some(({ where, text }) => where === 'afterwards /logs' && text.includes('/beacon')),
-    'the search works',
+    'the search finds a text that the log contains',
   );
 });
 
-/** Adds every table as text to what is searched, with the log chunks in uncompressed form. */
+/** Adds every table of the database to the texts that are searched, with the log chunks in uncompressed form. */
 async function keepTables(when: string): Promise<void> {
   const named = "select quote_ident(table_name) as name from information_schema.tables where table_schema = 'public'";
   const names = (await queryRows(server, named)).map(row => String(Object(row).name));
@@ -345,7 +349,7 @@ function brightness(jpeg: Buffer): number {
   return spawnSync('ffmpeg', options, { input: jpeg }).stdout[0] ?? 0;
 }
 
-test('refuses to return request bodies of a masked hand-off to a client that observed the requests', async () => {
+test('request bodies of a masked hand-off are not returned to a client that observed the requests', async () => {
   const { id, connectUrl, browser } = await onOtpPage();
   const client = await CdpClient.connect(connectUrl);
   const channel = await client.attachToPage();
@@ -372,7 +376,7 @@ test('refuses to return request bodies of a masked hand-off to a client that obs
   await server.release(id);
 });
 
-test('the log cuts the query of a navigation that the rules refused in a masked hand-off', async () => {
+test('the log omits the query of the URL of a navigation that was refused in a masked hand-off', async () => {
   const created = await server.createSession({ browserSettings: { allowedDomains: ['a.test'] }, keepAlive: true }, key);
   const browser = await chromium.connectOverCDP(created.connectUrl);
   const page: Page = browser.contexts()[0]?.pages()[0] ?? assert.fail();
@@ -394,7 +398,7 @@ test('the log cuts the query of a navigation that the rules refused in a masked 
   await server.release(created.id);
 });
 
-test('messages that a page logged in a masked hand-off are not shown later, on a new connection, by a tool or in the log after a restart', async () => {
+test('messages that a page logged in a masked hand-off are not shown after the hand-off, on a new connection, by a tool or in the log after a restart', async () => {
   const { id, connectUrl, browser } = await onOtpPage();
   const claimed = await claimHandoff(server, person, (await requestHandoff(server, key, id)).id);
   const viewer = await LiveViewer.open(claimed.liveViewUrl);
@@ -414,7 +418,7 @@ test('messages that a page logged in a masked hand-off are not shown later, on a
   const readLog = async () => (await server.api('GET', `/v1/browsers/sessions/${id}/logs`, { key })).text;
   const told = {
     'a new connection': JSON.stringify(client.events.filter(isLogged)),
-    // Without the end of the result, which contains the page's address and title.
+    // Omits the end of the result, which contains the page's address and title.
     'a tool': (await byTool(id, 'browser_console_messages')).split('Page: ', 1)[0] ?? '',
     'the log': await eventually('the log', readLog, text => text.includes('afterwards')),
   };
@@ -425,7 +429,7 @@ test('messages that a page logged in a masked hand-off are not shown later, on a
   await server.release(id);
 });
 
-test('in a session without recording, other viewers cannot see the typed text, and an intercepted request cannot be redirected', async () => {
+test('in a session without recording, other viewers cannot see the text that the person types, and an intercepted request cannot be redirected', async () => {
   const { id, browser, page } = await onOtpPage({ browserSettings: { recordSession: false } });
   const bodies: Array<string | null> = [];
   await page.route('**/beacon*', async route => {
@@ -444,7 +448,7 @@ test('in a session without recording, other viewers cannot see the typed text, a
     byTool(id, 'browser_evaluate', { function: '() => code.value' }),
     bySteps(id, [{ do: 'screenshot' }, { do: 'content', as: 'text' }]),
   ];
-  await eventually('the requests of the page to go on', () => pages.hits('/beacon') >= 2);
+  await eventually('the requests of the page to continue', () => pages.hits('/beacon') >= 2);
   assert.equal(pages.hits('/stolen'), 0);
   assert.deepEqual(
     bodies.filter(body => body?.includes(SECRET)),
@@ -468,7 +472,7 @@ test('while a person has control, input of the agent has no effect, through any 
   await earlier.giveControl();
   const second = await CdpClient.connect(connectUrl);
   const channel = await second.attachToPage();
-  // Nothing is hidden, so that the agent can read the effect.
+  // This hand-off is not masked, so that the agent can read the effect.
   const { id: handoff } = await requestHandoff(server, key, id, { record: 'keep' });
   const claimed = await claimHandoff(server, person, handoff);
   const viewer = await LiveViewer.open(claimed.liveViewUrl);
@@ -507,7 +511,7 @@ test('while a person has control, input of the agent has no effect, through any 
   await server.release(id);
 });
 
-test('a dialog that is open at the end of a masked hand-off is reported to the agent at that time, without its text, and is not shown to other viewers before', async () => {
+test('a dialog that is open at the end of a masked hand-off is reported to the agent only then, without its text, and is never shown to other viewers before', async () => {
   const { id, connectUrl, browser, page } = await onOtpPage();
   await page.goto(`${pages.url}/ask`);
   const asked: string[] = [];
@@ -530,7 +534,7 @@ test('a dialog that is open at the end of a masked hand-off is reported to the a
   const assertUntold = (): void => {
     for (const { page, messages } of [looker, other]) {
       assert.ok(page !== '');
-      assert.equal(formIn(JSON.stringify(messages)), undefined, 'another viewer gets no message about it');
+      assert.equal(formIn(JSON.stringify(messages)), undefined, 'another viewer gets no message about the dialog');
     }
   };
 
@@ -603,7 +607,7 @@ test('a dialog that is open at the end of a masked hand-off is reported to the a
   await server.release(id);
 });
 
-test('the person cannot leave the allowed origins by entering an address or following a link', async () => {
+test('in a hand-off, the person cannot leave the allowed origins by entering an address or following a link', async () => {
   const { id, browser, page } = await onOtpPage();
   await page.setContent(
     `<a href="${pages.b}/next" style="position:absolute;left:0;top:0;width:300px;height:200px;background:#cda">out</a>`,
@@ -629,7 +633,7 @@ test('the person cannot leave the allowed origins by entering an address or foll
   await server.release(id);
 });
 
-test('an agent that intercepts requests cannot redirect the person to another origin', async () => {
+test('an agent that intercepts requests cannot redirect the person who has control to another origin', async () => {
   const { id, connectUrl, browser } = await onOtpPage();
   const agent = await CdpClient.connect(connectUrl);
   const page = await agent.attachToPage();
@@ -710,10 +714,10 @@ test('a claim link works in one browser and stops working after wrong secrets, a
   const first = await ask();
   for (const bearer of [key, `bhl_${first.secret.slice(4)}`]) {
     assert.equal((await send('POST', `/${first.id}/claim`, bearer)).status, 401, 'the agent cannot claim');
-    assert.equal((await send('POST', `/${first.id}/renew`, bearer)).status, 401, 'nor renew');
+    assert.equal((await send('POST', `/${first.id}/renew`, bearer)).status, 401, 'the agent cannot renew');
     const complete = { key: bearer, body: { outcome: 'completed' } };
     const done = await server.api('POST', handoffsPath(server, `/${first.id}/complete`), complete);
-    assert.equal(done.status, 401, 'nor complete');
+    assert.equal(done.status, 401, 'the agent cannot complete');
   }
   assert.equal(
     (await person.post(handoffsPath(server, `/${first.id}/claim`), {})).status,
@@ -780,7 +784,11 @@ test('a hand-off for a specific consumer can be claimed only by that consumer, a
     const asked = { id: handoff.id };
     assert.deepEqual(statusOf(await lab.send(name, asked, lee.accessToken)), [404, 'not_found'], `${name}, another`);
     assert.deepEqual(statusOf(await otherLab.send(name, asked, far.accessToken)), [404, 'not_found'], `${name}, other`);
-    assert.equal((await lab.send(name, asked, far.accessToken)).status, 404, `${name}, with a token of elsewhere`);
+    assert.equal(
+      (await lab.send(name, asked, far.accessToken)).status,
+      404,
+      `${name}, with a token of another application`,
+    );
     for (const token of [undefined, key, 'bcs_wrong'])
       assert.equal((await lab.send(name, asked, token)).status, 401, `${name}, ${token}`);
   }
@@ -797,7 +805,7 @@ test('a hand-off for a specific consumer can be claimed only by that consumer, a
     ),
   );
   const [won, ...more] = claims.filter(({ status }) => status === 200);
-  assert.ok(won && more.length === 0, 'one winner');
+  assert.ok(won && more.length === 0, 'exactly one claim succeeded');
   for (const lost of claims) if (lost !== won) assert.deepEqual(statusOf(lost), [409, 'handoff_claimed']);
   assert.equal((await sendWithLease(server, won.body, 'complete', { outcome: 'completed' })).status, 200);
   assert.deepEqual(statusOf(await lab.send('handoffs.claim', { id: handoff.id }, kim.accessToken)), [

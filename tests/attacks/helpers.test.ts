@@ -35,10 +35,7 @@ const BOUNDED = {
   'write a file of a megabyte':
     '$SIG{XFSZ} = "IGNORE"; $d = -w "/dev/shm" ? "/dev/shm" : "/"; open(F, ">", "$d/berth-helper-attack") and (print F "x" x 1048576) and close(F) and print "done"',
 } as const;
-/**
- * System call numbers by architecture. The tests pass arguments with which the call has no effect even if it is
- * allowed.
- */
+/** System call numbers by architecture. With the arguments of the tests, an allowed call has no effect. */
 const CALLS: Readonly<Record<string, readonly [x64: number, arm64: number]>> = {
   mount: [165, 40],
   umount2: [166, 39],
@@ -105,35 +102,35 @@ function suite(form: Form): void {
       return spawnSync(command, all, { encoding: 'utf8', timeout: ATTACKED_WITHIN_MS, cwd: '/', env, input: script });
     };
 
-    test('runs the script in place of the helper', () => {
+    test('the script runs in place of the helper', () => {
       const { stdout, stderr } = run('print "done"');
       assert.equal(stdout, 'done', stderr);
     });
 
     for (const [name, script] of Object.entries(ATTACKS)) {
       const succeeds = form === 'process';
-      test(`${name}: ${succeeds ? 'succeeds' : 'refused'}`, () => {
+      test(`a helper ${succeeds ? 'can' : 'cannot'} ${name}`, () => {
         const { stdout, stderr } = run(script);
         assert.equal(stdout, succeeds ? 'done' : '', stderr);
       });
     }
     for (const [name, script] of Object.entries(BOUNDED))
-      test(`${name}: refused`, () => {
+      test(`a helper cannot ${name}`, () => {
         const { stdout, stderr } = run(script);
         assert.equal(stdout, '', stderr);
       });
     if (form === 'process') return;
     for (const [name, numbers] of Object.entries(CALLS))
-      test(`call ${name}: refused by the filter`, () => {
+      test(`the filter refuses the system call ${name} to a helper`, () => {
         const { stdout, stderr } = run(call(numberOf(numbers), -1, -1, -1, -1, -1));
         assert.ok([EPERM, ENOSYS].includes(Number(stdout || NaN)), `${stdout} ${stderr}`);
       });
-    test('make a mount namespace in its own user namespace: refused, but the user namespace alone is allowed', () => {
+    test('a helper can create a user namespace, but no mount namespace in it', () => {
       const unshare = numberOf([UNSHARE.x64, UNSHARE.arm64]);
       assert.equal(run(call(unshare, MOUNT_NAMESPACE + USER_NAMESPACE)).stdout, String(ENOSYS));
       assert.equal(run(call(unshare, USER_NAMESPACE)).stdout, '0');
     });
-    test('open packet, netfilter and virtual machine sockets: refused', () => {
+    test('a helper cannot open packet, netfilter and virtual machine sockets', () => {
       const socket = numberOf([SOCKET.x64, SOCKET.arm64]);
       for (const [family, type, protocol] of [
         [17, 3, 0],
@@ -145,10 +142,10 @@ function suite(form: Form): void {
       assert.equal(run(call(socket, 2, 1, 0)).stdout, '0');
     });
     if (process.arch === 'x64')
-      test('make a system call with a number of another architecture: refused', () => {
+      test('a helper cannot make a system call with a number of another architecture', () => {
         assert.equal(run(call(X32_GETPID)).stdout, String(ENOSYS));
       });
-    test('start two hundred processes: refused at the limit', () => {
+    test('a helper cannot start two hundred processes, because the limit stops it', () => {
       const { stdout, stderr } = run(FORKS);
       assert.ok(Number(stdout) > 0 && Number(stdout) < 64, `${stdout} ${stderr}`);
     });

@@ -59,7 +59,7 @@ const LOOKED_AT: Readonly<Record<string, readonly string[]>> = {
   'Target.setAutoAttach': ['autoAttach', 'filter', 'flatten'],
 };
 
-test('refuses a command with the id of an unanswered command, which would change how the first response is handled', async () => {
+test('a command with the id of an unanswered command is refused, because it would change how the first response is handled', async () => {
   const { session, client, page } = await open();
   const evaluate = { id: 900, method: 'Runtime.evaluate', sessionId: page };
   const pending = { expression: 'new Promise(done => { globalThis.finish = done })', awaitPromise: true };
@@ -75,7 +75,7 @@ test('refuses a command with the id of an unanswered command, which would change
   await server.release(session.id);
 });
 
-test('responds to every inspected command even if its parameters are malformed', async () => {
+test('a client gets a response to every inspected command, even if its parameters are malformed', async () => {
   const { session, client, page } = await open();
   for (const [method, names] of Object.entries(LOOKED_AT))
     for (const name of names)
@@ -92,7 +92,7 @@ test('responds to every inspected command even if its parameters are malformed',
   await server.release(session.id);
 });
 
-test('responds to malformed parameters sent through a DevTools link', async () => {
+test('a client gets a response to malformed parameters that it sends through a DevTools link', async () => {
   const { session, client } = await open();
   const { body } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${session.id}/debug`);
   const link = new URL(String(body.pages[0]?.devtoolsUrl).replace(/^http/, 'ws'));
@@ -126,14 +126,14 @@ for (const [what, url] of [
     await server.release(session.id);
   });
 
-test('responds with 404 to an upgrade request with an invalid URL', async () => {
+test('an upgrade request with an invalid URL gets the response 404', async () => {
   const socket = server.url.replace('http', 'ws');
   for (const path of ['//', '///', '//[', '/\\', '//v1/browsers/sessions'])
     assert.equal((await refusedUpgrade(socket + path)).status, 404, path);
-  await assertUnharmed('upgrades of addresses that are none');
+  await assertUnharmed('upgrade requests with invalid URLs');
 });
 
-test('returns the events of a trace, but no information about the host', async () => {
+test('a client gets the events of a trace, but no information about the host', async () => {
   const { session, client } = await open();
   const done = client.next('the end of the trace', ({ method }) => method === 'Tracing.tracingComplete');
   await client.send('Tracing.start', { transferMode: 'ReturnAsStream' });

@@ -35,7 +35,7 @@ const pages = await openPages({
 });
 const server = await startServer({ pages, env: { BERTH_SLOTS: '4' } });
 
-test('keeps the server process and another session running when a page produces malformed values', async () => {
+test('the server process and another session keep running when a page produces malformed values', async () => {
   const neighbour = await server.createSession({ keepAlive: true });
   const other = await CdpClient.connect(neighbour.connectUrl);
   const otherPage = await other.attachToPage();

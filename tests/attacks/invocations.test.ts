@@ -128,7 +128,7 @@ async function otherKey(): Promise<{ key: string; applicationId: string }> {
   return { key: issued.body.key, applicationId: id };
 }
 
-test('hostile pages lead to bounded output or a failure, and do not delay other calls', async () => {
+test('calls on hostile pages return a bounded output or fail, and do not delay other calls', async () => {
   const huge = (await invoke(server, key, 'browser.content', { url: `${pages.url}/huge`, as: 'links' })).body;
   assert.equal(huge.status, 'succeeded', JSON.stringify(huge.error));
   assert.ok(Buffer.byteLength(Object(huge.output).content) <= 262_144);
@@ -160,7 +160,7 @@ test('a call on a page that hangs after loading ends at the deadline, and later 
   assert.equal(body.status, 'succeeded', JSON.stringify(body.error));
 });
 
-test('an input is not readable in the database', async () => {
+test('the input of an invocation is not readable in the database', async () => {
   const secret = 'a-password-in-an-input-9f31';
   const proxies = [{ type: 'external', server: 'http://127.0.0.1:1', username: 'me', password: secret }];
   const { status } = await invoke(server, key, 'browser.content', { url: `${pages.url}/page`, proxies });
@@ -255,7 +255,7 @@ test('a receipt signed by someone else is refused, even if its header claims oth
   }
 });
 
-test('a receipt of another installation is refused, and its status is unknown to this installation', async () => {
+test('a receipt of another installation is refused, and this installation reports its status as unknown', async () => {
   const upstream = await openUpstream();
   const elsewhere = await startServer({ env: { BERTH_SLOTS: '0', ...upstream.settings } });
   await (await Owner.of(elsewhere)).publish('orders.cancel', cancelOrderOperation(upstream));
@@ -279,7 +279,7 @@ test('a receipt of another installation is refused, and its status is unknown to
 });
 
 // This test is last, because the tests above use the key set from before the rotation.
-test('after a signing key rotation, old receipts can be verified offline, but new ones cannot with the previous key set', async () => {
+test('after a rotation of the signing key, old receipts can be verified offline, but new receipts cannot be verified with the previous key set', async () => {
   const content = async () => (await invoke(server, key, 'browser.content', { url: `${pages.url}/page` })).body;
   const { receipt: before = '' } = await content();
   const rotated = await server.berth('keys', 'rotate-signing');

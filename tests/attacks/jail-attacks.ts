@@ -26,7 +26,7 @@ import {
 
 export interface Outcome {
   readonly succeeded: boolean;
-  /** What the attacker saw as evidence. */
+  /** The text or response that the attacker got, as evidence. */
   readonly seen: string;
 }
 
@@ -163,7 +163,7 @@ export const ATTACKS = {
   'read /etc/passwd': reads(() => 'file:///etc/passwd', /root:/),
   'list the root of the machine': reads(() => 'file:///', /home/),
   'list /sys': reads(() => 'file:///sys/', /kernel/),
-  "read a file of the server's": reads(({ openFolder }) => `file://${openFolder}/secret.txt`, /secret of this/),
+  'read a file of the server': reads(({ openFolder }) => `file://${openFolder}/secret.txt`, /secret of this/),
   "read another session's folder": reads(({ other }) => `file://${other.folder}/secret.txt`, /secret of this/),
   "read another session's folder by the path of its box": reads(() => 'file:///session/secret.txt', /secret of this/),
   "look at the server's process": reads(() => `file:///proc/${process.pid}/`, /fdinfo/),
@@ -223,7 +223,9 @@ if (process.argv[1] === import.meta.filename) {
 function refuseTheRealNetwork(): void {
   const names = Object.keys(networkInterfaces());
   if (!names.includes('foreign0') || names.some(name => !OWN_INTERFACES.includes(name)))
-    throw new Error(`attacks run only in a namespace of their own, not with ${names}`);
+    throw new Error(
+      `the attacks must run in their own network namespace, but this one has the interfaces ${names}; run jail.test.ts`,
+    );
 }
 
 async function attackAll(form: Form): Promise<Record<string, Outcome>> {
@@ -251,7 +253,7 @@ async function plant(dataDir: string, other: Box): Promise<void> {
   const manifest = { manifest_version: 3, name: 'planted', version: '1' };
   await writeFile(join(other.folder, 'extension/manifest.json'), JSON.stringify(manifest));
   for (const folder of [dataDir, open, join(open, 'downloads'), other.folder]) await chmod(folder, 0o777);
-  if (!existsSync(join(open, 'secret.txt'))) throw new Error('the scene is not set');
+  if (!existsSync(join(open, 'secret.txt'))) throw new Error('the planted file secret.txt does not exist');
 }
 
 async function attackEach(box: Box, other: Box, dataDir: string): Promise<Record<string, Outcome>> {

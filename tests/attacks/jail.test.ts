@@ -43,11 +43,11 @@ function suite(form: Form, jailed: boolean, attackAll: () => Promise<Outcomes>):
     });
     for (const name of Object.keys(ATTACKS)) {
       const succeeds = !jailed && !ONLY_IN_A_JAIL.includes(name);
-      test(`${name}: ${succeeds ? 'succeeds' : 'refused'}`, () => {
+      test(`a client of a browser ${succeeds ? 'can' : 'cannot'} ${name}`, () => {
         const outcome = outcomes[name];
         assert.ok(outcome, 'was not tried');
         assert.equal(outcome.succeeded, succeeds, outcome.seen);
-        // An attack without a response proves nothing.
+        // If the browser did not respond, the test does not show that the attack was refused.
         assert.doesNotMatch(outcome.seen, /NO ANSWER|pipe was closed/);
       });
     }

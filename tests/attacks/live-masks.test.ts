@@ -69,7 +69,9 @@ test('only the viewer in control sees the unmasked field, until control is given
   }
 
   await person.giveControl();
-  await eventually('a masked picture after giving back, although nothing has changed', () => isMasked(person));
+  await eventually('a masked picture after control was given back, although the page has not changed', () =>
+    isMasked(person),
+  );
   for (const viewer of all) await viewer.close();
   const picture = await fetch(`${server.url}/v1/browsers/sessions/${id}/picture`, {
     headers: { 'x-bb-api-key': server.key },
@@ -80,7 +82,7 @@ test('only the viewer in control sees the unmasked field, until control is given
   await server.release(id);
 });
 
-test('a tab that was never in the foreground is shown with masks as well', async () => {
+test('a tab that was never in the foreground is shown with masks', async () => {
   const { id, browser, page, url } = await openSecret();
   const behind = await page.context().newPage();
   await page.bringToFront();

@@ -1,5 +1,5 @@
 // Secrets in a session are never stored, whether they are typed, passed as a parameter of a command, sent in a request,
-// set as a cookie or in storage, or logged. Also a page that logs more than can be stored.
+// set as a cookie or in storage, or logged. A page that logs more than can be stored has a limited log.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -98,7 +98,7 @@ function assertClean(where: string, text: string | Buffer): void {
       encodeURIComponent(seed),
       Buffer.from(seed).toString('base64').replace(/=+$/, '').slice(0, -1),
     ])
-      assert.ok(!text.includes(way), `the seed ${name} is in ${where}: ${around(text, way)}`);
+      assert.ok(!text.includes(way), `${where} contains the secret ${name}: ${around(text, way)}`);
 }
 
 function around(text: string | Buffer, found: string): string {
@@ -114,7 +114,7 @@ function* filesUnder(folder: string): Generator<string> {
   }
 }
 
-test('limits the log of a page with a hundred thousand entries, and records how many were dropped', async () => {
+test('the log of a page with a hundred thousand entries is limited, and the number of dropped entries is recorded', async () => {
   const neighbour = await server.createSession();
   const other = await CdpClient.connect(neighbour.connectUrl);
   const otherPage = await other.attachToPage();
@@ -135,7 +135,7 @@ test('limits the log of a page with a hundred thousand entries, and records how 
   const over = eventually('the flood to be over', title, found => found === 'over', FLOOD_MS).finally(() => {
     isOver = true;
   });
-  over.catch(() => {}); // It is awaited below.
+  over.catch(() => {}); // The promise is awaited below.
   for (let asked = 0; !isOver; asked++) assert.equal(await other.evaluate(`${asked}`, otherPage), asked);
   await over;
   const isTold = (log: readonly SessionLog[]): boolean =>
@@ -161,7 +161,7 @@ test('limits the log of a page with a hundred thousand entries, and records how 
   await server.release(neighbour.id);
 });
 
-test('stores no secret in the log, the HAR file, the events or any other file', async () => {
+test('no secret is stored in the log, the HAR file, the events or any other file', async () => {
   const session = await server.createSession();
   const browser = await chromium.connectOverCDP(session.connectUrl);
   const context = browser.contexts()[0] ?? assert.fail('no context');

@@ -14,12 +14,12 @@ import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 import { uploadRequest } from '../harness/upload.ts';
 
-/** Almost as much as a site may store. In JSON, each of these characters takes six bytes. */
+/** The number of characters in localStorage, almost the most that a site may store. Each takes six bytes in JSON. */
 const STORED_CHARS = 4_500_000;
 const CERTIFICATE_FILE_BYTES = 900_000;
 /** Parsing this many values takes a third of a second. */
 const MESSAGE_VALUES = 12_000_000;
-/** As JSON each of these characters takes six bytes. */
+/** The number of characters that a page logs. Each takes six bytes in JSON. */
 const LOGGED_CHARS = 8_000_000;
 /** The longest acceptable turn, which is as long as a garbage collection can take. */
 const TURN_CPU_MS = 200;
@@ -43,7 +43,7 @@ async function unread(path: string): Promise<IncomingMessage> {
   const sent = get(`${server.url}${path}`, { agent: false, headers: { authorization: `Bearer ${server.key}` } });
   const [reply]: IncomingMessage[] = await once(sent, 'response');
   assert.equal(reply?.statusCode, 200);
-  reply.on('error', () => {}); // this test destroyed it
+  reply.on('error', () => {}); // The test destroys the response.
   return reply;
 }
 
@@ -79,7 +79,7 @@ async function besideNeighbour<T>(work: () => Promise<T>): Promise<Observed<T>> 
 
 const { id: large } = await createContext(server);
 
-test('exports the storage of a large context without delaying other sessions', async () => {
+test('the storage of a large context is exported without delaying other sessions', async () => {
   const session = await server.createSession(persistentBody(large));
   const sites = [pages.url, pages.a, pages.b];
   await runOnPage(session.connectUrl, async tab => {
@@ -97,10 +97,10 @@ test('exports the storage of a large context without delaying other sessions', a
   assert.deepEqual(stored.sort(), sites.map(site => [site, STORED_CHARS]).sort());
   assert.equal(result.headers['content-length'], String(Buffer.byteLength(result.text)));
   assert.ok(longestCpuMs < TURN_CPU_MS, `a turn of ${longestCpuMs} ms`);
-  assert.ok(responseCount > 5, `${responseCount} answers meanwhile`);
+  assert.ok(responseCount > 5, `another session got only ${responseCount} responses meanwhile`);
 });
 
-test('counts unread exports against the limit of their application, and still serves other applications', async () => {
+test('unread exports count towards the limit of their application, and other applications are still served', async () => {
   const opened = await Promise.all(Array.from({ length: EXPORTS_AT_ONCE }, () => unread(stateOf(large))));
   const refused = await server.api('GET', stateOf(large));
   assert.equal(refused.status, 429, refused.text.slice(0, 500));
@@ -111,13 +111,13 @@ test('counts unread exports against the limit of their application, and still se
   assert.deepEqual(empty.body, { cookies: [], origins: [] });
   for (const reply of opened) reply.destroy();
   await eventually(
-    'the places to be free',
+    'the concurrent exports to end',
     () => server.api('HEAD', stateOf(large)),
     ({ status }) => status === 200,
   );
 });
 
-test('refuses a large file of incomplete certificates without delaying other sessions', async () => {
+test('a large file of incomplete certificates is refused without delaying other sessions', async () => {
   const begin = '-----BEGIN CERTIFICATE-----\n';
   const body = await uploadRequest('ca.pem', begin.repeat(CERTIFICATE_FILE_BYTES / begin.length));
   const { result, longestCpuMs } = await besideNeighbour(() => server.api('POST', '/v1/browsers/certificates', body));
@@ -126,7 +126,7 @@ test('refuses a large file of incomplete certificates without delaying other ses
   assert.ok(longestCpuMs < TURN_CPU_MS, `a turn of ${longestCpuMs} ms`);
 });
 
-test('handles messages with millions of values without delaying other sessions, and responds to later messages', async () => {
+test('messages with millions of values are handled without delaying other sessions, and later messages get responses', async () => {
   const other = await server.createSession({}, await otherApplicationKey(server));
   const sender = await CdpClient.connect(other.connectUrl);
   const values = '1, '.repeat(MESSAGE_VALUES);
@@ -153,7 +153,7 @@ test('handles messages with millions of values without delaying other sessions, 
   await sender.close();
 });
 
-test('drops console messages and icons of tens of megabytes without delaying other sessions, and logs the size of a dropped message', async () => {
+test('console messages and icons of tens of megabytes are dropped without delaying other sessions, and the size of a dropped message is logged', async () => {
   const key = await otherApplicationKey(server);
   const { id, connectUrl } = await server.createSession({ keepAlive: true }, key);
   const hostile = await CdpClient.connect(connectUrl);
@@ -176,7 +176,7 @@ test('drops console messages and icons of tens of megabytes without delaying oth
   await hostile.close();
 });
 
-test('reports the delay of the event loop in the metrics', async () => {
+test('the metrics contain the delay of the event loop', async () => {
   const { text } = await server.operator('/metrics');
   assert.match(text, /^berth_event_loop_delay_seconds_count [1-9]\d*$/m);
 });
@@ -187,13 +187,13 @@ const BODIES = {
 } as const;
 
 for (const [name, body] of Object.entries(BODIES))
-  test(`refuses a body with ${name} without delaying other sessions`, async () => {
+  test(`a body with ${name} is refused without delaying other sessions`, async () => {
     const { result, longestCpuMs } = await besideNeighbour(() => server.api('POST', '/v1/browsers/sessions', { body }));
     assert.equal(result.status, 400, result.text.slice(0, 500));
     assert.ok(longestCpuMs < TURN_CPU_MS, `a turn of ${longestCpuMs} ms`);
   });
 
-test('imports thousands of localStorage entries without delaying other sessions', async () => {
+test('thousands of localStorage entries are imported without delaying other sessions', async () => {
   const { id } = await createContext(server);
   const localStorage = Array.from({ length: 9_900 }, (_, at) => ({ name: `n${at}`, value: 'v' }));
   const origins = ['a', 'b', 'c'].map(site => ({ origin: `https://${site}.example`, localStorage }));

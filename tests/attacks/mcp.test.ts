@@ -1,4 +1,4 @@
-// Attacks on the MCP endpoint: other people's sessions, pages that block or flood the driver, and what pages write into
+// Attacks on the MCP endpoint: on sessions of others, by pages that block or flood the driver, and by text of pages in
 // responses.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -41,7 +41,7 @@ const post = (path: string, key: string | null, body: unknown = message) => {
 };
 const own = `/v1/agent/applications/${server.applicationId}/mcp`;
 
-/** Returns a key of the application with these scopes. */
+/** Returns an agent key of the application with these scopes. */
 async function keyWith(scopes: readonly string[]): Promise<{ id: string; key: string }> {
   const path = `/v1/applications/${server.applicationId}/agent-keys`;
   const made = await server.api<{ id: string; key: string }>('POST', path, {
@@ -117,7 +117,7 @@ test('a page cannot send an arbitrarily long response or event to the threads th
   await close();
 });
 
-test('a tool call can use a session of another key only if it contains the id of the session', async () => {
+test('a tool call can use a session of another key only if the call contains the id of the session', async () => {
   const [first, second] = [
     await agent(),
     await agent((await keyWith(['browsers:read', 'browsers:write', 'browsers:connect'])).key),
@@ -132,7 +132,7 @@ test('a tool call can use a session of another key only if it contains the id of
   await Promise.all([first.close(), second.close()]);
 });
 
-test('a key with only browsers:connect can control sessions, but cannot open, close or list them', async () => {
+test('a key with only browsers:connect can control sessions, but cannot open, close or list sessions', async () => {
   const { call, close } = await agent((await keyWith(['browsers:connect'])).key);
   const { id } = await server.createSession({ keepAlive: true });
   assert.match((await call('browser_navigate', { sessionId: id, url: `${pages.url}/` })).text, /Title: Home/);
@@ -142,7 +142,7 @@ test('a key with only browsers:connect can control sessions, but cannot open, cl
   await server.release(id);
 });
 
-test('refuses a revoked key at once, between two calls', async () => {
+test('a revoked key is refused at once, between two calls', async () => {
   const made = await keyWith(['browsers:read', 'browsers:write', 'browsers:connect']);
   const { call, close } = await agent(made.key);
   const { sessionId } = await call('browser_open');
@@ -186,7 +186,7 @@ test('the endpoint offers no stream that could stay open after a key is revoked'
   assert.match((await post(own, server.key, listen)).text, /-32601/);
 });
 
-test('URLs of files, internal browser pages and this machine are refused as they are for any client', async () => {
+test('URLs of files, internal browser pages and this machine are refused by the tools, as for any other client', async () => {
   const { call, close } = await agent();
   const { sessionId } = await call('browser_open');
   for (const url of [
@@ -216,7 +216,7 @@ test('a page that never becomes idle delays only its own session', async () => {
   await close();
 });
 
-test('a page with a thousand dialogs and one with five thousand elements get bounded responses', async () => {
+test('a page with a thousand dialogs and a page with five thousand elements get bounded responses', async () => {
   const { call, close } = await agent();
   const { sessionId, text } = await call('browser_open', { url: `${pages.url}/alerts` });
   const [, ref = ''] = /"Alert" \[ref=(\w+)\]/.exec(text) ?? [];
@@ -235,7 +235,7 @@ test('a page with a thousand dialogs and one with five thousand elements get bou
   await close();
 });
 
-test('refuses messages that are not JSON-RPC, batches and unknown methods, and continues to serve', async () => {
+test('messages that are not JSON-RPC, batches and unknown methods are refused, and the endpoint continues to serve', async () => {
   for (const body of [
     {},
     [],
@@ -251,4 +251,4 @@ test('refuses messages that are not JSON-RPC, batches and unknown methods, and c
   assert.equal((await server.api('GET', '/healthz', { key: null })).status, 200);
 });
 
-test('leaves nothing behind', () => server.waitUntilSettled());
+test('no open row, process or file of a session remains after the tests', () => server.waitUntilSettled());

@@ -1,5 +1,5 @@
-// Attacks on members and invitations: roles above one's own, races over the last owner, and stolen and void
-// invitations. Each must fail.
+// Attacks on members and invitations: changes of roles above the attacker's own, concurrent removals of the last
+// owners, and stolen and void invitations. Each must fail.
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import type { AuditPage } from '../../contract/audit.ts';
@@ -89,7 +89,7 @@ test('tokens cannot change members or perform a step-up', async () => {
   assert.deepEqual(outcome(accepted), [401, 'invalid_credentials']);
 });
 
-test('nobody can be made an owner without a recent step-up, by a role change or by an invitation', async () => {
+test('nobody can be made an owner without a recent step-up, either by a role change or by an invitation', async () => {
   await stepUp(ada);
   await server.advance(STEP_UP_ENDS_MS);
   const invited = await ada.post(INVITATIONS, { email: 'friend@example.com', role: 'owner' });
@@ -113,7 +113,7 @@ test('one owner remains if owners demote or remove each other, or leave, at the 
   ];
   for (const race of races) {
     for (const { person } of both) await stepUp(person);
-    const inside = (await ownerIdsBy(both))[0] ?? assert.fail('nobody is owner');
+    const inside = (await ownerIdsBy(both))[0] ?? assert.fail('the application has no owner');
     const outside = inside === one ? two : one;
     const invited = await invite(
       server,
@@ -148,7 +148,7 @@ async function ownerIdsBy(people: readonly JoinedMember[]): Promise<JoinedMember
 
 // ---- invitations ---------------------------------------------------------------------------------------------------
 
-test('an invitation is void once its sender is demoted or removed, and stays void', async () => {
+test('an invitation is void once its sender is demoted or removed, and remains void after the sender gets the role back', async () => {
   await server.advance(HOUR_MS);
   const inviter = await joinApplication(server, ada, 'inviter@example.com', 'admin');
   const email = 'invited@example.com';
@@ -167,7 +167,7 @@ test('an invitation is void once its sender is demoted or removed, and stays voi
   assert.deepEqual(statuses, ['revoked', 'revoked']);
 });
 
-test('refuses a stolen invitation for another account, and records the attempt in the audit log', async () => {
+test('a stolen invitation is refused for another account, and the attempt is recorded in the audit log', async () => {
   const invited = await invite(server, ada, 'victim@example.com', 'admin');
   const refused = await acceptInvitation(developer.person, invited);
   const unknown = await acceptInvitation(developer.person, { ...invited, secret: `${invited.secret.slice(0, -1)}_` });
@@ -236,7 +236,7 @@ test('the secret of an invitation is not a credential, and credentials are not i
     assert.deepEqual(outcome(await developer.person.post(ACCEPT, { token })), [404, 'not_found']);
 });
 
-test('limits the number of wrong invitation secrets that a person can send', async () => {
+test('the number of wrong invitation secrets that a person can send is limited', async () => {
   const guess = () => admin.person.post(ACCEPT, { token: 'biv_guess' });
   for (let n = 0; n < 20; n += 1) assert.equal((await guess()).status, 404);
   assert.deepEqual(outcome(await guess()), [429, 'rate_limited']);
@@ -249,7 +249,7 @@ test('only twenty of twenty-five concurrent invitations are created', async () =
   assert.equal(responses.filter(({ status }) => status === 201).length, 20);
 });
 
-test('refuses an address that contains a mail header, and unknown fields', async () => {
+test('an address that contains a mail header is refused, and unknown fields are refused', async () => {
   for (const email of [
     'a@b.test\r\nBcc: c@d.test',
     'a@b.test, c@d.test',

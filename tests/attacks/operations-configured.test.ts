@@ -59,7 +59,10 @@ test('a schema that is too expensive to evaluate is refused with its path, witho
     ['doubling references', { properties: { orderId: { $ref: '#/$defs/d0' } }, $defs: { ...doubled, d20: {} } }],
     ['a long chain of references', { properties: { orderId: { $ref: '#/$defs/0' } }, $defs: chain(2_000, 1) }],
     ['a long chain in the order of its end', { $defs: chain(2_000, -1) }],
-    ['a circle', { properties: { orderId: { $ref: '#/$defs/a' } }, $defs: { a: { items: { $ref: '#/$defs/a' } } } }],
+    [
+      'a schema that refers to itself',
+      { properties: { orderId: { $ref: '#/$defs/a' } }, $defs: { a: { items: { $ref: '#/$defs/a' } } } },
+    ],
     ['another document', { properties: { orderId: { $ref: `${upstream.url}/schema` } } }],
     ['$dynamicRef', { properties: { orderId: { $dynamicRef: '#a' } } }],
     ['many values', { properties: { orderId: { enum: Array.from({ length: 20_000 }, (_, n) => n) } } }],
@@ -110,7 +113,7 @@ test('inputs that are too expensive to validate are refused, without delaying an
     }),
   );
   assert.equal((await invalid()).status, 400);
-  assert.ok(ended < calls.length, 'the other application did not wait for these calls');
+  assert.ok(ended < calls.length, 'the call of the other application did not wait for these calls');
   for (const { status, body, text } of await Promise.all(calls))
     assert.deepEqual([status, body.code], [422, 'too_costly'], text);
   assert.equal(upstream.received('/slow').length, 0);
@@ -221,7 +224,7 @@ test('a secret that the service echoes is masked in the response', async () => {
   assert.ok(!done.text.includes(basic), done.text);
 });
 
-test('a slow or endless response ends at the time limit, and a compressed one is not unpacked', async () => {
+test('a slow or endless response ends at the time limit, and a compressed response is not unpacked', async () => {
   await owner.publish('shop.read', cancelOrderOperation(upstream, { effect: 'read', timeoutMs: 1500 }));
   upstream.respondTo('/orders/drip/', (_, response) => {
     response.writeHead(200, { 'content-type': 'application/json' });
@@ -312,7 +315,7 @@ test('after use, no secret is found in the database, logs, traces, files, receip
   }
 });
 
-/** Reads the file; empty if it does not exist, because files of the database may disappear in the meantime. */
+/** Returns the content of the file. Empty if the database has removed the file in the meantime. */
 function contentOf(file: string): Buffer {
   const found = lstatSync(file, { throwIfNoEntry: false });
   return found?.isFile() ? readFileSync(file) : Buffer.alloc(0);

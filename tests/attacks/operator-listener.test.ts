@@ -1,5 +1,5 @@
-// Metrics and readiness are for the operator. They are never served at the public address, whatever the request looks
-// like, and no session can reach the operator's listener.
+// Metrics and readiness are for the operator. They are never served at the public address, in any spelling of the
+// path, and no session can reach the operator's listener.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
@@ -51,7 +51,7 @@ for (const path of [...PATHS, `http://127.0.0.1:${operatorPort}/metrics`])
 
 const LISTENS = '0A';
 
-/** The TCP ports on which a process listens: those in its network namespace whose sockets are among its open files. */
+/** The TCP ports on which a process listens, found through the sockets among its open files. */
 function listeningPorts(pid: number): number[] {
   const files = readdirSync(`/proc/${pid}/fd`).map(fd => {
     try {

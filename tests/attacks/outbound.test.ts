@@ -1,5 +1,5 @@
-// Attacks on the requests that the server sends to addresses given by others: where they go, what they carry, and what
-// the answering host can do to the server.
+// Attacks on the requests that the server sends to addresses given by others: on the destination and the content of a
+// request, and by the host that responds.
 import assert from 'node:assert/strict';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer as createHttpServer } from 'node:http';
@@ -108,7 +108,8 @@ function expectResponse(result: CallResult): CallResponse {
 }
 
 function failed(result: CallResult | undefined): CallFailure {
-  if (result?.kind !== 'failed') assert.fail(`not refused: ${JSON.stringify(result)}`);
+  if (result?.kind !== 'failed')
+    assert.fail(`the call was expected to fail, but the result is ${JSON.stringify(result)}`);
   return result;
 }
 
@@ -117,7 +118,7 @@ const summary = (result: CallResult | undefined): string => {
   return [phase, reason, ...(rule ? [rule] : [])].join(' ');
 };
 
-test('sends a request to the checked address, with the host name in SNI and in the Host header', async t => {
+test('a request is sent to the checked address, with the host name in SNI and in the Host header', async t => {
   const { port, seen, url } = await receiver(t, (request, response) => {
     response.writeHead(201, { 'x-one': 'a', 'content-type': 'text/plain' });
     request.pipe(response);
@@ -136,7 +137,7 @@ test('sends a request to the checked address, with the host name in SNI and in t
   for (const name of ['cookie', 'authorization', 'proxy-authorization']) assert.ok(!(name in (request?.headers ?? {})));
 });
 
-test('returns a redirect to the metadata address and does not follow it', async t => {
+test('a redirect to the metadata address is returned and not followed', async t => {
   const bait = await trap(t);
   const target = await receiver(t, (request, response) => {
     const location =
@@ -150,7 +151,7 @@ test('returns a redirect to the metadata address and does not follow it', async 
   assert.deepEqual([target.seen.length, bait.hits()], [3, 0]);
 });
 
-test('refuses private addresses in every spelling, before connecting', async t => {
+test('private addresses are refused in every spelling, before a connection is opened', async t => {
   const bait = await trap(t);
   const outside = await open(t, { ports: [] });
   const spellings: ReadonlyArray<readonly [string, string]> = [
@@ -191,7 +192,7 @@ test('refuses private addresses in every spelling, before connecting', async t =
   assert.equal(bait.hits(), 0);
 });
 
-test('refuses a name if one of its addresses is private, at any position in the DNS response', async t => {
+test('a name is refused if one of its addresses is private, at any position in the DNS response', async t => {
   const { port, seen } = await receiver(t, (_, response) => response.end());
   const answers: Readonly<Record<string, readonly string[]>> = {
     'first.test': ['10.0.0.1', '127.0.0.1'],
@@ -231,7 +232,7 @@ test('a call is refused if the address of the name has become private since the 
   assert.deepEqual([outside.asked(HOST), seen.length], [3, 1]);
 });
 
-test('refuses the listeners of this server even inside a range that the operator opened', async t => {
+test('the listeners of this server are refused even inside a range that the operator opened', async t => {
   const own = await trap(t);
   const allow: AddressRange[] = [{ address: '127.0.0.0', prefix: 8, family: 4 }];
   const outside = await open(t, { ports: [], allow, listeners: [{ host: '127.0.0.1', port: own.port }] });
@@ -243,7 +244,7 @@ test('refuses the listeners of this server even inside a range that the operator
   assert.equal(own.hits(), 0);
 });
 
-test('refuses URLs with user-info, other schemes, spaces and control characters', async t => {
+test('URLs with user-info, other schemes, spaces and control characters are refused', async t => {
   const outside = await open(t, { ports: [] });
   for (const url of [`https://user:secret@${HOST}/`, `https://@${HOST}/`, `https://user@${HOST}/`])
     assert.equal(summary(await outside.send(url)), 'refused user_info', url);
@@ -260,7 +261,7 @@ test('refuses URLs with user-info, other schemes, spaces and control characters'
     assert.equal(summary(await outside.send(url)), 'refused bad_url', url);
 });
 
-test('allows http only to an address that the operator opened', async t => {
+test('http is allowed only to an address that the operator opened', async t => {
   const server = createHttpServer((_, response) => response.end('plain'));
   const port = await listen(t, server);
   const outside = await open(t, { ports: [port], hosts: { [HOST]: '127.0.0.1', 'public.test': '93.184.216.34' } });
@@ -269,7 +270,7 @@ test('allows http only to an address that the operator opened', async t => {
   assert.equal(summary(await outside.check('http://public.test/')), 'refused not_https');
 });
 
-test('refuses headers that would inject other headers or control the connection', async t => {
+test('headers that would inject other headers or control the connection are refused', async t => {
   const { port, seen, url } = await receiver(t, (_, response) => response.end());
   const outside = await open(t, { ports: [port] });
   const bad: ReadonlyArray<Readonly<Record<string, string>>> = [
@@ -297,7 +298,7 @@ test('refuses headers that would inject other headers or control the connection'
   assert.equal(seen.length, 0);
 });
 
-test('refuses a compressed response and reads none of it', async t => {
+test('a compressed response is refused, and none of it is read', async t => {
   const bomb = gzipSync(Buffer.alloc(16 * 1024 * 1024));
   const { port, url } = await receiver(t, (request, response) => {
     const name = request.url === '/transfer' ? 'transfer-encoding' : 'content-encoding';
@@ -310,7 +311,7 @@ test('refuses a compressed response and reads none of it', async t => {
   }
 });
 
-test('aborts a response that is larger than allowed, with or without a declared length', async t => {
+test('a response that is larger than allowed is aborted, with or without a declared length', async t => {
   let writtenBytes = 0;
   const { port, url } = await receiver(t, (request, response) => {
     if (request.url === '/long') return void response.writeHead(200, { 'content-length': 1e12 }).write('x');
@@ -330,7 +331,7 @@ test('aborts a response that is larger than allowed, with or without a declared 
   assert.ok(writtenBytes < 64 * 1024 * 1024, `${writtenBytes} bytes were accepted`);
 });
 
-test('aborts a response with endless or too many headers, and endless interim responses', async t => {
+test('a response with endless or too many headers, or with endless interim responses, is aborted', async t => {
   const floods: Readonly<Record<string, (socket: Socket) => void>> = {
     answer_head_too_large: socket => flood(socket, 'HTTP/1.1 200 OK\r\n', `x-a: ${'a'.repeat(1000)}\r\n`),
     bad_answer: socket => flood(socket, '', 'HTTP/1.1 103 Early Hints\r\n\r\n'),
@@ -346,7 +347,7 @@ test('aborts a response with endless or too many headers, and endless interim re
   assert.equal(summary(await outside.send(url)), 'unknown answer_head_too_large');
 });
 
-test('aborts a response that is still arriving byte by byte at the deadline of the call', async t => {
+test('a response that is still arriving byte by byte at the deadline of the call is aborted', async t => {
   const drips: ReadonlyArray<string> = ['', 'HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n'];
   for (const head of drips) {
     const { port, url } = await speaker(t, socket => {
@@ -376,7 +377,7 @@ test('a response that is truncated or is not HTTP makes the call fail with an un
   }
 });
 
-test('sends no part of the request to a host that closes the connection, is silent or has an invalid certificate', async t => {
+test('no part of the request is sent to a host that closes the connection, is silent or has an invalid certificate', async t => {
   const closed = await trap(t);
   const silent = await listen(
     t,
@@ -412,7 +413,7 @@ test('no failure reveals an address, a port or a system error', async t => {
   }
 });
 
-test('does not use a proxy from the environment', async t => {
+test('requests do not use a proxy from the environment', async t => {
   const bait = await trap(t);
   const { port, url } = await receiver(t, (_, response) => response.end('direct'));
   const names = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy', 'ALL_PROXY', 'NODE_USE_ENV_PROXY'];

@@ -65,7 +65,7 @@ function encoder(): Held | undefined {
   return pid === undefined ? undefined : held(pid);
 }
 
-/** Reads the properties of the process while it is stopped. Undefined if it has ended. */
+/** Reads the properties of the process while it is stopped. Undefined if the process has ended. */
 function held(pid: number): Held | undefined {
   try {
     process.kill(pid, 'SIGSTOP');
@@ -91,7 +91,7 @@ async function seenEncoder(isAtWork: () => boolean): Promise<Held | undefined> {
   return undefined;
 }
 
-test('runs ffmpeg without access to files, network or privileges of the server', async () => {
+test('ffmpeg runs without access to files, network or privileges of the server', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
   const page = await client.attachToPage();
@@ -125,7 +125,10 @@ function kindAndSeen(pid: number): ReadonlyArray<readonly [kind: string, Seen]> 
   }
 }
 
-/** The process type from Chromium's command line. The main process has none. */
+/**
+ * The process type from Chromium's command line: the sub-type of a utility process, and `browser` for the main process,
+ * which has no type.
+ */
 const kindOf = (pid: number): string => {
   const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
   const [, type = 'browser'] = /--type=(\S+)/.exec(command) ?? [];
@@ -133,14 +136,14 @@ const kindOf = (pid: number): string => {
   return service ?? type;
 };
 
-test('runs every browser process under the seccomp filter without new privileges, and renderers under that of Chromium as well', async () => {
+test('every browser process runs under the seccomp filter without new privileges, and renderers run under that of Chromium as well', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
   const page = await client.attachToPage();
   await client.send('Page.navigate', { url: pages.a }, page);
   const wanted = ['browser', 'zygote', 'gpu-process', 'network.mojom.NetworkService', 'renderer'];
   const all = await eventually(
-    `${wanted}, and all renderers under the filter of Chromium beside ours`,
+    `${wanted}, and all renderers also under the filter of Chromium`,
     () => processesOf(id).flatMap(({ pid }) => kindAndSeen(pid)),
     found => {
       for (const [kind, { noNewPrivileges, seccomp }] of found)
@@ -157,7 +160,7 @@ test('runs every browser process under the seccomp filter without new privileges
   await server.release(id);
 });
 
-/** Where something listens for TCP in the network of the process, as `ADDRESS:PORT`. */
+/** The TCP listeners in the network namespace of the process, each as `ADDRESS:PORT`. */
 const listeningIn = (pid: number): string[] =>
   ['tcp', 'tcp6'].flatMap(protocol => {
     const lines = readFileSync(`/proc/${pid}/net/${protocol}`, 'utf8').split('\n').slice(1);

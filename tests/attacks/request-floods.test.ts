@@ -22,7 +22,7 @@ const statusesOf = async (count: number, key: () => string): Promise<Map<number,
   return new Map([...counted].map(([status, those]) => [status, those.length]));
 };
 
-test('refuses a flood with one key, and serves another key of the same application', async () => {
+test('a flood of requests with one key is refused, and another key of the same application is served', async () => {
   const made = await server.operate('keys', 'create', '--json', '--application', server.applicationId);
   const { key }: { key: string } = JSON.parse(made.stdout);
   const flood = statusesOf(FLOOD, () => key);
@@ -35,7 +35,7 @@ test('refuses a flood with one key, and serves another key of the same applicati
   assert.equal(statuses.size, 2, JSON.stringify([...statuses]));
 });
 
-test('returns 401 for every wrong credential in a flood, and does not count these requests against a valid key', async () => {
+test('every wrong credential in a flood gets the response 401, and these requests do not count against a valid key', async () => {
   const wrong = () => `bak_${randomBytes(32).toString('base64url')}000000`;
   assert.deepEqual([...(await statusesOf(FLOOD, wrong)).keys()], [401]);
   assert.equal((await server.api('GET', '/v1/projects')).status, 200);

@@ -1,6 +1,6 @@
 // Every operation that concerns operations, credentials, webhooks, credit or consumers, tried with each role, each
-// scope of a token, and from outside of the application. Operations, scopes and the role in each description come from
-// the contract, so a new operation becomes a case here, or fails because there is no subject for it.
+// scope of a token, and from outside of the application. Operations, scopes and the role in each description are read
+// from the contract, so a new operation becomes a case here, or fails because `SUBJECTS` has no entry for its path.
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import type { Tag } from '../../contract/operation.ts';
@@ -165,7 +165,8 @@ async function subjectOf(id: OperationId): Promise<Subject> {
   const rest = path.replace('{appId}', '');
   if (!rest.includes('{')) return {};
   const prefix =
-    Object.keys(SUBJECTS).find(start => path.startsWith(start)) ?? assert.fail(`${id}: nothing for ${path}`);
+    Object.keys(SUBJECTS).find(start => path.startsWith(start)) ??
+    assert.fail(`${id}: SUBJECTS has no entry for ${path}; add one`);
   return (await SUBJECTS[prefix]?.(id)) ?? {};
 }
 
@@ -189,7 +190,11 @@ async function ask(id: OperationId, by: Bearer, subject: Subject): Promise<numbe
   const values: Subject = { appId: applicationId, ...subject };
   const path = pattern.replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name] ?? assert.fail(`${id}: ${name}`));
   const query = id === 'listCheckouts' ? `?applicationId=${applicationId}` : '';
-  const body = schema && (await (BODIES[id]?.() ?? bodyExample ?? assert.fail(`${id} has no example`)));
+  const body =
+    schema &&
+    (await (BODIES[id]?.() ??
+      bodyExample ??
+      assert.fail(`${id} has no example of a body in the contract; add a body to BODIES`)));
   const headers = {
     ...(typeof by === 'string' ? { authorization: `Bearer ${by}` } : by.headers),
     ...(method === 'POST' ? { 'idempotency-key': `cell ${++made}` } : {}),
@@ -199,15 +204,15 @@ async function ask(id: OperationId, by: Bearer, subject: Subject): Promise<numbe
 }
 
 /**
- * Returns the role that the description of the operation names. If it names none, the operation must be a read, and
- * needs the weakest role.
+ * Returns the role that the description of the operation names. An operation without a role in its description must be
+ * a read, and needs the weakest role.
  */
 function roleOf(id: OperationId): Role {
   const { description, isWrite } = operation(id);
   const named = /Requires the role (\w+)/.exec(description)?.[1];
   const role = ROLES.find(one => one === named);
-  assert.equal(role, named, `${id} names a role that does not exist`);
-  assert.ok(role || !isWrite, `${id} changes something, and its description names no role`);
+  assert.equal(role, named, `the description of ${id} names an unknown role`);
+  assert.ok(role || !isWrite, `the description of ${id}, which is not a read, must name a role`);
   return role ?? 'viewer';
 }
 
@@ -229,13 +234,13 @@ for (const id of TABLE)
       else assert.ok(may ? permitted(id, byToken) : byToken === refusal, `${who} with a token: ${byToken}`);
     }
     if (isForPeople(id)) return;
-    const { scopes = assert.fail(`${id} takes tokens and names no scope`) } = operation(id);
+    const { scopes = assert.fail(`${id} accepts tokens, but the contract specifies no scope for it`) } = operation(id);
     const live = await subjectOf(id);
     assert.equal(await ask(id, elsewhere, live), 404, 'a token for another application');
     for (const [scope, narrowed] of narrow) {
       const may = scopes.includes(scope);
       const status = await ask(id, narrowed, may ? await subjectOf(id) : live);
-      assert.ok(may ? permitted(id, status) : status === 403, `a token with ${scope} alone: ${status}`);
+      assert.ok(may ? permitted(id, status) : status === 403, `a token with only the scope ${scope}: ${status}`);
     }
     await tidyUp();
   });

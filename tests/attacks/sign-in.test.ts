@@ -69,7 +69,7 @@ test('the cookie does not work as a bearer credential, and tokens cannot use ope
   assert.equal(browsers.status, 401);
 });
 
-test('refuses a cookie that was set before the sign-in', async () => {
+test('a cookie that was set before the sign-in is refused', async () => {
   const victim = new Person(server);
   victim.cookie = `berth=${'bhs_'.padEnd(53, 'a')}`;
   const planted = victim.cookie;
@@ -79,7 +79,7 @@ test('refuses a cookie that was set before the sign-in', async () => {
   assert.equal((await victim.get('/v1/account')).status, 401);
 });
 
-test('a step-up replaces the cookie, and the old one is refused at once', async () => {
+test('a step-up replaces the cookie, and the old cookie is refused at once', async () => {
   const person = new Person(server);
   await person.signIn(EMAIL);
   const before = person.cookie;
@@ -88,7 +88,7 @@ test('a step-up replaces the cookie, and the old one is refused at once', async 
   assert.equal((await person.get('/v1/account')).status, 401);
 });
 
-test('after ten wrong passwords from one address, even the right password is refused from there for ten minutes', async () => {
+test('after ten wrong passwords from one client address, even the right password is refused from this address for ten minutes', async () => {
   const person = new Person(server);
   for (let time = 0; time < 10; time += 1) assert.equal((await person.signIn(EMAIL, `wrong ${time}`)).status, 401);
   const refused = await person.signIn(EMAIL);
@@ -98,7 +98,7 @@ test('after ten wrong passwords from one address, even the right password is ref
   assert.equal((await person.signIn(EMAIL)).status, 200);
 });
 
-test('after fifty wrong passwords from one address, for any accounts, the right password is refused from there', async () => {
+test('after fifty wrong passwords from one client address, for any accounts, the right password is refused from this address', async () => {
   const attempt = (email: string, password: string, address: string) =>
     new Person(server).send('POST', '/v1/sign-in/password', { email, password }, { 'x-forwarded-for': address });
   for (let of = 0; of < 5; of += 1)
@@ -179,7 +179,7 @@ test('fifty concurrent sign-ins with the same e-mailed code create a single sess
   await server.advance(10 * MINUTE_MS);
 });
 
-test('counts each of a hundred concurrent guesses', async () => {
+test('each of a hundred concurrent guesses is counted', async () => {
   await server.advance(HOUR_MS);
   const { ticket } = (await new Person(server).post('/v1/sign-in/email-code', { email: EMAIL })).body as {
     ticket: string;
@@ -203,7 +203,7 @@ test('counts each of a hundred concurrent guesses', async () => {
   await server.advance(10 * MINUTE_MS);
 });
 
-test('a password attempt that was refused because the queue was full does not count towards the limit, and checked attempts do', async () => {
+test('a password attempt that was refused because the queue was full does not count towards the limit, but checked attempts do', async () => {
   const guess = (address: string) =>
     new Person(server).send('POST', '/v1/sign-in/password', GUESS, { 'x-forwarded-for': address });
   // Two passwords are checked at a time, and up to 32 wait.
@@ -218,7 +218,7 @@ test('a password attempt that was refused because the queue was full does not co
   await server.advance(10 * MINUTE_MS);
 });
 
-test('refuses to register without an invitation', async () => {
+test('nobody can register without an invitation', async () => {
   const given = { name: 'Eve', email: 'eve@evil.example', password: PASSWORD };
   for (const invitation of [undefined, 'biv_guess']) {
     const result = await new Person(server).post('/v1/sign-in/register', {
@@ -229,7 +229,7 @@ test('refuses to register without an invitation', async () => {
   }
 });
 
-test('refuses the passkey of another person in a step-up', async () => {
+test('the passkey of another person is refused in a step-up', async () => {
   const stranger = new Authenticator(localhost.origin);
   await ada.signIn(EMAIL);
   const { ticket, publicKey } = (await ada.send('POST', '/v1/account/step-up/options', {}, localhost))

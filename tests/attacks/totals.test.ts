@@ -33,7 +33,7 @@ describe('clients that do not read their responses', () => {
   /** The value of UNREAD_BYTES_MAX. */
   const SESSION_BYTES_MAX = 320 * MIB;
 
-  it('are disconnected, starting with the client with the most unread bytes, until the session is within its limit; others stay connected', () =>
+  it('clients that do not read are disconnected, starting with the client with the most unread bytes, until the session is within its limit; others stay connected', () =>
     withSession(async ({ id, connectUrl }) => {
       const reader = await CdpClient.connect(connectUrl);
       const page = await reader.attachToPage();
@@ -57,13 +57,13 @@ describe('clients that do not read their responses', () => {
       }
       const maxClients = Math.floor(SESSION_BYTES_MAX / RESPONSE_BYTES);
       await eventually('the clients above the limit to be closed', () => gone() >= CLIENTS - maxClients);
-      assert.equal(gone(), CLIENTS - maxClients, 'the others are untouched');
+      assert.equal(gone(), CLIENTS - maxClients, 'the other clients are still connected');
       assert.equal(await reader.evaluate('6 * 7', page), 42);
       for (const client of stalled) client.cut();
       reader.cut();
     }));
 
-  it('are also disconnected if the bytes of incomplete messages exceed the limit', () =>
+  it('clients are disconnected if the bytes of incomplete messages exceed the limit', () =>
     withSession(async ({ id, connectUrl }) => {
       const reader = await CdpClient.connect(connectUrl);
       const page = await reader.attachToPage();
@@ -98,7 +98,7 @@ describe('clients that do not read their responses', () => {
 describe('more connections than the server allows', () => {
   const CONNECTIONS_MAX = 5_000;
 
-  it('are closed at once; connected clients stay, and new connections are accepted once there is room again', () =>
+  it('connections above the limit are closed at once; connected clients stay, and new connections are accepted once there is room again', () =>
     withSession(async ({ id, connectUrl }) => {
       const client = await CdpClient.connect(connectUrl);
       const page = await client.attachToPage();
@@ -125,7 +125,7 @@ describe('more connections than the server allows', () => {
       assert.equal(await client.evaluate('6 * 7', page), 42);
       for (const socket of sockets) socket.destroy();
       const results = () => server.read(id).catch(() => undefined);
-      assert.equal((await eventually('room for a request', results))?.status, 'RUNNING');
+      assert.equal((await eventually('a request to be accepted', results))?.status, 'RUNNING');
       const later = await CdpClient.connect(connectUrl);
       await later.send('Browser.getVersion');
       await later.close();
@@ -169,7 +169,7 @@ describe('uploads through a live view', () => {
       this.socket.once('close', () => {
         this.closed = true;
       });
-      const part = `${PART.replace('NAME', name)}x`; // with its first byte, so that the file is created
+      const part = `${PART.replace('NAME', name)}x`; // Contains the first byte, so that the file is created.
       const length =
         bytes === undefined ? 'transfer-encoding: chunked' : `content-length: ${part.length + bytes - 1 + END.length}`;
       this.socket.write(
@@ -188,7 +188,7 @@ describe('uploads through a live view', () => {
     return { viewer, path: `${pathname}/files?token=${searchParams.get('token')}` };
   }
 
-  it('reserve their bytes before the first byte is read, and are refused above the limit of the session', () =>
+  it('uploads reserve their bytes before the first byte is read, and are refused above the limit of the session', () =>
     withSession(async session => {
       const { viewer, path } = await driven(session);
       const uploads = Array.from({ length: 20 }, (_, number) => new SlowUpload(path, `${number}.bin`, DECLARED_BYTES));
@@ -207,7 +207,7 @@ describe('uploads through a live view', () => {
       await viewer.close();
     }));
 
-  it('are limited in number if they declare no length', () =>
+  it('uploads that declare no length are limited in number', () =>
     withSession(async session => {
       const { viewer, path } = await driven(session);
       const uploads = Array.from({ length: 20 }, (_, number) => new SlowUpload(path, `${number}.bin`, undefined));
@@ -217,11 +217,11 @@ describe('uploads through a live view', () => {
       );
       await eventually('the accepted uploads to begin', () => incoming() === 8);
       for (const { socket } of uploads) socket.destroy();
-      await eventually('nothing to be left', () => incoming() === 0);
+      await eventually('no received file to remain', () => incoming() === 0);
       await viewer.close();
     }));
 
-  it('may take minutes while they make progress, and are aborted if they are too slow', () =>
+  it('uploads may take minutes while they make progress, and are aborted if they are too slow', () =>
     withSession(async session => {
       const { viewer, path } = await driven(session);
       const honest = new SlowUpload(path, 'honest.bin', 1 + 6 * 100_000);
@@ -246,13 +246,13 @@ describe('locales and policies', () => {
   /** The value of UNUSED_LOCALES_MAX and UNUSED_POLICIES_MAX. */
   const UNUSED_MAX = 16;
 
-  it('share a folder if Chromium treats them as equal', async () => {
+  it('locales and policies share a folder if Chromium treats them as equal', async () => {
     for (const locale of ['en-x-aaaaaaa1', 'en-x-aaaaaaa2', 'EN', 'en-u-ca-buddhist', 'xx-YY'])
       await server.release((await server.createSession({ browserSettings: { locale } })).id);
     assert.deepEqual(folders('locales').sort(), ['en', 'en-u-ca-buddhist']);
   });
 
-  it('are removed above a limit if they are unused, and kept if they are in use', async () => {
+  it('locales and policies are removed above a limit if they are unused, and kept if they are in use', async () => {
     const dayAgo = new Date(server.now().getTime() - 86_400_000);
     for (const kind of ['locales', 'policies'] as const)
       for (let count = 0; count < 40; count++) {

@@ -1,4 +1,4 @@
-// Text that the service types cannot be found anywhere afterwards, although the page copies it wherever it can: to its
+// Text that the service types cannot be found anywhere afterwards, although the page copies the text: to its
 // title, address, text, console, requests, errors, dialogs and file names. Also, the server's memory is not written to
 // a core file.
 import assert from 'node:assert/strict';
@@ -56,7 +56,7 @@ const formsOf = (text: string): readonly string[] => [
 const FORMS = [PASSWORD, USERNAME].flatMap(formsOf);
 const formIn = (text: string): string | undefined => FORMS.find(form => text.includes(form));
 
-/** The text field and the elements that show what was typed turn magenta. Nothing of that colour may be seen. */
+/** The text field and the elements that show the typed text turn magenta. No magenta pixel may be visible. */
 const PAGE = `<!doctype html><meta charset="utf-8"><title>Bank</title><style>body{margin:0}
   input, p{position:absolute;left:0;width:400px;height:96px;margin:0;border:0;font-size:20px;background:#fff} input{top:0} #copy{top:100px} #shown{top:200px} #stuck{position:absolute;top:320px}</style>
   <input id="password"><input id="copy"><p id="shown"></p><button id="stuck" disabled>stuck</button><a id="link" href="/">link</a><input id="user" style="top:400px">
@@ -158,7 +158,7 @@ async function tables(): Promise<void> {
 
 const sessions: string[] = [];
 
-test('results, pictures and errors of the call do not contain what was typed', async () => {
+test('results, pictures and errors of the call do not contain the typed text', async () => {
   const { body, text } = await steps([
     { ...fill('#user', 'username') },
     { ...fill('#password', 'password') },
@@ -213,7 +213,7 @@ test('results, pictures and errors of the call do not contain what was typed', a
   keep('the answer of a failed call', failed.text);
 });
 
-test('neither a viewer nor another window at the same address can see what is typed', async () => {
+test('neither a viewer nor another window at the same address can see the text while the service types it', async () => {
   const [toOpen, toType] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   [watched, shown] = [toOpen.promise, toType.promise];
   const all = [
@@ -261,7 +261,7 @@ test('neither a viewer nor another window at the same address can see what is ty
   assert.deepEqual(sampled.flat().filter(isMagenta), []);
   assert.ok(
     sampled.some(colours => colours.slice(1).every(isBlack)),
-    'the picture is black where the text is',
+    'the picture is black where the page shows the text',
   );
 });
 
@@ -360,7 +360,7 @@ test('the database, data folder, log and traces of the server do not contain the
   });
   assert.deepEqual(leaks, []);
   assert.ok(found.length > 50);
-  // Proves that the search works: text that is not secret is found.
+  // Text that is not secret is found, which proves that the search is effective.
   assert.ok(found.some(({ where, text }) => where === 'logs' && text.includes('/page?typed=')));
   for (const place of ['/events', 'the log of the server'])
     assert.ok(
@@ -369,7 +369,7 @@ test('the database, data folder, log and traces of the server do not contain the
     );
 });
 
-test('a killed server leaves no core file, and a core file would not include its memory', async () => {
+test('a killed server leaves no core file, and a core file would not contain the memory of the server', async () => {
   const { pid } = server;
   assert.match(readFileSync(`/proc/${pid}/limits`, 'utf8'), /^Max core file size\s+0\s+0\s/m);
   assert.equal(Number.parseInt(readFileSync(`/proc/${pid}/coredump_filter`, 'utf8'), 16), 0);

@@ -1,6 +1,6 @@
 // Pages that try to get a credential of another origin get nothing: not directly, after a redirect, in frames, by lying
-// about their origin, or by a navigation that races with the step. And no client can reach a session into which
-// credentials are typed.
+// about their origin, or by a navigation that races with the step. No client can reach a session into which credentials
+// are typed.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Invocation } from '../../contract/invocations.ts';
@@ -16,7 +16,7 @@ import { eventually } from '../harness/until.ts';
 
 const PASSWORD = 'Zq8!unlikely secret';
 const FIELD = '<input id="password" oninput="void 0">';
-/** A script that sends everything that appears in a field to the server of the page, however it got there. */
+/** A script that sends every value of a field to the server of the page, whether typed or set by a script. */
 const THIEF = `<script>
   const sent = new Set();
   const steal = value => { if (value && !sent.has(value)) { sent.add(value); new Image().src = '/stolen?' + encodeURIComponent(value) } };
@@ -131,7 +131,11 @@ const REFUSED: ReadonlyArray<readonly [what: string, url: string, selector: stri
   ['a page of another origin', `${pages.b}/thief`, '#password'],
   ['a page at an address of the same server', `${pages.url}/thief`, '#password'],
   ['a page of a subdomain', `http://sub.a.test:${port}/thief`, '#password'],
-  ['a page of a subdomain that relaxes its domain', `http://sub.a.test:${port}/relaxed`, '#password'],
+  [
+    'a page of a subdomain that sets document.domain to the parent domain',
+    `http://sub.a.test:${port}/relaxed`,
+    '#password',
+  ],
   ['a redirect to another origin', `${bank}/to-thief`, '#password'],
   ['a frame of another origin in a page of the origin', `${bank}/holds-thief`, enter('#frame')],
   ['a frame of the origin in a page of another origin', `${pages.b}/holds-bank`, enter('#frame')],
@@ -147,7 +151,7 @@ const REFUSED: ReadonlyArray<readonly [what: string, url: string, selector: stri
 ];
 
 for (const [what, url, selector] of REFUSED)
-  test(`types nothing into ${what}`, async () => {
+  test(`the service types nothing into ${what}`, async () => {
     const { body, text } = await steps(url, [fill(selector), { do: 'sleep', ms: 100 }]);
     assert.deepEqual([body.status, body.error?.code], ['failed', 'input_not_granted'], text);
     assert.equal(Object(body.error?.details).step, 0);
@@ -156,13 +160,13 @@ for (const [what, url, selector] of REFUSED)
     assertNothingStolen();
   });
 
-test('types nothing into a page that fakes its origin', async () => {
+test('the service types nothing into a page that fakes its origin', async () => {
   const { body, text } = await steps(`${pages.b}/liar`, [fill('#password'), { do: 'sleep', ms: 200 }]);
   assert.equal(body.status, 'failed', text);
   assertNothingStolen();
 });
 
-test('types nothing into a page that replaces the allowed page during the step', async () => {
+test('the service types nothing into a page that replaces the allowed page during the step', async () => {
   const leaving = [
     '/leaves-on-mark',
     '/leaves-on-focus',
@@ -184,7 +188,7 @@ test('types nothing into a page that replaces the allowed page during the step',
   assertNothingStolen();
 });
 
-test('refuses clients, viewers who take control, tools and other calls on a session while credentials are typed into it', async () => {
+test('clients, viewers who take control, tools and other calls are refused on a session while credentials are typed into it', async () => {
   const all = [fill('#password'), { do: 'sleep', ms: 8_000 }];
   const { body: made, text } = await steps(`${bank}/bank`, all, { prefer: 'respond-async' });
   const read = () => server.api<Invocation>('GET', agentPath(server, `invocations/${made.id}`), { key });

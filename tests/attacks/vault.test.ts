@@ -28,7 +28,7 @@ async function aContext(key: string, value: string): Promise<string> {
   return body.id;
 }
 
-test('refuses a key that was moved to another context, and a data key that was moved to another application', async () => {
+test('a key that was moved to another context and a data key that was moved to another application are refused', async () => {
   const thief = await keyOfOtherApplication(server);
   const victims = await aContext(server.key, 'of the victim');
   const thiefs = await aContext(thief, 'of the thief');

@@ -27,7 +27,7 @@ const token = await ownerToken(server);
 const create = (url: string) =>
   server.api<Webhook & ErrorBody>('POST', webhooksPath(server), { key: token, body: { name: 'x', url } });
 
-test('refuses internal addresses when a webhook is created or changed, and reports only the rule', async () => {
+test('internal addresses are refused when a webhook is created or changed, and the error contains only the rule', async () => {
   const webhook = await createWebhook(server, token, { url: receiver.url('/saved') });
   const refused: ReadonlyArray<readonly [url: string, words: RegExp]> = [
     ['https://127.0.0.1/', /rule loopback/],
@@ -53,7 +53,7 @@ test('refuses internal addresses when a webhook is created or changed, and repor
   }
 });
 
-test('refuses a host name at delivery even though it was allowed when the webhook was saved', async () => {
+test('a host name is refused at delivery even though it was allowed when the webhook was saved', async () => {
   const webhook = await createWebhook(server, token, { url: `http://moving.test:${receiver.port}/moving` });
   await waitForDelivery(
     ...([server, token, await sendTestEvent(server, token, webhook.id)] as const),
@@ -72,7 +72,7 @@ test('refuses a host name at delivery even though it was allowed when the webhoo
   await receiver.waitForCount('/moving', 2);
 });
 
-test('does not follow a redirect, not even to an allowed address', async () => {
+test('a redirect is not followed, not even to an allowed address', async () => {
   receiver.respondTo('/redirects', response => {
     response.writeHead(307, { location: receiver.url('/elsewhere') }).end();
   });
@@ -106,7 +106,7 @@ test('endpoints that never respond do not delay the endpoint of another applicat
   for (const { id } of body.data) await server.api('DELETE', webhooksPath(server, `/${id}`), { key: token });
 });
 
-test('uses only the status of a response that is endless or compressed', async () => {
+test('only the status of a response that is endless or compressed is used', async () => {
   receiver.respondTo('/endless', response => {
     response.writeHead(200);
     const more = (): void => {
@@ -161,7 +161,7 @@ test('the sealed key of a webhook cannot sign messages when moved to the row of 
   await queryRows(server, move, [thief.id, victim.id]);
   await sendTestEvent(server, token, thief.id);
   const isOfThief = (line: string): boolean => line.includes('webhook.lane_failed') && line.includes(thief.id);
-  await eventually('the key to be refused', () => server.log().some(isOfThief));
+  await eventually('the moved key to be refused', () => server.log().some(isOfThief));
   assert.deepEqual(receiver.receivedAt('/thief'), []);
   await sendTestEvent(server, token, victim.id);
   await receiver.waitForCount('/victim', 1);

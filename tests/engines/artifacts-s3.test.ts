@@ -26,7 +26,7 @@ describeArtifacts('S3', async scope => open(scope.own(await startS3())));
 describe('artifacts on S3', () => {
   const newKey = () => downloadKey(randomUUID() as ApplicationId, randomUUID() as SessionId, randomUUID());
 
-  it('creates links that the store serves, with ranges, until they expire', async () => {
+  it('the S3 store serves the created links, also for ranges, until the links expire', async () => {
     const store = await startS3();
     const artifacts = open(store);
     try {
@@ -55,7 +55,7 @@ describe('artifacts on S3', () => {
     }
   });
 
-  it('fails while the store is down, keeps the file, and works again afterwards', async () => {
+  it('put and stat fail while the S3 store is down, and work again afterwards', async () => {
     const store = await startS3();
     const artifacts = open(store);
     try {
@@ -73,7 +73,7 @@ describe('artifacts on S3', () => {
     }
   });
 
-  it('aborts abandoned uploads in all pages of the list, even if another host has aborted one of them', async () => {
+  it('abandoned uploads in all pages of the list are aborted, even if another host has aborted one of them', async () => {
     const [now, yesterday] = [systemClock.now(), addMs(systemClock.now(), -25 * 3_600_000)];
     const upload = (id: string, initiated: Date): string =>
       `<Upload><Key>of/${id}</Key><UploadId>${id}</UploadId><Initiated>${initiated.toISOString()}</Initiated></Upload>`;

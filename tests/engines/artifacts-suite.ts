@@ -65,7 +65,7 @@ export function describeArtifacts(name: string, open: (scope: Scope, folder: str
       return keys.sort();
     };
 
-    it('returns what was stored, with size and checksum', async () => {
+    it('an object is returned as it was stored, with size and checksum', async () => {
       const key = newKey();
       const bytes = randomBytes(3 * MIB + 7);
       const stored = await artifacts.put(key, Readable.from([bytes.subarray(0, 5), bytes.subarray(5)]));
@@ -75,14 +75,14 @@ export function describeArtifacts(name: string, open: (scope: Scope, folder: str
       assert.ok((await read(key))?.equals(bytes));
     });
 
-    it('stores an empty object', async () => {
+    it('an empty object can be stored', async () => {
       const key = newKey();
       assert.deepEqual(await artifacts.put(key, Readable.from([])), { size: 0, checksum: sha256(Buffer.alloc(0)) });
       assert.deepEqual(await artifacts.stat(key), { size: 0 });
       assert.deepEqual(await read(key), Buffer.alloc(0));
     });
 
-    it('reports a missing object as undefined', async () => {
+    it('a missing object is reported as undefined', async () => {
       const key = newKey();
       assert.equal(await artifacts.open(key), undefined);
       assert.equal(await artifacts.open(key, { first: 0, last: 1 }), undefined);
@@ -90,7 +90,7 @@ export function describeArtifacts(name: string, open: (scope: Scope, folder: str
       assert.equal(await artifacts.stat(key), undefined);
     });
 
-    it('reads ranges including the first and the last byte', async () => {
+    it('ranges can be read, including the first and the last byte', async () => {
       const key = newKey();
       const bytes = randomBytes(MIB);
       await artifacts.put(key, Readable.from([bytes]));
@@ -105,7 +105,7 @@ export function describeArtifacts(name: string, open: (scope: Scope, folder: str
       assert.equal(await sizeOf(key, { first: 5, last: 9 }), MIB);
     });
 
-    it('replaces an object atomically', async () => {
+    it('an object is replaced atomically', async () => {
       const key = newKey();
       await artifacts.put(key, Readable.from([randomBytes(2 * MIB)]));
       const opened = await artifacts.open(key);
@@ -114,7 +114,7 @@ export function describeArtifacts(name: string, open: (scope: Scope, folder: str
       opened?.body.destroy();
     });
 
-    it('stores nothing when the source stream fails, and keeps the previous object', async () => {
+    it('when the source stream fails, no object is stored, and the previous object is kept', async () => {
       const key = newKey();
       const breaking = async function* () {
         yield randomBytes(6 * MIB);
@@ -127,7 +127,7 @@ export function describeArtifacts(name: string, open: (scope: Scope, folder: str
       assert.equal((await read(key))?.toString(), 'first');
     });
 
-    it('stops a put when its signal is aborted', async () => {
+    it('a put stops when its signal is aborted', async () => {
       const key = newKey();
       const control = new AbortController();
       const endless = async function* () {
@@ -141,7 +141,7 @@ export function describeArtifacts(name: string, open: (scope: Scope, folder: str
       assert.equal(await artifacts.stat(key), undefined);
     });
 
-    it('moves a file into the store, and succeeds if that was already done', async () => {
+    it('a file is moved into the store, and moving a file that was already moved succeeds', async () => {
       const key = newKey();
       const bytes = randomBytes(7 * MIB);
       const path = join(folder, randomUUID());
@@ -153,7 +153,7 @@ export function describeArtifacts(name: string, open: (scope: Scope, folder: str
       await assert.rejects(artifacts.putFile(newKey(), path), /is missing/);
     });
 
-    it('lists by prefix, matching whole path segments only', async () => {
+    it('objects are listed by prefix, which matches whole path segments only', async () => {
       const session = newSession();
       const keys = [
         uploadKey(APP, session, randomUUID()),
@@ -166,7 +166,7 @@ export function describeArtifacts(name: string, open: (scope: Scope, folder: str
       assert.deepEqual(await listed(sessionPrefix(APP, newSession())), []);
     });
 
-    it('removes objects, and ignores keys that were already removed', async () => {
+    it('objects are removed, and keys that were already removed are ignored', async () => {
       const session = newSession();
       const keys = Array.from({ length: 5 }, () => downloadKey(APP, session, randomUUID()));
       for (const key of keys) await artifacts.put(key, Readable.from([Buffer.from('x')]));
@@ -178,7 +178,7 @@ export function describeArtifacts(name: string, open: (scope: Scope, folder: str
       assert.deepEqual(await listed(sessionPrefix(APP, session)), []);
     });
 
-    it('stores objects while concurrent calls remove other objects and empty folders', async () => {
+    it('objects are stored while concurrent calls remove other objects and empty folders', async () => {
       const session = newSession();
       const round = async (): Promise<void> => {
         const key = downloadKey(APP, session, randomUUID());
@@ -190,7 +190,7 @@ export function describeArtifacts(name: string, open: (scope: Scope, folder: str
       assert.deepEqual(await listed(sessionPrefix(APP, session)), []);
     });
 
-    it('stores and reads 256 MiB with little memory', async () => {
+    it('256 MiB are stored and read with little memory', async () => {
       const key = newKey();
       const megabyte = randomBytes(MIB);
       const peak = { bytes: 0 };

@@ -22,7 +22,7 @@ describe('artifacts on disk', () => {
     await work(folder).finally(() => rmSync(folder, { recursive: true }));
   };
 
-  it('creates files that other users cannot read', () =>
+  it('the store creates files that other users cannot read', () =>
     inFolder(async folder => {
       const disk = await openDisk(folder);
       const key = downloadKey(APP, SESSION, randomUUID());
@@ -31,7 +31,7 @@ describe('artifacts on disk', () => {
       assert.equal(statSync(join(folder, 'objects', key)).mode & 0o077, 0);
     }));
 
-  it('removes unfinished files of a killed server at the next start', () =>
+  it('unfinished files of a killed server are removed at the next start', () =>
     inFolder(async folder => {
       const disk = await openDisk(folder);
       writeFileSync(join(folder, 'incoming', 'half'), 'abc');
@@ -39,7 +39,7 @@ describe('artifacts on disk', () => {
       assert.deepEqual(readdirSync(join(folder, 'incoming')), []);
     }));
 
-  it('leaves no empty folders', () =>
+  it('no empty folders remain when objects are removed', () =>
     inFolder(async folder => {
       const disk = await openDisk(folder);
       const key = downloadKey(APP, SESSION, randomUUID());
@@ -48,7 +48,7 @@ describe('artifacts on disk', () => {
       assert.deepEqual(readdirSync(join(folder, 'objects')), []);
     }));
 
-  it('reports an error when the disk cannot store a file', () =>
+  it('an error is reported when the disk cannot store a file', () =>
     inFolder(async folder => {
       const disk = await openDisk(folder);
       mkdirSync(join(folder, 'objects', APP));
@@ -60,7 +60,7 @@ describe('artifacts on disk', () => {
 });
 
 describe('artifact key', () => {
-  it('consists of ids, numbers and checksums', () => {
+  it('an artifact key consists of ids, numbers and checksums', () => {
     assert.equal(downloadKey(APP, SESSION, 'abc'), `${APP}/sessions/${SESSION}/downloads/abc`);
     const key = extensionKey(APP, 'a'.repeat(64));
     assert.equal(asKey(key), key);
@@ -81,7 +81,7 @@ describe('artifact key', () => {
     'a\n',
     'x'.repeat(200),
   ])
-    it(`refuses ${JSON.stringify(part.slice(0, 20))} as a part`, () => {
+    it(`an artifact key cannot have the part ${JSON.stringify(part.slice(0, 20))}`, () => {
       assert.throws(() => downloadKey(APP, SESSION, part), /cannot be part/);
       assert.throws(() => asKey(`${APP}/${part}`), /cannot be part/);
     });

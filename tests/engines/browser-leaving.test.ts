@@ -5,7 +5,7 @@ import { work } from '../../server/engines/browser/envelope-job.ts';
 import { type Log, silentLog } from '../../server/kit/log.ts';
 import { startBareBrowser } from '../harness/bare-browser.ts';
 
-test('logs no warning when a browser is closed while a client and an observer are disconnecting', async () => {
+test('no warning is logged when a browser is closed while a client and an observer are disconnecting', async () => {
   const warnings: unknown[] = [];
   const log: Log = { ...silentLog, warn: (event, fields) => void warnings.push([event, fields]) };
   const bare = await startBareBrowser(log);

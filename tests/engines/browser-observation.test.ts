@@ -99,7 +99,7 @@ async function withPlaywright<T>(work: (context: BrowserContext, page: Page) => 
 const saidIn = ({ heard }: { heard: readonly Heard[] }): string[] =>
   heard.filter(({ method }) => method === 'Runtime.consoleAPICalled').map(({ params }) => JSON.stringify(params.args));
 
-test('shows Playwright the same popups, workers and cross-site frames with and without an observer', () =>
+test('Playwright sees the same popups, workers and cross-site frames with and without an observer', () =>
   bothWays(() =>
     withPlaywright(async (context, page) => {
       const said = new Set<string>();
@@ -134,7 +134,7 @@ test('shows Playwright the same popups, workers and cross-site frames with and w
     }),
   ));
 
-test('shows Puppeteer the same targets with and without an observer', () =>
+test('Puppeteer sees the same targets with and without an observer', () =>
   bothWays(async () => {
     const browser = await puppeteer.connect({ browserWSEndpoint: bare.url, defaultViewport: null });
     try {
@@ -146,7 +146,7 @@ test('shows Puppeteer the same targets with and without an observer', () =>
         const opened = new Promise<PuppeteerPage | null>(resolve => page.once('popup', resolve));
         seen.push(await page.evaluate("String(window.open('/popup'))"));
         const popup = await opened;
-        // The page may still be loading, and then it has no title.
+        // A page that is still loading has no title.
         const title = () => popup?.title().catch(() => '');
         seen.push(await eventually('the title of the popup', title, text => text === 'Popup'));
       }
@@ -158,7 +158,7 @@ test('shows Puppeteer the same targets with and without an observer', () =>
     }
   }));
 
-test('reports the response of a service worker script to a client that enables Network before it resumes the worker', async () => {
+test("a client that enables Network before it resumes a service worker sees the response of the worker's script", async () => {
   const observing = await observe(bare);
   const client = await CdpClient.connect(bare.url);
   try {
@@ -193,7 +193,7 @@ test('reports the response of a service worker script to a client that enables N
   }
 });
 
-test('gives a raw client the same windows, focus and screencast with and without an observer', () =>
+test('a raw client sees the same windows, focus and screencast with and without an observer', () =>
   bothWays(async () => {
     const client = await CdpClient.connect(bare.url);
     const pagesNow = async () => {
@@ -225,12 +225,12 @@ test('gives a raw client the same windows, focus and screencast with and without
     const own = (await pagesNow()).map(one => one.targetId).filter(id => !earlier.has(id));
     for (const one of own) await client.send('Target.closeTarget', { targetId: one });
     // A closing page still counts for a moment.
-    await eventually('the pages to be gone', pagesNow, left => !left.some(one => own.includes(one.targetId)));
+    await eventually('the pages to be closed', pagesNow, left => !left.some(one => own.includes(one.targetId)));
     await client.close();
     return { opened: opened.result, state, deviceWidth, deviceHeight, pages: own.length };
   }));
 
-test('reports the first message and the first request of popups, workers and frames to an observer', async () => {
+test('an observer sees the first message and the first request of popups, workers and frames', async () => {
   const observing = await observe(bare);
   const client = await CdpClient.connect(bare.url);
   const page = await client.attachToPage();
@@ -257,7 +257,7 @@ test('reports the first message and the first request of popups, workers and fra
   await observing.close();
 });
 
-test('resumes targets that a client holds when the client disconnects', async () => {
+test('targets that a client has paused are resumed when the client disconnects', async () => {
   const observing = await observe(bare);
   const holder = await CdpClient.connect(bare.url);
   const client = await CdpClient.connect(bare.url);
@@ -272,15 +272,15 @@ test('resumes targets that a client holds when the client disconnects', async ()
     });
   await holder.event('Target.attachedToTarget', ({ params }) => params?.waitingForDebugger === true);
   for (let turn = 0; turn < TURNS; turn++) await client.send('Browser.getVersion');
-  assert.equal(opened, false, 'the client holds it');
+  assert.equal(opened, false, 'the target is paused by the client');
   holder.cut();
   assert.deepEqual((await opening).result?.result, { type: 'string', value: '[object Window]' });
   await client.close();
   await observing.close();
 });
 
-test('observes an adopted browser again while windows are being opened', async () => {
-  await observe(bare); // the process ends with it
+test('an adopted browser is observed again while windows are being opened', async () => {
+  await observe(bare); // This observation ends when `adopt` disconnects the engine.
   await bare.adopt();
   const client = await CdpClient.connect(bare.url);
   const page = await client.attachToPage();

@@ -110,8 +110,8 @@ async function assertBooks(): Promise<void> {
     assert.equal(Number(row.sum), 0, JSON.stringify(row));
     assert.ok(Number(row.available) >= 0 && Number(row.reserved) >= 0, JSON.stringify(row));
     assert.equal(row.entered, row.kept, 'the balance is the sum of the entries');
-    assert.equal(Number(row.held), Number(row.reserved), 'what is held is what is reserved');
-    assert.equal(Number(row.captured), Number(row.revenue), 'what was captured is the revenue');
+    assert.equal(Number(row.held), Number(row.reserved), 'the sum of the holds equals the reserved credit');
+    assert.equal(Number(row.captured), Number(row.revenue), 'the sum of the captures equals the revenue');
   }
   const unbalanced = 'select 1 from credit_entries where funding + available + reserved + revenue + promo <> 0';
   assert.equal((await admin.query(unbalanced)).rows.length, 0);
@@ -348,7 +348,7 @@ test('a session without a credit hold can be placed and ended while the balance 
   });
 });
 
-/** Places a session of this application that holds this amount. Undefined if the credit was not available. */
+/** Places a session of this application that holds this amount. Undefined if the available credit was too low. */
 async function aMeteredSession(
   applicationId: ApplicationId,
   amount: number,
@@ -437,10 +437,10 @@ test('a session keeps its hold until its end is decided, and ten concurrent call
   assert.equal(reserved, 0);
   const { rows } = await admin.query(`select count(*)::integer as count from credit_entries
     join credit_reservations on credit_reservations.id = reservation_id where purpose_id = '${id}'`);
-  assert.equal(rows[0].count, 2, 'one entry for the hold, one for the end');
+  assert.equal(rows[0].count, 2, 'one entry for the hold and one for the settlement');
 });
 
-test('places five of 20 concurrent creates when the credit covers five, and leaves no row for the others', async () => {
+test('five of 20 concurrent creates are placed when the credit covers five, and no row remains for the others', async () => {
   const { account, applications } = await anAccount(500);
   const [application = assert.fail()] = applications;
   const ids = await Promise.all(Array.from({ length: 20 }, () => aMeteredSession(application, 100)));
@@ -483,7 +483,11 @@ test('the server role cannot change or remove entries, set a balance or change a
   const overdraft = { ...entry, available: -901, reserved: 901 };
   await assert.rejects(db.insertInto('creditEntries').values(overdraft).execute(), /credit_available/);
   await assertBooks();
-  await assert.rejects(admin.query('update credit_entries set reason = null'), /never changed/, 'nor can the owner');
+  await assert.rejects(
+    admin.query('update credit_entries set reason = null'),
+    /never changed/,
+    'the administrator cannot change entries either',
+  );
   await assert.rejects(admin.query('truncate credit_entries, credit_checkouts'), /never changed/);
 });
 
@@ -497,7 +501,7 @@ function aCall(applicationId: ApplicationId, keyId: KeyId, reserved: number): In
   };
 }
 
-test('a call is inserted with its hold if the equal call that it found was withdrawn before it could be read', async () => {
+test('a call is inserted with its hold if the earlier equal call was withdrawn before it could be read', async () => {
   const { account, applications } = await anAccount(100);
   const [application = assert.fail()] = applications;
   const key = newId<KeyId>(new Date());

@@ -69,33 +69,33 @@ const redeem =
   (row: DeviceRow | undefined): TokenRequestEffect =>
     row?.status === 'approved' ? { does: 'redeem', token: aToken(account) } : { does: 'nothing' };
 
-test('reads a row as it was written, without absent fields', async () => {
+test('a row is read as it was written, without absent fields', async () => {
   const row = await aRow({ deviceName: 'laptop', codeChallenge: 'c', userAgent: 'x' });
   assert.deepEqual(await device.byDeviceCode(row.deviceCodeHash), row);
   assert.equal(await device.byDeviceCode(randomBytes(32)), undefined);
 });
 
-test('rejects a duplicate user code, and limits the number of pending authorizations', async () => {
+test('a duplicate user code is rejected, and the number of pending authorizations is limited', async () => {
   const row = await aRow();
   const again = { ...row, id: newId<DeviceAuthorizationId>(NOW), deviceCodeHash: randomBytes(32) };
   assert.equal(await device.insert(again, MANY), 'code_taken');
   assert.equal(await device.insert({ ...again, userCodeHash: randomBytes(32) }, 1), 'limit_reached');
 });
 
-test('only one of several concurrent claims succeeds, and its account can read the authorization again', async () => {
+test('only one of several concurrent claims succeeds, and the account that made it can read the authorization again', async () => {
   const row = await aRow();
   const accounts = await Promise.all(Array.from({ length: 10 }, anAccount));
   const claims = await Promise.all(accounts.map(account => device.claim(row.userCodeHash, account, NOW)));
   const [winner, ...others] = claims.filter(claim => claim !== undefined);
   assert.deepEqual([winner?.isFirst, winner?.row.status, others.length], [true, 'claimed', 0]);
-  const owner = winner?.row.accountId ?? assert.fail('nobody has claimed it');
+  const owner = winner?.row.accountId ?? assert.fail('no account has claimed the authorization');
   assert.equal((await device.claim(row.userCodeHash, owner, NOW))?.isFirst, false);
   assert.equal((await device.getClaimed(row.userCodeHash, owner, NOW))?.id, row.id);
   assert.equal(await device.getClaimed(row.userCodeHash, await anAccount(), NOW), undefined);
   assert.equal(await device.claim(row.userCodeHash, owner, END), undefined, 'expired');
 });
 
-test('only the account that claimed an authorization can decide it, only once and only before it expires', async () => {
+test('only the account that claimed an authorization can decide on it, only once and only before it expires', async () => {
   const account = await anAccount();
   const row = await aRow();
   const denied = { status: 'denied' } as const;
@@ -127,7 +127,7 @@ test('an account with the maximum number of tokens gets no further token, and th
   assert.deepEqual(await store.tokens.list(account, NOW, { limit: 100 }), []);
 });
 
-test('sends a notification for a revocation and for every change of status', async () => {
+test('a notification is sent for a revocation and for every change of status', async () => {
   const changed: string[] = [];
   const revoked: string[] = [];
   scope.own(await store.listen('device_changed', id => changed.push(id), assert.fail));
@@ -145,7 +145,7 @@ test('sends a notification for a revocation and for every change of status', asy
   assert.deepEqual(revoked, [token.hash.toString('hex')]);
 });
 
-test('removes authorizations that expired before a given time', async () => {
+test('authorizations that expired before a given time are removed', async () => {
   const [old, young] = [await aRow({ expiresAt: addMs(NOW, MINUTE_MS) }), await aRow({ expiresAt: addMs(END, 1) })];
   await device.removeExpired(END);
   assert.equal(await device.byDeviceCode(old.deviceCodeHash), undefined);

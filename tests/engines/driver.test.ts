@@ -19,7 +19,7 @@ after(() => Promise.all([driver.close(), shortDriver.close()]));
 
 const refOf = ({ page }: CommandResult): string => /button "Go" \[ref=(\w+)\]/.exec(page?.snapshot ?? '')?.[1] ?? '';
 
-test('a command that hangs closes the connection of its own session, but of no other session on the same thread', async () => {
+test('a command that hangs closes the connection of its own session, but not of other sessions on the same thread', async () => {
   const sessions = await Promise.all([1, 2].map(() => server.createSession({ keepAlive: true })));
   const [hanging, other] = sessions.map(({ id, connectUrl }) => ({ session: id, address: connectUrl }));
   assert.ok(hanging && other);
@@ -71,12 +71,12 @@ test('a dialog that another client answers, or whose tab is closed, does not blo
   await driver.run(target, { do: 'tabs', action: 'select', index: 1 });
   await open();
   await client.send('Target.closeTarget', { targetId });
-  await eventually('commands to be possible after the end of the tab', isFree);
+  await eventually('commands to be possible after the tab was closed', isFree);
   await client.close();
   await server.release(id);
 });
 
-test('a value that JSON cannot express is refused with the reason', async () => {
+test('a value that JSON cannot express is refused, and the error contains the reason', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const target = { session: id, address: connectUrl };
   for (const code of ['10n', '() => { const value = {}; value.self = value; return value; }'])

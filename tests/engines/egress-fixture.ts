@@ -89,7 +89,7 @@ export function curl(fixture: Fixture, ...args: readonly string[]): Promise<Curl
 
 const HEAD_END = '\r\n\r\n';
 
-/** A connection that a test opens in place of a browser. It collects everything that it receives. */
+/** A connection that a test opens in place of a browser. Collects all bytes that it receives. */
 export class Wire {
   readonly socket: Socket;
   readonly #parts: Buffer[] = [];
@@ -116,7 +116,7 @@ export class Wire {
     const wire = await Wire.open(fixture.proxyPort);
     wire.socket.write(`CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n\r\n`);
     const head = await wire.until(HEAD_END);
-    if (!head.startsWith('HTTP/1.1 200 ')) throw new Error(`no tunnel: ${head}`);
+    if (!head.startsWith('HTTP/1.1 200 ')) throw new Error(`the proxy did not open the tunnel: ${head}`);
     wire.#parts.splice(0, wire.#parts.length, wire.bytes.subarray(head.indexOf(HEAD_END) + HEAD_END.length));
     return wire;
   }
@@ -153,7 +153,7 @@ export class Wire {
   }
 
   closed(): Promise<void> {
-    return this.#when(() => this.socket.destroyed, 'a connection to close');
+    return this.#when(() => this.socket.destroyed, 'the connection to close');
   }
 
   async #when(done: () => boolean, what: string): Promise<void> {

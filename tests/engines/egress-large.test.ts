@@ -52,7 +52,7 @@ const asks = (port: number, path: string, method = 'GET'): string =>
   `${method} http://a.test:${port}${path} HTTP/1.1\r\nHost: a.test\r\n\r\n`;
 
 const nothingOpen = (fixture: Fixture): Promise<true> =>
-  pollUntil(WAIT_MS, 'the outside to be closed', () =>
+  pollUntil(WAIT_MS, 'the connection to the server to be closed', () =>
     fixture.egress.counters().connectionsOpen === 0 ? true : undefined,
   );
 
@@ -63,7 +63,7 @@ async function bodyOf(wire: Wire, bytes: number): Promise<Buffer> {
   return (await wire.bytesOf(start + bytes)).subarray(start, start + bytes);
 }
 
-test('passes a large body unchanged, counts it exactly and keeps the connection of the browser', async t => {
+test('the proxy passes a large body unchanged, counts it exactly and keeps the connection of the browser', async t => {
   const { fixture, port, asked } = await outside(t, (socket, path) =>
     path === '/large' ? large(socket) : socket.write(`${head(2)}ok`),
   );
@@ -79,7 +79,7 @@ test('passes a large body unchanged, counts it exactly and keeps the connection 
   wire.socket.destroy();
 });
 
-test('passes a large body unchanged when it arrives in chunks of very different sizes', async t => {
+test('the proxy passes a large body unchanged when it arrives in chunks of very different sizes', async t => {
   const sizes = [1, 10, 16_000, 70_000, 600_000, 3, 2 * MIB, LARGE.length];
   const { fixture, port } = await outside(t, async socket => {
     const whole = Buffer.concat([Buffer.from(head(LARGE.length)), LARGE]);
@@ -97,7 +97,7 @@ test('passes a large body unchanged when it arrives in chunks of very different 
   wire.socket.destroy();
 });
 
-test('passes large bodies unchanged when none or only one of two transfers can use a large read buffer', async t => {
+test('the proxy passes large bodies unchanged when none or only one of two transfers can use a large read buffer', async t => {
   for (const bigReadsMax of [0, 1]) {
     const { fixture, port } = await outside(t, large, { limits: { bigReadsMax } });
     for (let time = 0; time < 2; time++) {
@@ -109,7 +109,7 @@ test('passes large bodies unchanged when none or only one of two transfers can u
   }
 });
 
-test('drops bytes that the server sends beyond the declared length', async t => {
+test('the proxy drops bytes that the server sends beyond the declared length', async t => {
   const { fixture, port } = await outside(t, (socket, path) => {
     if (path !== '/large') return void socket.write(`${head(2)}ok`);
     large(socket);
@@ -128,7 +128,7 @@ for (const [how, breakOff] of [
   ['ends', (socket: Socket) => void socket.end()],
   ['resets', (socket: Socket) => void socket.resetAndDestroy()],
 ] as const)
-  test(`aborts the browser's connection when the server ${how} the connection in the middle of a body`, async t => {
+  test(`the proxy aborts the browser's connection when the server ${how} the connection in the middle of a body`, async t => {
     const half = LARGE.subarray(0, LARGE.length / 2);
     const { fixture, port } = await outside(t, socket => {
       socket.write(head(LARGE.length));
@@ -144,7 +144,7 @@ for (const [how, breakOff] of [
     await nothingOpen(fixture);
   });
 
-test('forwards the next response after a HEAD response that declares a length but has no body', async t => {
+test('the proxy forwards the next response after a HEAD response that declares a length but has no body', async t => {
   const { fixture, port } = await outside(t, (socket, path) =>
     socket.write(path === '/last' ? `${head(2)}ok` : head(LARGE.length)),
   );
@@ -156,7 +156,7 @@ test('forwards the next response after a HEAD response that declares a length bu
   wire.socket.destroy();
 });
 
-test('keeps the order of pipelined requests even if the first is answered last', async t => {
+test('the proxy keeps the order of pipelined requests even if the first is answered last', async t => {
   // Each request has its own connection, so the order in which they arrive is undefined.
   const largeSent = Promise.withResolvers<void>();
   const { fixture, port } = await outside(t, (socket, path) => {
@@ -186,7 +186,7 @@ function pourEndlessly(socket: Socket): void {
   more();
 }
 
-test('ends a transfer when the policy is replaced', async t => {
+test('the proxy ends a transfer when the policy is replaced', async t => {
   const { fixture, port } = await outside(t, pourEndlessly);
   const wire = await Wire.open(fixture.proxyPort);
   wire.socket.write(asks(port, '/'));
@@ -196,7 +196,7 @@ test('ends a transfer when the policy is replaced', async t => {
   await nothingOpen(fixture);
 });
 
-test('closes the connection to the server when the browser disconnects', async t => {
+test('the proxy closes the connection to the server when the browser disconnects', async t => {
   const { fixture, port } = await outside(t, pourEndlessly);
   const wire = await Wire.open(fixture.proxyPort);
   wire.socket.write(asks(port, '/'));
@@ -209,7 +209,7 @@ test('closes the connection to the server when the browser disconnects', async t
 const KERNEL_BYTES_MAX = 40 * MIB;
 
 for (const way of ['a plain response', 'a tunnel'])
-  test(`applies backpressure to the sender of ${way} while the reader is paused, and continues afterwards`, async t => {
+  test(`the proxy applies backpressure to the sender of ${way} while the reader is paused, and continues afterwards`, async t => {
     const { fixture, port } = await outside(t, pourEndlessly);
     const plain = way === 'a plain response';
     const wire = plain ? await Wire.open(fixture.proxyPort) : await Wire.tunnel(fixture, `a.test:${port}`);

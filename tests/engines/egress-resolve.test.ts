@@ -28,7 +28,7 @@ async function names(
   return { resolve, asked: name => server.asked(name) };
 }
 
-test('prefers static names, and resolves localhost to loopback without a query', async t => {
+test('the resolver prefers static names, and resolves localhost to loopback without a query', async t => {
   const { resolve, asked } = await names(t, () => ({ addresses: ['9.9.9.9'] }), {
     'a.test': '127.0.0.1',
     'six.test': 'fd00::9',
@@ -44,14 +44,14 @@ test('prefers static names, and resolves localhost to loopback without a query',
   assert.deepEqual(await resolve('notlocalhost'), ['9.9.9.9']);
 });
 
-test('returns all addresses of both families', async t => {
+test('the resolver returns all addresses of both families', async t => {
   const { resolve } = await names(t, ({ type }) => ({
     addresses: type === 'A' ? ['1.2.3.4', '10.0.0.1'] : ['2600::1', 'fd00::9'],
   }));
   assert.deepEqual(await resolve('mixed.test'), ['1.2.3.4', '10.0.0.1', '2600::1', 'fd00::9']);
 });
 
-test('returns the addresses of one family if the other family has no addresses', async t => {
+test('the resolver returns the addresses of one family if the other family has no addresses', async t => {
   const { resolve } = await names(t, ({ name, type }) => ({
     addresses: name.startsWith('six') === (type === 'AAAA') ? [type === 'A' ? '1.2.3.4' : '2600::1'] : [],
   }));
@@ -59,7 +59,7 @@ test('returns the addresses of one family if the other family has no addresses',
   assert.deepEqual(await resolve('six.test'), ['2600::1']);
 });
 
-test('does not wait for an address family whose query gets no response', async t => {
+test('the resolver does not wait for an address family whose query gets no response', async t => {
   const late = Promise.withResolvers<Answer>();
   const { resolve } = await names(
     t,
@@ -73,12 +73,12 @@ test('does not wait for an address family whose query gets no response', async t
   late.resolve({ addresses: [] });
 });
 
-test('reports why a name has no addresses', async t => {
+test('the resolver reports why a name has no addresses', async t => {
   const { resolve } = await names(t, () => ({ addresses: [] }));
   await assert.rejects(resolve('none.test'), { name: 'Failed', kind: 'name_not_resolved' });
 });
 
-test('caches responses for their TTL, but for at most one minute, and not at all if the TTL is zero', async t => {
+test('the resolver caches responses for their TTL, but for at most one minute, and not at all if the TTL is zero', async t => {
   let nowMs = 0;
   const ttls: Readonly<Record<string, number>> = { 'zero.test': 0, 'ten.test': 10, 'day.test': 86_400 };
   const { resolve, asked } = await names(
@@ -99,13 +99,13 @@ test('caches responses for their TTL, but for at most one minute, and not at all
   assert.deepEqual(await at(61), [5, 3, 2]);
 });
 
-test('sends one query for concurrent requests', async t => {
+test('the resolver sends one query for concurrent requests', async t => {
   const { resolve, asked } = await names(t, () => ({ addresses: ['1.2.3.4'] }));
   await Promise.all(Array.from({ length: 20 }, () => resolve('same.test')));
   assert.equal(asked('same.test'), 1);
 });
 
-test('queries again after the TTL and uses the new addresses', async t => {
+test('the resolver queries again after the TTL and uses the new addresses', async t => {
   const { resolve } = await names(t, ({ time, type }) => ({
     addresses: type === 'AAAA' ? [] : [time === 1 ? '1.2.3.4' : '10.9.9.9'],
   }));

@@ -25,7 +25,7 @@ async function stillWorks(fixture: Fixture, port: number): Promise<void> {
 }
 
 const nothingOpen = (fixture: Fixture): Promise<true> =>
-  pollUntil(WAIT_MS, 'no connection to be open outside', () =>
+  pollUntil(WAIT_MS, 'all connections to servers to be closed', () =>
     fixture.egress.counters().connectionsOpen === 0 ? true : undefined,
   );
 
@@ -60,7 +60,7 @@ const MALFORMED: ReadonlyArray<readonly [string, string, RegExp]> = [
   ['an unknown expectation', 'GET http://a.test/ HTTP/1.1\r\nHost: a\r\nExpect: tea\r\n\r\n', /^HTTP\/1.1 417 /],
 ];
 
-test('responds to malformed requests with an error and does not forward them', async t => {
+test('the proxy responds to malformed requests with an error and does not forward them', async t => {
   let hits = 0;
   const port = await listen(
     t,
@@ -83,7 +83,7 @@ test('responds to malformed requests with an error and does not forward them', a
 
 const SMUGGLED = 'GET http://a.test/smuggled HTTP/1.1\r\nHost: a\r\n\r\n';
 
-test('does not forward a request that is hidden in the body of another', async t => {
+test('the proxy does not forward a request that is hidden in the body of another', async t => {
   const seen: string[] = [];
   const server = createHttpServer({ maxHeaderSize: EGRESS_LIMITS.headBytesMax }, async (request, response) => {
     const parts: Buffer[] = [];
@@ -139,16 +139,19 @@ const BAD_RESPONSES: ReadonlyArray<readonly [string, string]> = [
   ['two lengths', 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab'],
   ['length and chunks', 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'],
   ['a status of two digits', 'HTTP/1.1 20 OK\r\n\r\n'],
-  ['an upgrade nobody asked for', 'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n'],
   [
-    'a proxy that wants a password',
+    'an upgrade that was not requested',
+    'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n',
+  ],
+  [
+    'a response that requires a proxy password',
     'HTTP/1.1 407 No\r\nProxy-Authenticate: Basic realm="x"\r\nContent-Length: 0\r\n\r\n',
   ],
   ['a giant head', `HTTP/1.1 200 OK\r\nX: ${'x'.repeat(EGRESS_LIMITS.headBytesMax)}\r\n\r\n`],
   ['a status below 100', 'HTTP/1.1 099 OK\r\nContent-Length: 0\r\n\r\n'],
 ];
 
-test('reports an invalid response as a failure, for requests with and without a body', async t => {
+test('the proxy reports an invalid response as a failure, for requests with and without a body', async t => {
   for (const [name, bytes] of BAD_RESPONSES) {
     const port = await listen(
       t,
@@ -164,7 +167,7 @@ test('reports an invalid response as a failure, for requests with and without a 
   }
 });
 
-test("aborts the browser's connection when a response is truncated", async t => {
+test("the proxy aborts the browser's connection when a response is truncated", async t => {
   const port = await listen(
     t,
     createServer(socket => {
@@ -189,7 +192,7 @@ test("aborts the browser's connection when a response is truncated", async t => 
   await nothingOpen(fixture);
 });
 
-test('distinguishes a refused connection from an unknown name', async t => {
+test('the proxy distinguishes a refused connection from an unknown name', async t => {
   const fixture = await openFixture(t, { ports: [1] });
   const refused = await curl(fixture, '-i', 'http://a.test:1/');
   assert.match(refused.out.toString(), failed('connect_failed'));
@@ -198,13 +201,13 @@ test('distinguishes a refused connection from an unknown name', async t => {
   assert.doesNotMatch(refused.out.toString() + tunnel.err.replace(/^\* .*$/gm, ''), /ECONNREFUSED|127\.0\.0\.1:1\b/);
 });
 
-test('fails within its time limit when the name server does not respond', async t => {
+test('a request fails within its time limit when the name server does not respond', async t => {
   const fixture = await openFixture(t, { resolve: () => new Promise(() => {}), limits: { resolveMs: 50 } });
   const { out } = await curl(fixture, '-i', 'http://a.test/');
   assert.match(out.toString(), failed('name_timed_out'));
 });
 
-test('reports a failure when the resolver throws or returns invalid data', async t => {
+test('the proxy reports a failure when the resolver throws or returns invalid data', async t => {
   for (const answers of [[], ['nonsense'], ['10.0.0.1', 'nonsense'], ['fe80::1%eth0']]) {
     const fixture = await openFixture(t, { resolve: async () => answers });
     assert.match((await curl(fixture, '-i', 'http://a.test/')).out.toString(), failed('name_not_resolved'));
@@ -218,7 +221,7 @@ test('reports a failure when the resolver throws or returns invalid data', async
   assert.match((await curl(fixture, '-iv', 'https://a.test/')).err, / 502 /);
 });
 
-test('forwards a connection reset to the other side', async t => {
+test('the proxy forwards a connection reset to the other side', async t => {
   let outside: Socket | undefined;
   const errors: string[] = [];
   const port = await listen(
@@ -238,12 +241,12 @@ test('forwards a connection reset to the other side', async t => {
   const other = await Wire.tunnel(fixture, `a.test:${port}`);
   await pollUntil(WAIT_MS, 'the connection outside', () => outside);
   other.socket.resetAndDestroy();
-  await pollUntil(WAIT_MS, 'the reset to arrive outside', () => (errors.length > 0 ? true : undefined));
+  await pollUntil(WAIT_MS, 'the reset to reach the server', () => (errors.length > 0 ? true : undefined));
   assert.deepEqual(errors, ['ECONNRESET']);
   await nothingOpen(fixture);
 });
 
-test('closes both sides of a tunnel when a reset follows a half-close', async t => {
+test('the proxy closes both sides of a tunnel when a reset follows a half-close', async t => {
   const ending = await listen(
     t,
     createServer({ allowHalfOpen: true }, socket => {
@@ -268,7 +271,7 @@ test('closes both sides of a tunnel when a reset follows a half-close', async t 
   await stillWorks(fixture, port);
 });
 
-test('releases all connections after hundreds of aborted requests', async t => {
+test('the proxy releases all connections after hundreds of aborted requests', async t => {
   const port = await echo(t);
   const fixture = await openFixture(t, { ports: [port] });
   const head = `CONNECT a.test:${port} HTTP/1.1\r\nHost: a\r\n\r\n`;
@@ -293,7 +296,7 @@ test('releases all connections after hundreds of aborted requests', async t => {
   await stillWorks(fixture, port);
 });
 
-test('closes connections beyond the limit at once, and accepts new ones afterwards', async t => {
+test('the proxy closes connections beyond the limit at once, and accepts new ones afterwards', async t => {
   const port = await echo(t);
   const fixture = await openFixture(t, { ports: [port], limits: { connectionsMax: 3 } });
   const wires = [];
@@ -309,7 +312,7 @@ test('closes connections beyond the limit at once, and accepts new ones afterwar
   await stillWorks(fixture, port);
 });
 
-test('ends a connection with too many pipelined requests', async t => {
+test('the proxy ends a connection with too many pipelined requests', async t => {
   let hits = 0;
   const port = await listen(
     t,
@@ -320,7 +323,7 @@ test('ends a connection with too many pipelined requests', async t => {
   wire.socket.write(`GET http://a.test:${port}/ HTTP/1.1\r\nHost: a\r\n\r\n`.repeat(1000));
   await wire.ended();
   await nothingOpen(fixture);
-  assert.ok(hits <= 4, `${hits} requests went out`);
+  assert.ok(hits <= 4, `${hits} requests reached the server`);
   const mixed = await Wire.open(fixture.proxyPort);
   mixed.socket.write(
     `GET http://a.test:${port}/ HTTP/1.1\r\nHost: a\r\n\r\nCONNECT a.test:${port} HTTP/1.1\r\nHost: a\r\n\r\n`,
@@ -329,7 +332,7 @@ test('ends a connection with too many pipelined requests', async t => {
   assert.equal(mixed.text, '');
 });
 
-test('times out a request head that arrives slowly, and a connection that never sends a request', async t => {
+test('a request head that arrives slowly times out, and so does a connection that never sends a request', async t => {
   // The limit that is not under test is long, so that a slow machine does not reach it first.
   const drip = await openFixture(t, { limits: { headMs: 100, sweepMs: 50 } });
   const slow = await Wire.open(drip.proxyPort);
@@ -343,7 +346,7 @@ test('times out a request head that arrives slowly, and a connection that never 
   await silent.ended();
 });
 
-test('ends an idle connection and keeps an active one', async t => {
+test('the proxy ends an idle connection and keeps an active one', async t => {
   const port = await echo(t);
   const clock = new ManualClock();
   const fixture = await openFixture(t, { ports: [port], clock });
@@ -356,14 +359,14 @@ test('ends an idle connection and keeps an active one', async t => {
   assert.equal(fixture.egress.counters().connectionsOpen, 2);
   await clock.advance(3 * sweepMs, sweepMs);
   await idle.ended();
-  await pollUntil(WAIT_MS, 'its side outside to close', () =>
+  await pollUntil(WAIT_MS, 'its connection to the server to close', () =>
     fixture.egress.counters().connectionsOpen === 1 ? true : undefined,
   );
   busy.socket.write(' tock');
   await busy.until('tick tock');
 });
 
-test('ends a half-closed tunnel earlier than an open one', async t => {
+test('the proxy ends a half-closed tunnel earlier than an open one', async t => {
   const ended = Promise.withResolvers<void>();
   const port = await listen(
     t,
@@ -374,7 +377,7 @@ test('ends a half-closed tunnel earlier than an open one', async t => {
   const { halfClosedIdleMs, sweepMs } = EGRESS_LIMITS;
   const wire = await Wire.tunnel(fixture, `a.test:${port}`);
   wire.socket.end();
-  await withTimeout(WAIT_MS, 'the end to be heard outside', () => ended.promise);
+  await withTimeout(WAIT_MS, 'the end to reach the server', () => ended.promise);
   await clock.advance(sweepMs, sweepMs);
   assert.equal(fixture.egress.counters().connectionsOpen, 1);
   await clock.advance(halfClosedIdleMs + 2 * sweepMs, sweepMs);
@@ -382,7 +385,7 @@ test('ends a half-closed tunnel earlier than an open one', async t => {
   await nothingOpen(fixture);
 });
 
-test('allows a response to take longer than the limits for request heads and unused connections', async t => {
+test('a response may take longer than the limits for request heads and unused connections', async t => {
   const port = await listen(
     t,
     createHttpServer((request, response) => {
@@ -397,7 +400,7 @@ test('allows a response to take longer than the limits for request heads and unu
   wire.socket.destroy();
 });
 
-test('releases all connections when the browser disconnects while a connection is being opened', async t => {
+test('the proxy releases all connections when the browser disconnects while a connection is being opened', async t => {
   const asked = Promise.withResolvers<void>();
   const answer = Promise.withResolvers<readonly string[]>();
   const port = await echo(t);
@@ -420,7 +423,7 @@ test('releases all connections when the browser disconnects while a connection i
   await stillWorks(fixture, port);
 });
 
-test('aborts requests in progress promptly when the proxy is closed', async t => {
+test('requests in progress are aborted promptly when the proxy is closed', async t => {
   const port = await listen(
     t,
     createHttpServer(() => {}),
@@ -428,7 +431,7 @@ test('aborts requests in progress promptly when the proxy is closed', async t =>
   const fixture = await openFixture(t, { ports: [port] });
   const wire = await Wire.open(fixture.proxyPort);
   wire.socket.write(`GET http://a.test:${port}/ HTTP/1.1\r\nHost: a\r\n\r\n`);
-  await pollUntil(WAIT_MS, 'the request to be outside', () =>
+  await pollUntil(WAIT_MS, 'the request to reach the server', () =>
     fixture.egress.counters().connectionsOpen === 1 ? true : undefined,
   );
   await withTimeout(WAIT_MS, 'the proxy to close', () => fixture.egress.close());
@@ -436,7 +439,7 @@ test('aborts requests in progress promptly when the proxy is closed', async t =>
   await nothingOpen(fixture);
 });
 
-test('closes only the affected connection when a listener throws', async t => {
+test('the proxy closes only the affected connection when a listener throws', async t => {
   const fail = (): never => {
     throw new Error('broken');
   };

@@ -69,7 +69,7 @@ async function tunnel(fixture: Fixture, authority: string): Promise<string> {
 }
 
 const nothingOpen = (fixture: Fixture): Promise<true> =>
-  pollUntil(WAIT_MS, 'no connection to be open outside', () =>
+  pollUntil(WAIT_MS, 'all connections to servers to be closed', () =>
     fixture.egress.counters().connectionsOpen === 0 ? true : undefined,
   );
 
@@ -86,7 +86,7 @@ for (const [scheme, talks] of [
     },
   ],
 ] as const satisfies ReadonlyArray<readonly [Upstream['scheme'], Readonly<Record<string, Talk>>]>)
-  test(`times out when a ${scheme} proxy does not respond completely, and reports the failure`, async t => {
+  test(`a request times out when a ${scheme} proxy does not respond completely, and the failure is reported`, async t => {
     const { fixture, failures } = await proxied(t, scheme, talks, GIVEN_UP_MS);
     for (const host of Object.keys(talks)) {
       const head = await tunnel(fixture, `${host}:443`);
@@ -97,7 +97,7 @@ for (const [scheme, talks] of [
     await nothingOpen(fixture);
   });
 
-test('waits for a slow proxy within the limit, even if its response arrives in small parts', async t => {
+test('a request waits for a slow upstream proxy within the limit, even if the response of the proxy arrives in small parts', async t => {
   const { fixture, failures } = await proxied(t, 'http', {
     'slow.test': async (socket, heard) => {
       if (!heard.startsWith('CONNECT ')) return void socket.write(`heard ${heard}`);
@@ -114,7 +114,7 @@ test('waits for a slow proxy within the limit, even if its response arrives in s
   assert.deepEqual(failures, []);
 });
 
-test('keeps bytes from the destination that arrive together with the response of the proxy', async t => {
+test('bytes from the destination that arrive together with the response of the upstream proxy are kept', async t => {
   const { fixture } = await proxied(t, 'socks5', {
     'first.test': (socket, _, time) =>
       void socket.write(time === 1 ? SOCKS_METHOD : Buffer.concat([SOCKS_STANDS, Buffer.from('220 ready')])),
@@ -130,7 +130,7 @@ for (const [how, breakOff] of [
   ['ends', (socket: Socket) => void socket.end()],
   ['resets', (socket: Socket) => void socket.resetAndDestroy()],
 ] as const)
-  test(`aborts only the affected requests when a proxy ${how} the connection in the middle of a body`, async t => {
+  test(`only the affected requests are aborted when an upstream proxy ${how} the connection in the middle of a body`, async t => {
     const { fixture, failures } = await proxied(t, 'http', {
       'breaks.test': (socket, heard) => {
         if (heard.startsWith('CONNECT ')) return void socket.write(STANDS);
@@ -155,7 +155,7 @@ for (const [how, breakOff] of [
     await nothingOpen(fixture);
   });
 
-test('passes a large plain body through a proxy unchanged and counts it', async t => {
+test('a large plain body passes through an upstream proxy unchanged and is counted', async t => {
   const large = randomBytes(5 * 1024 * 1024);
   const head = `HTTP/1.1 200 OK\r\nContent-Length: ${large.length}\r\n\r\n`;
   const { fixture } = await proxied(t, 'http', {
@@ -176,7 +176,7 @@ test('passes a large plain body through a proxy unchanged and counts it', async 
   wire.socket.destroy();
 });
 
-test('waits for a body that arrives slowly through a proxy', async t => {
+test('a body that arrives slowly through an upstream proxy is forwarded completely', async t => {
   const drips = 40;
   const { fixture } = await proxied(t, 'http', {
     'drips.test': async socket => {
@@ -193,7 +193,7 @@ test('waits for a body that arrives slowly through a proxy', async t => {
   wire.socket.destroy();
 });
 
-test('reports bad_answer in an interim response when a proxy closes the connection before it responds', async t => {
+test('an interim response reports bad_answer when an upstream proxy closes the connection before it responds', async t => {
   const { fixture } = await proxied(t, 'http', { 'shut.test': socket => void socket.end() });
   const wire = await Wire.open(fixture.proxyPort);
   wire.socket.write('GET http://shut.test/ HTTP/1.1\r\nHost: shut.test\r\n\r\n');
@@ -201,7 +201,7 @@ test('reports bad_answer in an interim response when a proxy closes the connecti
   wire.socket.destroy();
 });
 
-test('releases all connections when the browser disconnects while a proxy is slow', async t => {
+test('all connections are released when the browser disconnects while an upstream proxy is slow', async t => {
   const { fixture, failures } = await proxied(t, 'http', { 'silent.test': silent });
   const wire = await Wire.open(fixture.proxyPort);
   wire.socket.write('CONNECT silent.test:443 HTTP/1.1\r\nHost: silent.test\r\n\r\n');

@@ -68,7 +68,7 @@ before(() => {
   }
 });
 
-test('forwards a plain request unchanged, without proxy headers', async t => {
+test('the proxy forwards a plain request unchanged, without proxy headers', async t => {
   const port = await origin(t, (request, response) => response.end(JSON.stringify([request.url, request.rawHeaders])));
   const fixture = await openFixture(t, { ports: [port] });
   const { out } = await curl(
@@ -90,7 +90,7 @@ test('forwards a plain request unchanged, without proxy headers', async t => {
   ]);
 });
 
-test('passes header bytes above 127 unchanged, with and without bodies', async t => {
+test('the proxy passes header bytes above 127 unchanged, with and without bodies', async t => {
   const port = await origin(t, async (request, response) => {
     await body(request);
     response
@@ -104,7 +104,7 @@ test('passes header bytes above 127 unchanged, with and without bodies', async t
   }
 });
 
-test('returns a response unchanged: status, reason phrase, repeated headers, no added Date', async t => {
+test('the proxy returns a response unchanged: status, reason phrase, repeated headers, no added Date', async t => {
   const port = await listen(
     t,
     createServer(socket => {
@@ -127,7 +127,7 @@ test('returns a response unchanged: status, reason phrase, repeated headers, no 
   wire.socket.destroy();
 });
 
-test('forwards the chunks of a response as they arrive, and forwards no body for HEAD', async t => {
+test('the proxy forwards the chunks of a response as they arrive, and forwards no body for HEAD', async t => {
   const chunks = '4\r\nWiki\r\n5\r\npedia\r\n0\r\n\r\n';
   const port = await listen(
     t,
@@ -144,7 +144,7 @@ test('forwards the chunks of a response as they arrive, and forwards no body for
     wire.socket.write(`GET http://a.test:${port}/${time} HTTP/1.1\r\nHost: a\r\n\r\n`);
     await pollUntil(
       WAIT_MS,
-      'a whole answer',
+      'the whole response',
       () => wire.text.split('pedia\r\n0\r\n\r\n').length === time + 1 || undefined,
     );
     assert.ok(wire.text.endsWith(`\r\n\r\n${chunks}`), wire.text);
@@ -156,7 +156,7 @@ test('forwards the chunks of a response as they arrive, and forwards no body for
   assert.deepEqual([code, out.toString().includes('Wiki')], [0, false]);
 });
 
-test('passes every method with and without a body, with a Content-Length or chunked', async t => {
+test('the proxy passes every method with and without a body, with a Content-Length or chunked', async t => {
   const port = await origin(t, async (request, response) => {
     const { method, headers } = request;
     response.end(
@@ -178,7 +178,7 @@ test('passes every method with and without a body, with a Content-Length or chun
     );
 });
 
-test('passes the headers of HEAD, 204 and 304 without a body', async t => {
+test('the proxy passes the headers of HEAD, 204 and 304 without a body', async t => {
   const port = await origin(t, (request, response) => {
     const status = Number(request.url?.slice(1));
     response.writeHead(status, status === 204 ? { 'x-seen': 'yes' } : { 'content-length': '1234', 'x-seen': 'yes' });
@@ -195,7 +195,7 @@ test('passes the headers of HEAD, 204 and 304 without a body', async t => {
   wire.socket.destroy();
 });
 
-test('passes on 100-continue from the server instead of sending its own', async t => {
+test('the proxy passes on 100-continue from the server instead of sending its own', async t => {
   const server = createHttpServer(async (request, response) => response.end(await body(request)));
   let asked = 0;
   server.on('checkContinue', async (request, response) => {
@@ -223,7 +223,7 @@ test('passes on 100-continue from the server instead of sending its own', async 
   assert.equal(asked, 2);
 });
 
-test('passes large bodies unchanged in both directions and counts the bytes of the connections to the server', async t => {
+test('the proxy passes large bodies unchanged in both directions and counts the bytes of the connections to the server', async t => {
   const sent = randomBytes(32 * 1024 * 1024);
   const folder = mkdtempSync(join(tmpdir(), 'berth-egress-'));
   t.after(() => rmSync(folder, { recursive: true }));
@@ -252,7 +252,7 @@ test('passes large bodies unchanged in both directions and counts the bytes of t
   assert.ok(bytesUp > 3 * sent.length && bytesDown > 3 * sent.length);
 });
 
-test('updates the byte counters while a tunnel is open, and counts its bytes exactly', async t => {
+test('the proxy updates the byte counters while a tunnel is open, and counts the bytes of the tunnel exactly', async t => {
   const port = await listen(
     t,
     createServer(socket => socket.pipe(socket)),
@@ -274,7 +274,7 @@ test('updates the byte counters while a tunnel is open, and counts its bytes exa
   await wire.ended();
 });
 
-test('keeps bytes that the browser sends before its tunnel is open', async t => {
+test('the proxy keeps bytes that the browser sends before its tunnel is open', async t => {
   const port = await listen(
     t,
     createServer(socket => socket.pipe(socket)),
@@ -287,7 +287,7 @@ test('keeps bytes that the browser sends before its tunnel is open', async t => 
   wire.socket.destroy();
 });
 
-test('passes TLS end to end', async t => {
+test('the proxy passes TLS end to end', async t => {
   const port = await listen(
     t,
     createHttpsServer(tls, (_request, response) => response.end('secret')),
@@ -302,7 +302,7 @@ test('passes TLS end to end', async t => {
   assert.equal(untrusted.code, 60);
 });
 
-test('passes a WebSocket through a tunnel: text, binary and close', async t => {
+test('the proxy passes a WebSocket through a tunnel: text, binary and close', async t => {
   const server = createHttpServer();
   new WebSocketServer({ server }).on('connection', socket =>
     socket.on('message', (data, binary) => socket.send(data, { binary })),
@@ -322,7 +322,7 @@ test('passes a WebSocket through a tunnel: text, binary and close', async t => {
   assert.equal(code, 4001);
 });
 
-test('does not forward an Upgrade in a plain request', async t => {
+test('the proxy does not forward an Upgrade in a plain request', async t => {
   const port = await origin(t, (request, response) => response.end(String(request.headers.upgrade ?? 'none')));
   const fixture = await openFixture(t, { ports: [port] });
   const { out } = await curl(
@@ -336,7 +336,7 @@ test('does not forward an Upgrade in a plain request', async t => {
   assert.equal(out.toString(), 'none');
 });
 
-test('keeps connections alive, with one connection to the server per connection of the browser', async t => {
+test('the proxy keeps connections alive, with one connection to the server per connection of the browser', async t => {
   let sockets = 0;
   const server = createHttpServer((_request, response) => response.end('ok'));
   // Disables the server's keep-alive timeout, so that the interval between the two requests does not matter.
@@ -355,7 +355,7 @@ test('keeps connections alive, with one connection to the server per connection 
   );
 });
 
-test('repeats a request on a new connection when the server has closed the kept-alive connection', async t => {
+test('the proxy repeats a request on a new connection when the server has closed the kept-alive connection', async t => {
   const served = new WeakMap<Socket, number>();
   const methods: string[] = [];
   const port = await origin(t, (request, response) => {
@@ -392,7 +392,7 @@ test('repeats a request on a new connection when the server has closed the kept-
   assert.deepEqual(methods, ['GET', 'GET', 'POST', 'POST']);
 });
 
-test('forwards the head of a response before its body arrives', async t => {
+test('the proxy forwards the head of a response before its body arrives', async t => {
   const port = await origin(t, (_request, response) =>
     response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders(),
   );
@@ -401,12 +401,12 @@ test('forwards the head of a response before its body arrives', async t => {
   wire.socket.write(`GET http://a.test:${port}/ HTTP/1.1\r\nHost: x\r\n\r\n`);
   assert.match(await wire.until('\r\n\r\n'), /text\/event-stream/);
   wire.socket.destroy();
-  await pollUntil(WAIT_MS, 'the connection outside to go with the browser', () =>
+  await pollUntil(WAIT_MS, 'the connection to the server to close with the connection of the browser', () =>
     fixture.egress.counters().connectionsOpen === 0 ? true : undefined,
   );
 });
 
-test('allows one side of a tunnel to end before the other', async t => {
+test('one side of a tunnel can end before the other', async t => {
   const whole = createServer({ allowHalfOpen: true }, async socket => {
     const parts: Buffer[] = [];
     for await (const part of socket) parts.push(part);
@@ -438,7 +438,7 @@ test('allows one side of a tunnel to end before the other', async t => {
   );
 });
 
-test('delivers all bytes before closing, even to a slow reader', async t => {
+test('the proxy delivers all bytes before closing, even to a slow reader', async t => {
   const bytes = randomBytes(5_000_000);
   const port = await listen(
     t,
@@ -456,7 +456,7 @@ test('delivers all bytes before closing, even to a slow reader', async t => {
   assert.equal(sha(wire.bytes), sha(bytes));
 });
 
-test('applies backpressure to the sender when the reader is slow', async t => {
+test('the proxy applies backpressure to the sender when the reader is slow', async t => {
   const endless = Buffer.alloc(1 << 20);
   const port = await listen(
     t,
@@ -488,7 +488,7 @@ test('applies backpressure to the sender when the reader is slow', async t => {
   wire.socket.destroy();
 });
 
-test('rejects, counts and reports a forbidden request, and the response shows only the rule', async t => {
+test('the proxy rejects, counts and reports a forbidden request, and the response shows only the rule', async t => {
   const told: Refusal[] = [];
   const fixture = await openFixture(t, {
     hosts: { 'inside.test': '10.9.9.9' },
@@ -515,7 +515,7 @@ test('rejects, counts and reports a forbidden request, and the response shows on
   );
 });
 
-test('applies a replaced policy at once to new requests and open tunnels', async t => {
+test('the proxy applies a replaced policy at once to new requests and open tunnels', async t => {
   const port = await listen(
     t,
     createServer(socket => socket.pipe(socket)),
@@ -535,7 +535,7 @@ test('applies a replaced policy at once to new requests and open tunnels', async
   staying.socket.destroy();
 });
 
-test("serves the session's own connect address in this process", async t => {
+test("the proxy serves the session's own connect address in its own process", async t => {
   const service = createHttpServer((request, response) => response.end(`own ${request.url}`));
   const server = new WebSocketServer({ server: service });
   server.on('connection', socket => socket.on('message', data => socket.send(data)));
@@ -559,7 +559,7 @@ test("serves the session's own connect address in this process", async t => {
   assert.equal(fixture.egress.counters().connections, 0);
 });
 
-test('refuses plain requests to its own address, and tunnels to other spellings or ports of this address', async t => {
+test('the proxy refuses plain requests to its own address, and tunnels to other spellings or ports of this address', async t => {
   let accepted = 0;
   const fixture = await openFixture(t, { self: { hostname: '127.0.0.1', port: 8080, accept: () => (accepted += 1) } });
   const plain = await curl(
@@ -577,7 +577,7 @@ test('refuses plain requests to its own address, and tunnels to other spellings 
   assert.equal(accepted, 0);
 });
 
-test("terminates TLS with the operator's certificate if the server's own address uses https", async t => {
+test("the proxy terminates TLS with the operator's certificate if the server's own address uses https", async t => {
   const service = createHttpServer((request, response) => response.end(`own ${request.url}`));
   const self = {
     hostname: 'Browsers.test',
@@ -599,7 +599,7 @@ test("terminates TLS with the operator's certificate if the server's own address
   assert.doesNotMatch(wire.text, /own/);
 });
 
-test('closes all connections on close, and its listener can then be used for the next session', async t => {
+test('the proxy closes all connections on close, and its listener can then be used for the next session', async t => {
   const port = await listen(
     t,
     createServer(socket => socket.pipe(socket)),
@@ -633,7 +633,7 @@ test('closes all connections on close, and its listener can then be used for the
   again.socket.destroy();
 });
 
-test('works with an HTTP client library', async t => {
+test('the proxy works with an HTTP client library', async t => {
   const port = await origin(t, (_request, response) => response.end('fine'));
   const fixture = await openFixture(t, { ports: [port] });
   const request = httpRequest({

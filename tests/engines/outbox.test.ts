@@ -72,7 +72,7 @@ describe('the outbox', () => {
       return (await store.outbox.stagedNames(host)).size === 0;
     });
 
-  it('returns a posted file immediately, and stores it afterwards', async () => {
+  it('the outbox returns a posted file immediately, and stores the file afterwards', async () => {
     const outbox = open(disk);
     const key = newKey();
     const bytes = randomBytes(100_000);
@@ -88,7 +88,7 @@ describe('the outbox', () => {
     await outbox.close();
   });
 
-  it('takes several files at once, all or none', async () => {
+  it('the outbox takes several files at once, all or none', async () => {
     const outbox = open(disk);
     const [first, second] = [newKey(), newKey()];
     const taken = { key: first, staged: await stage(Buffer.from('a')) };
@@ -102,7 +102,7 @@ describe('the outbox', () => {
     await outbox.close();
   });
 
-  it('returns a waiting file only to the application that owns it', async () => {
+  it('the outbox returns a waiting file only to the application that owns the file', async () => {
     const outbox = open(disk);
     const key = newKey();
     await outbox.post(app, { key, staged: await stage(Buffer.from('x')) });
@@ -113,7 +113,7 @@ describe('the outbox', () => {
     await outbox.close();
   });
 
-  it('retries with growing delays while the store is down, and loses nothing', async () => {
+  it('the outbox retries with growing delays while the store is down, and loses no file', async () => {
     let time = now;
     const clock = { ...systemClock, now: () => time };
     const outbox = open(bucket, clock);
@@ -138,7 +138,7 @@ describe('the outbox', () => {
     await outbox.close();
   });
 
-  it('continues after a crash between storing a file and deleting its row', async () => {
+  it('the outbox continues after a crash between storing a file and deleting the row of the file', async () => {
     const killed = open(disk);
     const key = newKey();
     const staged = await stage(Buffer.from('posted'));
@@ -154,7 +154,7 @@ describe('the outbox', () => {
     await successor.close();
   });
 
-  it('withdraws waiting files and removes stored ones', async () => {
+  it('the outbox withdraws waiting files and removes stored ones', async () => {
     const outbox = open(disk);
     const [waits, stored] = [newKey(), newKey()];
     await outbox.post(app, { key: stored, staged: await stage(Buffer.from('a')) });
@@ -167,7 +167,7 @@ describe('the outbox', () => {
     await outbox.close();
   });
 
-  it('leaves nothing behind when a file is withdrawn while it is being stored', async () => {
+  it('no object remains when a file is withdrawn while the outbox is storing the file', async () => {
     const outbox = open(bucket);
     for (let round = 0; round < 10; round++) {
       const key = newKey();

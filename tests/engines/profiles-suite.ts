@@ -113,7 +113,7 @@ export function profilesSuite(form: Form): void {
 
     const seal = (): Seal => ({ key: new Secret(randomBytes(32)), name: 'n' });
 
-    /** Gives the path and everything below it to the box's user. */
+    /** Makes the user of the box the owner of the path and of everything below. */
     const give = (path: string): void => {
       if (uid === undefined) return;
       chownSync(path, uid, uid);
@@ -172,7 +172,7 @@ export function profilesSuite(form: Form): void {
             .sort()
         : [];
 
-    test('unpacks only the stored entries, owned by the user of the box', async () => {
+    test('only the stored entries are unpacked, owned by the user of the box', async () => {
       const { box, packed } = await roundTrip(profile => {
         put(profile, 'Default/Cookies');
         put(profile, 'Default/Local Storage/leveldb/000003.log');
@@ -192,10 +192,10 @@ export function profilesSuite(form: Form): void {
       assert.ok(packed.sizeBytes > 300_000);
       const { uid: owner, mode } = lstatSync(join(box, 'profile/Default/Cookies'));
       assert.equal(owner, uid ?? process.getuid?.());
-      assert.equal(mode & 0o077, 0, 'nobody else may read it');
+      assert.equal(mode & 0o077, 0, 'other users have no access');
     });
 
-    test('skips links, pipes and unreadable entries without following links', async () => {
+    test('links, pipes and unreadable entries are skipped without following links', async () => {
       const { box, packed } = await roundTrip(profile => {
         put(profile, 'Default/Cookies');
         const storage = join(profile, 'Default/IndexedDB');
@@ -219,7 +219,7 @@ export function profilesSuite(form: Form): void {
       assert.equal(packed.skipped, 4);
     });
 
-    test('does not move a profile that is not a folder', async () => {
+    test('a profile that is not a folder is not moved', async () => {
       for (const plant of [
         (box: string) => symlinkSync(dataDir, join(box, 'profile')),
         (box: string) => writeFileSync(join(box, 'profile'), 'x'),
@@ -236,7 +236,7 @@ export function profilesSuite(form: Form): void {
       }
     });
 
-    test('packs nothing from a folder that is a symbolic link', async () => {
+    test('no files are packed from a folder that is a symbolic link', async () => {
       const { box } = await roundTrip(profile => {
         execFileSync('rm', ['-r', join(profile, 'Default')]);
         symlinkSync(dataDir, join(profile, 'Default'));
@@ -244,7 +244,7 @@ export function profilesSuite(form: Form): void {
       assert.deepEqual(filesIn(box), []);
     });
 
-    test('stops packing a huge sparse file at the limit without filling the disk', async () => {
+    test('packing a huge sparse file stops at the limit without filling the disk', async () => {
       const staging = await staged(profile => {
         const file = put(profile, 'Default/IndexedDB/huge', '');
         truncateSync(file, 2 * 1024 ** 3);
@@ -256,7 +256,7 @@ export function profilesSuite(form: Form): void {
       assert.equal(existsSync(staging.profileFolder), false);
     });
 
-    test('stops reading deeply nested folders at the limit', async () => {
+    test('reading deeply nested folders stops at the limit', async () => {
       const staging = await staged(profile => {
         let folder = join(profile, 'Default/IndexedDB');
         for (let depth = 0; depth < 40; depth++) folder = join(folder, 'd'.repeat(60));
@@ -287,14 +287,14 @@ export function profilesSuite(form: Form): void {
       ['a path to a parent folder', evilHeader('Default/IndexedDB/../../../../evil')],
       ['an absolute name', evilHeader('/tmp/evil')],
     ] as const)
-      test(`refuses an archive with ${what} and leaves nothing behind`, async () => {
+      test(`an archive with ${what} is refused, and no unpacked file remains`, async () => {
         const box = newBox();
         const failure = await profiles.unpack(await crafted(tarWith(header)), box, true, never).catch(error => error);
         assert.ok(profiles.isDamage(failure), String(failure));
         assert.deepEqual(readdirSync(box), []);
       });
 
-    test('refuses a zip bomb at the limit and leaves nothing behind', async () => {
+    test('a zip bomb is refused at the limit, and no unpacked file remains', async () => {
       const bomb = (async function* () {
         yield evilHeader('Default/IndexedDB/bomb', '0', '', 3 * 1024 ** 3);
         for (let sent = 0; sent < 64; sent++) yield Buffer.alloc(1024 ** 2);
@@ -305,7 +305,7 @@ export function profilesSuite(form: Form): void {
       assert.deepEqual(readdirSync(box), []);
     });
 
-    test('leaves no process behind when packing is aborted at any time', async () => {
+    test('no process remains when packing is aborted at any time', async () => {
       for (let waitMs = 0; waitMs < 24; waitMs += 2) {
         const staging = await staged(profile => put(profile, 'Default/IndexedDB/1', randomBytes(500_000)));
         const packed = await profiles.pack(staging, seal(), AbortSignal.timeout(waitMs)).catch(() => undefined);
@@ -315,7 +315,7 @@ export function profilesSuite(form: Form): void {
       await eventually('the processes to be gone', () => processesOf(uid), isEmpty);
     });
 
-    test('unpacks many small files and large ones unchanged', async () => {
+    test('many small files and large files are unpacked unchanged', async () => {
       const files = new Map<string, Buffer>();
       for (let at = 0; at < 200; at++)
         files.set(`Default/IndexedDB/d${at % 7}/${at}`, randomBytes(at % 50 === 0 ? 1_500_000 : 100 * at));
@@ -327,7 +327,7 @@ export function profilesSuite(form: Form): void {
         assert.ok(readFileSync(join(box, 'profile', name)).equals(bytes), `${name} is unchanged`);
     });
 
-    test('neither follows nor replaces an existing link or file', async () => {
+    test('unpacking neither follows nor replaces an existing link or file', async () => {
       const elsewhere = join(dataDir, `elsewhere-${count++}`);
       const good = () => crafted(Readable.from([tarHeader('Default/Cookies', 4), 'good', tarPadding(4), TAR_END]));
       for (const plant of [
@@ -347,7 +347,7 @@ export function profilesSuite(form: Form): void {
       }
     });
 
-    test('reports altered bytes, a wrong key and a wrong checksum as damage, and leaves nothing behind', async () => {
+    test('altered bytes, a wrong key and a wrong checksum are reported as damage, and no unpacked file remains', async () => {
       const under = seal();
       const staging = await staged(profile => put(profile, 'Default/IndexedDB/1', randomBytes(500_000)));
       const packed = await profiles.pack(staging, under, never);
@@ -368,7 +368,7 @@ export function profilesSuite(form: Form): void {
       }
     });
 
-    test('can unpack a profile without its cookies', async () => {
+    test('a profile can be unpacked without its cookies', async () => {
       const under = seal();
       const staging = await staged(profile => {
         put(profile, 'Default/Cookies');

@@ -122,7 +122,7 @@ async function filmed(
 
 const millisecondsOf = ({ durationsMs }: Segment): number => durationsMs.reduce((sum, ms) => sum + ms, 0);
 
-test('records the full lifetime of a page that has a single late frame', async () => {
+test('the full lifetime of a page that has a single late frame is recorded', async () => {
   const clock = new TestClock();
   const [paintedAt, browserMs] = [new Date(clock.now().getTime() - 1_500), clock.monotonicMs() - 1_500];
   const first = { ...frame(browserMs, frameOf(RED, LARGE)), at: paintedAt };
@@ -141,7 +141,7 @@ test('records the full lifetime of a page that has a single late frame', async (
   assert.ok(endMs > minMs - 500 && endMs < maxMs + 500, `${endMs}, not ${minMs} to ${maxMs}`);
 });
 
-test('records one minute with the exact duration in the segments and the MP4 file, and shows each color at the right time', async () => {
+test('one minute is recorded with the exact duration in the segments and the MP4 file, and each color is shown at the right time', async () => {
   const colours = [RED, GREEN, BLUE];
   const images = colours.map(colour => frameOf(colour, LARGE));
   // Changes at irregular times, 7 s without a change, and a change at the end. The first frame arrives late.
@@ -173,7 +173,7 @@ test('records one minute with the exact duration in the segments and the MP4 fil
   }
 });
 
-test('encodes waiting segments in one process, and each segment can be played alone', async () => {
+test('waiting segments are encoded in one process, and each segment can be played alone', async () => {
   const folder = makeFolder();
   const [counting, runs] = [join(folder, 'ffmpeg'), join(folder, 'runs')];
   writeFileSync(counting, `#!/bin/sh\necho x >> ${runs}\nexec ffmpeg "$@"\n`, { mode: 0o755 });
@@ -211,7 +211,7 @@ test('encodes waiting segments in one process, and each segment can be played al
   }
 });
 
-test('encodes segments one by one if they cannot be encoded together', async () => {
+test('segments are encoded one by one if they cannot be encoded together', async () => {
   const folder = makeFolder();
   const moody = join(folder, 'ffmpeg');
   writeFileSync(moody, '#!/bin/sh\ncase "$*" in *"-f concat"*) exit 1;; esac\nexec ffmpeg "$@"\n', { mode: 0o755 });
@@ -233,7 +233,7 @@ test('encodes segments one by one if they cannot be encoded together', async () 
   assert.deepEqual(lost, []);
 });
 
-test('skips a frame that exceeds the size limit, reports the gap, and continues with the next frame', async () => {
+test('a frame that exceeds the size limit is skipped, the gap is reported, and the recording continues with the next frame', async () => {
   const clock = new TestClock();
   const spans: Span[] = [];
   const stored: Segment[] = [];
@@ -273,14 +273,14 @@ test('skips a frame that exceeds the size limit, reports the gap, and continues 
   assert.deepEqual([...new Set(stored.map(({ size }) => `${size.width}x${size.height}`))], ['64x48']);
 });
 
-test('encodes a frame of the largest size that a page may have', async () => {
+test('a frame of the largest size that a page may have is encoded', async () => {
   const large = { width: 4096, height: 4096 };
   const { segments, lost } = await filmed(join(makeFolder(), 'page'), [{ atMs: 0, jpeg: frameOf(BLUE, large) }], 100);
   assert.deepEqual(lost, []);
   assert.deepEqual(segments[0]?.size, large);
 });
 
-test('writes a valid HLS playlist and valid segments for several sizes', async () => {
+test('the HLS playlist and the segments are valid for several sizes', async () => {
   const shown = [
     { atMs: 0, jpeg: frameOf(RED, LARGE) },
     { atMs: 2_500, jpeg: frameOf(GREEN, ODD) },
@@ -324,7 +324,7 @@ test('writes a valid HLS playlist and valid segments for several sizes', async (
     assert.ok(isSimilarColour(seen[index] ?? [], colour), JSON.stringify(seen));
 });
 
-test('records the 65th tab to its end once there is room for it, and reports the delay', async () => {
+test('the 65th tab is recorded to its end once there is room for it, and the delay is reported', async () => {
   const clock = new TestClock();
   const spans: Array<Span & { readonly page: number }> = [];
   const stored = new Map<number, Segment[]>();
@@ -382,7 +382,7 @@ test('records the 65th tab to its end once there is room for it, and reports the
   assert.ok(waited.length === 1 && (waited[0]?.toMs ?? 0) >= 3_000, JSON.stringify(waited));
 });
 
-test('batches segments while nobody is watching, and encodes each segment as it completes while somebody is watching', async () => {
+test('segments are encoded in batches while nobody is watching, and each as it completes while somebody is watching', async () => {
   const clock = new TestClock();
   const stored: number[] = [];
   const sink = {
@@ -496,7 +496,7 @@ class FakeTab implements TargetChannel {
   }
 }
 
-test('reports what could not be stored on a full disk, and keeps what was recorded before and after', async () => {
+test('on a full disk, the gap in the recording is reported, and the frames before and after the gap are kept', async () => {
   const path = mkdtempSync(join(tmpdir(), 'berth-film-'));
   after(() => {
     spawnSync('umount', [path]);

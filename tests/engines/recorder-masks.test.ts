@@ -95,7 +95,8 @@ async function framesDuring(work: () => Promise<unknown>): Promise<Frame[]> {
   const newest = hub?.newestFrame;
   const watching = hub?.watch(frame => void (frame === newest || frames.push(frame)));
   await work();
-  // Adds a green mark, which does not affect the rest of the page. Once it is seen, everything before it was recorded.
+  // Adds a green mark, which does not affect the rest of the page. Once a frame shows the mark, all earlier changes
+  // were recorded.
   await evaluate(
     `document.body.insertAdjacentHTML('beforeend', '<b style="position:fixed;right:0;bottom:0;width:200px;height:100px;background:#0f0"></b>')`,
   );
@@ -110,7 +111,7 @@ const field =
   "const p = document.querySelector('#p') ?? document.querySelector('#host')?.shadowRoot.querySelector('#p')";
 
 for (const name of [...Object.keys(PAGES), 'framed'])
-  test(`${name}: masks password fields before and after the page shows the password, and while the page scrolls`, async () => {
+  test(`${name}: password fields are masked before and after the page shows the password, and while the page scrolls`, async () => {
     const frames = await framesDuring(async () => {
       await client.send('Page.navigate', { url: `${pages.url}/${name}` }, page);
       await client.waitForValue('the page to be there', "document.readyState === 'complete'", page);
@@ -136,7 +137,7 @@ pages.set('/around', html(AROUND));
 const isClose = (frame: Frame | undefined): frame is Frame =>
   frame !== undefined && coloursOf(frame.jpeg).black <= COVERED_PIXELS_MAX;
 
-test('masks at most one JPEG block around a field, and the same area for any text', async () => {
+test('at most one JPEG block around a field is masked, and the same area for any text', async () => {
   await client.send('Page.navigate', { url: `${pages.url}/around` }, page);
   await client.waitForValue('the page to be there', "document.readyState === 'complete'", page);
   const hub = await eventually('the page to be recorded', () => recording.hubOf(0));
@@ -166,7 +167,7 @@ test('masks at most one JPEG block around a field, and the same area for any tex
   for (const jpeg of masked) assert.ok(jpeg.equals(masked[0] ?? NOTHING), 'the masked picture differs by text');
 });
 
-test('detects the color of a field where nothing is masked', async () => {
+test('the color of a field is detected where no mask is applied', async () => {
   await evaluate(
     `document.body.insertAdjacentHTML('afterbegin', '<b style="display:block;background:#f0f;height:30px"></b>')`,
   );

@@ -30,7 +30,7 @@ const GOING = 40;
 const STEP_MS = 1_900;
 /** How late a frame may be on a busy machine. */
 const LATE_MS = 900;
-/** After this many frames the browser has shown a change. */
+/** The number of frames after which a change is visible in the browser. */
 const SHOWN_AFTER_FRAMES = 4;
 const RESTLESS =
   '<!doctype html><p>0</p><script>let n = 0; setInterval(() => { document.querySelector("p").textContent = ++n; }, 20)</script>';
@@ -131,7 +131,7 @@ async function record(recorder: Recorder, session: string, agoMs = 0) {
   return { recording, observing, short };
 }
 
-test('records each colour of a page at the time at which it was painted, until the recording ends', async () => {
+test('each colour of a page is recorded at the time at which it was painted, until the recording ends', async () => {
   const sink = new Kept();
   const recorder = await open({ folder: makeFolder(), sink, clock: systemClock, log: silentLog });
   const client = await CdpClient.connect(bare.url);
@@ -185,7 +185,7 @@ test('records each colour of a page at the time at which it was painted, until t
   await recorder.close();
 });
 
-test('completes segments of an unchanged page, and starts a new segment when the size of the page changes', async () => {
+test('segments of an unchanged page are completed, and a new segment starts when the size of the page changes', async () => {
   const sink = new Kept();
   const folder = makeFolder();
   const recorder = await open({ folder, sink, clock: systemClock, log: silentLog });
@@ -193,7 +193,7 @@ test('completes segments of an unchanged page, and starts a new segment when the
   const page = await client.attachToPage();
   const { recording, observing } = await record(recorder, 'rest');
   await recorder.markWatched('rest');
-  await eventually('the first segment to close by itself', () => (sink.segments.get(0)?.length ?? 0) >= 1);
+  await eventually('the first segment to be completed', () => (sink.segments.get(0)?.length ?? 0) >= 1);
   const size = { width: 801, height: 601, deviceScaleFactor: 1, mobile: false };
   await client.send('Emulation.setDeviceMetricsOverride', size, page);
   // A second segment alone does not prove that the size has changed, because another segment with the old size may end
@@ -220,7 +220,7 @@ test('completes segments of an unchanged page, and starts a new segment when the
   await recorder.close();
 });
 
-test('stores what a killed process had recorded, up to the last time at which the process was known to be alive', async () => {
+test('the recording of a killed process is stored, up to the last time at which the process was known to be alive', async () => {
   const sink = new Kept();
   const folder = makeFolder();
   const killed = await open({ folder, sink, clock: systemClock, log: silentLog });
@@ -247,7 +247,7 @@ test('stores what a killed process had recorded, up to the last time at which th
   await successor.close();
 });
 
-test('starts a recording at the time its page appeared, holds the first frame over the missed time, and reports the gap', async () => {
+test('a recording starts at the time its page appeared, holds the first frame over the missed time, and reports the gap', async () => {
   const sink = new Kept();
   const recorder = await open({ folder: makeFolder(), sink, clock: systemClock, log: silentLog });
   const { observing } = await record(recorder, 'late', 7_000);
@@ -265,7 +265,7 @@ test('starts a recording at the time its page appeared, holds the first frame ov
   await recorder.close();
 });
 
-test('pauses while too much is waiting to be stored, reports it, and continues afterwards', async () => {
+test('a recording pauses while too much is waiting to be stored, reports the pause, and continues afterwards', async () => {
   const sink = new Kept();
   sink.isAway = true;
   const backlog = { sessionBytes: 60_000 };
@@ -306,7 +306,7 @@ test('pauses while too much is waiting to be stored, reports it, and continues a
   await recorder.close();
 });
 
-test('records the final page after a series of navigations between sites', async () => {
+test('the final page after a series of navigations between sites is recorded', async () => {
   const sink = new Kept();
   const recorder = await open({ folder: makeFolder(), sink, clock: systemClock, log: silentLog });
   const pages = await openPages({
@@ -337,7 +337,7 @@ test('records the final page after a series of navigations between sites', async
   await recorder.close();
 });
 
-test('holds the last frame while another tab is in front, and reports the hidden span', async () => {
+test('the last frame is held while another tab is in front, and the hidden span is reported', async () => {
   const sink = new Kept();
   const recorder = await open({ folder: makeFolder(), sink, clock: systemClock, log: silentLog });
   const client = await CdpClient.connect(bare.url);

@@ -43,7 +43,8 @@ export function guest(place: BoxLayout): Program {
 
 export function chromium(place: BoxLayout): Program {
   const executable = findBrowser(process.env.BERTH_TEST_ENGINE === 'headless-shell' ? 'headless-shell' : 'chromium');
-  if (!executable) throw new Error('the suite needs Chromium');
+  if (!executable)
+    throw new Error('the browser that BERTH_TEST_ENGINE selects (default: chromium) was not found; install it');
   const args = [
     '--headless=new',
     '--no-first-run',

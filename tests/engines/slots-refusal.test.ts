@@ -39,35 +39,35 @@ describe('slots that cannot be opened', { concurrency: 1 }, () => {
     return told;
   };
 
-  test('refuses isolation "slot" with advice if user namespaces are forbidden', () => {
+  test('isolation "slot" is refused with advice if user namespaces are forbidden', () => {
     const { code, message, warnings } = open(['slot', 'loopback'], NO_USER_NAMESPACES);
     assert.equal(code, 'isolation_unavailable');
     assert.match(String(message), /unshare failed.*user\.max_user_namespaces.*BERTH_ISOLATION=process/s);
     assert.deepEqual(warnings, []);
   });
 
-  test('refuses isolation "auto" without user namespaces if the server is reachable from other machines', () => {
+  test('isolation "auto" is refused without user namespaces if the server is reachable from other machines', () => {
     assert.equal(open(['auto', 'public'], NO_USER_NAMESPACES).code, 'isolation_unavailable');
   });
 
-  test('runs without a jail with isolation "auto" on loopback, and logs what is not protected', () => {
+  test('with isolation "auto" on loopback, boxes run without a jail if none can be created, and the log lists the missing protection', () => {
     const { form, isolation, warnings } = open(['auto', 'loopback'], NO_USER_NAMESPACES);
     assert.deepEqual({ form, isolation }, { form: 'process', isolation: 'process' });
     assert.match(JSON.stringify(warnings), /isolation\.none.*unshare failed.*No jail.*No network namespace/);
   });
 
-  test('uses the jail with isolation "auto" if it can be created', () => {
+  test('isolation "auto" uses the jail if it can be created', () => {
     assert.equal(open(['auto', 'loopback']).form, jailedForm());
   });
 
-  test('as root, refuses more slots than user ids, also with isolation "auto" on loopback', () => {
+  test('as root, more slots than user ids are refused, also with isolation "auto" on loopback', () => {
     const { code, form, warnings } = open(['auto', 'loopback', '', '999']);
     const [expectedCode, expectedForm] =
       jailedForm() === 'root' ? ['isolation_unavailable', undefined] : [undefined, jailedForm()];
     assert.deepEqual({ code, form, warnings }, { code: expectedCode, form: expectedForm, warnings: [] });
   });
 
-  test('reports a malformed install id as it is, whatever the isolation', async () => {
+  test('a malformed install id is reported as such with any isolation', async () => {
     const otherDir = await makeDataDir();
     after(() => removeDataDir(otherDir));
     writeFileSync(join(otherDir, 'install-id'), 'short');
@@ -78,13 +78,13 @@ describe('slots that cannot be opened', { concurrency: 1 }, () => {
     }
   });
 
-  test('reports a missing Chromium with its path and the command that installs it', () => {
+  test('a missing Chromium is reported with its path and the command that installs it', () => {
     const { code, message } = open(['auto', 'loopback', '/usr/lib/no-such-browser']);
     assert.equal(code, 'box_start_failed');
     assert.match(String(message), /no-such-browser.*apt-get install chromium/);
   });
 
-  test('refuses a Chromium that fails to start, with its output, and leaves nothing behind', () => {
+  test('a Chromium that fails to start is refused with its output, and nothing of its box remains', () => {
     const fake = join(dataDir, 'browser');
     writeFileSync(fake, '#!/usr/lib/no-such-interpreter\n');
     chmodSync(fake, 0o755);
@@ -94,7 +94,7 @@ describe('slots that cannot be opened', { concurrency: 1 }, () => {
     assert.deepEqual(leftOf(dataDir, 'any'), []);
   });
 
-  test('does not repeat a passed probe until something changes', () => {
+  test('a passed isolation probe is not repeated until something that it depends on changes', () => {
     open(['slot', 'loopback']);
     const file = join(dataDir, 'isolation-probe.json');
     const passed = readFileSync(file, 'utf8');

@@ -68,7 +68,7 @@ export function slotsSuite(form: Form): void {
       await removeDataDir(dataDir);
     });
 
-    test('opens slots of the requested form and isolation', () => {
+    test('the opened slots have the requested form and isolation', () => {
       assert.equal(slots.form, form);
       assert.equal(slots.isolation, jailed ? 'slot' : 'process');
       if (form === 'process') assert.equal(slots.missing.length, 5);
@@ -77,7 +77,7 @@ export function slotsSuite(form: Form): void {
 
     // ---- start, communication and end of a box ----------------------------------------------------------------------
 
-    test('starts a box, communicates over its FIFOs, and leaves nothing behind when it is closed', async () => {
+    test('a box starts and communicates over its FIFOs, and nothing of the box remains after it is closed', async () => {
       const box = await startGuest(slots);
       assert.equal(await tell(box, 'return 6 * 7'), 42);
       assert.equal(box.record.form, form);
@@ -87,14 +87,14 @@ export function slotsSuite(form: Form): void {
       assert.deepEqual(leftOf(dataDir, box.session), []);
     });
 
-    test('forwards connections to the egress address to the listener of the server', async () => {
+    test('connections to the egress address are forwarded to the listener of the server', async () => {
       const box = await startGuest(slots);
       box.egress.on('connection', (socket: Socket) => socket.end('from the server'));
       assert.equal(await tell(box, readFrom('127.0.0.1', box.egressPort)), 'from the server');
       await leavesNothing(box);
     });
 
-    test('runs two boxes, refuses a third while both slots are in use, and reuses a freed slot', async () => {
+    test('two boxes run, a third is refused while both slots are in use, and a freed slot is reused', async () => {
       const small = await open({}, 2);
       const [one, other] = await Promise.all([startGuest(small), startGuest(small)]);
       assert.notEqual(one.record.slot, other.record.slot);
@@ -106,7 +106,7 @@ export function slotsSuite(form: Form): void {
       for (const box of [one, other, third]) assert.deepEqual(leftOf(dataDir, box.session), []);
     });
 
-    test('reports a missing program by its path, and leaves nothing behind', async () => {
+    test('a missing program is reported by its path, and nothing of the box remains', async () => {
       const session = newSession();
       const nowhere = { executable: '/usr/lib/no-such-browser', args: [], mounts: [] };
       const starting = slots.start(
@@ -120,12 +120,12 @@ export function slotsSuite(form: Form): void {
       assert.deepEqual(leftOf(dataDir, session), []);
     });
 
-    test('starts a program only after its folder is filled', async () => {
+    test('a program starts only after the folder of its box is filled', async () => {
       const session = newSession();
       const fill: BoxRequest['fill'] = async ({ folder }) => {
         await pollUntil(
           GONE_WITHIN_MS,
-          'the rest to be made',
+          'the rest of the folder to be created',
           () => existsSync(join(folder, '../notes/in')) || undefined,
           1,
         );
@@ -141,7 +141,7 @@ export function slotsSuite(form: Form): void {
       await leavesNothing(box);
     });
 
-    test('reports why a folder could not be filled, and leaves nothing behind', async () => {
+    test('the start of a box reports why the folder could not be filled, and nothing of the box remains', async () => {
       const session = newSession();
       const fill = async (): Promise<void> => {
         await new Promise(resolve => setTimeout(resolve, 20));
@@ -152,14 +152,14 @@ export function slotsSuite(form: Form): void {
       assert.deepEqual(leftOf(dataDir, session), []);
     });
 
-    test('leaves nothing behind when a start is aborted', async () => {
+    test('nothing of a box remains when its start is aborted', async () => {
       const session = newSession();
       const control = new AbortController();
       const starting = slots.start(startOptions(session), control.signal);
       const folder = join(dataDir, 'sessions', session);
       await pollUntil(
         GONE_WITHIN_MS,
-        'the start to be under way',
+        'the start to be in progress',
         () => existsSync(join(folder, 'notes')) || undefined,
         1,
       );
@@ -170,14 +170,14 @@ export function slotsSuite(form: Form): void {
 
     // ---- reasons for the end of a box -------------------------------------------------------------------------------
 
-    test('reports the exit code of a program', async () => {
+    test('the exit code of a program is reported', async () => {
       const box = await startGuest(slots);
       throwIn(box, 'process.exit(7)');
       assert.deepEqual(await gone(box), { why: 'exited', detail: 'exited with code 7' });
       await leavesNothing(box);
     });
 
-    test('keeps the end of the error output of the program', async () => {
+    test('the end of the error output of the program is kept', async () => {
       const box = await startGuest(slots);
       throwIn(box, "console.error('the last words'); process.exitCode = 1; setTimeout(() => process.exit(), 20)");
       await gone(box);
@@ -185,15 +185,15 @@ export function slotsSuite(form: Form): void {
       await leavesNothing(box);
     });
 
-    test('stops every process of the box when the leader is killed', () => endsWhenKilled(box => box.record.pid));
+    test('every process of a box is stopped when the leader is killed', () => endsWhenKilled(box => box.record.pid));
 
-    test('stops every process of the box when the program is killed', () =>
+    test('every process of a box is stopped when the program is killed', () =>
       endsWhenKilled(box => programOf(box.record, jailed)));
 
     if (jailed) {
-      test('stops every process of the box when the outer bubblewrap is killed', () =>
+      test('every process of a box is stopped when the outer bubblewrap is killed', () =>
         endsWhenKilled(({ record }) => only(childrenOf(record.pid))));
-      test('stops every process of the box when pid 1 of the box is killed', () =>
+      test('every process of a box is stopped when pid 1 of the box is killed', () =>
         endsWhenKilled(({ record }) => firstOf(record)));
     }
 
@@ -213,7 +213,7 @@ export function slotsSuite(form: Form): void {
       await leavesNothing(box);
     }
 
-    test('stops a box at its maximum lifetime without action by the server', async () => {
+    test('a box is stopped at its maximum lifetime without action by the server', async () => {
       const session = newSession();
       const starting = slots.start(startOptions(session, undefined, 700), AbortSignal.timeout(START_WITHIN_MS));
       // On a slow machine the box may end before the start completes.
@@ -225,7 +225,7 @@ export function slotsSuite(form: Form): void {
 
     // ---- limits -----------------------------------------------------------------------------------------------------
 
-    test('stops a box whose session folder exceeds its size limit', async () => {
+    test('a box whose session folder exceeds its size limit is stopped', async () => {
       const small = await open({ diskBytes: 64 * MIB });
       const box = await startGuest(small);
       const write = (name: string, bytes: number) =>
@@ -247,7 +247,7 @@ export function slotsSuite(form: Form): void {
     });
 
     if (jailed)
-      test('limits the number of processes without affecting the server', async () => {
+      test('the number of processes in a box is limited without affecting the server', async () => {
         const small = await open({ pids: 100 });
         const box = await startGuest(small);
         const code = `
@@ -266,7 +266,7 @@ export function slotsSuite(form: Form): void {
       });
 
     if (form === 'root')
-      test('stops a box that exceeds its memory limit, and reports the reason', async () => {
+      test('a box that exceeds its memory limit is stopped, and the reason is reported', async () => {
         const small = await open({ memoryBytes: 200 * MIB });
         const box = await startGuest(small);
         throwIn(
@@ -279,7 +279,7 @@ export function slotsSuite(form: Form): void {
       });
 
     if (form === 'root')
-      test('sets cpu.idle for a box that keeps the CPU busy, and clears it when the load falls', async () => {
+      test('cpu.idle is set for a box that keeps the CPU busy, and cleared when the load falls', async () => {
         const box = await startGuest(slots);
         const [idle] = cgroupsOf(dataDir)
           .map(folder => join(folder, box.session, 'cpu.idle'))
@@ -302,7 +302,7 @@ export function slotsSuite(form: Form): void {
       });
 
     if (jailed)
-      test('limits the memory of a page without stopping the browser', async () => {
+      test('the memory of a page is limited without stopping the browser', async () => {
         const small = await open({ memoryBytes: 500 * MIB });
         const box = await small.start(startOptions(newSession(), chromium), AbortSignal.timeout(START_WITHIN_MS));
         const crashed = Promise.withResolvers<string>();
@@ -332,7 +332,7 @@ export function slotsSuite(form: Form): void {
     // ---- the jail seen from inside --------------------------------------------------------------------------------------
 
     if (jailed) {
-      test('shows the box a minimal root and only its own processes', async () => {
+      test('a box has a minimal root and sees only its own processes', async () => {
         const box = await startGuest(slots);
         const root = await tell(box, "return require('fs').readdirSync('/').sort()");
         const program = process.execPath.split('/')[1] ?? '';
@@ -381,7 +381,7 @@ export function slotsSuite(form: Form): void {
         await leavesNothing(box);
       });
 
-      test('sets the time zone to UTC, and makes the font cache readable but not writable', async () => {
+      test('in a box, the time zone is UTC, and the font cache is readable but not writable', async () => {
         const box = await startGuest(slots);
         assert.equal(await tell(box, 'return process.env.TZ'), 'UTC');
         const names = `return require('fs').existsSync('${FONT_CACHE}') ? require('fs').readdirSync('${FONT_CACHE}').sort() : []`;
@@ -391,7 +391,7 @@ export function slotsSuite(form: Form): void {
         await leavesNothing(box);
       });
 
-      test('gives the box no capabilities and no way to gain privileges', async () => {
+      test('a box has no capabilities and no way to gain privileges', async () => {
         const box = await startGuest(slots);
         const status = String(await tell(box, "return require('fs').readFileSync('/proc/self/status', 'utf8')"));
         for (const set of ['Inh', 'Prm', 'Eff', 'Bnd', 'Amb'])
@@ -405,7 +405,7 @@ export function slotsSuite(form: Form): void {
         await leavesNothing(box);
       });
 
-      test('makes only the session folder and size-limited folders in memory writable', async () => {
+      test('in a box, only the session folder and size-limited folders in memory are writable', async () => {
         const box = await startGuest(slots);
         for (const path of [
           '/x',
@@ -430,7 +430,7 @@ export function slotsSuite(form: Form): void {
         await leavesNothing(box);
       });
 
-      test('makes uploads readable in the box but not writable', async () => {
+      test('uploads are readable in the box but not writable', async () => {
         const box = await startGuest(slots);
         writeFileSync(join(box.notes, '../uploads/file.txt'), 'uploaded', { mode: 0o644 });
         assert.equal(
@@ -441,7 +441,7 @@ export function slotsSuite(form: Form): void {
         await leavesNothing(box);
       });
 
-      test('gives the box a loopback interface and an interface without routes, and no access to the network of this machine', async () => {
+      test('a box has a loopback interface and an interface without routes, and no access to the network of this machine', async () => {
         const server = await listen();
         const before = readdirSync('/sys/class/net');
         const box = await startGuest(slots);
@@ -470,7 +470,7 @@ export function slotsSuite(form: Form): void {
         await leavesNothing(box);
       });
 
-      test('isolates two boxes from each other', async () => {
+      test('two boxes are isolated from each other', async () => {
         const [one, other] = await Promise.all([startGuest(slots), startGuest(slots)]);
         await tell(
           one,
@@ -487,7 +487,7 @@ export function slotsSuite(form: Form): void {
       });
     }
 
-    test('removes a hostile folder completely without following its links', async () => {
+    test('a hostile folder is removed completely without following its links', async () => {
       const box = await startGuest(slots);
       const victim = join(dataDir, 'victim');
       writeFileSync(victim, 'still here');
@@ -498,7 +498,7 @@ export function slotsSuite(form: Form): void {
 
     // ---- restarts of the server -------------------------------------------------------------------------------------
 
-    test('adopts a running box with its memory intact after the server was killed', async () => {
+    test('a running box is adopted with its memory intact after the server was killed', async () => {
       const keeper = await startKeeper(form, dataDir);
       await tell(keeper, "memory.seen = 'before the kill'; return 0");
       await keeper.kill();
@@ -516,7 +516,7 @@ export function slotsSuite(form: Form): void {
       assert.deepEqual(await gone(box), { why: 'closed', detail: 'closed by the server' });
     });
 
-    test('adopts a browser with its pages after the server was killed, and loads more pages', async () => {
+    test('a browser is adopted with its pages after the server was killed, and can load more pages', async () => {
       const keeper = await startKeeper(form, dataDir, 'chromium');
       const before = new CdpPipe(keeper.fifoIn, keeper.fifoOut);
       const { targetId } = await before.call('Target.createTarget', { url: 'about:blank' });
@@ -536,7 +536,7 @@ export function slotsSuite(form: Form): void {
       await leavesNothing(box);
     });
 
-    test('reports the end of an adopted box', async () => {
+    test('the end of an adopted box is reported', async () => {
       const keeper = await startKeeper(form, dataDir);
       await keeper.kill();
       const box = await slots.adopt(keeper.session, keeper.record, AbortSignal.timeout(START_WITHIN_MS));
@@ -546,7 +546,7 @@ export function slotsSuite(form: Form): void {
       await leavesNothing(box);
     });
 
-    test('adopts a detached box again in the same process', async () => {
+    test('a detached box can be adopted again in the same process', async () => {
       const box = await startGuest(slots);
       await box.abandon();
       const again = await slots.adopt(box.session, box.record, AbortSignal.timeout(START_WITHIN_MS));
@@ -555,7 +555,7 @@ export function slotsSuite(form: Form): void {
       await leavesNothing(again);
     });
 
-    test('neither adopts nor kills another process with the same pid', async () => {
+    test('another process with the same pid is neither adopted nor killed', async () => {
       const box = await startGuest(slots);
       const { record } = box;
       await box.abandon();
@@ -580,7 +580,7 @@ export function slotsSuite(form: Form): void {
       assert.deepEqual(leftOf(dataDir, box.session), []);
     });
 
-    test('removes unowned boxes in a sweep, and nothing else', async () => {
+    test('a sweep removes unowned boxes, and nothing else', async () => {
       const lost = await startKeeper(form, dataDir);
       await lost.kill();
       const kept = await startKeeper(form, dataDir);
@@ -595,7 +595,7 @@ export function slotsSuite(form: Form): void {
       assert.deepEqual(leftOf(dataDir, kept.session), []);
     });
 
-    test('a sweep leaves nothing behind if the leader is killed after its server', async () => {
+    test('after a sweep, nothing of a box remains if the leader is killed after its server', async () => {
       const keeper = await startKeeper(form, dataDir);
       await keeper.kill();
       process.kill(keeper.record.pid, 'SIGKILL');
@@ -605,7 +605,7 @@ export function slotsSuite(form: Form): void {
       assert.deepEqual(leftOf(dataDir, keeper.session), []);
     });
 
-    test('the helper process that opens the listener exits afterwards', async () => {
+    test('the helper process that opens the listener of a box exits afterwards', async () => {
       const box = await startGuest(slots);
       const marked = () => leftOf(dataDir, box.session).filter(left => left.startsWith('process'));
       // The remaining processes are the leader and the program, or in a jail the leader, the outer bubblewrap and the
@@ -645,7 +645,7 @@ async function firstLine(child: ChildProcess): Promise<string> {
     text += String(chunk);
     if (text.includes('\n')) return text;
   }
-  throw new Error('the keeper ended without output');
+  throw new Error('slots-keeper.ts ended without output');
 }
 
 // ---- code for the guest ---------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-// How many statements a request sends to PostgreSQL. Each statement is a round trip and waits for the previous one. The
+// Limits the number of statements that a request sends to PostgreSQL. Each is a round trip after the previous one. The
 // limits are counts, which do not depend on the speed of the machine. For a create, only the statements that place the
 // session are counted. Calls are repeated, and the one with the fewest statements counts, because background tasks add
 // their own.
@@ -66,7 +66,7 @@ async function fewest(work: () => Promise<unknown>): Promise<readonly string[]> 
 const assertAtMost = (sent: readonly string[], max: number): void =>
   assert.ok(sent.length <= max && sent.length > 1, `${sent.length} statements:\n${sent.join('\n')}`);
 
-test(`places a metered session with ${PLACE_MAX} statements, the last of which also places the credit hold`, async () => {
+test(`a metered session is placed with ${PLACE_MAX} statements, the last of which also places the credit hold`, async () => {
   let id = '';
   const sent = await counter.during(async () => {
     ({ id } = await server.createSession({ keepAlive: true }));

@@ -64,7 +64,7 @@ describe('the audit log', () => {
       return (await client.query(text)).rows;
     });
 
-  it('returns what was written, newest first, and looks up the name of an account', async () => {
+  it('the audit log returns its entries as written, newest first, with the name of the account', async () => {
     const accountId = newId<AccountId>(NOW);
     await store.accounts.insert({ id: accountId, name: 'Ada', createdAt: NOW });
     const applicationId = newId<ApplicationId>(NOW);
@@ -86,7 +86,7 @@ describe('the audit log', () => {
     assert.deepEqual(await store.audit.list(newId<ApplicationId>(NOW), { limit: 10 }), []);
   });
 
-  it('numbers the entries of each application without gaps, even with concurrent writers', async () => {
+  it('the entries of each application are numbered without gaps, even with concurrent writers', async () => {
     const [one, other] = [newId<ApplicationId>(NOW), newId<ApplicationId>(NOW)];
     await Promise.all(
       Array.from({ length: 60 }, (_, index) =>
@@ -105,7 +105,7 @@ describe('the audit log', () => {
     );
   });
 
-  it('denies the server role every change to entries, and every statement that alters tables', async () => {
+  it('the server role cannot change entries, and cannot execute statements that alter tables', async () => {
     assert.ok(store.isConfined);
     await store.audit.insert(entry());
     for (const change of [
@@ -120,18 +120,18 @@ describe('the audit log', () => {
       await assert.rejects(asServer(change), /permission denied|must be owner/, change);
   });
 
-  it('denies changes to entries even to the owner of the tables while the triggers exist', async () => {
+  it('even the owner of the tables cannot change entries while the triggers exist', async () => {
     for (const change of CHANGES) await assert.rejects(sqlAt(login, change), /never changed/, change);
   });
 
-  it('allows the server role to insert, update and delete in tables that a later migration creates', async () => {
+  it('the server role can insert, update and delete in tables that a later migration creates', async () => {
     await sqlAt(login, 'create table later (id bigint generated always as identity primary key, word text)');
     await (await openStore({ dataDir, log: silentLog, clock, beside: true })).close();
     await asServer(`insert into later (word) values ('a'); update later set word = 'b'; delete from later`);
     await sqlAt(login, 'drop table later');
   });
 
-  it('deletes entries only by age, and only up to the newest seal of that age', async () => {
+  it('entries can be deleted only by age, and only up to the newest seal of that age', async () => {
     const applicationId = newId<ApplicationId>(NOW);
     const before = (days: number) => new Date(Date.now() - days * DAY_MS);
     for (const days of [500, 450, 410, 399]) await store.audit.insert(entry({ applicationId, at: before(days) }));
@@ -156,7 +156,7 @@ describe("the audit log in an operator's database", () => {
   const scope = new Scope();
   after(() => scope.close());
 
-  it('is protected by a server role if the database user can create roles, and by triggers otherwise', async () => {
+  it("in an operator's database, the audit log is protected by a server role if the database user can create roles, and by triggers otherwise", async () => {
     const server = await startForeignServer(scope);
     const admin = { connectionString: server.url.reveal() };
     for (const [user, right, isConfined] of [

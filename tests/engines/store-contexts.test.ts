@@ -100,7 +100,7 @@ describe('contexts in the store', () => {
     return id;
   }
 
-  it('numbers versions, keeps five earlier versions for a week and removes the others', async () => {
+  it('versions are numbered, five earlier versions are kept for a week, and the others are removed', async () => {
     const context = await aContext();
     for (let made = 0; made < 8; made++) await keep(context);
     const versions = await store.contexts.versions(application, context);
@@ -115,7 +115,7 @@ describe('contexts in the store', () => {
     assert.equal((await store.contexts.removable(addMs(NOW, 3_600_000), 10)).length, 2, 'an interrupted removal');
     await store.contexts.forget(going.map(({ id }) => id));
     const later = await store.contexts.removable(LATER, 10);
-    assert.equal(later.length, 5, 'the week is over');
+    assert.equal(later.length, 5, 'the week for which earlier versions are kept is over');
     await store.contexts.forget(later.map(({ id }) => id));
     assert.deepEqual(
       (await store.contexts.versions(application, context)).map(({ version }) => version),
@@ -123,7 +123,7 @@ describe('contexts in the store', () => {
     );
   });
 
-  it('keeps an archive that another version uses', async () => {
+  it('an archive that another version uses is kept', async () => {
     const context = await aContext();
     const first = await keep(context);
     for (let made = 0; made < 4; made++) await keep(context);
@@ -147,7 +147,7 @@ describe('contexts in the store', () => {
     );
   });
 
-  it('counts an archive once, for as long as a version with it is kept', async () => {
+  it('an archive is counted once, for as long as a version with this archive is kept', async () => {
     const owner = await anApplication();
     const context = await aContext({ owner });
     const first = await keep(context, owner);
@@ -165,7 +165,7 @@ describe('contexts in the store', () => {
     await store.contexts.forget((await store.contexts.removable(NOW, 100)).map(({ id }) => id));
   });
 
-  it('destroys a context, which then has no versions and accepts no saves or sessions', async () => {
+  it('a destroyed context has no versions and accepts no saves or sessions', async () => {
     const context = await aContext({ name: 'Mine' });
     const version = await keep(context);
     const session = await aSession();
@@ -190,7 +190,7 @@ describe('contexts in the store', () => {
     await aContext({ name: 'mine' });
   });
 
-  it('allows one exclusive use of a context beside others, and no use while a save is in progress', async () => {
+  it('a context allows one exclusive use beside others, and no use while a save is in progress', async () => {
     const context = await aContext();
     const sessions = await Promise.all(Array.from({ length: 6 }, aSession));
     const opened = await Promise.all(sessions.map(id => store.contextUses.open(use(id, context, true))));
@@ -207,7 +207,7 @@ describe('contexts in the store', () => {
     assert.equal(await store.contextUses.savingSessionOf(application, context), undefined);
   });
 
-  it('saves in the order in which sessions ended, and reports versions that were superseded', async () => {
+  it('saves are made in the order in which sessions ended, and superseded versions are reported', async () => {
     const context = await aContext();
     const [first, second] = [await aSession(), await aSession()];
     for (const session of [first, second]) await store.contextUses.open(use(session, context));
@@ -239,7 +239,7 @@ describe('contexts in the store', () => {
     assert.equal(await store.contextUses.get(second), undefined);
   });
 
-  it('finds uses whose session has ended or was never placed', async () => {
+  it('uses whose session has ended or was never placed are found', async () => {
     const context = await aContext();
     const [ended, never] = [await aSession(), newId<SessionId>(NOW)];
     for (const session of [ended, never, await aSession()]) await store.contextUses.open(use(session, context));
@@ -252,7 +252,7 @@ describe('contexts in the store', () => {
     assert.deepEqual(await found(addMs(NOW, 1)), [ended, never].sort());
   });
 
-  it('records a failed save once, even after the session has ended', async () => {
+  it('a failed save is recorded once, even after the session has ended', async () => {
     const context = await aContext();
     const session = await aSession();
     await store.contextUses.open(use(session, context));

@@ -80,7 +80,7 @@ function describeControls(name: string, prepare: (scope: Scope) => Promise<Store
       ...{ requesterKind: 'account', createdAt: NOW, expiresAt: LATER, claimTries: 0, claimHash: randomBytes(32) },
     });
 
-    it('keeps one open hand-off of a session when fifty hand-offs are requested concurrently', async () => {
+    it('a session has one open hand-off after fifty concurrent requests for a hand-off', async () => {
       const session = await running();
       const inserted = await Promise.allSettled(
         Array.from({ length: 50 }, () => store.handoffs.insert(asked(session))),
@@ -88,7 +88,7 @@ function describeControls(name: string, prepare: (scope: Scope) => Promise<Store
       assert.equal(inserted.filter(({ status }) => status === 'fulfilled').length, 1);
     });
 
-    it('makes transactions on the same fence wait for each other', async () => {
+    it('transactions on the same fence wait for each other', async () => {
       const session = await running();
       const next = () =>
         store.atomically(async within => {
@@ -99,7 +99,7 @@ function describeControls(name: string, prepare: (scope: Scope) => Promise<Store
       assert.equal((await store.controls.ofSession(session))?.fence, 20);
     });
 
-    it('does not lock the fence for another application, and reports when a session is ending', async () => {
+    it('the fence is not locked for another application, and the store reports when a session is ending', async () => {
       const session = await running();
       const locked = (of: ApplicationId) => store.atomically(within => within.controls.lockFence(of, session));
       assert.equal(await locked(newId<ApplicationId>(NOW)), undefined);
@@ -109,7 +109,7 @@ function describeControls(name: string, prepare: (scope: Scope) => Promise<Store
       assert.equal(await store.controls.revokeLinks(newId<ApplicationId>(NOW), session), undefined);
     });
 
-    it('changes a hand-off, finds it by its lease, and lists it by session, key and status', async () => {
+    it('a hand-off can be changed, found by its lease, and listed by session, key and status', async () => {
       const session = await running();
       const row = {
         ...asked(session),
@@ -135,7 +135,7 @@ function describeControls(name: string, prepare: (scope: Scope) => Promise<Store
       assert.deepEqual(await store.handoffs.list(application, { limit: 9, session, status: 'expired' }), []);
     });
 
-    it('lists a hand-off among those that were controlled between two times until control was given back', async () => {
+    it('a hand-off is listed among those that were controlled between two times until control was given back', async () => {
       const session = await running();
       const row = asked(session);
       await store.handoffs.insert(row);
@@ -156,7 +156,7 @@ function describeControls(name: string, prepare: (scope: Scope) => Promise<Store
       assert.deepEqual([await listed(addMs(NOW, 4000)), await listed(addMs(NOW, 5001))], [1, 0]);
     });
 
-    it('binds a link to the first browser, and deletes the secret of the link after too many wrong attempts', async () => {
+    it('a link is bound to the first browser, and its secret is deleted after too many wrong attempts', async () => {
       const row = asked(await running());
       await store.handoffs.insert(row);
       const browsers = await Promise.all(
@@ -169,7 +169,7 @@ function describeControls(name: string, prepare: (scope: Scope) => Promise<Store
       assert.equal((await store.handoffs.get(application, row.id))?.claimHash, undefined);
     });
 
-    it('ends open hand-offs of ended sessions, and deletes them later', async () => {
+    it('open hand-offs of ended sessions are ended, and deleted later', async () => {
       const session = await running();
       const row = asked(session);
       await store.handoffs.insert(row);
@@ -181,7 +181,7 @@ function describeControls(name: string, prepare: (scope: Scope) => Promise<Store
       assert.ok((await store.handoffs.forget(LATER, 100)) >= 1);
     });
 
-    it('increments the link epoch each time the links of a session are revoked, without changing the fence', async () => {
+    it('the link epoch is incremented each time the links of a session are revoked, and the fence does not change', async () => {
       const session = await running();
       assert.equal(await store.controls.ofSession(session), undefined);
       assert.equal(await store.controls.revokeLinks(application, session), 1);

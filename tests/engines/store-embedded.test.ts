@@ -98,7 +98,7 @@ const isReplaced = (pid: number): boolean =>
 const eventsOf = (log: Recorded): string[] => log.lines.map(line => line.event);
 
 describe('data folder lock', () => {
-  it('has one owner, reports the owner to the next caller, and can be acquired again after its release', async () => {
+  it('the data folder lock has one owner, reports the owner to the next caller, and can be acquired again after its release', async () => {
     const lock = await lockDataFolder(dataDir, { waitMs: 0 });
     await assert.rejects(lockDataFolder(dataDir, { waitMs: 0 }), inUseBy(process.pid));
     assert.deepEqual(await folderOwner(dataDir), { pid: process.pid, role: 'server' });
@@ -107,7 +107,7 @@ describe('data folder lock', () => {
     await (await lockDataFolder(dataDir, { waitMs: 0 })).close();
   });
 
-  it('is released when its owner is killed', async () => {
+  it('the data folder lock is released when its owner is killed', async () => {
     const holder = startHelper(scope, ['lock', dataDir]);
     assert.equal(await holder.line(), 'ready');
     await assert.rejects(lockDataFolder(dataDir, { waitMs: 0 }), inUseBy(holder.child.pid));
@@ -115,7 +115,7 @@ describe('data folder lock', () => {
     await (await lockDataFolder(dataDir, { waitMs: 0 })).close();
   });
 
-  it('is acquired after an owner has released it', async () => {
+  it('the data folder lock is acquired by a waiting caller once the owner has released it', async () => {
     const first = await lockDataFolder(dataDir, { waitMs: 0 });
     const second = lockDataFolder(dataDir, { waitMs: STEP_MS });
     // The second caller is waiting only once flock(1) is running on the same file.
@@ -124,7 +124,7 @@ describe('data folder lock', () => {
     await (await second).close();
   });
 
-  it('is not acquired if the signal is aborted while the caller waits', async () => {
+  it('the data folder lock is not acquired if the signal is aborted while the caller waits', async () => {
     await lockDataFolder(dataDir, { waitMs: 0 }).then(lock => scope.own(lock));
     const control = new AbortController();
     const waiting = lockDataFolder(dataDir, { waitMs: STEP_MS, signal: control.signal });
@@ -132,20 +132,20 @@ describe('data folder lock', () => {
     await assert.rejects(waiting, /enough|abort/);
   });
 
-  it('is effective across network namespaces', async () => {
+  it('the data folder lock is effective across network namespaces', async () => {
     scope.own(await lockDataFolder(dataDir, { waitMs: 0 }));
     const helper = startHelper(scope, ['lock', dataDir], ['unshare', '--user', '--map-root-user', '--net']);
     assert.match(await helper.line(), new RegExp(`refused: .* in use by process ${process.pid}`));
   });
 
-  it('is acquired by only one of many concurrent callers', async () => {
+  it('the data folder lock is acquired by only one of many concurrent callers', async () => {
     const tries = await Promise.allSettled(Array.from({ length: 8 }, () => lockDataFolder(dataDir, { waitMs: 0 })));
     const taken = tries.flatMap(result => (result.status === 'fulfilled' ? [result.value] : []));
     assert.equal(taken.length, 1);
     for (const lock of taken) await lock.close();
   });
 
-  it('cannot be acquired in an unusable folder', async () => {
+  it('the data folder lock cannot be acquired in an unusable folder', async () => {
     const file = join(dataDir, 'file');
     writeFileSync(file, '');
     await assert.rejects(lockDataFolder(file, { waitMs: 0 }), error => isFault(error, 'data_folder_unusable'));
@@ -155,7 +155,7 @@ describe('data folder lock', () => {
 describe('a server on the embedded PostgreSQL', () => {
   beforeEach(copySeed);
 
-  it('keeps its data over a clean restart', async () => {
+  it('the server keeps its data over a clean restart', async () => {
     const first = await open();
     const id = await addAccount(first);
     const pid = postmaster();
@@ -165,7 +165,7 @@ describe('a server on the embedded PostgreSQL', () => {
     assert.equal((await second.accounts.first())?.id, id);
   });
 
-  it('opens no port and protects its socket from other users', async () => {
+  it('the embedded PostgreSQL opens no port and protects its socket from other users', async () => {
     await open();
     assert.equal(statSync(join(dataDir, 'run')).mode & 0o777, 0o700);
     assert.equal(statSync(clusterFolder(dataDir)).mode & 0o077, 0);
@@ -173,7 +173,7 @@ describe('a server on the embedded PostgreSQL', () => {
     assert.deepEqual([socketFolder, address?.trim()], [join(dataDir, 'run'), '']);
   });
 
-  it('starts PostgreSQL in its own session and without the environment of the server', async () => {
+  it('the embedded PostgreSQL runs in its own session and without the environment of the server', async () => {
     await open();
     const pid = postmaster();
     const names = readFileSync(`/proc/${pid}/environ`, 'utf8')
@@ -189,7 +189,7 @@ describe('a server on the embedded PostgreSQL', () => {
     assert.equal(Number(fields[3]), pid, 'its own session');
   });
 
-  it('overrides fsync and listen_addresses of the configuration file', async () => {
+  it('the server overrides fsync and listen_addresses of the configuration file of PostgreSQL', async () => {
     writeFileSync(join(dataDir, 'pg', 'postgresql.auto.conf'), "fsync = off\nlisten_addresses = '*'\n");
     await open();
     const command = readFileSync(`/proc/${postmaster()}/cmdline`, 'utf8');
@@ -197,13 +197,13 @@ describe('a server on the embedded PostgreSQL', () => {
     assert.match(command, /listen_addresses=\0/);
   });
 
-  it('refuses a second server and reports the pid of the first', async () => {
+  it('another server on the same data folder is refused, and the error contains the pid of the first server', async () => {
     await open();
     await assert.rejects(open(), inUseBy(process.pid));
     assert.ok(isRunning(postmaster()));
   });
 
-  it('refuses a second server that has its own data folder but uses the socket of the first server', async () => {
+  it('another server that has its own data folder but uses the socket of the first server is refused', async () => {
     await open();
     const address = await findPostmaster(dataDir);
     assert.ok(address);
@@ -215,7 +215,7 @@ describe('a server on the embedded PostgreSQL', () => {
     );
   });
 
-  it('restarts PostgreSQL each time it dies', async () => {
+  it('PostgreSQL is restarted each time it dies', async () => {
     const log = recordingLog();
     const store = await open({ log });
     const id = await addAccount(store);
@@ -233,7 +233,7 @@ describe('a server on the embedded PostgreSQL', () => {
     assert.ok(!isRunning(pid));
   });
 
-  it('can be closed while PostgreSQL is down', async () => {
+  it('the store can be closed while PostgreSQL is down', async () => {
     const store = await open();
     const pid = postmaster();
     process.kill(pid, 'SIGKILL');
@@ -242,7 +242,7 @@ describe('a server on the embedded PostgreSQL', () => {
     assert.equal(findPostmaster(dataDir), undefined);
   });
 
-  it('shuts PostgreSQL down cleanly when the server is killed, and the next server loses no data', async () => {
+  it('PostgreSQL shuts down cleanly when the server is killed, and the next server loses no data', async () => {
     const server = startHelper(scope, ['server', dataDir]);
     assert.equal(await server.line(), 'ready');
     const pid = postmaster();
@@ -257,7 +257,7 @@ describe('a server on the embedded PostgreSQL', () => {
     );
   });
 
-  it('starts even if the pid file contains the pid of another process', async () => {
+  it('the server starts even if the pid file contains the pid of another process', async () => {
     const store = await open();
     const id = await addAccount(store);
     await store.close();
@@ -268,7 +268,7 @@ describe('a server on the embedded PostgreSQL', () => {
     assert.equal((await (await open()).accounts.first())?.id, id);
   });
 
-  it('reports the error output of PostgreSQL when it fails to start', async () => {
+  it('the error output of PostgreSQL is reported when it fails to start', async () => {
     writeFileSync(join(dataDir, 'pg', 'postgresql.conf'), 'no_such_setting = 1\n');
     await assert.rejects(
       open(),
@@ -277,7 +277,7 @@ describe('a server on the embedded PostgreSQL', () => {
     assert.equal(await folderOwner(dataDir), undefined);
   });
 
-  it('refuses the cluster of another major version without changing it', async () => {
+  it('the cluster of another major version is refused and not changed', async () => {
     writeFileSync(join(dataDir, 'pg', 'PG_VERSION'), '14\n');
     const before = readdirSync(join(dataDir, 'pg')).sort();
     await assert.rejects(open(), error => {
@@ -290,7 +290,7 @@ describe('a server on the embedded PostgreSQL', () => {
     await (await open()).ping();
   });
 
-  it('reports its owner and the state of PostgreSQL to the doctor command', async () => {
+  it('the doctor command reports the owner of the data folder and the state of PostgreSQL', async () => {
     assert.equal((await dataFolderStatus(join(dataDir, 'none'))).exists, false);
     const store = await open();
     const { binaries, ...status } = await dataFolderStatus(dataDir);
@@ -305,20 +305,20 @@ describe('a server on the embedded PostgreSQL', () => {
 });
 
 describe('first start', () => {
-  it('succeeds after an interrupted creation of the cluster', async () => {
+  it('the first start succeeds after an interrupted creation of the cluster', async () => {
     mkdirSync(join(dataDir, 'pg.new', 'base'), { recursive: true });
     await (await open()).ping();
     assert.ok(!existsSync(join(dataDir, 'pg.new')));
   });
 
-  it('does not use a foreign folder as a cluster', async () => {
+  it('the first start does not use a foreign folder as a cluster', async () => {
     mkdirSync(join(dataDir, 'pg'));
     writeFileSync(join(dataDir, 'pg', 'precious'), 'data');
     await assert.rejects(open(), error => isFault(error, 'data_folder_unusable'));
     assert.equal(readFileSync(join(dataDir, 'pg', 'precious'), 'utf8'), 'data');
   });
 
-  it('stops when the signal is aborted, and leaves no PostgreSQL running and no lock', async () => {
+  it('the first start stops when the signal is aborted, and no PostgreSQL process and no lock remains', async () => {
     const control = new AbortController();
     const opening = open({ signal: control.signal });
     control.abort(new Error('enough'));
@@ -347,7 +347,7 @@ describe('orphaned PostgreSQL', () => {
     return child.pid ?? 0;
   };
 
-  it('is adopted by the next server, and stops when that server is closed', async () => {
+  it('an orphaned PostgreSQL is adopted by the next server, and stops when that server is closed', async () => {
     const pid = await orphan();
     const log = recordingLog();
     const store = await open({ log });
@@ -358,18 +358,18 @@ describe('orphaned PostgreSQL', () => {
     await untilGone(pid);
   });
 
-  it('is replaced when it dies', async () => {
+  it('an orphaned PostgreSQL that was adopted is replaced when it dies', async () => {
     const pid = await orphan();
     const store = await open();
     const id = await addAccount(store);
     process.kill(pid, 'SIGKILL');
-    await pollUntil(STEP_MS, 'a successor', async () => {
+    await pollUntil(STEP_MS, 'PostgreSQL to be replaced', async () => {
       const first = await store.accounts.first().catch(() => undefined);
       return first?.id === id && isReplaced(pid) ? true : undefined;
     });
   });
 
-  it('is used by a command and left running', async () => {
+  it('an orphaned PostgreSQL is used by a command and left running', async () => {
     const pid = await orphan();
     const command = await open({ beside: true });
     await addAccount(command);
@@ -382,7 +382,7 @@ describe('orphaned PostgreSQL', () => {
 describe('a command', () => {
   beforeEach(copySeed);
 
-  it('works alongside a running server and does not stop its PostgreSQL', async () => {
+  it('a command works alongside a running server and does not stop the PostgreSQL of the server', async () => {
     const server = await open();
     const pid = postmaster();
     const command = await open({ beside: true });
@@ -393,7 +393,7 @@ describe('a command', () => {
     assert.equal((await folderOwner(dataDir)) !== undefined, true);
   });
 
-  it('does not disturb a server in another process, which still stops its PostgreSQL on close', async () => {
+  it('a command does not disturb a server in another process, which still stops its PostgreSQL on close', async () => {
     const server = startHelper(scope, ['server', dataDir]);
     assert.equal(await server.line(), 'ready');
     const pid = postmaster();
@@ -406,7 +406,7 @@ describe('a command', () => {
     assert.ok(!isRunning(pid));
   });
 
-  it('starts PostgreSQL itself if there is no server, and stops it afterwards', async () => {
+  it('a command starts PostgreSQL itself if there is no server, and stops it afterwards', async () => {
     const command = await open({ beside: true });
     await addAccount(command);
     const pid = postmaster();
@@ -415,7 +415,7 @@ describe('a command', () => {
     assert.equal(await folderOwner(dataDir), undefined);
   });
 
-  it('waits for other commands', async () => {
+  it('a command waits for other commands', async () => {
     const work = async (): Promise<AccountId> => {
       const command = await open({ beside: true, lockWaitMs: 2 * STEP_MS });
       const id = await addAccount(command);
@@ -427,7 +427,7 @@ describe('a command', () => {
     assert.equal(findPostmaster(dataDir), undefined);
   });
 
-  it('makes a starting server wait until the command has finished', async () => {
+  it('a starting server waits until a command has finished', async () => {
     const command = startHelper(scope, ['command', dataDir]);
     assert.equal(await command.line(), 'ready');
     await assert.rejects(open(), inUseBy(command.child.pid));
@@ -437,7 +437,7 @@ describe('a command', () => {
     await (await server).ping();
   });
 
-  it('leaves no PostgreSQL running when it is killed', async () => {
+  it('no PostgreSQL process remains when a command is killed', async () => {
     const command = startHelper(scope, ['command', dataDir]);
     assert.equal(await command.line(), 'ready');
     const pid = postmaster();
@@ -450,7 +450,7 @@ describe('socket folder', () => {
   const long = (): string => join(dataDir, 'a'.repeat(100));
   const owner = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
 
-  it('is created elsewhere if the path of the data folder is too long, and is removed with the server', async () => {
+  it('the socket folder is created elsewhere if the path of the data folder is too long, and is removed with the server', async () => {
     const store = await open({ dataDir: long() });
     await store.ping();
     const folder = findPostmaster(long())?.socketFolder ?? '';
@@ -460,14 +460,14 @@ describe('socket folder', () => {
     assert.ok(!existsSync(folder));
   });
 
-  it('is usable even if the path of the data folder contains commas, spaces and quotation marks', async () => {
+  it('the socket folder is usable even if the path of the data folder contains commas, spaces and quotation marks', async () => {
     const folder = join(dataDir, 'a, "b" c');
     const store = await open({ dataDir: folder });
     await store.ping();
     await store.close();
   });
 
-  it('is refused if it is a link or a file, is accessible to others, or belongs to another user', async () => {
+  it('the socket folder is refused if it is a link or a file, is accessible to others, or belongs to another user', async () => {
     const folder = long();
     mkdirSync(folder, { mode: 0o700 });
     const place = await makeSocketFolder(folder, owner);
@@ -499,7 +499,7 @@ describe('PostgreSQL binaries', () => {
       lstatSync(join(root, 'native', 'lib', name)).isSymbolicLink(),
     );
 
-  /** A copy as npm installs it without install scripts: all files, but no links. */
+  /** A copy of the package as npm installs it without install scripts: all files, but no links. */
   const unlinkedCopy = (): string => {
     const root = join(dataDir, 'package');
     cpSync(packageRoot, root, { recursive: true, verbatimSymlinks: true });
@@ -507,7 +507,7 @@ describe('PostgreSQL binaries', () => {
     return root;
   };
 
-  it('can run after several concurrent callers have created the library links', async () => {
+  it('the PostgreSQL binaries can run after several concurrent callers have created the library links', async () => {
     const root = unlinkedCopy();
     const initdb = [join(root, 'native', 'bin', 'initdb'), '--version'];
     assert.notEqual((await runProgram(initdb, { timeoutMs: STEP_MS })).code, 0);
@@ -521,7 +521,7 @@ describe('PostgreSQL binaries', () => {
     );
   });
 
-  it('are searched for only in the specified folder', async () => {
+  it('the PostgreSQL binaries are searched for only in the specified folder', async () => {
     await assert.rejects(findBinaries({ folder: dataDir }), error => isFault(error, 'database_binaries_missing'));
     await assert.rejects(open({ binariesFolder: dataDir }), error => isFault(error, 'database_binaries_missing'));
     const found = await findBinaries({ folder: join(packageRoot, 'native', 'bin') });
@@ -529,7 +529,7 @@ describe('PostgreSQL binaries', () => {
     assert.equal(await findBinaries({ folder: join(packageRoot, 'native', 'bin'), major: 17 }), undefined);
   });
 
-  it('are not linked to paths outside their package', async () => {
+  it('the PostgreSQL binaries are not linked to paths outside their package', async () => {
     const root = join(dataDir, 'evil');
     mkdirSync(join(root, 'native'), { recursive: true });
     const links = [{ source: 'native/x', target: '../escaped' }, { source: 1 }, null];
@@ -540,7 +540,7 @@ describe('PostgreSQL binaries', () => {
 });
 
 describe('the user of the PostgreSQL process', () => {
-  it('is the owner of the data folder when root runs the server, and owns every file in the folder', async () => {
+  it('the user of the PostgreSQL process is the owner of the data folder when root runs the server, and owns every file in the folder', async () => {
     if (process.getuid?.() !== 0) {
       assert.equal((await postgresIdentity(dataDir)).uid, process.getuid?.());
       return;
@@ -568,7 +568,7 @@ describe('the user of the PostgreSQL process', () => {
 describe('log of PostgreSQL', () => {
   beforeEach(copySeed);
 
-  it('is rotated above its size limit while PostgreSQL writes to it', async () => {
+  it('the log of PostgreSQL is rotated above its size limit while PostgreSQL writes to it', async () => {
     const store = await open();
     const path = join(dataDir, 'postgres.log');
     writeFileSync(path, 'x'.repeat(5_000), { flag: 'a' });

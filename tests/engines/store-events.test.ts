@@ -114,7 +114,7 @@ describe('session events', () => {
     return client;
   };
 
-  it('describe a whole session, each with its time, actor and detail', async () => {
+  it('session events describe a whole session, each with its time, actor and detail', async () => {
     const { applicationId, keyId } = await anApplication();
     const row = await aSession({ applicationId, keyId });
     const { id } = row;
@@ -155,7 +155,7 @@ describe('session events', () => {
     ]);
   });
 
-  it('include downloads that end after their session, and each of them once', async () => {
+  it('session events include each download that ends after its session, exactly once', async () => {
     const row = await aSession();
     const [whole, partial] = [aDownload(row, 10), aDownload(row, 10)];
     await store.downloads.begin({ ...partial, state: 'running' });
@@ -174,7 +174,7 @@ describe('session events', () => {
     ]);
   });
 
-  it('include only one of two concurrent downloads if only one fits', async () => {
+  it('session events include only one of two concurrent downloads if only one fits', async () => {
     const row = await aSession();
     const complete = (download: FinishedDownload) =>
       store.downloads.complete(download, anOutboxRow(download), SERVICE, ({ session, application }) => {
@@ -187,13 +187,13 @@ describe('session events', () => {
     assert.equal((await store.downloads.ofSession(row.id)).length, 1);
   });
 
-  it('include the start of a box for the session as a launch', async () => {
+  it('session events include the start of a box for the session as a launch', async () => {
     const row = await aSession();
     await store.sessions.setBox(row.id, { id: row.id }, NOW);
     assert.equal((await eventsOf(row)).at(-1)?.type, 'session.launched');
   });
 
-  it('are not written for changes that have no effect', async () => {
+  it('session events are not written for changes that have no effect', async () => {
     const hostId = await aHost(1);
     const { applicationId } = await anApplication();
     const row = await aSession({ hostId, applicationId });
@@ -218,7 +218,7 @@ describe('session events', () => {
     assert.deepEqual((await eventsOf(row)).at(-1)?.actor, { kind: 'browser' }, 'the actor is that of the decision');
   });
 
-  it('contain only one decision when several calls end a session concurrently', async () => {
+  it('session events contain only one decision when several calls end a session concurrently', async () => {
     const row = await aSession();
     const ends = Array.from({ length: 8 }, (_, index) => ({ ...RELEASED, reason: `reason ${index}` }));
     await Promise.all(ends.map(end => store.sessions.decideEnd(row.id, end, NOW)));
@@ -227,21 +227,21 @@ describe('session events', () => {
     assert.equal(decided[0]?.detail.reason, (await store.sessions.byId(row.id))?.end?.reason);
   });
 
-  it('are written for every session that a restarted server adopts', async () => {
+  it('session events are written for every session that a restarted server adopts', async () => {
     const hostId = await aHost();
     const rows = [await aSession({ hostId }), await aSession({ hostId })];
     await store.sessions.resumeTimers(hostId, NOW);
     for (const row of rows) assert.equal((await eventsOf(row)).at(-1)?.type, 'session.adopted');
   });
 
-  it('are hidden from other applications', async () => {
+  it('session events are hidden from other applications', async () => {
     const row = await aSession();
     const other = await aSession();
     const { events } = await store.events.read(other.applicationId, { after: 0, session: row.id, limit: 10 });
     assert.deepEqual(events, []);
   });
 
-  it('are listed in pages, and can be filtered by type', async () => {
+  it('session events are listed in pages, and can be filtered by type', async () => {
     const { applicationId } = await anApplication();
     const rows = [await aSession({ applicationId }), await aSession({ applicationId })];
     for (const row of rows) await store.sessions.markRunning(row.id, NOW);
@@ -264,7 +264,7 @@ describe('session events', () => {
     assert.ok(ofNoType.through >= started.through);
   });
 
-  it('include events of a transaction that commits late', async () => {
+  it('session events include those of a transaction that commits late', async () => {
     const early = await aSession();
     const { applicationId } = early;
     const late = await connect();
@@ -299,7 +299,7 @@ describe('session events', () => {
     });
   });
 
-  it('are read once and in order while many events are written', async () => {
+  it('session events are read once and in order while many events are written', async () => {
     const { applicationId } = await anApplication();
     const hostId = await aHost();
     const writers = Array.from({ length: 6 }, async () => {
@@ -340,7 +340,7 @@ describe('session events', () => {
       );
   });
 
-  it('stop at their limit, with one event for the limit, and still include the end', async () => {
+  it('session events stop at their limit, with one event for the limit, and still include the end', async () => {
     const row = await aSession();
     const client = await connect();
     await client.query(
@@ -362,7 +362,7 @@ describe('session events', () => {
     ]);
   });
 
-  it('contain a truncated detail if the detail is too large, and the change takes effect', async () => {
+  it('session events contain a truncated detail if the detail is too large, and the change takes effect', async () => {
     const row = await aSession();
     await store.sessions.markRunning(row.id, NOW);
     const userMetadata = { text: 'x'.repeat(3000) };
@@ -373,7 +373,7 @@ describe('session events', () => {
     assert.equal((await eventsOf(row)).at(-1)?.detail.detail, 'y'.repeat(500));
   });
 
-  it('are announced once they can be read', async () => {
+  it('session events are announced once they can be read', async () => {
     const heard: string[] = [];
     const listening = await store.listen(
       'session_event',
@@ -390,7 +390,7 @@ describe('session events', () => {
     await listening.close();
   });
 
-  it('are deleted some time after the end of the session, and not before', async () => {
+  it('session events are deleted some time after the end of the session, and not before', async () => {
     const [old, young, living] = [await aSession(), await aSession(), await aSession()];
     for (const [row, endedAt] of [
       [old, addMs(NOW, -40 * DAY_MS)],

@@ -90,13 +90,13 @@ export interface ForeignServer {
 const PASSWORD = 'p@ss/word';
 
 /**
- * Starts an operator's server that listens on TCP with a password. Uses Debian's PostgreSQL if it is installed, so that
- * an older major version is tested too.
+ * Starts an operator's PostgreSQL that listens on TCP with a password. Uses version 15 if it is installed, so that an
+ * older major version is tested as well.
  */
 export async function startForeignServer(scope: Scope): Promise<ForeignServer> {
   const folder = temporaryFolder(scope, 'foreign');
   const binaries = (await findBinaries({ major: 15 }).catch(() => undefined)) ?? (await findBinaries());
-  if (!binaries) throw new Error('no PostgreSQL here');
+  if (!binaries) throw new Error('no PostgreSQL binaries were found; run npm ci or install PostgreSQL');
   const identity = await postgresIdentity(folder);
   await initForeign(folder, binaries, identity);
   const port = await freePort();
@@ -137,13 +137,13 @@ async function startForeign(
     const command = who.wrapWithDeathSignal([join(binaries.folder, 'postgres'), '-D', join(folder, 'pg'), ...flags]);
     const child = spawnPlain(command);
     if (await saysReady(child)) return child;
-    if (attempt === 50) throw new Error('the foreign PostgreSQL did not start');
+    if (attempt === 50) throw new Error('the second PostgreSQL did not start in 50 attempts');
     await systemClock.sleep(100);
   }
 }
 
 async function saysReady(child: ChildProcess): Promise<boolean> {
-  if (!child.stderr) throw new Error('no stderr');
+  if (!child.stderr) throw new Error('the PostgreSQL process was started without a pipe for stderr');
   for await (const line of createInterface(child.stderr)) {
     if (!line.includes('ready to accept connections')) continue;
     child.stderr.resume();

@@ -105,7 +105,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
     };
 
     describe('configured limits', () => {
-      it('are empty at first, can be replaced only with the current revision, and can be removed', async () => {
+      it('configured limits are empty at first, can be replaced only with the current revision, and can be removed', async () => {
         const id = await anApplication();
         assert.deepEqual(await store.limits.get(id), {
           applicationId: id,
@@ -133,13 +133,13 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
       ) => store.line.join({ applicationId, hostId, region: null, why: 'host', refused: FULL, ...change }, maxWaiting);
       const joined = async (...asked: Parameters<typeof joins>): Promise<Place> => {
         const place = await joins(...asked);
-        return 'turn' in place ? place : assert.fail('the line was full');
+        return 'turn' in place ? place : assert.fail('the queue was full');
       };
       const place = (applicationId: ApplicationId, hostId: HostId, line: Partial<Place> = {}) =>
         store.sessions.place(newSession({ applicationId, hostId }), { ...within(NOW), line });
       const order = async () => (await store.line.list(100)).map(({ place }) => place);
 
-      it('gives free slots to the first create in the queue, and alternates between applications', async () => {
+      it('the queue gives free slots to its first create, and alternates between applications', async () => {
         const [a, b] = [await anApplication(), await anApplication()];
         const hostId = await aHost(2);
         const [first, second] = [await joined(a, hostId), await joined(a, hostId)];
@@ -158,7 +158,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         assert.deepEqual(await order(), []);
       });
 
-      it('does not delay other applications while creates wait for another region or for the limit of their application', async () => {
+      it('other applications are not delayed while creates wait for another region or for the limit of their application', async () => {
         const [a, b] = [await anApplication(), await anApplication()];
         const hostId = await aHost(1);
         const far = await joined(a, hostId, { region: 'far' });
@@ -169,7 +169,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         for (const { place } of [far, limited]) await store.line.leave(place);
       });
 
-      it('holds no more creates of an application than its limit, even when creates join concurrently', async () => {
+      it('the queue holds no more creates of an application than its limit, even when creates join concurrently', async () => {
         const [application, hostId] = [await anApplication(), await aHost()];
         const all = await Promise.all([1, 2, 3, 4].map(() => joins(application, hostId, {}, 2)));
         const places = all.flatMap(one => ('turn' in one ? [one] : []));
@@ -185,7 +185,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
       });
     });
 
-    it('admits as many requests of a credential on two hosts as on one, and queries the database for only a few of them', async () => {
+    it('as many requests of a credential are admitted on two hosts as on one, with only a few database queries', async () => {
       let asked = 0;
       const rows: RequestRateRows = {
         ...store.requestRates,
@@ -212,7 +212,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
       assert.ok(asked <= 60, String(asked));
     });
 
-    it('admits concurrent requests of a credential up to its limit', async () => {
+    it('concurrent requests of a credential are admitted up to its limit', async () => {
       const perMinute = { reads: 100, writes: 100 };
       const rows = store.requestRates;
       const host = new FleetRates({ perMinute, rows, clock: systemClock, log: silentLog, isAlone: () => false });
@@ -220,7 +220,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
       await Promise.all(Array.from({ length: 100 }, () => host.take(credential, true)));
     });
 
-    it('counts concurrent attempts exactly, allows an attempt to be taken back, and forgets attempts after the period', async () => {
+    it('concurrent attempts are counted exactly, an attempt can be taken back, and attempts are forgotten after the period', async () => {
       const name = { tally: 'codes', digest: createHash('sha256').update(randomUUID()).digest() };
       const limit = { max: 5, withinMs: 600_000 };
       const many = await Promise.all(Array.from({ length: 20 }, () => store.attempts.count(name, limit)));
@@ -254,7 +254,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
     });
 
     describe('admission', () => {
-      it('places exactly as many as the limit when two processes place a hundred concurrently', async () => {
+      it('exactly as many sessions as the limit are placed when two processes place a hundred concurrently', async () => {
         const applicationId = await anApplication();
         const hosts = [await aHost(), await aHost()];
         // The embedded database allows one Berth server, so both hosts then share a store. Otherwise, a second store
@@ -282,7 +282,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         });
       });
 
-      it('counts the creates of the last sixty seconds, including ended sessions', async () => {
+      it('the creates of the last sixty seconds are counted, including those of ended sessions', async () => {
         const applicationId = await anApplication();
         const hostId = await aHost();
         const create = (seconds: number) => {
@@ -300,7 +300,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         await placedBy(create(90));
       });
 
-      it('counts a create that waited in the queue from the time of its placement', async () => {
+      it('a create that waited in the queue is counted from the time of its placement', async () => {
         const applicationId = await anApplication();
         const hostId = await aHost();
         const id = newId<SessionId>(addMs(NOW, -50 * SECOND_MS));
@@ -312,7 +312,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         assert.equal((await store.sessions.countOf(applicationId, addMs(now, -60 * SECOND_MS), now)).created, 1);
       });
 
-      it('adds up the bytes of a day, includes them in the next admission of that day, and deletes old days', async () => {
+      it('the bytes of a day are added up and included in the next admission of that day, and old days are deleted', async () => {
         const [one, two] = [await anApplication(), await anApplication()];
         const hostId = await aHost();
         const use = async (applicationId: ApplicationId, createdAt: Date): Promise<number> => {
@@ -340,7 +340,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         assert.deepEqual([await use(one, NOW), await use(two, NOW)], [0, 0]);
       });
 
-      it('adds up the bytes of many applications correctly when they are added concurrently', async () => {
+      it('the bytes of many applications are added up correctly when they are added concurrently', async () => {
         const applications = await Promise.all(Array.from({ length: 5 }, anApplication));
         const backwards = applications.toReversed();
         const moved = (ids: readonly ApplicationId[]) => new Map(ids.map(id => [id, 1]));
@@ -355,7 +355,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         );
       });
 
-      it('checks the limits of the application before the slots of the host, and changes nothing if a create is refused', async () => {
+      it('the limits of the application are checked before the slots of the host, and a refused create changes nothing', async () => {
         const [one, two] = [await anApplication(), await anApplication()];
         const hostId = await aHost(1);
         const create = (applicationId: ApplicationId, maxConcurrent: number) =>
@@ -368,7 +368,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         await placedBy(create(two, 1));
       });
 
-      it('returns the current limits with a placed session, and places nothing if the terms callback throws', async () => {
+      it('the current limits are returned with a placed session, and no session is placed if the terms callback throws', async () => {
         const applicationId = await anApplication();
         const hostId = await aHost();
         await store.limits.replace(applicationId, 1, { browsers: { maxTimeout: 60 } }, NOW);
@@ -384,7 +384,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         assert.equal((await store.sessions.countOf(applicationId, NOW, NOW)).living, 1);
       });
 
-      it('stores the expiresAt of the terms instead of the expiresAt of the row', async () => {
+      it('the expiresAt of the terms is stored instead of the expiresAt of the row', async () => {
         const expiresAt = addMs(NOW, 90 * SECOND_MS);
         const row = newSession({ applicationId: await anApplication(), hostId: await aHost() });
         const placed = await placedBy(
@@ -395,7 +395,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
     });
 
     describe('idempotency keys', () => {
-      it('start only one run when fifty requests arrive concurrently', async () => {
+      it('only one of fifty concurrent requests with an idempotency key starts a run', async () => {
         const hostId = await aHost();
         const [owner, keyDigest] = [newId<ApplicationId>(NOW), digest('key')];
         const rows = await Promise.all(Array.from({ length: 50 }, () => aRun({ owner, keyDigest, hostId })));
@@ -405,14 +405,14 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         for (const reply of responses) if ('standing' in reply) assert.deepEqual(reply.standing, first);
       });
 
-      it('are separate for each owner', async () => {
+      it('idempotency keys are separate for each owner', async () => {
         const row = await aRun();
         assert.deepEqual(await store.idempotency.begin(row), { began: true });
         const other = await aRun({ keyDigest: row.keyDigest });
         assert.deepEqual(await store.idempotency.begin(other), { began: true });
       });
 
-      it('keep the response until they expire, and can then be used again', async () => {
+      it('idempotency keys keep the response until they expire, and can then be used again', async () => {
         const row = await aRun();
         await store.idempotency.begin(row);
         await store.idempotency.keep(row, { body: { id: 'x' } });
@@ -430,7 +430,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         assert.deepEqual([third.standing.run, third.standing.kept], [again.run, undefined]);
       });
 
-      it('can be used again after a run is released, and the released run cannot affect the next one', async () => {
+      it('idempotency keys can be used again after a run is released, and the released run cannot affect the next one', async () => {
         const row = await aRun();
         await store.idempotency.begin(row);
         await store.idempotency.release(row);
@@ -441,7 +441,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         assert.deepEqual(await store.idempotency.begin(row), { standing: next });
       });
 
-      it('are stored with the session id in the transaction that places the session', async () => {
+      it('idempotency keys are stored with the session id in the transaction that places the session', async () => {
         const applicationId = await anApplication();
         const hostId = await aHost();
         const run = await aRun({ hostId });
@@ -456,7 +456,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         assert.equal(await store.sessions.byId(row.id), undefined);
       });
 
-      it('are removed in batches after they have expired', async () => {
+      it('idempotency keys are removed in batches after they have expired', async () => {
         const hostId = await aHost();
         const old = addMs(NOW, -2 * DAY_MS);
         await store.idempotency.sweep(NOW, 1000);
@@ -485,7 +485,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         return { row, keyId, hostId, claim };
       };
 
-      it('fails while the response is being sent and after it has arrived', async () => {
+      it('claiming the session of a lost response fails while the response is being sent and after it has arrived', async () => {
         const { row, claim } = await owed();
         assert.equal(await claim(), undefined);
         await store.sessions.recordResponse(row.id, true);
@@ -494,13 +494,13 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         assert.equal(await claim(), undefined, 'a response that has arrived cannot be lost');
       });
 
-      it('succeeds for a request with the same key and body, once per lost response', async () => {
+      it('claiming the session of a lost response succeeds for a request with the same key and body, once per lost response', async () => {
         const { row, keyId, claim } = await owed();
         await store.sessions.recordResponse(row.id, false);
         const since = addMs(NOW, -120 * SECOND_MS);
         assert.equal(await store.sessions.claimLostResponse(newId<KeyId>(NOW), digest('body'), since), undefined);
         assert.equal(await store.sessions.claimLostResponse(keyId, digest('other'), since), undefined);
-        assert.equal(await claim(NOW), undefined, 'too old');
+        assert.equal(await claim(NOW), undefined, 'the session is too old');
         const claims = await Promise.all([claim(), claim(), claim()]);
         assert.deepEqual(
           claims.filter(claimed => claimed !== undefined),
@@ -510,14 +510,14 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         assert.equal((await claim())?.id, row.id);
       });
 
-      it('fails if the end of the session was decided', async () => {
+      it('claiming the session of a lost response fails if the end of the session was decided', async () => {
         const { row, claim } = await owed();
         await store.sessions.recordResponse(row.id, false);
         await store.sessions.decideEnd(row.id, { status: 'ERROR', reason: 'crashed' }, NOW);
         assert.equal(await claim(), undefined);
       });
 
-      it('succeeds if the response was being sent when the host restarted', async () => {
+      it('claiming the session of a lost response succeeds if the response was being sent when the host restarted', async () => {
         const { row, hostId, claim } = await owed();
         assert.equal(await store.sessions.markResponsesLost(await aHost()), 0);
         assert.equal(await store.sessions.markResponsesLost(hostId), 1);

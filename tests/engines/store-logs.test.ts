@@ -53,7 +53,7 @@ describe('logs', () => {
       ({ first }) => first,
     );
 
-  it('replaces a chunk that begins at the same line', async () => {
+  it('a log chunk replaces a chunk that begins at the same line', async () => {
     const { applicationId, id } = await aSession();
     await store.logs.write(applicationId, id, [chunk(1, ['a', 'ü'])], NOW);
     await store.logs.write(applicationId, id, [chunk(1, ['a', 'ü', 'c']), chunk(4, ['d'])], NOW);
@@ -61,7 +61,7 @@ describe('logs', () => {
     assert.deepEqual(chunks, [chunk(1, ['a', 'ü', 'c']), chunk(4, ['d'])]);
   });
 
-  it('reads after a line, by kind, and only for its own application', async () => {
+  it('a log can be read after a line and by kind, and only by its own application', async () => {
     const session = await aSession();
     const { applicationId, id } = session;
     await store.logs.write(
@@ -78,7 +78,7 @@ describe('logs', () => {
     assert.equal(await store.logs.lastPosition(other.applicationId, id), undefined);
   });
 
-  it('returns the last lines of a log and the number of entries and bytes of each kind', async () => {
+  it('the last lines of a log are returned, and the number of entries and bytes of each kind', async () => {
     const { applicationId, id } = await aSession();
     assert.equal(await store.logs.lastPosition(applicationId, id), undefined);
     await store.logs.write(
@@ -92,7 +92,7 @@ describe('logs', () => {
     assert.deepEqual(standing?.kinds, { console: { entries: 3, bytes: 30 }, page: { entries: 2, bytes: 20 } });
   });
 
-  it('deletes logs of sessions that ended long ago, and none of running ones', async () => {
+  it('logs of sessions that ended long ago are deleted, but no logs of running sessions', async () => {
     const [ended, running] = [await aSession(), await aSession()];
     for (const { applicationId, id } of [ended, running])
       await store.logs.write(applicationId, id, [chunk(1, ['a'])], NOW);
@@ -103,7 +103,7 @@ describe('logs', () => {
     assert.deepEqual([await firsts(ended), await firsts(running)], [[], [1]]);
   });
 
-  it('begins a requested recording file again only if it has failed or another host was asked', async () => {
+  it('a requested recording file is begun again only if it has failed or its host is no longer running', async () => {
     const [{ id: sessionId, hostId }, { hostId: otherHost }] = [await aSession(), await aSession()];
     await store.recordings.insertPage(sessionId, 0, NOW);
     const ask = async (host: HostId): Promise<RecordingFileRow> => {
@@ -130,10 +130,14 @@ describe('logs', () => {
     await store.recordings.requestFile({ ...request, hostId: living });
     await store.recordings.requestFile({ ...request, hostId: formerHost, assembly: randomUUID() });
     const [file] = await store.recordings.files(kept);
-    assert.deepEqual([file?.hostId, file?.assembly], [living, request.assembly], 'a running host works on it');
+    assert.deepEqual(
+      [file?.hostId, file?.assembly],
+      [living, request.assembly],
+      'the running host is already assembling the file',
+    );
   });
 
-  it('keeps the first number that was assigned to a page', async () => {
+  it('a page keeps the first number that was assigned to it', async () => {
     const { applicationId, id } = await aSession();
     const page = (number: number, targetId: string) => ({ number, targetId, appearedAt: NOW });
     await store.pages.add(applicationId, id, [page(0, 'a'), page(1, 'b')]);

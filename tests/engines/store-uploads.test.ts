@@ -79,7 +79,7 @@ function describeUploads(name: string, prepare: (scope: Scope) => Promise<StoreO
       return row;
     };
 
-    it('lists certificates newest first, for their application only', async () => {
+    it('certificates are listed newest first, for their application only', async () => {
       const { certificates } = store;
       const [first, second, foreign] = [aCertificate(ours), aCertificate(ours), aCertificate(theirs)];
       for (const row of [first, second, foreign]) assert.equal(await certificates.insert(row, DERS, 2), 'inserted');
@@ -96,14 +96,14 @@ function describeUploads(name: string, prepare: (scope: Scope) => Promise<StoreO
       assert.equal((await certificates.list(theirs)).length, 1);
     });
 
-    it('enforces the certificate limit for concurrent inserts', async () => {
+    it('the certificate limit is enforced for concurrent inserts', async () => {
       const application = await anApplication();
       const rows = Array.from({ length: 10 }, () => aCertificate(application));
       const outcomes = await Promise.all(rows.map(row => store.certificates.insert(row, DERS, 3)));
       assert.equal(outcomes.filter(outcome => outcome === 'inserted').length, 3);
     });
 
-    it('returns extensions only to their application, and records when they were used', async () => {
+    it('extensions are returned only to their application, and the time of their last use is recorded', async () => {
       const row = await anExtension(ours, 'mine', addMs(NOW, -HOUR_MS));
       const foreign = await anExtension(theirs, 'foreign');
       assert.deepEqual(await store.extensions.get(ours, row.id), row);
@@ -115,7 +115,7 @@ function describeUploads(name: string, prepare: (scope: Scope) => Promise<StoreO
       assert.equal(await store.extensions.get(ours, row.id), undefined);
     });
 
-    it('removes unused extensions, and only files that no extension needs', async () => {
+    it('unused extensions are removed, and only files that no extension needs', async () => {
       const application = await anApplication();
       const old = addMs(NOW, -48 * HOUR_MS);
       const stale = await anExtension(application, 'stale', old);
@@ -131,10 +131,10 @@ function describeUploads(name: string, prepare: (scope: Scope) => Promise<StoreO
         for (let more = await drop(); more; more = await drop());
       };
       await dropAll();
-      assert.deepEqual(dropped, [], 'both are needed');
+      assert.deepEqual(dropped, [], 'both files are needed');
       await store.extensions.remove(application, twin.id);
       await dropAll();
-      assert.deepEqual(dropped, [], 'the other one needs the same file');
+      assert.deepEqual(dropped, [], 'another extension needs the same file');
       assert.ok((await store.extensions.forget(addMs(NOW, -24 * HOUR_MS), 100)) >= 1);
       assert.equal(await store.extensions.get(application, stale.id), undefined);
       assert.ok(await store.extensions.get(application, fresh.id));
@@ -142,7 +142,7 @@ function describeUploads(name: string, prepare: (scope: Scope) => Promise<StoreO
       assert.deepEqual(dropped, [stale.checksum]);
     });
 
-    it('retries the removal of a file after a failure', async () => {
+    it('the removal of a file is retried after a failure', async () => {
       const application = await anApplication();
       await store.extensions.expectFile(application, sum('stuck'), addMs(NOW, -48 * HOUR_MS));
       const before = addMs(NOW, -HOUR_MS);
@@ -152,7 +152,7 @@ function describeUploads(name: string, prepare: (scope: Scope) => Promise<StoreO
       assert.equal(await store.extensions.dropFile(before, async () => {}), false);
     });
 
-    it('makes a caller wait before it stores a file while the same file is being removed', async () => {
+    it('a caller waits before it stores a file while the same file is being removed', async () => {
       const application = await anApplication();
       const checksum = sum('contended');
       await store.extensions.expectFile(application, checksum, addMs(NOW, -48 * HOUR_MS));
@@ -171,7 +171,11 @@ function describeUploads(name: string, prepare: (scope: Scope) => Promise<StoreO
       removing.resolve();
       await Promise.all([dropping, expecting]);
       assert.deepEqual(order, ['removed', 'expected']);
-      assert.equal(await store.extensions.dropFile(addMs(NOW, -HOUR_MS), async () => {}), false, 'it has a new row');
+      assert.equal(
+        await store.extensions.dropFile(addMs(NOW, -HOUR_MS), async () => {}),
+        false,
+        'the file has a new row',
+      );
     });
   });
 }

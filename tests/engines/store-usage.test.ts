@@ -36,7 +36,7 @@ interface Past {
   readonly applicationId: ApplicationId;
   readonly hostId: HostId;
   readonly keyId?: KeyId;
-  /** In minutes after 10:00. */
+  /** In minutes after 10:00, like `ended`. */
   readonly created: number;
   readonly startMs?: number;
   readonly ended?: number;
@@ -95,7 +95,7 @@ function describeUsage(name: string, prepare: (scope: Scope) => Promise<StoreOpt
       return counts;
     };
 
-    it('keeps the largest values of a session, and deletes them with the session', async () => {
+    it('the largest values of a session are kept, and deleted with the session', async () => {
       const [applicationId, hostId] = [await anApplication(), await aHost()];
       const id = await aSession({ applicationId, hostId, created: 0, startMs: 1 });
       const sessionId = id;
@@ -114,7 +114,7 @@ function describeUsage(name: string, prepare: (scope: Scope) => Promise<StoreOpt
       assert.equal(await store.usage.ofSession(id), undefined);
     });
 
-    it('returns the same hourly usage before and after it is summed, even if the sessions were deleted', async () => {
+    it('the hourly usage is the same before and after it is summed, even if the sessions were deleted', async () => {
       const [applicationId, hostId] = [await anApplication(), await aHost()];
       const keyId = await aKey(applicationId);
       const owner = { applicationId, hostId };

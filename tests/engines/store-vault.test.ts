@@ -47,7 +47,7 @@ function describeVault(name: string, prepare: (scope: Scope) => Promise<Omit<Sto
       return seen;
     };
 
-    it('inserts the first row once, and further rows only under the current master key', async () => {
+    it('the first row of the vault is inserted once, and further rows only under the current master key', async () => {
       const row = { owner: INSTALLATION, master: 'm1', wrapped: randomBytes(61), createdAt: NOW };
       assert.equal(await store.vault.get(INSTALLATION), undefined);
       const firsts = await Promise.all([row, { ...row, master: 'm2' }].map(one => store.vault.insertFirst(one)));
@@ -69,7 +69,7 @@ function describeVault(name: string, prepare: (scope: Scope) => Promise<Omit<Sto
       );
     });
 
-    it('leaves no data key wrapped by a former master key, even with concurrent writers', async () => {
+    it('no data key remains wrapped by a former master key, even with concurrent writers', async () => {
       await wrapAnew();
       const vault = await Vault.open(parts());
       const owners = Array.from({ length: 40 }, () => randomUUID());
@@ -105,7 +105,7 @@ function describeVault(name: string, prepare: (scope: Scope) => Promise<Omit<Sto
       );
     }
 
-    it('has one signing key in use, and keeps every retired one', async () => {
+    it('one signing key is in use, and every retired key is kept', async () => {
       const key = (kid: string, ms = 0): SigningKeyRow => ({
         ...{ kid, publicJwk: { x: kid }, sealed: randomBytes(40), createdAt: addMs(NOW, ms) },
       });

@@ -56,7 +56,7 @@ describe('webhooks in the store', () => {
     return id;
   }
 
-  it('a delivery that is queued after its webhook was disabled is not due until the webhook is enabled', async () => {
+  it('a delivery that is queued after its webhook was disabled is not due before the webhook is enabled', async () => {
     const webhook = await aWebhook();
     await store.webhooks.disable(webhook, 'failing', NOW);
     await aDelivery(webhook);
@@ -80,7 +80,7 @@ describe('webhooks in the store', () => {
     assert.equal(await take(during), delivery);
   });
 
-  it('gives the deliveries of a webhook to several processes one at a time and in the order of the events', async () => {
+  it('several processes get the deliveries of a webhook one at a time and in the order of the events', async () => {
     const webhook = await aWebhook();
     const [second, first] = [await aDelivery(webhook, 2), await aDelivery(webhook, 1)];
     const other = await aWebhook();
@@ -94,7 +94,7 @@ describe('webhooks in the store', () => {
     assert.equal((await take())?.id, second);
   });
 
-  it('a process that looks while another one is reserving a delivery waits, and then takes none', async () => {
+  it('a process that looks for a delivery while another process is reserving one waits, and then gets none', async () => {
     const webhook = await aWebhook();
     for (const eventId of [1, 2]) await aDelivery(webhook, eventId);
     const until = addMs(NOW, RESERVED_MS);
@@ -115,7 +115,7 @@ describe('webhooks in the store', () => {
     assert.equal(await second[0], undefined);
   });
 
-  it('gives the next delivery of a webhook while one that failed waits, and once a reservation has run out', async () => {
+  it('the next delivery of a webhook is taken while a failed one waits, and again once its reservation has run out', async () => {
     const webhook = await aWebhook();
     const [first, second] = [await aDelivery(webhook, 1), await aDelivery(webhook, 2)];
     const take = async (now = NOW) => store.webhooks.take(webhook, now, addMs(now, RESERVED_MS));
@@ -123,7 +123,11 @@ describe('webhooks in the store', () => {
     assert.equal(failed.id, first);
     await store.webhooks.recordFailure(failed, NOW, { failure: 'refused', dueAt: addMs(NOW, 2 * RESERVED_MS) });
     assert.equal((await take())?.id, second);
-    assert.equal(await take(addMs(NOW, RESERVED_MS - 1)), undefined, 'its sender may still be sending');
-    assert.equal((await take(addMs(NOW, RESERVED_MS)))?.id, second, 'its sender is gone');
+    assert.equal(
+      await take(addMs(NOW, RESERVED_MS - 1)),
+      undefined,
+      'the process that reserved the delivery may still be sending it',
+    );
+    assert.equal((await take(addMs(NOW, RESERVED_MS)))?.id, second, 'the reservation has run out');
   });
 });

@@ -42,9 +42,9 @@ import {
 interface Place {
   readonly options: StoreOptions;
   postmaster(): number;
-  /** Kills the postmaster with SIGKILL. Its owner starts it again. */
+  /** Kills the postmaster with SIGKILL. The owner of the postmaster restarts it. */
   crash(): Promise<void>;
-  /** The login for SQL that the operator would run, for what the store does not offer. */
+  /** The operator's login, for SQL statements that the store does not offer. */
   readonly login: pg.ClientConfig;
 }
 
@@ -114,11 +114,11 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
     };
     const aRunning = async (more: Partial<NewSession> = {}): Promise<SessionRow> => {
       const row = await aSession(more);
-      return (await store.sessions.markRunning(row.id, NOW)) ?? assert.fail('did not run');
+      return (await store.sessions.markRunning(row.id, NOW)) ?? assert.fail('the session did not start running');
     };
 
     describe('accounts', () => {
-      it('returns the first account with its time to the millisecond', async () => {
+      it('the first account is returned with its time to the millisecond', async () => {
         const mine = await anAccount();
         const first = await store.accounts.first();
         assert.ok(first);
@@ -128,7 +128,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
     });
 
     describe('applications', () => {
-      it('inserts an application, makes the account its owner, and finds it by id, slug and name', async () => {
+      it('an application is inserted with the account as its owner, and is found by id, slug and name', async () => {
         const account = await anAccount();
         const row = application(account.id, `Shop ${randomBytes(4).toString('hex')}`);
         assert.equal(await store.applications.insert(row, account.id, 50), 'inserted');
@@ -139,7 +139,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.deepEqual(await store.applications.find('\0'), []);
       });
 
-      it('finds all applications with a name, or only the application whose slug equals the name', async () => {
+      it('all applications with a name are found, or only the application whose slug equals the name', async () => {
         const account = await anAccount();
         const name = `twin-${randomBytes(4).toString('hex')}`;
         const [one, two] = [await anApplication(account, name), await anApplication(account, name)];
@@ -151,14 +151,14 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.deepEqual(await store.applications.find(name), [three], 'the slug has precedence over names');
       });
 
-      it('hides an application from an account that is not a member', async () => {
+      it('an application is hidden from an account that is not a member', async () => {
         const row = await anApplication();
         const stranger = await anAccount();
         assert.equal(await store.applications.get(row.id, stranger.id), undefined);
         assert.deepEqual(await store.applications.list(stranger.id, { limit: 10 }), []);
       });
 
-      it('refuses an existing slug and leaves nothing behind', async () => {
+      it('an application with an existing slug is refused, and no row of it remains', async () => {
         const account = await anAccount();
         const first = await anApplication(account);
         const second = { ...application(account.id, 'Other'), slug: first.slug };
@@ -167,7 +167,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.equal((await store.applications.list(account.id, { limit: 10 })).length, 1);
       });
 
-      it('enforces the limit for concurrent inserts', async () => {
+      it('the limit of applications is enforced for concurrent inserts', async () => {
         const account = await anAccount();
         const arrive = () => store.applications.insert(application(account.id, 'Rush'), account.id, 3);
         const responses = await Promise.all(Array.from({ length: 20 }, arrive));
@@ -175,7 +175,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.equal(responses.filter(response => response === 'limit_reached').length, 17);
       });
 
-      it('lists newest first in pages without gaps or repetitions', async () => {
+      it('applications are listed newest first in pages without gaps or repetitions', async () => {
         const account = await anAccount();
         for (let made = 0; made < 5; made += 1) await anApplication(account);
         const pages = await pagesOf<ApplicationId>(before =>
@@ -189,7 +189,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.deepEqual(ids, [...new Set(ids)].sort().reverse());
       });
 
-      it('renames an application once, and only if the revision is current', async () => {
+      it('an application is renamed once, and only if the revision is current', async () => {
         const row = await anApplication();
         const later = addMs(NOW, 1);
         const renamed = { ...row, name: 'New', revision: 2, updatedAt: later };
@@ -201,7 +201,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
     });
 
     describe('keys', () => {
-      it('returns the inserted row, without absent fields', async () => {
+      it('the inserted row of a key is returned, without absent fields', async () => {
         const row = key((await anApplication()).id);
         assert.equal(await store.keys.insert(row, 10), 'inserted');
         assert.deepEqual(await store.keys.byHash(row.hash), row);
@@ -216,7 +216,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.deepEqual(await store.keys.byHash(full.hash), full);
       });
 
-      it('does not return, update or revoke keys of another application', async () => {
+      it('keys of another application are not returned, updated or revoked', async () => {
         const row = key((await anApplication()).id);
         await store.keys.insert(row, 10);
         const other = (await anApplication()).id;
@@ -226,7 +226,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.deepEqual(await store.keys.list(other, NOW, { limit: 10 }), []);
       });
 
-      it('counts only valid keys against the limit, even for concurrent inserts', async () => {
+      it('only valid keys count towards the limit, even for concurrent inserts', async () => {
         const { id } = await anApplication();
         await store.keys.insert({ ...key(id), expiresAt: addMs(NOW, -1) }, 2);
         await store.keys.insert({ ...key(id), revokedAt: addMs(NOW, -1) }, 2);
@@ -234,7 +234,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.equal(responses.filter(response => response === 'inserted').length, 2);
       });
 
-      it('updates a key only if the revision is current', async () => {
+      it('a key is updated only if the revision is current', async () => {
         const row = key((await anApplication()).id);
         await store.keys.insert(row, 10);
         const expiresAt = addMs(NOW, DAY_MS);
@@ -245,7 +245,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.deepEqual(await store.keys.change(row.applicationId, row.id, 2, {}), { ...changed, revision: 3 });
       });
 
-      it('revokes a key once, and refuses to update a revoked one', async () => {
+      it('a key is revoked once, and a revoked key cannot be updated', async () => {
         const row = key((await anApplication()).id);
         await store.keys.insert(row, 10);
         const revoke = () => store.keys.revoke(row.applicationId, row.id, NOW);
@@ -255,13 +255,13 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.equal(await store.keys.change(row.applicationId, row.id, 2, { name: 'back' }), undefined);
       });
 
-      it('does not revoke an expired key', async () => {
+      it('an expired key is not revoked', async () => {
         const row = { ...key((await anApplication()).id), expiresAt: NOW };
         await store.keys.insert(row, 10);
         assert.equal(await store.keys.revoke(row.applicationId, row.id, NOW), false);
       });
 
-      it('lists newest first, with ended keys for ninety days', async () => {
+      it('keys are listed newest first, and ended keys are listed for ninety days', async () => {
         const { id } = await anApplication();
         const ninety = 90 * DAY_MS;
         const alive = key(id);
@@ -283,7 +283,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         );
       });
 
-      it('keeps the latest use even if the writes arrive out of order', async () => {
+      it('the latest use of a key is kept even if the writes arrive out of order', async () => {
         const row = key((await anApplication()).id);
         await store.keys.insert(row, 10);
         await store.keys.touch(row.id, addMs(NOW, 2), '10.0.0.2');
@@ -294,7 +294,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
     });
 
     describe('tokens', () => {
-      it('returns the inserted row', async () => {
+      it('the inserted row of a token is returned', async () => {
         const account = await anAccount();
         const open = token(account.id);
         const narrow = { ...token(account.id), applicationIds: [newId<ApplicationId>(NOW), newId<ApplicationId>(NOW)] };
@@ -307,13 +307,13 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.equal(await store.tokens.get((await anAccount()).id, open.id), undefined);
       });
 
-      it('enforces the limit for concurrent inserts', async () => {
+      it('the limit of tokens is enforced for concurrent inserts', async () => {
         const { id } = await anAccount();
         const responses = await Promise.all(Array.from({ length: 12 }, () => store.tokens.insert(token(id), 2)));
         assert.equal(responses.filter(response => response === 'limit_reached').length, 10);
       });
 
-      it('revokes only tokens of the given account, and only once', async () => {
+      it('only tokens of the given account are revoked, and only once', async () => {
         const row = token((await anAccount()).id);
         await store.tokens.insert(row, 10);
         assert.equal(await store.tokens.revoke((await anAccount()).id, row.id, NOW), false);
@@ -327,7 +327,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
     });
 
     describe('notices', () => {
-      it('notifies every open listener of a revoked key and token', async () => {
+      it('every open listener is notified of a revoked key and token', async () => {
         const heard: string[] = [];
         const other: string[] = [];
         const listener = await store.listen('credential_revoked', hash => heard.push(hash), assert.fail);
@@ -346,7 +346,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         await listener.close();
       });
 
-      it('does not notify when nothing was revoked', async () => {
+      it('no listener is notified when no credential was revoked', async () => {
         const heard: string[] = [];
         const listener = await store.listen('credential_revoked', hash => heard.push(hash), assert.fail);
         const [gone, real] = [key((await anApplication()).id), key((await anApplication()).id)];
@@ -360,7 +360,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
     });
 
     describe('placing a session', () => {
-      it('returns the whole row', async () => {
+      it('placing a session returns the whole row', async () => {
         const applicationId = (await anApplication()).id;
         const aKey = key(applicationId);
         await store.keys.insert(aKey, 10);
@@ -387,7 +387,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.equal(await store.sessions.get((await anApplication()).id, asked.id), undefined);
       });
 
-      it('fills exactly ten slots for fifty concurrent sessions, and reuses the slot of an ended session', async () => {
+      it('fifty concurrent sessions fill exactly ten slots, and the slot of an ended session is reused', async () => {
         const hostId = await aHost(10);
         const applicationId = (await anApplication()).id;
         const arrive = () => store.sessions.place(newSession({ applicationId, hostId }));
@@ -403,7 +403,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.ok('full' in (await arrive()));
       });
 
-      it('uses the number of slots that was announced last', async () => {
+      it('the number of slots that was announced last applies', async () => {
         const hostId = await aHost(0);
         const applicationId = (await anApplication()).id;
         const arrive = () => store.sessions.place(newSession({ applicationId, hostId }));
@@ -414,7 +414,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
     });
 
     describe('listing sessions', () => {
-      it('lists newest first and keeps its position while new sessions are placed', async () => {
+      it('sessions are listed newest first, and the position in the list is kept while new sessions are placed', async () => {
         const applicationId = (await anApplication()).id;
         const hostId = await aHost();
         const made: SessionId[] = [];
@@ -428,7 +428,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.deepEqual(pages.flat(), made.reverse());
       });
 
-      it('filters by status', async () => {
+      it('sessions can be filtered by status', async () => {
         const applicationId = (await anApplication()).id;
         const running = await aRunning({ applicationId });
         const pending = await aSession({ applicationId });
@@ -440,7 +440,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.deepEqual(await ids([]), new Set());
       });
 
-      it('matches string leaves of the metadata and nothing else', async () => {
+      it('a metadata filter matches string leaves of the metadata and nothing else', async () => {
         const applicationId = (await anApplication()).id;
         const userMetadata = {
           a: { b: 'v', n: 1, list: ['v'], deep: { er: 'w' } },
@@ -484,7 +484,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.deepEqual(await matches([['a', 'b'], 'v'], [['a', 'b'], 'w']), []);
       });
 
-      it('never lists sessions of another application', async () => {
+      it('sessions of another application are never listed', async () => {
         const one = await aSession({ userMetadata: { k: 'same' } });
         const two = await aSession({ userMetadata: { k: 'same' } });
         const metadata = [{ path: ['k'], value: 'same' }];
@@ -497,7 +497,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
     });
 
     describe('state changes of a session', () => {
-      it('starts running once', async () => {
+      it('a session starts running once', async () => {
         const { id } = await aSession();
         const both = await Promise.all([store.sessions.markRunning(id, NOW), store.sessions.markRunning(id, NOW)]);
         assert.equal(both.filter(Boolean).length, 1);
@@ -505,14 +505,14 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.deepEqual([row?.status, row?.startedAt], ['RUNNING', NOW]);
       });
 
-      it('does not start running after its end was decided', async () => {
+      it('a session does not start running after its end was decided', async () => {
         const { id } = await aSession();
         await store.sessions.decideEnd(id, { status: 'COMPLETED', reason: 'released' }, NOW);
         assert.equal(await store.sessions.markRunning(id, NOW), undefined);
         assert.equal((await store.sessions.byId(id))?.status, 'PENDING');
       });
 
-      it('keeps the first of several concurrent decisions', async () => {
+      it('the first of several concurrent decisions to end a session is kept', async () => {
         const { id } = await aRunning();
         const ends = ['released', 'expired', 'crashed', 'drained'].map(reason => ({
           status: 'ERROR' as const,
@@ -530,7 +530,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.deepEqual(late?.updatedAt, NOW);
       });
 
-      it('finishes a session once, as decided, and returns the same result when repeated', async () => {
+      it('a session is finished once, as decided, and a repeated call returns the same result', async () => {
         const { id, applicationId } = await aRunning({ connectBy: addMs(NOW, 5) });
         await store.sessions.setBox(id, { pid: 7 }, NOW);
         assert.deepEqual((await store.sessions.byId(id))?.box, { pid: 7 });
@@ -588,7 +588,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
           );
       });
 
-      it('updates a session only while it is running and before its end is decided', async () => {
+      it('a session is updated only while it is running and before its end is decided', async () => {
         const { id, applicationId } = await aSession();
         const change = { userMetadata: { a: 'b' }, expiresAt: addMs(NOW, 2 * MINUTE_MS) };
         const later = addMs(NOW, 3);
@@ -601,7 +601,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.equal(await ask(), undefined);
       });
 
-      it('updates the connect and release times as clients connect and disconnect', async () => {
+      it('the connect and release times are updated as clients connect and disconnect', async () => {
         const { id } = await aRunning({ connectBy: addMs(NOW, 5) });
         await store.sessions.clientConnected(id, addMs(NOW, 1));
         const came = await store.sessions.byId(id);
@@ -615,7 +615,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.deepEqual([kept?.attached, kept?.releaseAt], [false, undefined]);
       });
 
-      it('no longer waits for a first client if only its disconnection could be written', async () => {
+      it('a session no longer waits for a first client if only the disconnection of this client could be written', async () => {
         const { id } = await aRunning({ connectBy: addMs(NOW, 5) });
         await store.sessions.clientDisconnected(id, addMs(NOW, 1), 1);
         const attached = await store.sessions.byId(id);
@@ -628,7 +628,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
     });
 
     describe('due times', () => {
-      it('returns the due sessions of this host, oldest first, in batches', async () => {
+      it('the due sessions of this host are returned, oldest first, in batches', async () => {
         const hostId = await aHost();
         const applicationId = (await anApplication()).id;
         const on = { hostId, applicationId };
@@ -651,7 +651,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.deepEqual(await due(30), [decided.id, connect.id, expires.id]);
       });
 
-      it('restarts the connect and release timers after a restart of the server', async () => {
+      it('the connect and release timers are restarted after a restart of the server', async () => {
         const hostId = await aHost();
         const on = { hostId, applicationId: (await anApplication()).id };
         const notBefore = addMs(NOW, 30_000);
@@ -685,7 +685,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
     });
 
     describe('counting sessions', () => {
-      it('counts the sessions of a host by status and lists those that have not ended', async () => {
+      it('the sessions of a host are counted by status, and those that have not ended are listed', async () => {
         const hostId = await aHost();
         const on = { hostId, applicationId: (await anApplication()).id };
         assert.deepEqual(await store.sessions.countByStatus(hostId), {});
@@ -698,7 +698,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         );
       });
 
-      it('sums minutes and bytes of an application, including running sessions', async () => {
+      it('the minutes and bytes of an application are summed, including those of running sessions', async () => {
         const applicationId = (await anApplication()).id;
         assert.deepEqual(await store.sessions.usage(applicationId), { browserMinutes: 0, proxyBytes: 0 });
         const done = await aSession({ applicationId });
@@ -713,7 +713,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
     });
 
     describe('opening a store', () => {
-      it('keeps all data when the store is opened again, even several times concurrently', async () => {
+      it('all data is kept when the store is opened again, even several times concurrently', async () => {
         const row = await anApplication();
         if (!place.options.databaseUrl) return;
         const others = await Promise.all([1, 2, 3].map(() => openStore(place.options)));
@@ -732,7 +732,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
           return rows.every(row => row.status === 'fulfilled' && row.value?.id === id) ? true : undefined;
         });
 
-      it('recovers when a backend is killed and PostgreSQL closes all other connections', async () => {
+      it('the store recovers when a backend is killed and PostgreSQL closes all other connections', async () => {
         const row = await anApplication();
         const all = backendsOf(place.postmaster());
         assert.ok(all[0]);
@@ -742,7 +742,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         await recovered(row.id);
       });
 
-      it('fails while PostgreSQL is down, reports the gap to listeners, and recovers when PostgreSQL is back', async () => {
+      it('the store fails while PostgreSQL is down, reports the gap to listeners, and recovers when PostgreSQL is back', async () => {
         const row = await anApplication();
         const aKey = key(row.id);
         await store.keys.insert(aKey, 10);
@@ -777,7 +777,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         await listener.close();
       });
 
-      it('fails within its time limit when PostgreSQL hangs', async () => {
+      it('the store fails within its time limit when PostgreSQL hangs', async () => {
         const row = await anApplication();
         const pids = [place.postmaster(), ...backendsOf(place.postmaster())];
         for (const pid of pids) signalIfThere(pid, 'SIGSTOP');
@@ -812,7 +812,7 @@ describe('database of an operator', () => {
     return new Secret(url.href);
   };
 
-  it('waits for a free connection for longer than a new connection may take', async () => {
+  it('the store waits for a free connection for longer than a new connection may take', async () => {
     const { db, close } = openDatabase({ url: server.url }, silentLog, { poolMax: 1 });
     const sleep = sql`select pg_sleep(6)`.execute(db);
     const { rows } = await sql<{ one: number }>`select 1 as one`.execute(db);
@@ -821,7 +821,7 @@ describe('database of an operator', () => {
     await close();
   });
 
-  it('reports a wrong password at once without showing it', async () => {
+  it('a wrong password is reported at once and not shown', async () => {
     const url = varied(it => {
       it.password = 'wrong-secret';
     });
@@ -831,7 +831,7 @@ describe('database of an operator', () => {
     assert.doesNotMatch(JSON.stringify(error) + error.stack, /wrong-secret/);
   });
 
-  it('reports an unreachable server after a wait that can be aborted', async () => {
+  it('an unreachable database server is reported after a wait that can be aborted', async () => {
     const url = varied(it => {
       it.port = '1';
     });
@@ -847,7 +847,7 @@ describe('database of an operator', () => {
     await assert.rejects(opening, /enough|aborted/);
   });
 
-  it('reports a wrong encoding', async () => {
+  it('a wrong encoding of the database is reported', async () => {
     await query(server, `create database latin encoding 'SQL_ASCII' lc_collate 'C' lc_ctype 'C' template template0`);
     await refused(
       varied(it => {
@@ -858,7 +858,7 @@ describe('database of an operator', () => {
     );
   });
 
-  it('reports a server that is too old', async () => {
+  it('a database server that is too old is reported', async () => {
     await query(server, 'create database ancient');
     const url = varied(it => {
       it.pathname = '/ancient';
@@ -874,7 +874,7 @@ describe('database of an operator', () => {
     await refused(old, 'database_too_old', /PostgreSQL 14\.11.*15/);
   });
 
-  it('reports a database of a newer version without changing it', async () => {
+  it('a database of a newer version is reported and not changed', async () => {
     await query(server, 'create database newer');
     const url = varied(it => {
       it.pathname = '/newer';
@@ -884,7 +884,7 @@ describe('database of an operator', () => {
     await refused(url, 'database_unusable', /newer version/);
   });
 
-  it('reports a missing permission to create tables', async () => {
+  it('a missing permission to create tables is reported', async () => {
     await query(server, 'create database locked');
     await query(server, `create role weak login password 'weak'`);
     const url = varied(it => {
@@ -895,7 +895,7 @@ describe('database of an operator', () => {
     await refused(url, 'database_unusable', /permission denied/);
   });
 
-  it('migrates a new database once when several stores open it concurrently', async () => {
+  it('a new database is migrated once when several stores open it concurrently', async () => {
     await query(server, 'create database rush');
     const url = varied(it => {
       it.pathname = '/rush';
@@ -980,5 +980,5 @@ async function pagesOf<Id extends string>(
     if (page.length === 0) return pages;
     pages.push(page.map(row => row.id));
   }
-  return assert.fail('the list has no end');
+  return assert.fail('the last page of the list has a cursor');
 }

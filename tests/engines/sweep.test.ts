@@ -45,7 +45,7 @@ describe('a sweep on the command line', () => {
     return id;
   }
 
-  it('deletes the recording of a session whose files are due for deletion, and no others', async () => {
+  it('a sweep deletes the recording of a session whose files are due for deletion, and no other recordings', async () => {
     const due = await aRecordedSession(addMs(NOW, -1));
     const kept = await aRecordedSession(addMs(NOW, 1));
     assert.deepEqual(await local.sweep(), { files: 1, sessions: 0, failed: 0 });

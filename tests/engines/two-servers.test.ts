@@ -1,5 +1,5 @@
-// Two servers on one database: a credential that is revoked at one is refused by the other, although the other has
-// cached it. The cache keeps credentials for 30 seconds, so an earlier refusal shows that the server was notified.
+// Two servers on one database: a credential that is revoked on one server is refused by the other, although the other
+// has cached it. The cache keeps credentials for 30 seconds, so an earlier refusal shows that the server was notified.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, test } from 'node:test';
@@ -57,7 +57,7 @@ async function assertForgotten(
   assert.ok(ms < CACHED_MS, `after ${Math.round(ms)} ms the cache entry would have expired anyway`);
 }
 
-test('an agent key that is revoked on one server is refused by both', async () => {
+test('an agent key that is revoked on one server is refused by both servers', async () => {
   const keys = `/v1/applications/${one.applicationId}/agent-keys`;
   const issued = await one.api<IssuedAgentKey>('POST', keys, { key: token, body: { name: 'shared' } });
   assert.equal(issued.status, 201, issued.text);
@@ -68,7 +68,7 @@ test('an agent key that is revoked on one server is refused by both', async () =
   );
 });
 
-test('a developer token that is revoked on one server is refused by both', async () => {
+test('a developer token that is revoked on one server is refused by both servers', async () => {
   const started = await devices.start();
   await devices.approve(started);
   const { access_token: key } = await devices.collectToken(started);

@@ -39,7 +39,7 @@ after(() => scope.close());
 
 const hashOf = (text: string): Buffer => recognise(text)?.hash ?? assert.fail(`${text} is not recognised`);
 
-test('the account of the first start owns both applications, and nobody can sign in to it yet', async () => {
+test('the account of the first start owns both applications, and nobody can sign in to this account yet', async () => {
   const account = await store.accounts.first();
   assert.equal(account?.name, 'Operator');
   assert.equal(await store.accounts.canAnyoneSignIn(), false);
@@ -53,7 +53,7 @@ test('the account of the first start owns both applications, and nobody can sign
   );
 });
 
-test('finds keys and tokens of the earlier version by their hashes, with their scopes', async () => {
+test('keys and tokens of the earlier version are found by their hashes, with their scopes', async () => {
   const first = await store.keys.byHash(hashOf(FIRST_KEY));
   const second = await store.keys.byHash(hashOf(SECOND_KEY));
   assert.deepEqual([first?.name, second?.name, second?.applicationId], ['First key', 'shop', SECOND_APPLICATION]);
@@ -64,12 +64,12 @@ test('finds keys and tokens of the earlier version by their hashes, with their s
   assert.ok(token?.scopes.includes('account:tokens'));
 });
 
-test('keeps the configured limits', async () => {
+test('the configured limits are kept', async () => {
   const row = await store.limits.get(SECOND_APPLICATION);
   assert.deepEqual(row?.configured, { browsers: { maxConcurrent: 7 } });
 });
 
-test('the account of the first start can be given an e-mail address and is found by it', async () => {
+test('the account of the first start can be given an e-mail address and is found by this address', async () => {
   const account = await store.accounts.first();
   assert.ok(account);
   assert.equal(await store.accounts.change(account.id, { email: 'ada@example.com' }), 'changed');

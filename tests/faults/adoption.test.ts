@@ -40,7 +40,7 @@ async function opened(expression = 'void 0'): Promise<CreatedSession> {
   return session;
 }
 
-test('ends a session whose adoption crashed the server, and keeps the other sessions', async () => {
+test('a session whose adoption crashed the server is ended, and the other sessions are kept', async () => {
   const neighbours = [await opened(), await opened()];
   const poisoned = await opened(`console.log('${POISON}')`);
   writeFileSync(isPoisonous, '');

@@ -12,7 +12,7 @@ export async function openSessions(server: TestServer): Promise<Session[]> {
   return body;
 }
 
-/** Releases the sessions that a test left running, perhaps because it failed. */
+/** Releases the sessions that are still running after a test, for example because the test failed. */
 export async function releaseAll(server: TestServer): Promise<void> {
   const ends = (await openSessions(server)).map(({ id }) =>
     server.api('POST', `${SESSIONS}/${id}`, { body: { status: 'REQUEST_RELEASE' } }),

@@ -1,5 +1,5 @@
-// A browser, or one of its processes, is killed from outside. Chromium replaces the processes that it can. When the
-// browser is gone, the session ends, its clients are told, and its slot becomes free.
+// A browser, or one of its processes, is killed from outside. Chromium replaces some of the processes itself. When the
+// whole browser has ended, the session ends, its clients are disconnected, and its slot becomes free.
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
 import { CdpClient } from '../harness/cdp.ts';
@@ -47,7 +47,7 @@ for (const [name, keepAlive, victim] of FATAL)
     await server.waitUntilSettled([next.id]);
   });
 
-test('returns an error for every pending command of many clients when their browser is killed', async () => {
+test('every pending command of many clients gets an error when their browser is killed', async () => {
   const session = await server.createSession({ keepAlive: true });
   const clients = await Promise.all(Array.from({ length: 5 }, () => CdpClient.connect(session.connectUrl)));
   const asked = await Promise.all(
@@ -65,7 +65,7 @@ test('returns an error for every pending command of many clients when their brow
   await server.waitUntilSettled();
 });
 
-test('returns an error for the pending command of a killed renderer, and the session continues', async () => {
+test('the pending command of a killed renderer gets an error, and the session continues', async () => {
   const session = await server.createSession({ keepAlive: true });
   const browser = await connectPlaywright(session);
   const page = firstPage(browser);

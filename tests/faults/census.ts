@@ -6,11 +6,9 @@ import type { TestServer } from '../harness/server.ts';
 import { type Count, count } from './count.ts';
 
 const EVERY_MS = 1_000;
-/**
- * The counts may differ for this long on a loaded machine. A difference counts only if it was also seen in several
- * samples, because the test and the server may both have been suspended.
- */
+/** The counts may differ for this long on a loaded machine. */
 const LAG_MS = 15_000;
+/** The minimum number of samples with the same difference, because the test and the server may have been suspended. */
 const LOOKS_MIN = 10;
 const COURSE_PARTS = 12;
 /** The fraction of the samples that belongs to the warm-up. */
@@ -121,6 +119,6 @@ const minOf = (values: readonly number[]): number => Math.min(...values);
 
 function median(values: readonly number[]): number {
   const middle = values.toSorted((one, other) => one - other)[values.length >> 1];
-  if (middle === undefined) throw new Error('there are no samples');
+  if (middle === undefined) throw new Error('no counts were sampled, so there is no median');
   return middle;
 }

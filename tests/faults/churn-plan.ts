@@ -12,7 +12,7 @@ export interface Cycle {
   readonly kill: Kill | undefined;
   /**
    * When the process is killed, measured from the response to the create request. At that time the client is
-   * connecting, working or gone.
+   * connecting, working or disconnected.
    */
   readonly killAfterMs: number;
   /** Whether the server is killed and restarted while the client of this cycle is working. */

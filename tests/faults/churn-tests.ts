@@ -41,7 +41,7 @@ export async function churnTests({ counted, restarting, growthMibMax, engine }: 
     census.assertAll();
   });
 
-  test(`nothing is left behind after ${restarting} cycles that also kill the server (seed ${restarting})`, async t => {
+  test(`no open row, process or file of a session remains after ${restarting} cycles that also kill the server (seed ${restarting})`, async t => {
     const restartEvery = restarting / RESTARTS;
     const tally = await churn({ server, pages, seed: restarting, cycles: restarting, killEvery: 2, restartEvery });
     for (const [what, count] of Object.entries(tally)) t.diagnostic(`${what}: ${count}`);

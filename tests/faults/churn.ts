@@ -36,7 +36,7 @@ export interface ChurnOptions extends PlanOptions {
   readonly census?: Census;
 }
 
-/** The number of times that each thing happened. */
+/** The number of times that each event happened. */
 export type Tally = Readonly<Record<string, number>>;
 
 export async function churn(options: ChurnOptions): Promise<Tally> {
@@ -235,7 +235,7 @@ class Churn {
     }
   }
 
-  /** Releases the session. An earlier release whose response was lost may already have ended it. */
+  /** Releases the session. An earlier release whose response was lost may already have ended the session. */
   async #release({ id }: CreatedSession): Promise<void> {
     const body = { status: 'REQUEST_RELEASE' };
     const { status, text } = await this.#options.server.api('POST', `${SESSIONS}/${id}`, { body });
@@ -297,14 +297,18 @@ async function assertNothingLeft(server: TestServer, freshDescriptors: number): 
   await assertRowsAreTrue(server);
   await releaseAll(server);
   await eventually(
-    'only warm browsers to be left',
+    'only warm browsers to remain',
     () => boxesOfSessions(server),
     left => left.length === 0,
   );
   // More warm browsers may be started in the meantime.
   await server.waitUntilSettled(() => waiting(server));
   assert.deepEqual(await openSessions(server), []);
-  assert.equal(readFileSync('/proc/self/mountinfo', 'utf8').includes(server.dataDir), false, 'a mount is left');
+  assert.equal(
+    readFileSync('/proc/self/mountinfo', 'utf8').includes(server.dataDir),
+    false,
+    'no mount of the data folder remains',
+  );
   // A warm browser may be started at any time.
   const others = () => {
     const leaders = boxesOf(server.dataDir).flatMap(({ pids }) => pids);

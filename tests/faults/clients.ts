@@ -27,7 +27,7 @@ export const connectPuppeteer = (session: Pick<CreatedSession, 'connectUrl'>): P
 
 export function firstPage(browser: Browser): Page {
   const page = browser.contexts()[0]?.pages()[0];
-  if (!page) throw new Error('there is no page');
+  if (!page) throw new Error('the browser has no page');
   return page;
 }
 
@@ -99,7 +99,7 @@ export async function idling(session: CreatedSession): Promise<Busy> {
 
 export function contextOf(browser: Browser) {
   const context = browser.contexts()[0];
-  if (!context) throw new Error('there is no browser context');
+  if (!context) throw new Error('the browser has no context');
   return context;
 }
 

@@ -1,5 +1,5 @@
 // Failures during the save of a context: the server is killed, stored bytes are damaged, a profile is hostile, or a
-// context is deleted. No login is lost silently, and nothing is left behind.
+// context is deleted. No login is lost silently, and no copy of a profile remains.
 import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -43,7 +43,7 @@ const stagedNow = (): string[] => {
   }
 };
 
-test('completes a save after the restart if the server is killed during the save', async () => {
+test('if the server is killed during a save, the save is completed after the restart', async () => {
   const { id } = await createContext(server);
   let before: string | undefined;
   for (const [round, waitMs] of [0, 40, 120].entries()) {
@@ -71,7 +71,7 @@ test('completes a save after the restart if the server is killed during the save
   await eventually('the staging folder to be empty', stagedNow, left => left.length === 0);
 });
 
-test('while the object store is down, a create waits for the save of an expired session and is then refused; the context is saved once the store is back', async () => {
+test('while the object store is down, a create waits for the save of an expired session and is then refused; the context is saved when the store is up again', async () => {
   const store = await startS3();
   after(() => store.close());
   const env = { ...store.env, BERTH_DISCONNECT_GRACE: '0' };
@@ -107,7 +107,7 @@ test('while the object store is down, a create waits for the save of an expired 
   await onS3.waitUntilEnded(next.id);
 });
 
-test('detects damaged bytes of the newest version, and uses the previous version', async () => {
+test('damaged bytes of the newest version are detected, and the previous version is used', async () => {
   const { id } = await createContext(server);
   for (const [index, mark] of ['old', 'new'].entries()) {
     await server.release(await leave(id, mark));
@@ -130,7 +130,7 @@ test('detects damaged bytes of the newest version, and uses the previous version
   ]);
 });
 
-test('does not save a profile that is too large, and keeps the earlier version', async () => {
+test('a profile that is too large is not saved, and the earlier version is kept', async () => {
   const { id } = await createContext(server);
   await server.release(await leave(id, 'good'));
   await waitForVersion(server, id, 1);
@@ -151,7 +151,7 @@ test('does not save a profile that is too large, and keeps the earlier version',
   await eventually('staging to be empty', stagedNow, left => left.length === 0);
 });
 
-test('stores contexts encrypted, and deletes the bytes with the context', async () => {
+test('contexts are stored encrypted, and their bytes are deleted with them', async () => {
   const { id } = await createContext(server);
   await server.release(await leave(id, 'a-mark-that-is-nowhere-else'));
   await waitForVersion(server, id, 1);

@@ -39,7 +39,7 @@ function postgres() {
 }
 
 /**
- * Stops the PostgreSQL process if it is idle, and returns whether it did. An idle process holds no lock that another
+ * Suspends the PostgreSQL process if it is idle, and returns whether it was. An idle process holds no lock that another
  * process would wait for.
  */
 function stopIfIdle(pid: number): boolean {
@@ -94,7 +94,7 @@ test('CDP traffic and sessions continue when the postmaster is killed under load
   await page.goto(`${pages.url}/`);
   await withoutDatabase(async () => {
     const before = flood.responseCount();
-    await eventually('thousands of answers without a database', () => flood.responseCount() > before + 4_000);
+    await eventually('thousands of CDP responses without a database', () => flood.responseCount() > before + 4_000);
     await page.goto(`${pages.url}/next`);
     assert.equal(await page.title(), 'Next');
     const refused = await server.api('POST', '/v1/browsers/sessions', { body: {} });

@@ -86,7 +86,8 @@ function run(command: string, ...args: readonly string[]): void {
 }
 
 /**
- * Whether a repeated release was refused with 409: the first request may have released the session although it failed.
+ * Whether a repeated release was refused with 409. The first request may have released the session although the request
+ * failed.
  */
 const isOver = (error: unknown): boolean => /^Error: release: 409/.test(String(error));
 
@@ -113,7 +114,7 @@ function fillUpTo(bytes: number): void {
   }
 }
 
-test('refuses creates with a capacity error when disk space is low, and keeps running sessions', async () => {
+test('creates are refused with a capacity error when disk space is low, and running sessions are kept', async () => {
   const session = await server.createSession({ keepAlive: true });
   const browser = await connectPlaywright(session);
   const page = firstPage(browser);
@@ -142,7 +143,7 @@ test('refuses creates with a capacity error when disk space is low, and keeps ru
   await server.waitUntilSettled([next.id]);
 });
 
-test('refuses creates when the disk has few inodes left, and accepts creates again afterwards', async () => {
+test('creates are refused when the disk has few inodes left, and are accepted again afterwards', async () => {
   const { files, ffree } = statfsSync(folder);
   run('mount', '-o', `remount,nr_inodes=${files - ffree + FEW_INODES}`, folder);
   const { status, body } = await server.api('POST', '/v1/browsers/sessions', { body: {} });

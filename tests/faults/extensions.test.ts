@@ -1,5 +1,5 @@
 // The server is killed during an upload of an extension, after its last byte, and between placing a session and loading
-// its extensions. Confirmed uploads exist afterwards, and nothing is left half done.
+// its extensions. Confirmed uploads exist afterwards, and no incomplete file or session remains.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { readdirSync } from 'node:fs';
@@ -66,7 +66,7 @@ async function loadedIn({ connectUrl }: { readonly connectUrl?: string | undefin
   return (Array.isArray(extensions) ? extensions : []).map(({ name }) => String(name)).sort();
 }
 
-test('stores nothing if the server is killed during an upload, and accepts the same upload afterwards', async () => {
+test('no file is stored if the server is killed during an upload, and the same upload is accepted afterwards', async () => {
   const bytes = large('half');
   await begin(bytes, 300_000);
   await eventually('the upload to begin', () => filesIn('incoming').length > 0);
@@ -80,7 +80,7 @@ test('stores nothing if the server is killed during an upload, and accepts the s
   await server.release(session.id);
 });
 
-test('stores at most one file if the server is killed after the last byte of an upload, and the next upload uses this file', async () => {
+test('at most one file is stored if the server is killed after the last byte of an upload, and the next upload uses this file', async () => {
   for (const waitMs of [0, 30]) {
     const bytes = large(`whole${waitMs}`);
     const before = kept();
@@ -103,7 +103,7 @@ const placed = (): string[] => {
   return namesIn(boxes).flatMap(box => namesIn(join(boxes, box, 'box/extensions')));
 };
 
-/** The names in the folder, or none if the folder was just removed. */
+/** The names in the folder. Empty if the folder was just removed. */
 function namesIn(folder: string): string[] {
   try {
     return readdirSync(folder);
@@ -113,7 +113,7 @@ function namesIn(folder: string): string[] {
 }
 
 const FILES = 2_000;
-/** An extension so large that unpacking it takes a while. */
+/** A large extension, so that the server can be killed while unpacking. */
 const heavy = (name: string): Buffer =>
   speakingExtension(
     name,
@@ -125,7 +125,7 @@ for (const [when, make, waitMs] of [
   ['while an extension of a session is unpacked', heavy, 0],
   ['around the time at which the extensions of a session are loaded', speakingExtension, 40],
 ] as const)
-  test(`a session has all extensions or has ended if the server is killed ${when}`, async () => {
+  test(`a session has all its extensions or has ended if the server is killed ${when}`, async () => {
     const extensionIds = [(await uploaded(make('one'))).id, (await uploaded(speakingExtension('two'))).id];
     const body = { keepAlive: true, extensionIds };
     const headers = { 'idempotency-key': randomUUID() };
@@ -156,7 +156,7 @@ for (const [when, make, waitMs] of [
 async function until(what: string, look: () => true | undefined): Promise<void> {
   const deadline = performance.now() + 60_000;
   while (!look()) {
-    if (performance.now() > deadline) throw new Error(`waited for ${what}`);
+    if (performance.now() > deadline) throw new Error(`waited a minute in vain for ${what}`);
     await new Promise(resolve => setTimeout(resolve, 2));
   }
 }

@@ -1,5 +1,5 @@
 // The server is killed during an upload, a download or a sweep of files, and the object store is down for a while.
-// Confirmed files exist afterwards, and nothing is left half done.
+// Confirmed files exist afterwards, and no incomplete file remains.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { chownSync, readdirSync, renameSync, statSync, writeFileSync } from 'node:fs';
@@ -64,7 +64,7 @@ describe('a server that is killed', () => {
   // Ends the session of a failed test before the clock is advanced by months.
   afterEach(() => releaseAll(server));
 
-  it('keeps downloads that completed before or during the outage, and never lists interrupted ones', async () => {
+  it('a killed server keeps downloads that completed before or during the outage, and never lists interrupted ones', async () => {
     const session = await server.createSession({ keepAlive: true });
     await click(session.connectUrl, '#whole', '#gated');
     await listed(server, session.id, 1);
@@ -99,7 +99,7 @@ describe('a server that is killed', () => {
     assert.equal((await listed(server, session.id, 2)).length, 2);
   });
 
-  it('keeps exactly one copy of a download, even if it is killed while storing the file', async () => {
+  it('a killed server keeps exactly one copy of a download, even if it is killed while storing the file', async () => {
     const session = await server.createSession({ keepAlive: true });
     for (const [round, waitMs] of [0, 10, 40].entries()) {
       await click(session.connectUrl, '#whole');
@@ -116,7 +116,7 @@ describe('a server that is killed', () => {
     await eventually('the outbox to be empty', () => readdirSync(join(server.dataDir, 'staging/outbox')), isEmpty);
   });
 
-  it('does not treat a file as complete while its partial file exists', async () => {
+  it('a killed server does not treat a file as complete after the restart while its partial file exists', async () => {
     const session = await server.createSession({ keepAlive: true });
     await click(session.connectUrl, '#whole');
     const [first] = await listed(server, session.id, 1);
@@ -154,7 +154,7 @@ describe('a server that is killed', () => {
     assert.equal((await listed(server, session.id, 2)).length, 2);
   });
 
-  it('does not restore a deleted download after the restart or at the end of its session', async () => {
+  it('a killed server does not restore a deleted download after the restart or at the end of its session', async () => {
     const session = await server.createSession({ keepAlive: true });
     await click(session.connectUrl, '#whole');
     const [download] = await listed(server, session.id, 1);
@@ -175,7 +175,7 @@ describe('a server that is killed', () => {
     );
   });
 
-  it('stores nothing of an upload that was interrupted', async () => {
+  it('a killed server stores no part of an upload that was interrupted', async () => {
     const session = await server.createSession({ keepAlive: true });
     const { body, headers = {} } = await uploadRequest('cv.pdf', BYTES);
     assert.ok(Buffer.isBuffer(body));
@@ -199,7 +199,7 @@ describe('a server that is killed', () => {
     await server.release(session.id);
   });
 
-  it('continues an interrupted sweep after the restart, and deletes files after 31 days and sessions after 90 days', async () => {
+  it('a killed server continues an interrupted sweep after the restart, and deletes files after 31 days and sessions after 90 days', async () => {
     const sessions: string[] = [];
     for (let i = 0; i < 3; i++) {
       const session = await server.createSession({ keepAlive: true });
@@ -231,7 +231,7 @@ describe('a server that is killed', () => {
 });
 
 describe('an object store that is down for a while', () => {
-  it('delays no caller and loses no file, and download links point to the store once it is back', async () => {
+  it('an object store that is down for a while delays no caller and loses no file, and download links point to the store once it is back', async () => {
     const store = await startS3();
     after(() => store.close());
     const onS3 = await startServer({ pages, env: store.env });
@@ -253,7 +253,7 @@ describe('an object store that is down for a while', () => {
     );
     assert.equal(await fetched(stored), sha256(BYTES));
     assert.equal(await fetched(waiting), sha256(BYTES), 'the earlier link works too');
-    await eventually('nothing to wait any more', () => readdirSync(join(onS3.dataDir, 'staging/outbox')), isEmpty);
+    await eventually('the outbox to be empty', () => readdirSync(join(onS3.dataDir, 'staging/outbox')), isEmpty);
     assert.equal((await onS3.api('DELETE', `/v1/browsers/downloads/${stored?.id}`)).status, 204);
     assert.equal((await fetch(String(stored?.downloadUrl))).status, 404);
   });

@@ -1,6 +1,6 @@
 // Faults in a fleet of three hosts in their own network namespaces, with one PostgreSQL database and one S3 store. The
-// sessions of a host that is lost end as ERROR / host_lost, and the host does not come back as their owner. In all
-// other cases sessions continue. By default, leases and faults are short, so that the tests take less time. With
+// sessions of a lost host end as ERROR / host_lost, and the host never becomes their owner again. In all other cases
+// sessions continue. By default, leases and faults are short, so that the tests take less time. With
 // BERTH_TEST_FAULTS=standard, as in a round of `npm run test:slow`, hosts have the default lease, and outages last
 // longer.
 import assert from 'node:assert/strict';
@@ -59,11 +59,11 @@ const regionOf = (host: TestServer): string => REGIONS[fleet.hosts.indexOf(host)
 
 /**
  * Creates a session that is running on this host, through another host. A restarted host gets sessions only once the
- * others see it.
+ * other hosts see it.
  */
 const sessionOn = (host: TestServer, body: object = {}): Promise<CreatedSession> =>
   eventually(
-    'a session to be placed there',
+    'a session to be placed on the host',
     async () => {
       const session = await three.createSession({ keepAlive: true, region: regionOf(host), ...body });
       if (!runsOn(host, session)) await three.release(session.id);
@@ -122,15 +122,15 @@ const seconds = (since: number): string => `${((performance.now() - since) / 100
 
 const noBrowserOn = (host: TestServer): Promise<unknown> =>
   eventually(
-    'no browser to be left on the host',
+    'no browser to remain on the host',
     () => sessionLeftovers(host.dataDir).filter(left => left.startsWith('process')),
     left => left.length === 0,
   );
 
-/** Asserts that the host does not own these sessions, and that nothing of them is left on it. */
+/** Asserts that the host does not own these sessions, and that none of their processes and files remain on the host. */
 async function assertStartsAnew(host: TestServer, lost: readonly CreatedSession[]): Promise<void> {
   await eventually(
-    'nothing to be left on the host',
+    'no box or process to remain on the host',
     () => sessionLeftovers(host.dataDir),
     left => left.length === 0,
   );
@@ -142,11 +142,11 @@ async function assertStartsAnew(host: TestServer, lost: readonly CreatedSession[
 
 /**
  * Asserts that every session was charged for its duration, to the second, or up to its last metering if it was lost
- * with its host, and that nothing is held.
+ * with its host, and that no credit is held.
  */
 async function assertCharged(): Promise<void> {
   const { balance } = await eventually(
-    'nothing to be held',
+    'no credit to be held',
     async () =>
       (await three.api<Credits>('GET', `/v1/applications/${three.applicationId}/credits`, { key: token })).body,
     ({ reserved, reservations }) => reserved === 0 && reservations.length === 0,
@@ -166,7 +166,7 @@ async function assertNothingRuns(): Promise<void> {
   assert.deepEqual(open.body, []);
 }
 
-test('when a host with ten sessions is killed and another is cut off from the database, both are lost, and recordings, slots and credit stay usable', async t => {
+test('when a host with ten sessions is killed and another host is cut off from the database, both hosts are lost, and recordings, slots and credit stay usable', async t => {
   const context = await createContext(three);
   const saving = await sessionOn(one, persistentBody(context.id));
   const filmed = await sessionOn(one);
@@ -183,12 +183,12 @@ test('when a host with ten sessions is killed and another is cut off from the da
   const since = performance.now();
   await one.kill('SIGKILL');
   const { code } = await client.closed();
-  t.diagnostic(`its clients were closed with ${code} after ${seconds(since)}`);
+  t.diagnostic(`the clients of the killed host were closed with ${code} after ${seconds(since)}`);
   fleet.databaseReaches(two, false);
   try {
     const asked = debugOf(saving);
     await assertLost(t, [saving, ...others, ...withoutDatabase], since);
-    t.diagnostic(`a request for one of the killed host got ${await asked} meanwhile`);
+    t.diagnostic(`a request for a session of the killed host got ${await asked} meanwhile`);
     await noBrowserOn(two);
     const refused = await two.api('GET', `${SESSIONS}/${kept.id}`);
     assert.equal(refused.status, 503, refused.text);
@@ -208,7 +208,7 @@ test('when a host with ten sessions is killed and another is cut off from the da
   await assertCharged();
 });
 
-test('when one host is cut off from the network and another is paused, both are lost, and they stop their browsers before they get sessions again', async t => {
+test('when one host is cut off from the network and another host is paused, both hosts are lost, and they stop their browsers before they get sessions again', async t => {
   const cut = await sessionsOn(one, 2);
   const paused = await sessionsOn(two, 2);
   const [ofCut, ofPaused] = await Promise.all([cut[0], paused[0]].map(connected));
@@ -276,7 +276,7 @@ test('when PostgreSQL restarts while the object store is unavailable, clients co
   }
   const back = performance.now();
   const text = await waitForPlaylist(three, filmed.id, film.pageId, list => list.includes('#EXT-X-ENDLIST'));
-  t.diagnostic(`the film was whole ${seconds(back)} after the store was back`);
+  t.diagnostic(`the recording was complete ${seconds(back)} after the store was up again`);
   const lengths = [...text.matchAll(/#EXTINF:([\d.]+)/g)].map(([, length]) => Number(length));
   const total = lengths.reduce((sum, length) => sum + length, 0);
   assert.ok(total * 1000 >= AWAY_MS, `${total} s`);
@@ -301,7 +301,7 @@ test('a host that is drained and stopped under load gets no new sessions, no req
   const id = await idOf(one);
   const traffic = new Traffic(fleet);
   t.after(() => traffic.end());
-  assert.equal((await two.berth('hosts', 'drain', id, '--wait', '1')).code, 1, 'it has a session');
+  assert.equal((await two.berth('hosts', 'drain', id, '--wait', '1')).code, 1, 'the host still has a session');
   const during = await traffic.created(3);
   for (const session of during) assert.ok(!runsOn(one, session));
   const drained = two.berth('hosts', 'drain', id, '--wait', '60');

@@ -1,6 +1,6 @@
 // The server is killed before, during and after the statement that records the dispatch of an HTTP call. The upstream
-// counts requests. A write arrives once or not at all, or again with the same key, and the state of the invocation says
-// which.
+// counts requests. A write arrives once or not at all, or again with the same key, and the state of the invocation
+// shows which of these happened.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, test } from 'node:test';
@@ -85,7 +85,7 @@ const rowOf = async (orderId: string): Promise<{ id: string; state: string } | u
 const arrived = (orderId: string) => upstream.received(`/orders/${orderId}/`);
 
 async function ended(orderId: string): Promise<Invocation> {
-  const { id } = (await rowOf(orderId)) ?? assert.fail(`${orderId} has no row`);
+  const { id } = (await rowOf(orderId)) ?? assert.fail(`${orderId} has no invocation`);
   const read = async () => (await server.api<Invocation>('GET', agentPath(server, `invocations/${id}`), { key })).body;
   const done = await eventually(`${orderId} to end`, read, ({ endedAt }) => endedAt !== undefined);
   const keys = (await server.api<Parameters<typeof verifyReceipt>[1]['keys']>('GET', '/.well-known/jwks.json')).body;
@@ -94,7 +94,7 @@ async function ended(orderId: string): Promise<Invocation> {
   return done;
 }
 
-/** Delays the statement that dispatches, so that the server can be killed while it is running. */
+/** Delays the statement that records the dispatch, so that the server can be killed while the statement is running. */
 async function hold(): Promise<void> {
   await rowsOf(
     `create or replace function hold() returns trigger language plpgsql as $$
@@ -185,12 +185,12 @@ for (const kind of ['read', 'write', 'keyed'] as const) {
     await server.restart('SIGKILL');
     await assertEnd(orderId, AFTER[kind]);
     const keys = new Set(arrived(orderId).map(({ headers }) => headers[KEY_HEADER]));
-    const { id } = (await rowOf(orderId)) ?? assert.fail('no row');
+    const { id } = (await rowOf(orderId)) ?? assert.fail(`${orderId} has no invocation`);
     assert.deepEqual([...keys], [kind === 'keyed' ? id : undefined]);
   });
 }
 
-test('repeating a request after the kill returns the same invocation and sends nothing to the service', async () => {
+test('a request that is repeated after the kill returns the same invocation and sends no request to the service', async () => {
   const again = await start('write', 'after-write');
   assert.deepEqual([again?.status, again?.body.status, arrived('after-write').length], [200, 'ambiguous', 1]);
   assert.equal(again?.headers['idempotency-replayed'], 'true');

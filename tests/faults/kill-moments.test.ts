@@ -1,6 +1,6 @@
 // The server is killed while warm browsers are idle, starting, being claimed or failing to start, and while callers are
-// queued. Afterwards rows, browsers and slots agree, nothing is left behind, and every caller can find its session by
-// idempotency key and by its metadata.
+// queued. Afterwards rows, browsers and slots agree, no leftovers of sessions remain, and every caller can find its
+// session by idempotency key and by its metadata.
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { afterEach, test } from 'node:test';
@@ -98,18 +98,18 @@ async function restartedAgreeing(): Promise<readonly string[]> {
   const running = await assertRowsAreTrue(server);
   await assertAgrees(server, running.length, WARM);
   const kept = boxesOf(server.dataDir).filter(({ id }) => before.includes(id));
-  assert.equal(kept.length, running.length, 'only browsers of sessions were adopted');
+  assert.equal(kept.length, running.length, 'only the browsers of sessions were adopted');
   return running;
 }
 
-test('adopts sessions if the server is killed while some browsers are warm and others are in use', async () => {
+test('the next server adopts sessions if the server is killed while some browsers are warm and others are in use', async () => {
   await allWait();
   const session = await server.createSession({ keepAlive: true });
   await assertAgrees(server, 1, WARM);
   assert.deepEqual(await restartedAgreeing(), [session.id]);
 });
 
-test('leaves nothing behind if the server is killed while a warm browser is starting', async () => {
+test('no open row, process or file of a session remains if the server is killed while a warm browser is starting', async () => {
   await allWait();
   chromium.setBehaviour('slow');
   await server.createSession({ keepAlive: true });
@@ -119,7 +119,7 @@ test('leaves nothing behind if the server is killed while a warm browser is star
 });
 
 for (const afterMs of [6, 25])
-  test(`keeps successful creates if the server is killed ${afterMs} ms after creates that use warm or starting browsers`, async () => {
+  test(`sessions of successful creates are kept if the server is killed ${afterMs} ms after creates that use warm or starting browsers`, async () => {
     await allWait();
     const callers = Array.from({ length: SLOTS }, () => call());
     await new Promise(resolve => setTimeout(resolve, afterMs));

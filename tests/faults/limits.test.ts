@@ -86,7 +86,7 @@ test('only the renderer is killed when a page exceeds the memory limit', async (
   client.cut();
 });
 
-test('ends the session as out_of_memory when the kernel kills the browser itself', async () => {
+test('a session ends as out_of_memory when the kernel kills the browser itself', async () => {
   const session = await server.createSession({ keepAlive: true });
   const neighbour = await server.createSession({ keepAlive: true });
   writeFileSync(`/proc/${boxOf(server, session.id).browser}/oom_score_adj`, '1000');
@@ -98,7 +98,7 @@ test('ends the session as out_of_memory when the kernel kills the browser itself
   await server.waitUntilSettled([neighbour.id]);
 });
 
-test('ends an adopted session as out_of_memory when the kernel kills its browser', async () => {
+test('an adopted session ends as out_of_memory when the kernel kills its browser', async () => {
   const session = await server.createSession({ keepAlive: true });
   await server.restart();
   writeFileSync(`/proc/${boxOf(server, session.id).browser}/oom_score_adj`, '1000');
@@ -108,7 +108,7 @@ test('ends an adopted session as out_of_memory when the kernel kills its browser
   await server.waitUntilSettled();
 });
 
-test('ends a session as disk_limit when its folder exceeds the size limit', async () => {
+test('a session ends as disk_limit when its folder exceeds the size limit', async () => {
   const session = await server.createSession({ keepAlive: true });
   const neighbour = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(session.connectUrl);

@@ -1,5 +1,5 @@
 // The log of a session continues after the server was killed, with a marker for the gap. The last entries before a
-// browser died are kept.
+// browser was killed are kept.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { SessionLog } from '../../contract/logs.ts';
@@ -48,7 +48,7 @@ async function counting(settings: object) {
   return { session, client, page };
 }
 
-test('continues the log after a SIGKILL of the server, with a marker and the same page numbers', async () => {
+test('the log continues after a SIGKILL of the server, with a marker for the gap and the same page numbers', async () => {
   const { session, client, page } = await counting({ keepAlive: true });
   await client.send('Runtime.evaluate', { expression: 'window.open("/popup")', userGesture: true }, page);
   const isPopup = (entry: SessionLog): boolean => entry.pageId === 1 && entry.method === 'Page.frameNavigated';
@@ -85,13 +85,13 @@ test('continues the log after a SIGKILL of the server, with a marker and the sam
   await client.close();
 });
 
-test('keeps the log entries of a page up to shortly before its browser was killed', async () => {
+test('the log entries of a page up to shortly before its browser was killed are kept', async () => {
   const { session, client } = await counting({});
   await killBox(server.dataDir, session.id);
   const ended = await server.waitUntilEnded(session.id);
   assert.equal(ended.endReason, 'crashed');
   const { log } = await read(session.id);
   const said = Date.parse(String(ended.endedAt)) - Number(log.at(-1)?.timestamp);
-  assert.ok(said < LOST_MS, `the last entry is ${said} ms older than the end`);
+  assert.ok(said < LOST_MS, `the last entry is ${said} ms older than the end of the browser`);
   await client.close();
 });

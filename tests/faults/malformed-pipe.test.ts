@@ -50,7 +50,7 @@ const MALFORMED: ReadonlyArray<(channel: string) => string> = [
 /** The messages that the gateway reads on a client's channel. It forwards all others unchanged. */
 const ABOUT_TARGETS = MALFORMED.filter(write => write('').startsWith('{"method":"Target.'));
 
-test('drops only the malformed messages, and keeps the session and its clients', async () => {
+test('only the malformed messages are dropped, and the session and its clients are kept', async () => {
   const { pid } = server;
   const session = await server.createSession({ keepAlive: true });
   const own = channelsOf(session.id);
@@ -77,7 +77,7 @@ test('drops only the malformed messages, and keeps the session and its clients',
   await server.release(session.id);
 });
 
-test('returns an error for a command if the response of the browser is malformed', async () => {
+test('a command gets an error if the response of the browser is malformed', async () => {
   const session = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(session.connectUrl);
   const page = await client.attachToPage();
@@ -92,7 +92,7 @@ test('returns an error for a command if the response of the browser is malformed
   await server.release(session.id);
 });
 
-test('ends a session as crashed after too many malformed messages, without affecting other sessions', async () => {
+test('a session ends as crashed after too many malformed messages, and other sessions are not affected', async () => {
   const { pid } = server;
   const session = await server.createSession({ keepAlive: true });
   const [channel = ''] = channelsOf(session.id);

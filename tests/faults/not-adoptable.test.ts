@@ -43,18 +43,18 @@ const SPOILERS: Readonly<Record<string, (spoiled: Spoiled) => unknown>> = {
     await untilGone(box.leader);
   },
   'its browser does not answer': ({ box }) => kill(box.browser, 'SIGSTOP'),
-  'its browser is one of before the machine was started anew': ({ session }) =>
+  'its browser was started before a restart of the machine': ({ session }) =>
     changeBox(session.id, { bootId: '00000000-0000-4000-8000-000000000000' }),
-  'the note about its box is gone': ({ session }) => rmSync(join(folderOf(session.id), 'notes/box.json')),
+  'the note about its box was removed': ({ session }) => rmSync(join(folderOf(session.id), 'notes/box.json')),
   'the note about its box is empty': ({ session }) => truncateSync(join(folderOf(session.id), 'notes/box.json')),
-  'its FIFOs are gone': ({ session }) => rmSync(join(folderOf(session.id), 'notes/in')),
-  'the note of its channels is gone': ({ session }) => rmSync(join(folderOf(session.id), 'notes/channels')),
-  'its whole folder is gone': ({ session }) =>
-    // The folder is moved instead of removed: the browser is still writing to it, so removing it could fail.
+  'its FIFOs were removed': ({ session }) => rmSync(join(folderOf(session.id), 'notes/in')),
+  'the note of its channels was removed': ({ session }) => rmSync(join(folderOf(session.id), 'notes/channels')),
+  'its whole folder was moved away': ({ session }) =>
+    // The folder is moved, because the browser is still writing files, so that a removal could fail.
     renameSync(folderOf(session.id), join(dirname(server.dataDir), 'aside')),
 };
 
-test('ends sessions with service_restart in eight cases in which they cannot be adopted, and keeps another session', async () => {
+test('sessions end with service_restart in eight cases in which they cannot be adopted, and another session is kept', async () => {
   const kept = await server.createSession({ keepAlive: true });
   const create = async (): Promise<Spoiled> => {
     const session = await server.createSession({ keepAlive: true });
@@ -78,7 +78,7 @@ test('ends sessions with service_restart in eight cases in which they cannot be 
   assert.ok(await isResponsive(await server.createSession({ keepAlive: true })), 'there are free slots');
 });
 
-test('does not kill a foreign process that has the recorded pid of a dead box', async () => {
+test('a foreign process that has the recorded pid of a dead box is not killed', async () => {
   const session = await server.createSession({ keepAlive: true });
   const { leader } = boxOf(server, session.id);
   await server.kill();
@@ -111,7 +111,7 @@ async function changeBox(session: string, change: JsonObject): Promise<void> {
   }
 }
 
-test('a start removes folders, cgroups and processes of this data folder that belong to no session', async () => {
+test('the start of a server removes folders, cgroups and processes of its data folder that belong to no session', async () => {
   const kept = await server.createSession({ keepAlive: true });
   const stray = '01a1fa50-5319-7450-a6b3-c787ada50631';
   await server.kill();
@@ -124,7 +124,7 @@ test('a start removes folders, cgroups and processes of this data folder that be
   writeFileSync(join(server.dataDir, 'sessions', 'a-file'), 'not a folder');
   await server.start();
   await ended;
-  assert.equal(isGone(foreign.pid ?? 0), false, 'what belongs to another data folder is left alone');
+  assert.equal(isGone(foreign.pid ?? 0), false, 'a process of another data folder is not killed');
   foreign.kill('SIGKILL');
   await once(foreign, 'exit');
   await server.waitUntilSettled([kept.id]);

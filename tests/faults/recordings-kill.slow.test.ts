@@ -45,7 +45,7 @@ pages.set('/foreign', (_, response) => {
 const KINDS = ['/static', '/canvas', '/webgl', '/foreign'];
 const server = await startServer({ pages });
 
-/** The times at which something was requested and was observed. It happened between the two. */
+/** The times at which an action was requested and its effect was observed. The effect occurred between the two. */
 interface Moment {
   readonly from: number;
   readonly to: number;
@@ -57,7 +57,7 @@ async function timed(what: () => Promise<unknown>): Promise<Moment> {
   return { from, to: Date.now() };
 }
 
-/** Opens tabs in their own windows, so that all are painted, and one popup. Returns when each was opened. */
+/** Opens tabs in their own windows, so that all are painted, and one popup. Returns the time at which each opened. */
 async function openTabs(client: CdpClient, count: number, first: Moment): Promise<Moment[]> {
   const page = await client.attachToPage();
   await client.send('Page.navigate', { url: `${pages.a}/static` }, page);
@@ -71,7 +71,7 @@ async function openTabs(client: CdpClient, count: number, first: Moment): Promis
   return opened;
 }
 
-/** Asserts that every tab is stored, decodes, is as long as it existed, and is never all black. */
+/** Asserts that the recording of every tab is stored, decodes, has the length of the tab, and is never all black. */
 async function assertWhole(
   on: TestServer,
   id: string,
@@ -124,7 +124,7 @@ async function begin(on: TestServer): Promise<{ id: string; client: CdpClient; c
 
 const isDone = ({ status }: { status: string }): boolean => status === 'COMPLETED' || status === 'FAILED';
 
-test('stores every tab completely if a browser with twelve tabs is killed', async () => {
+test('every tab is stored completely if a browser with twelve tabs is killed', async () => {
   const { id, client, created } = await begin(server);
   const opened = await openTabs(client, 12, created);
   await setTimeout(LIVED_MS);
@@ -151,7 +151,7 @@ test('the next server continues the recording of every tab if the server is kill
   }
 });
 
-test('the next server stores what was recorded if the server and the browser are killed', async () => {
+test('the next server stores the recorded part of every tab if the server and the browser are killed', async () => {
   const { id, client, created } = await begin(server);
   const opened = await openTabs(client, 4, created);
   await setTimeout(LIVED_MS);
@@ -166,7 +166,7 @@ test('the next server stores what was recorded if the server and the browser are
   await server.waitUntilSettled();
 });
 
-test('stores recordings once an encoder works, even if the encoder was missing at first and then killed', async () => {
+test('recordings are stored once an encoder works, even if the encoder was missing at first and then killed', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'berth-ffmpeg-'));
   after(() => rmSync(folder, { recursive: true, force: true }));
   // The encoder does not run as root and needs access to the folder.

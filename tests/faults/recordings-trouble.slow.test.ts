@@ -84,7 +84,7 @@ test('requests for files return 502 while the object store is down for a minute,
   const lengthMs = durationOf(film) * 1_000;
   const isWhole = lengthMs > releasedFrom - to - TOLERANCE_MS && lengthMs < releasedTo - from + TOLERANCE_MS;
   assert.ok(isWhole, `${lengthMs} of ${releasedFrom - to} to ${releasedTo - from}`);
-  assert.ok(framesOf(film).length > AWAY_MS / 1_000, 'every picture of the time without a store is there');
+  assert.ok(framesOf(film).length > AWAY_MS / 1_000, 'every frame of the time without a store was stored');
   const [{ gaps = [] } = {}] = await replaysOf(server, id);
   assert.deepEqual(
     gaps.filter(({ startTimeMs }) => startTimeMs > 0),
@@ -92,7 +92,7 @@ test('requests for files return 502 while the object store is down for a minute,
   );
 });
 
-test('a recording pauses with a gap while the disk is full and continues later, and the session continues', async () => {
+test('a recording pauses with a gap while the disk is full and continues later, and its session continues throughout', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'berth-disk-'));
   run('mount', '-t', 'tmpfs', '-o', `size=${DISK_BYTES},mode=755`, 'berth-test', folder);
   const ballast = openSync(join(folder, 'ballast'), 'w');
@@ -113,7 +113,7 @@ test('a recording pauses with a gap while the disk is full and continues later, 
   );
   leaveFree(folder, ballast, NEARLY_FULL_BYTES);
   await eventually(
-    'the event',
+    'the event recording.limited',
     () => eventsOf(server, id, 'recording.limited'),
     list => list.length === 1,
     STORED_MS,
@@ -121,11 +121,11 @@ test('a recording pauses with a gap while the disk is full and continues later, 
   const [told] = await eventsOf(server, id, 'recording.limited');
   assert.deepEqual(told?.detail, { reason: 'disk_full' });
   const open = await eventually(
-    'a gap in the list',
+    'the recording to list a gap',
     async () => (await replaysOf(server, id))[0]?.gaps?.filter(({ why }) => why === 'missing').at(-1),
     gap => gap !== undefined && gap.startTimeMs > 0,
   );
-  assert.equal(await client.evaluate('1 + 1', page), 2, 'the session goes on');
+  assert.equal(await client.evaluate('1 + 1', page), 2, 'the session continues');
   leaveFree(folder, ballast, DISK_BYTES);
   const before = (await replaysOf(server, id))[0]?.endTimeMs ?? 0;
   await eventually(

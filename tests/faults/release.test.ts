@@ -58,11 +58,11 @@ test('the installed packages match the lock file of the checkout, and the softwa
     const name = path.replace(/^.*node_modules\//, '');
     assert.ok(listed.has(`pkg:npm/${name}@${version}`), `${name} ${version} is not in the software bill of materials`);
   }
-  // The console is bundled, so its packages are listed too.
+  // The console is bundled, so the list also contains the packages of the console.
   assert.ok([...listed].some(purl => purl.startsWith('pkg:npm/react@')));
 });
 
-test('the command prints version and commit', () => {
+test('the command of a release prints its version and commit', () => {
   const said = runCommand(command, ['--version']).trim();
   assert.equal(said.replace(/-changed/, ''), versionText());
 });

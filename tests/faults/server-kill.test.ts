@@ -1,5 +1,5 @@
 // The server is killed with SIGKILL while everything is in use, and restarted on the same data folder. Running sessions
-// continue with the same addresses and deadlines, others end with a reason, and nothing is left behind.
+// continue with the same addresses and deadlines, others end with a reason, and no leftovers of these remain.
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
 import type { Session } from '../../contract/sessions.ts';
@@ -40,7 +40,7 @@ afterEach(() => releaseAll(server));
 const withStatus = (status: string) =>
   server.api<Session[]>('GET', `/v1/browsers/sessions?status=${status}`).then(({ body }) => body);
 
-test('when the server is killed under load, sessions continue, deadlines still apply, and other sessions end with the right reason', async () => {
+test('when the server is killed under load, running sessions continue with their deadlines, and other sessions end with the right reason', async () => {
   const short = await server.createSession({ timeout: 60, keepAlive: true });
   await server.advance(55_000);
   const kept = await server.createSession({ keepAlive: true });
@@ -146,7 +146,7 @@ async function heapIsKept(session: CreatedSession): Promise<void> {
   await browser.close();
 }
 
-test('a page keeps its state when the server is killed three times in a row', async () => {
+test('a page keeps its state when the server is killed three times in succession', async () => {
   const session = await server.createSession({ keepAlive: true });
   for (let times = 1; times <= 3; times++) {
     const browser = await connectPlaywright(session);

@@ -107,7 +107,7 @@ export class Traffic {
       if (typeof result === 'object' && result.status === expected) return result.body;
       const [mayPass, said] =
         typeof result === 'object' ? [result.status === 503, result.text] : [MAY_PASS.test(result), result];
-      if (!this.#isPatient || !mayPass || turn === REPEATS_MAX) throw new Error(`${method} ${path}: ${said}`);
+      if (!this.#isPatient || !mayPass || turn === REPEATS_MAX) throw new Error(`${method} ${path} failed: ${said}`);
       this.#repeated.push(/"code":"(\w+)"/.exec(said)?.[1] ?? said);
       await setTimeout(PAUSE_MS);
     }

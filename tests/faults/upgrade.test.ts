@@ -109,7 +109,7 @@ test('every create that succeeds during a SIGTERM exists after the restart', asy
 });
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const)
-  test(`after ${signal}, the server does not wait for a browser that fails to start, and leaves nothing behind`, async () => {
+  test(`after ${signal}, the server does not wait for a browser that fails to start, and no process or file of its session remains`, async () => {
     chromium.setBehaviour('hangs');
     const asked = server.api('POST', '/v1/browsers/sessions', { body: {} });
     asked.catch(() => {}); // tested below
@@ -138,7 +138,7 @@ test('SIGINT ends every session as COMPLETED / drained', async () => {
   for (const { id } of [session, other]) await assertEnded(server, id, 'COMPLETED', 'drained');
 });
 
-/** Starts a create whose body never arrives. A stopping server waits some time for it. */
+/** Starts a create whose body never arrives. A stopping server waits some time for the body. */
 async function requestUnderWay(): Promise<Socket> {
   const { hostname, port } = new URL(server.url);
   const socket = connect(Number(port), hostname);
@@ -170,7 +170,7 @@ test('further signals while the server is stopping have no effect', async () => 
   assert.ok(await isResponsive(session));
 });
 
-test('berth stop --drain ends all sessions and stops the server, and a second berth stop finds nothing to stop', async () => {
+test('berth stop --drain ends all sessions and stops the server, and another berth stop finds no server to stop', async () => {
   const session = await server.createSession({ keepAlive: true });
   const { code, stdout } = await server.berth('stop', '--drain', '--json');
   running = false;

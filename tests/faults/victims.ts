@@ -34,7 +34,8 @@ export function boxOf(server: TestServer, session: string): BoxProcesses {
   const [bwrap] = childrenOf(all, leader);
   const [init] = childrenOf(all, bwrap);
   const browser = childrenOf(all, init).find(({ command }) => command.includes('--user-data-dir=') && !typeOf(command));
-  if (!leader || !bwrap || !init || !browser) throw new Error(`the box of session ${session} lacks a process`);
+  if (!leader || !bwrap || !init || !browser)
+    throw new Error(`a process of the box of session ${session} was not found`);
   const inside = descendantsOf(all, browser);
   const ofType = (type: string) => inside.filter(({ command }) => typeOf(command) === type).map(({ pid }) => pid);
   const network = inside.find(({ command }) => command.includes('--utility-sub-type=network.'));

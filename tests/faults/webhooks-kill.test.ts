@@ -91,8 +91,7 @@ test('an endpoint that was down while the server was killed gets its messages on
   );
   await server.restart();
   await receiver.listen();
-  // If the restart was slow, a second attempt may have failed too. This advance is long enough for the attempt after
-  // it.
+  // If the restart was slow, a second attempt may also have failed. This advance is long enough for a third attempt.
   await server.advance(AFTER_SECOND_ATTEMPT_MS);
   await assertAll(webhook, '/down', await eventsOf(server, id));
 });

@@ -1,5 +1,5 @@
 // A Chromium whose pipe passes through this process, so that its messages to the server can be changed and others
-// inserted. If requested, a script in front of the real Chromium connects it to our FIFOs.
+// inserted. If requested, a script that starts the real Chromium connects Chromium to the FIFOs of this process.
 import { execFileSync } from 'node:child_process';
 import {
   constants,

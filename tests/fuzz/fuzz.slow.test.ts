@@ -21,15 +21,15 @@ const MIB = 1024 ** 2;
 /** Allows for the garbage that one batch of large values leaves in memory. */
 const GROWTH_BYTES_MAX = 150 * MIB;
 /**
- * Every way in for hostile values, except what a server adopts: adoption replaces the process, so its memory before and
- * after cannot be compared.
+ * Every entrance for hostile values except adoption. Adoption replaces the server process, so that its memory before
+ * and after cannot be compared.
  */
 const NAMES = (Object.keys(ENTRANCES) as EntranceName[]).filter(name => name !== 'adoption');
 
 const minutes = Number(process.env.BERTH_FUZZ_MINUTES ?? 60);
 const seed = Number(process.env.BERTH_FUZZ_SEED ?? randomInt(2 ** 31));
 
-test(`withstands hostile values for ${minutes} minutes with seed ${seed}, and leaves nothing behind`, async () => {
+test(`the server withstands hostile values for ${minutes} minutes with seed ${seed}, and no attacked session remains`, async () => {
   const fuzz = await Fuzz.open({ repeats: 50_000, recordSession: true });
   const order = new Hostile(seed, 1);
   const startedAt = performance.now();

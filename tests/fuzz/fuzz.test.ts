@@ -17,10 +17,10 @@ const BATCHES: readonly BatchPlan[] = [
 const fuzz = await Fuzz.open({ repeats: 4_000, recordSession: false });
 
 for (const plan of BATCHES)
-  test(`withstands hostile values through ${plan.entrance}, and leaves nothing behind`, async () => {
+  test(`the server withstands hostile values through ${plan.entrance}, and no attacked session remains`, async () => {
     await fuzz.batch(plan);
     assert.ok((fuzz.report.sent[plan.entrance] ?? 0) > 0, 'no hostile value was sent');
   });
 
 for (const { what, ...plan } of FOUND)
-  test(`withstands a case that fuzzing found in ${plan.entrance}: ${what}`, () => fuzz.batch(plan));
+  test(`the server withstands a case that fuzzing found in ${plan.entrance}: ${what}`, () => fuzz.batch(plan));

@@ -103,7 +103,9 @@ export class Fuzz {
     } catch (error) {
       const again = JSON.stringify({ entrance, seed, count });
       const why = error instanceof Error ? (error.stack ?? error.message) : String(error);
-      throw new Error(`${again} found something: ${why}\nSaid last:\n  ${notes.last}`);
+      throw new Error(
+        `the batch ${again} failed; add it to found.ts: ${why}\nThe last values that were sent:\n  ${notes.last}`,
+      );
     } finally {
       this.report.sent[entrance] = (this.report.sent[entrance] ?? 0) + notes.said - before;
       this.report.worstResponseMs = world.witness.worstMs;
@@ -112,8 +114,8 @@ export class Fuzz {
 }
 
 /**
- * Kills the server during attacks and restarts it. The next server reads stored data from hostile pages and clients,
- * must survive that, and must adopt the other sessions.
+ * Kills the server during attacks and restarts it. The next server reads stored data from hostile pages and clients.
+ * It must keep running, and must adopt the other sessions.
  */
 async function attackThroughAdoption(world: Fixture, hostile: Hostile, count: number): Promise<void> {
   const { server, witness, notes } = world;

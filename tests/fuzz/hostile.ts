@@ -221,7 +221,7 @@ export class Hostile {
     return `{${this.chance(8) ? ' \n\t' : ''}${members.join(',')}}`;
   }
 
-  /** Something that is not a message, or only a part of one. */
+  /** A text that is not a message, or that is only a part of one. */
   broken(whole: string): Buffer {
     switch (this.int(8)) {
       case 0:

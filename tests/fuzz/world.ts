@@ -33,7 +33,7 @@ export interface Fixture {
   readonly sessionOptions: object;
 }
 
-/** Credentials that the attacks use. Changes to them must not affect others. */
+/** Credentials that the attacks use. Changes to these credentials must not affect other applications. */
 export interface Accounts {
   readonly application: string;
   readonly token: string;
@@ -163,7 +163,10 @@ export async function releaseAll({ server }: Fixture): Promise<void> {
     await server.api('POST', `${SESSIONS}/${id}`, { body: { status: 'REQUEST_RELEASE' } });
 }
 
-/** Asserts that the process is the same, that the other application was not affected, and that nothing is left. */
+/**
+ * Asserts that the server process is the same, that the other application was not affected, and that no attacked
+ * session remains.
+ */
 export async function assertUnhurt({ server, witness }: Fixture, pid: number): Promise<void> {
   assert.equal(server.pid, pid);
   assert.doesNotThrow(() => process.kill(pid, 0), 'the server has ended');
