@@ -179,7 +179,7 @@ export const Handoff = Type.Object(
     claimedAt: Type.Optional(Time('When the person who has control, or had it last, took control.')),
     leaseExpiresAt: Type.Optional(Time('When control ends unless it is renewed.')),
     endedAt: Type.Optional(Time('When the hand-off ended.')),
-    note: Type.Optional(Type.String({ description: 'The message of the person. Untrusted text.' })),
+    note: Type.Optional(Type.String({ description: 'The message from the person who had control. Untrusted text.' })),
     evidence: Type.Optional(AnyObject('Facts that the person or the page of the hand-off added. Untrusted.')),
     url: Type.Optional(
       Type.String({ description: 'Address of the page when the hand-off ended, without its query and fragment.' }),

@@ -1,5 +1,5 @@
-// The link to DevTools for the watched page, for viewers whose address belongs to an agent key. It opens a new tab that
-// has no reference to this one.
+// The link to DevTools for the watched page. It is shown only to viewers whose live view URL was created for an agent key,
+// and opens a new tab that has no reference to this one.
 import { parts } from './parts.ts';
 
 export function linkDevtools(page: string, isAllowed: boolean): void {

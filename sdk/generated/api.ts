@@ -7412,7 +7412,7 @@ export interface operations {
                              * @description When the hand-off ended. ISO 8601, UTC, with milliseconds.
                              */
                             endedAt?: string;
-                            /** @description The message of the person. Untrusted text. */
+                            /** @description The message from the person who had control. Untrusted text. */
                             note?: string;
                             /** @description Facts that the person or the page of the hand-off added. Untrusted. */
                             evidence?: Record<string, unknown>;
@@ -7628,7 +7628,7 @@ export interface operations {
                          * @description When the hand-off ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
-                        /** @description The message of the person. Untrusted text. */
+                        /** @description The message from the person who had control. Untrusted text. */
                         note?: string;
                         /** @description Facts that the person or the page of the hand-off added. Untrusted. */
                         evidence?: Record<string, unknown>;
@@ -7776,7 +7776,7 @@ export interface operations {
                          * @description When the hand-off ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
-                        /** @description The message of the person. Untrusted text. */
+                        /** @description The message from the person who had control. Untrusted text. */
                         note?: string;
                         /** @description Facts that the person or the page of the hand-off added. Untrusted. */
                         evidence?: Record<string, unknown>;
@@ -7976,7 +7976,7 @@ export interface operations {
                          * @description When the hand-off ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
-                        /** @description The message of the person. Untrusted text. */
+                        /** @description The message from the person who had control. Untrusted text. */
                         note?: string;
                         /** @description Facts that the person or the page of the hand-off added. Untrusted. */
                         evidence?: Record<string, unknown>;
@@ -8141,7 +8141,7 @@ export interface operations {
                          * @description When the hand-off ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
-                        /** @description The message of the person. Untrusted text. */
+                        /** @description The message from the person who had control. Untrusted text. */
                         note?: string;
                         /** @description Facts that the person or the page of the hand-off added. Untrusted. */
                         evidence?: Record<string, unknown>;
@@ -8286,7 +8286,7 @@ export interface operations {
                          * @description When the hand-off ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
-                        /** @description The message of the person. Untrusted text. */
+                        /** @description The message from the person who had control. Untrusted text. */
                         note?: string;
                         /** @description Facts that the person or the page of the hand-off added. Untrusted. */
                         evidence?: Record<string, unknown>;

@@ -7,7 +7,7 @@ import type { Closeable } from './scope.ts';
 export const LONG_TURN_MS = 100;
 /** Interval of the timer that measures the delay of the loop. */
 const TICK_MS = 50;
-/** The interval while the process is unused. Any use of it ends this interval at once. */
+/** Interval of the timer while the process is unused. When the process is used, the timer returns to TICK_MS at once. */
 const UNUSED_TICK_MS = 1_000;
 /** The maximum number of pieces of concurrent work that a report names. */
 const REPORTED_WORK_MAX = 10;

@@ -5,8 +5,8 @@ import { extensionsWatcher } from '../domain/extensions/loading.ts';
 import { UNPACKING_LIMITS } from '../domain/extensions/unpacking.ts';
 import { extensionKey } from '../engines/artifacts/keys.ts';
 import { ExtensionPackages } from '../engines/extensions/packages.ts';
-import { Places } from '../kit/places.ts';
 import type { Runtime } from '../kit/runtime.ts';
+import { WorkLimiter } from '../kit/work-limiter.ts';
 import type { Foundation } from './foundation.ts';
 
 const TIDY_MS = 3_600_000;
@@ -19,7 +19,7 @@ export async function openExtensions({ clock, log }: Runtime, { config, store, a
     artifacts,
     keyOf: extensionKey,
     packages,
-    unpacking: new Places(UNPACKING_LIMITS),
+    unpacking: new WorkLimiter(UNPACKING_LIMITS),
     clock,
   };
   const service = new Extensions({ ...shared, unusedDays: config.extensionDays });

@@ -76,7 +76,7 @@ test('the audit log records changes of limits and commands of the operator', asy
   assert.deepEqual({ fields, before, after }, { fields: ['maxConcurrent'], before: [], after: ['maxConcurrent=3'] });
 });
 
-test('five refusals of a key by its address ranges within a minute are recorded once', async () => {
+test('a key that is refused five times within a minute because of its address ranges is recorded once', async () => {
   const { id } = await newApplication();
   const keys = `/v1/applications/${id}/agent-keys`;
   const { body } = await ask<IssuedAgentKey>('POST', keys, { name: 'home', cidrAllow: ['203.0.113.0/24'] });

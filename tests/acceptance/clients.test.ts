@@ -1,6 +1,6 @@
-// Three kinds of clients open pages in every way, in sessions and in a Chromium started by hand. Their observations
-// must be equal, except for the differences listed in docs/connecting.md. Some events race in any Chromium. Therefore
-// each observation in a session must equal at least one observation by hand; otherwise both are repeated.
+// Three kinds of clients open pages in every way, in a session and in a Chromium without Berth. A client must observe the
+// same in both, except for the differences listed in docs/connecting.md. The order of some events varies in any
+// Chromium, so one equal pair of runs is enough; until there is one, both runs are repeated.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { PlainChromium } from '../harness/by-hand.ts';

@@ -145,7 +145,7 @@ test('selected sessions are released together, and other sessions keep running',
       const endReason = async () => (await server.read(id)).endReason;
       assert.equal(
         await eventually('the end of a selected session', endReason, reason => reason !== undefined),
-        'the session to end as released',
+        'released',
       );
     }
     assert.equal((await server.read(kept.id)).status, 'RUNNING');

@@ -133,7 +133,7 @@ test('a session can be read, connected to and released through every host', asyn
   await release(session.id);
 });
 
-test('creates with the same idempotency key return one session, regardless of which hosts receive the requests', async () => {
+test('every create with the same idempotency key returns the same session, regardless of which hosts receive the requests', async () => {
   const headers = { 'idempotency-key': `once-${process.pid}` };
   const ask = () => api<CreatedSession>('POST', SESSIONS, { body: { keepAlive: true }, headers });
   const { body } = await ask();

@@ -684,7 +684,7 @@ describe('a host that does not match the fleet is refused at startup, and the er
     const later = "insert into berth_migrations (name, timestamp) values ('9999-later', '2099-01-01')";
     await runStatement(fleet, later);
     try {
-      await assert.rejects(start({}), /made by a newer version of Berth. Nothing was changed. Start that version/);
+      await assert.rejects(start({}), /migrated by a newer version of Berth. Nothing was changed. Start that version/);
     } finally {
       await runStatement(fleet, "delete from berth_migrations where name = '9999-later'");
     }

@@ -185,7 +185,7 @@ test('only one of twenty concurrent claims succeeds, and a returned lease gives 
   await server.release(id);
 });
 
-test('a lease that is not renewed or whose live view is closed ends, and an unclaimed hand-off expires', async () => {
+test('the lease of a hand-off ends if it is not renewed or its live view is closed, and an unclaimed hand-off expires', async () => {
   const { id, browser, page, cdp } = await onCodePage();
   const { id: handoff } = await requestHandoff(server, key, id, { ttlSeconds: 300, leaseSeconds: 90 });
   const first = await claimHandoff(server, person, handoff);

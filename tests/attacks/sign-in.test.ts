@@ -197,8 +197,8 @@ test('each of a hundred concurrent guesses is counted', async () => {
     'sign_in_failed',
   );
   const passwords = Array.from({ length: 30 }, (_, guess) => new Person(server).signIn(EMAIL, `guess ${guess}`));
-  // Ten passwords are tried. A busy machine responds to some of these with 503, because too many passwords are waiting
-  // to be checked.
+  // The limit admits ten of the thirty attempts, and refuses the others with 429. On a busy machine, some of the ten get
+  // 503, because too many passwords are waiting to be checked.
   assert.equal((await Promise.all(passwords)).filter(({ status }) => status === 429).length, 20);
   await server.advance(10 * MINUTE_MS);
 });

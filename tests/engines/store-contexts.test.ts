@@ -239,7 +239,7 @@ describe('contexts in the store', () => {
     assert.equal(await store.contextUses.get(second), undefined);
   });
 
-  it('uses whose session has ended or was never placed are found', async () => {
+  it('context uses whose session has ended or was never placed are found', async () => {
     const context = await aContext();
     const [ended, never] = [await aSession(), newId<SessionId>(NOW)];
     for (const session of [ended, never, await aSession()]) await store.contextUses.open(use(session, context));

@@ -257,8 +257,8 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
       it('exactly as many sessions as the limit are placed when two processes place a hundred concurrently', async () => {
         const applicationId = await anApplication();
         const hosts = [await aHost(), await aHost()];
-        // The embedded database allows one Berth server, so both hosts then share a store. Otherwise, a second store
-        // stands in for the second process.
+        // The embedded database allows only one Berth server, so with it both hosts share one store. With an external
+        // database, a second store takes the place of a second process.
         const other = options.databaseUrl ? await openStore(options) : store;
         const arrive = (index: number) =>
           (index % 2 ? store : other).sessions.place(

@@ -40,7 +40,7 @@ export class Guide {
     return readFileSync(join(this.folder, name), 'utf8');
   }
 
-  /** Writes the files of the guide, and runs its commands in one shell until the shell ends. */
+  /** Writes the files of the guide, runs its commands in one shell, and waits until the shell has ended. */
   async run(server: Pick<TestServer, 'env'>): Promise<GuideResult> {
     const running = this.start(server);
     const code = await running.ended;

@@ -117,21 +117,23 @@ function PasswordStep({
 
 function SecondFactor({ ticket, proceed, back }: StepProps & { readonly ticket: string }) {
   const [method, setMethod] = useState<'totp' | 'recovery_code'>('totp');
-  const isApp = method === 'totp';
+  const usesAuthenticator = method === 'totp';
   return (
     <CodeForm
       key={method}
       about={
-        isApp ? 'Enter the code that your authenticator app shows.' : 'Enter one of your recovery codes. It works once.'
+        usesAuthenticator
+          ? 'Enter the code that your authenticator app shows.'
+          : 'Enter one of your recovery codes. It works once.'
       }
-      label={isApp ? 'Code' : 'Recovery code'}
-      numeric={isApp}
+      label={usesAuthenticator ? 'Code' : 'Recovery code'}
+      numeric={usesAuthenticator}
       send={code => call('giveSecondFactor', { body: { ticket, method, code } })}
       proceed={proceed}
       back={back}
       more={
-        <Button look="quiet" onClick={() => setMethod(isApp ? 'recovery_code' : 'totp')}>
-          {isApp ? 'Use a recovery code' : 'Use the authenticator app'}
+        <Button look="quiet" onClick={() => setMethod(usesAuthenticator ? 'recovery_code' : 'totp')}>
+          {usesAuthenticator ? 'Use a recovery code' : 'Use the authenticator app'}
         </Button>
       }
     />

@@ -10,7 +10,7 @@ import type { Store } from '../../engines/store/store.ts';
 import { addMs, type Clock } from '../../kit/clock.ts';
 import { type ConsumerId, type ConsumerTicketId, isUuid, newId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
-import { PlacesFull } from '../../kit/places.ts';
+import { WorkLimitReached } from '../../kit/work-limiter.ts';
 import type { Audit } from '../audit/audit.ts';
 import { fault } from '../faults.ts';
 import type { RequestSource } from '../identity/caller.ts';
@@ -251,7 +251,7 @@ export class Hosted {
 
   /**
    * Limits the failed sign-ins for one consumer from one IP address, and for all consumers from that address. An
-   * attempt counts as a failure while it is running. An attempt that was refused with `PlacesFull` has had no effect,
+   * attempt counts as a failure while it is running. An attempt that was refused with `WorkLimitReached` has had no effect,
    * and does not count.
    */
   async #limitFailures<T>(
@@ -269,7 +269,7 @@ export class Hosted {
       await undoAttempts();
       return result;
     } catch (error) {
-      if (error instanceof PlacesFull) {
+      if (error instanceof WorkLimitReached) {
         await undoAttempts();
         throw error;
       }

@@ -14,7 +14,7 @@ import { assertSteppedUp } from '../identity/step-up.ts';
 import type { ConsumerSessions } from './consumer-sessions.ts';
 import { invalidGrant } from './faults.ts';
 import type { Profiles } from './profiles.ts';
-import type { MemorySeal, SealedMemory } from './sealed-memory.ts';
+import type { MemorySealer, SealedMemory } from './sealed-memory.ts';
 
 const MEMORY_LIMITS = { items: MEMORY_ITEMS_MAX, bytes: MEMORY_BYTES_MAX } as const;
 const ALL_ITEMS = { prefix: '', limit: MEMORY_ITEMS_MAX } as const;
@@ -44,11 +44,11 @@ export class Linking {
     const { applicationId, consumerId } = caller;
     const otherConsumerId = await this.#consumerOfToken(caller, accessToken);
     await this.#assertPasskeyLimit(consumerId, otherConsumerId);
-    const seals = { from: await sealed.of(otherConsumerId), to: await sealed.of(consumerId) };
+    const sealers = { from: await sealed.of(otherConsumerId), to: await sealed.of(consumerId) };
     await store.atomically(async trx => {
       if (!(await trx.consumers.link(applicationId, { from: otherConsumerId, to: consumerId })))
         throw invalidGrant('access token');
-      await moveMemory(trx, { from: otherConsumerId, to: consumerId, seals });
+      await moveMemory(trx, { from: otherConsumerId, to: consumerId, seals: sealers });
       await sessions.endAllOf(otherConsumerId, trx);
       const target = { kind: 'consumer', id: otherConsumerId };
       await audit.record({ ...byConsumer(caller), action: 'consumer.linked', outcome: 'success', target }, trx);
@@ -90,7 +90,7 @@ export class Linking {
 interface MemoryMove {
   readonly from: ConsumerId;
   readonly to: ConsumerId;
-  readonly seals: { readonly from: MemorySeal; readonly to: MemorySeal };
+  readonly seals: { readonly from: MemorySealer; readonly to: MemorySealer };
 }
 
 /**

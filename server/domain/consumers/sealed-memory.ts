@@ -9,7 +9,7 @@ import type { Json } from '../../kit/json.ts';
 type SealPosition = Pick<MemoryRow, 'key' | 'version'>;
 
 /** Seals and opens the memory items of one consumer. */
-export interface MemorySeal {
+export interface MemorySealer {
   seal(at: SealPosition, json: string): Buffer;
   open(row: SealPosition & Pick<MemoryRow, 'sealed'>): Json;
 }
@@ -25,7 +25,7 @@ export class SealedMemory {
    * Returns the functions that seal and open the memory of a consumer. Call this method before a transaction, because
    * it may have to fetch the key.
    */
-  async of(consumerId: ConsumerId): Promise<MemorySeal> {
+  async of(consumerId: ConsumerId): Promise<MemorySealer> {
     const vault = await this.#vault.of(consumerId);
     return {
       seal: (at, json) => vault.seal(placeOf(at), Buffer.from(json)),

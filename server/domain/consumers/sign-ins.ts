@@ -73,7 +73,7 @@ export class SignIns {
     this.#startTally = parts.tallies.of(ADDRESS_START_LIMIT);
   }
 
-  /** `origin` is the origin of the Berth page that sends the request, otherwise the public origin. */
+  /** `origin`: the origin of the Berth page, if one sent the request; if not, the public origin of the server. */
   async start(
     appId: string,
     providerId: string,

@@ -21,7 +21,7 @@ import type {
 } from '../../engines/store/rows/contexts.ts';
 import { addMs, type Clock } from '../../kit/clock.ts';
 import { type ContextId, isUuid, newId, type VersionId } from '../../kit/ids.ts';
-import { Places, type PlacesLimits } from '../../kit/places.ts';
+import { WorkLimiter, type WorkLimits } from '../../kit/work-limiter.ts';
 import { assertProject, fault, invalidRequest, limitReached, notFound } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import { retention } from './earlier-versions.ts';
@@ -48,7 +48,7 @@ export type ContextMethods = Pick<Contexts, keyof Contexts>;
 type StoreVersion = (id: VersionId, staging: Staging) => Promise<Omit<VersionFacts, 'source'>>;
 
 /** Forks and imports are limited because each reads and writes a whole context. */
-const CREATION_LIMITS: PlacesLimits = {
+const CREATION_LIMITS: WorkLimits = {
   name: 'fork or import a context',
   atOnce: { session: 2, application: 2, process: 8 },
   waiting: 64,
@@ -57,7 +57,7 @@ const CREATION_LIMITS: PlacesLimits = {
 
 export class Contexts {
   readonly #parts: ContextsParts;
-  readonly #creationPlaces = new Places(CREATION_LIMITS);
+  readonly #creationPlaces = new WorkLimiter(CREATION_LIMITS);
 
   constructor(parts: ContextsParts) {
     this.#parts = parts;

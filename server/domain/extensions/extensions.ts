@@ -6,7 +6,7 @@ import type { ExtensionPackages } from '../../engines/extensions/packages.ts';
 import type { ExtensionRow, ExtensionRows } from '../../engines/store/rows/extensions.ts';
 import { addMs, type Clock } from '../../kit/clock.ts';
 import { type ApplicationId, type ExtensionId, isUuid, newId } from '../../kit/ids.ts';
-import type { Places } from '../../kit/places.ts';
+import type { WorkLimiter } from '../../kit/work-limiter.ts';
 import { limitReached, notFound } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 
@@ -24,7 +24,7 @@ export interface ExtensionsParts {
   readonly artifacts: Pick<Artifacts, 'stat' | 'putFile' | 'remove'>;
   readonly keyOf: (application: ApplicationId, checksum: string) => ArtifactKey;
   readonly packages: Pick<ExtensionPackages, 'inspect'>;
-  readonly unpacking: Places;
+  readonly unpacking: WorkLimiter;
   readonly clock: Clock;
   /** An extension that no session has used for this many days is deleted. */
   readonly unusedDays: number;

@@ -8,8 +8,8 @@ import type { ExtensionRow, ExtensionRows } from '../../engines/store/rows/exten
 import type { SessionRow } from '../../engines/store/rows/sessions.ts';
 import { isFault } from '../../kit/fault.ts';
 import type { ApplicationId, ExtensionId } from '../../kit/ids.ts';
-import type { Places } from '../../kit/places.ts';
 import type { Runtime } from '../../kit/runtime.ts';
+import type { WorkLimiter } from '../../kit/work-limiter.ts';
 import { fault, invalidRequest } from '../faults.ts';
 import type { LiveSession } from '../sessions/live.ts';
 import type { Watcher } from '../sessions/watchers.ts';
@@ -26,7 +26,7 @@ export interface LoadingParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly artifacts: Pick<Artifacts, 'open'>;
   readonly keyOf: (application: ApplicationId, checksum: string) => ArtifactKey;
   readonly packages: Pick<ExtensionPackages, 'unpack' | 'folderIn'>;
-  readonly unpacking: Places;
+  readonly unpacking: WorkLimiter;
   /** Whether browsers run in a jail. Without a jail, an extension could read the files of the host. */
   readonly isJailed: boolean;
 }

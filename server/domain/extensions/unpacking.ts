@@ -1,7 +1,7 @@
 // Limits how many extensions are inspected or unpacked at once, because each one uses a processor and the disk.
-import type { PlacesLimits } from '../../kit/places.ts';
+import type { WorkLimits } from '../../kit/work-limiter.ts';
 
-export const UNPACKING_LIMITS: PlacesLimits = {
+export const UNPACKING_LIMITS: WorkLimits = {
   name: 'unpack an extension',
   atOnce: { session: 2, application: 4, process: 8 },
   waiting: 200,

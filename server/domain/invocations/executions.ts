@@ -119,7 +119,7 @@ export class Executions {
    * be read.
    */
   readonly #lastBytes = new WeakMap<object, number>();
-  /** Ends that could not be written because the database did not respond. */
+  /** The endings of invocations that are not written yet because the database did not respond. */
   readonly #unwrittenEndings = new Map<InvocationId, Ending>();
   #isClosed = false;
 

@@ -10,8 +10,8 @@ import type { Store } from '../../engines/store/store.ts';
 import { addMs, type Clock } from '../../kit/clock.ts';
 import { type AccountId, isUuid, newId, type TicketId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
-import { PlacesFull } from '../../kit/places.ts';
 import type { Secret } from '../../kit/secret.ts';
+import { WorkLimitReached } from '../../kit/work-limiter.ts';
 import type { Audit } from '../audit/audit.ts';
 import { fault } from '../faults.ts';
 import type { RequestSource } from '../identity/caller.ts';
@@ -251,7 +251,7 @@ export class SignIn {
 
   /**
    * Limits the failed attempts from this address, for this name and for all names together. Attempts in progress count
-   * as failures. An attempt that was refused with `PlacesFull` has had no effect and does not count.
+   * as failures. An attempt that was refused with `WorkLimitReached` has had no effect and does not count.
    */
   async #limitFailures<T>(name: string, source: RequestSource, attempt: () => Promise<T>): Promise<T> {
     const undoAttempts = await takeAll([this.#addressTally, source.ip], [this.#accountTally, `${name} ${source.ip}`]);
@@ -260,7 +260,7 @@ export class SignIn {
       await undoAttempts();
       return result;
     } catch (error) {
-      if (error instanceof PlacesFull) {
+      if (error instanceof WorkLimitReached) {
         await undoAttempts();
         throw error;
       }

@@ -39,8 +39,8 @@ export class RecordingStorage implements RecordingSink {
 
   /**
    * The application of the session. Undefined if the session was deleted together with its recording, or if its files
-   * are due for deletion. Remaining data of such a session, from a killed server, is not stored, because nothing would
-   * delete it.
+   * are due for deletion. If a killed server left unstored data of such a session, the data is not stored, because
+   * nothing would delete it.
    */
   applicationOf(session: string): Promise<ApplicationId | undefined> {
     const { retention, clock } = this.#parts;

@@ -291,7 +291,7 @@ export class Creates {
     return viewOf(row, this.#parts.signing.fieldsFor(caller, row.id));
   }
 
-  // ---- the end of the service --------------------------------------------------------------------------------------
+  // ---- stopping ----------------------------------------------------------------------------------------------------
 
   /** Refuses new creates. Running sessions continue. */
   stop(): void {

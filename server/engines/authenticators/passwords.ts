@@ -1,7 +1,7 @@
 // Passwords as Argon2id hashes in PHC format. Computing a hash takes 64 MiB and tens of milliseconds on a thread of
 // Node's pool, so the number of running and waiting computations is limited.
 import { argon2, randomBytes, timingSafeEqual } from 'node:crypto';
-import { Places } from '../../kit/places.ts';
+import { WorkLimiter } from '../../kit/work-limiter.ts';
 
 /** RFC 9106, section 4: the second recommended option, but with one lane, because a lane is a thread of the pool. */
 const PARAMETERS = { memory: 64 * 1024, passes: 3, parallelism: 1, tagLength: 32 } as const;
@@ -21,7 +21,7 @@ interface Argon2Parameters {
 }
 
 export class Passwords {
-  readonly #places = new Places({
+  readonly #places = new WorkLimiter({
     name: 'check a password',
     atOnce: { session: CONCURRENT_MAX, application: CONCURRENT_MAX, process: CONCURRENT_MAX },
     waiting: WAITING_MAX,
@@ -30,7 +30,7 @@ export class Passwords {
   /** A hash of no known password. Checking it takes as long as checking the hash of a password. */
   readonly #dummyHash = phcOf(randomBytes(SALT_BYTES), randomBytes(PARAMETERS.tagLength));
 
-  /** @throws PlacesFull if too many computations are waiting. */
+  /** @throws WorkLimitReached if too many computations are waiting. */
   async hash(password: string): Promise<string> {
     const salt = randomBytes(SALT_BYTES);
     return phcOf(salt, await this.#derive(password, salt, PARAMETERS));
@@ -38,7 +38,7 @@ export class Passwords {
 
   /**
    * Checks a password. If there is no hash, takes the same time and returns false.
-   * @throws PlacesFull if too many computations are waiting.
+   * @throws WorkLimitReached if too many computations are waiting.
    */
   async matches(password: string, phc: string | undefined): Promise<boolean> {
     const [, memory, passes, parallelism, salt = '', tag = ''] = PHC.exec(phc ?? this.#dummyHash) ?? [];

@@ -134,7 +134,7 @@ export class MuxClient implements ChannelOwner {
   /**
    * Maximum length of the response to each command, by channel and command id. Empty for a client without such limits.
    */
-  readonly #maxBytes = new Map<string, number>();
+  readonly #responseBytesLimits = new Map<string, number>();
   readonly #channels = new Map<string, Channel>();
   readonly #heldMessages = new Map<string, Array<{ channel: Channel; message: Buffer }>>();
   readonly #hiddenChannelIds = new Set<string>();
@@ -267,8 +267,8 @@ export class MuxClient implements ChannelOwner {
 
   #isTooLong(channel: Channel, id: number, message: Buffer): boolean {
     const key = `${channel.id} ${id}`;
-    const max = this.#maxBytes.get(key);
-    this.#maxBytes.delete(key);
+    const max = this.#responseBytesLimits.get(key);
+    this.#responseBytesLimits.delete(key);
     return max !== undefined && message.length > max;
   }
 
@@ -301,7 +301,7 @@ export class MuxClient implements ChannelOwner {
   }
 
   fail(channel: Channel, id: number, message: string): void {
-    this.#maxBytes.delete(`${channel.id} ${id}`);
+    this.#responseBytesLimits.delete(`${channel.id} ${id}`);
     const received = errorResponse(channel, id, message);
     this.#tapResponse(channel, id, received);
     this.#listener.message(received);
@@ -401,7 +401,8 @@ export class MuxClient implements ChannelOwner {
     if (channel.pending.has(envelope.id)) return this.#refuse(channel, envelope.id, ID_IN_USE);
     channel.pending.set(envelope.id, this.#responseHandler(channel, envelope.method, onResponse));
     const { longestResponse } = this.#listener;
-    if (longestResponse) this.#maxBytes.set(`${channel.id} ${envelope.id}`, longestResponse(envelope.method));
+    if (longestResponse)
+      this.#responseBytesLimits.set(`${channel.id} ${envelope.id}`, longestResponse(envelope.method));
     if (channel.parent) this.#mux.pipe.send([message]);
     else this.#mux.pipe.send([this.#rootPrefix, message.subarray(envelope.start + 1)]);
     if (envelope.method === RUN_IF_WAITING && !this.#holds.isWorker(channel)) this.#holds.onResumed(channel);

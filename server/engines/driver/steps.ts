@@ -16,7 +16,9 @@ import {
 /** Failures that are reported with the number of the step that failed. */
 const STEP_FAILURES = new Set<unknown>(['command', 'page', 'timeout', 'refused']);
 
-/** Playwright's own timeouts expire first, because their messages state what was waited for. */
+/**
+ * Added to our own time limit, so that the timeouts of Playwright expire first: their messages say what was waited for.
+ */
 const TIMEOUT_MARGIN_MS = 500;
 
 /** Maximum total size of the screenshots and PDF files of one call. */

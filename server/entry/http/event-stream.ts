@@ -37,7 +37,7 @@ export interface EventStreamParts<Item> extends Pick<Runtime, 'clock' | 'log'> {
 }
 
 export function eventStream<Item>(parts: EventStreamParts<Item>): Readable {
-  const tooSlow = (): void => void stream.destroy(new Error('the client does not read the stream'));
+  const tooSlow = (): void => void stream.destroy(new Error('the client stopped reading the stream'));
   const stream = Readable.from(untilDisconnected(pieces(parts), parts.clock, tooSlow), {
     objectMode: false,
     highWaterMark: WAITING_BYTES_MAX,

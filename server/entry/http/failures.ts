@@ -5,7 +5,7 @@ import { type LimitDetails, limitHeaders } from '../../../contract/limit-headers
 import { errorBody } from '../../domain/error-body.ts';
 import { fault } from '../../domain/faults.ts';
 import { type Fault, isFault } from '../../kit/fault.ts';
-import { PlacesFull } from '../../kit/places.ts';
+import { WorkLimitReached } from '../../kit/work-limiter.ts';
 import { WorkFailed, type WorkFailure } from '../../kit/worker-pool.ts';
 import { BODY_BYTES_MAX } from './json-body.ts';
 
@@ -58,7 +58,7 @@ const challengeOf = ({ acrValues, maxAge }: { acrValues?: string; maxAge?: numbe
  */
 function asFault(thrownValue: unknown): Fault {
   if (isFault(thrownValue)) return thrownValue;
-  if (thrownValue instanceof PlacesFull) return busyFault(thrownValue);
+  if (thrownValue instanceof WorkLimitReached) return busyFault(thrownValue);
   const limitFault = thrownValue instanceof WorkFailed ? WORK_FAULTS[thrownValue.why]?.(thrownValue) : undefined;
   if (limitFault) return limitFault;
   const code = thrownValue instanceof Error && 'code' in thrownValue ? thrownValue.code : undefined;
@@ -70,7 +70,7 @@ function asFault(thrownValue: unknown): Fault {
 
 const INTERNAL_ADVICE = 'Check the current state before you send a write again. Give the requestId to the operator.';
 
-const busyFault = (cause: WorkFailed | PlacesFull): Fault =>
+const busyFault = (cause: WorkFailed | WorkLimitReached): Fault =>
   fault('busy', 'The installation has too much queued work of this kind. The request had no effect.', {
     advice: 'Send the request again in a few seconds.',
     cause,

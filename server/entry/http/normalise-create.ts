@@ -104,7 +104,12 @@ function assertEqual([path, value]: GivenValue, [otherPath, other]: GivenValue, 
 
 function refuseOsWithoutVerified({ os, verified, advancedStealth }: BrowserSettings): void {
   if (os !== undefined && !verified && !advancedStealth)
-    throw invalidRequest([{ path: 'browserSettings.os', message: 'requires browserSettings.verified; omit it' }]);
+    throw invalidRequest([
+      {
+        path: 'browserSettings.os',
+        message: 'is used only with browserSettings.verified, which is not supported; omit os',
+      },
+    ]);
 }
 
 /** Unknown values are refused, because Chromium would silently use its default instead. */

@@ -148,7 +148,7 @@ async function launchAfterCrash(plan: LaunchOptions, log: Log, signal: AbortSign
 
 async function launchWithRetries(plan: LaunchOptions, signal: AbortSignal): Promise<Postmaster> {
   for (let remainingMs = CRASH_LEFTOVERS_MS; ; remainingMs -= RETRY_MS) {
-    clearDeadPostmaster(clusterFolder(plan.dataDir));
+    replaceStalePid(clusterFolder(plan.dataDir));
     try {
       return await launch(plan, signal);
     } catch (error) {
@@ -161,7 +161,7 @@ async function launchWithRetries(plan: LaunchOptions, signal: AbortSignal): Prom
 
 const isTemporaryFailure = (error: unknown): boolean => error instanceof StartFailed && error.isTemporary;
 
-function clearDeadPostmaster(cluster: string): void {
+function replaceStalePid(cluster: string): void {
   const file = readPostmasterFile(cluster);
   if (file && !isClusterProcess(cluster, file.pid)) replaceDeadPid(cluster);
 }

@@ -3,7 +3,7 @@
 import { type Bounds, type Owner, type Share, Totals } from './totals.ts';
 import { WaitExpired, withTimeout } from './wait.ts';
 
-export interface PlacesLimits {
+export interface WorkLimits {
   /** The name of the work in error messages, for example "unpack an extension". */
   readonly name: string;
   readonly atOnce: Bounds;
@@ -13,25 +13,25 @@ export interface PlacesLimits {
   readonly withinMs: number;
 }
 
-export class PlacesFull extends Error {
-  override readonly name = 'PlacesFull';
+export class WorkLimitReached extends Error {
+  override readonly name = 'WorkLimitReached';
   constructor(workName: string, explanation: string) {
     super(`no place is free to ${workName}: ${explanation}`);
   }
 }
 
-export class Places {
-  readonly #limits: PlacesLimits;
+export class WorkLimiter {
+  readonly #limits: WorkLimits;
   readonly #totals: Totals;
   /** Waiting work in order of arrival: by share, the function that starts the work. */
   readonly #waiters = new Map<Share, () => void>();
 
-  constructor(limits: PlacesLimits) {
+  constructor(limits: WorkLimits) {
     this.#limits = limits;
     this.#totals = new Totals(limits.atOnce);
   }
 
-  /** Rejects with `PlacesFull` if the queue is full or no place became free in time. */
+  /** Rejects with `WorkLimitReached` if the queue is full or no place became free in time. */
   async run<T>(owner: Owner, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     const share = this.#totals.open(owner);
     try {
@@ -45,13 +45,15 @@ export class Places {
 
   async #wait(share: Share, signal: AbortSignal | undefined): Promise<void> {
     const { name, waiting, withinMs } = this.#limits;
-    if (this.#waiters.size >= waiting) throw new PlacesFull(name, `${waiting} operations are already waiting`);
+    if (this.#waiters.size >= waiting) throw new WorkLimitReached(name, `${waiting} operations are already waiting`);
     const admission = Promise.withResolvers<void>();
     this.#waiters.set(share, admission.resolve);
     try {
       await withTimeout(withinMs, `a place to ${name}`, () => admission.promise, signal);
     } catch (error) {
-      throw error instanceof WaitExpired ? new PlacesFull(name, `no place became free within ${withinMs} ms`) : error;
+      throw error instanceof WaitExpired
+        ? new WorkLimitReached(name, `no place became free within ${withinMs} ms`)
+        : error;
     } finally {
       this.#waiters.delete(share);
     }

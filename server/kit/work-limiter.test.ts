@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Places, PlacesFull } from './places.ts';
+import { WorkLimiter, WorkLimitReached } from './work-limiter.ts';
 
 const limits = { name: 'try', atOnce: { session: 1, application: 2, process: 3 }, waiting: 2, withinMs: 60_000 };
 
 /** Work that runs until the test ends it. */
-function begin(places: Places, application: string, session: string, signal?: AbortSignal) {
+function begin(places: WorkLimiter, application: string, session: string, signal?: AbortSignal) {
   const ended = Promise.withResolvers<void>();
   let runs = false;
   const done = places.run(
@@ -24,7 +24,7 @@ const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve));
 
 describe('Places', () => {
   it('limits concurrent work, queues the rest, and skips owners at their limit', async () => {
-    const places = new Places(limits);
+    const places = new WorkLimiter(limits);
     const [first, same, other] = [begin(places, 'a', '1'), begin(places, 'a', '1'), begin(places, 'b', '2')];
     await turn();
     assert.deepEqual([first.runs(), same.runs(), other.runs()], [true, false, true]);
@@ -40,15 +40,15 @@ describe('Places', () => {
   });
 
   it('rejects work when the queue is full', async () => {
-    const places = new Places(limits);
+    const places = new WorkLimiter(limits);
     const all = ['1', '2', '3', '4'].map(session => begin(places, 'a', session));
-    await assert.rejects(begin(places, 'a', '5').done, PlacesFull);
+    await assert.rejects(begin(places, 'a', '5').done, WorkLimitReached);
     for (const { end } of all) end();
     await Promise.all(all.map(({ done }) => done));
   });
 
   it('stops waiting after the time limit, or when the caller disconnects', async () => {
-    const places = new Places({ ...limits, withinMs: 20 });
+    const places = new WorkLimiter({ ...limits, withinMs: 20 });
     const first = begin(places, 'a', '1');
     await assert.rejects(begin(places, 'a', '1').done, /no place is free to try: no place became free within 20 ms/);
     const gone = new AbortController();
