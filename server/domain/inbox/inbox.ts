@@ -14,7 +14,7 @@ import type { Store } from '../../engines/store/store.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { AccountId, ApplicationId } from '../../kit/ids.ts';
 import { invalidRequest } from '../faults.ts';
-import type { ChangeFollower } from '../following.ts';
+import type { ChangeFollower, FollowedValue } from '../following.ts';
 import type { HumanCaller } from '../identity/caller.ts';
 
 /**
@@ -52,12 +52,12 @@ export class Inbox {
     if (wait === 0) return firstView;
     const knownState = since ?? firstView.state;
     const ownIds = new Set(await this.#applicationsOf(accountId));
-    const followedValue = {
+    const followedValue: FollowedValue<InboxView> = {
       caller: accountId,
-      concerns: (application: string) => ownIds.has(application as ApplicationId), // Another text is not in the set.
+      concerns: application => ownIds.has(application as ApplicationId), // Another text is not in the set.
       read: () => this.#readCounts(accountId),
-      isChanged: ({ state }: InboxView) => state !== knownState,
-      lookMs: POLL_MS,
+      isChanged: ({ state }) => state !== knownState,
+      pollMs: POLL_MS,
     };
     return following.awaitChange(firstView, followedValue, wait, signal);
   }

@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ManualClock } from '../../../tests/harness/hand-clock.ts';
+import { ChangeFollower } from '../following.ts';
+import type { HumanCaller } from '../identity/caller.ts';
+import { Inbox, type InboxParts } from './inbox.ts';
+
+test('a waiting request reads the counts every 15 seconds while nothing changes', async () => {
+  const clock = new ManualClock();
+  const readAtMs: number[] = [];
+  const following = await ChangeFollower.open('inbox_changed', {
+    store: { listen: async () => ({ close: () => {} }) },
+    clock,
+  });
+  const inbox = new Inbox({
+    store: {
+      inbox: {
+        counts: async () => {
+          readAtMs.push(clock.monotonicMs());
+          return [];
+        },
+        applicationsOf: async () => [],
+      },
+    } as unknown as InboxParts['store'], // The members that `read` uses.
+    following,
+    clock,
+  });
+  const caller = { accountId: 'ada' } as unknown as HumanCaller;
+  const answer = inbox.read(caller, { wait: 55 }, new AbortController().signal);
+  await new Promise(done => setImmediate(done));
+  await clock.advance(55_000, 1_000);
+  assert.deepEqual((await answer).applications, []);
+  assert.deepEqual(readAtMs, [0, 0, 15_000, 30_000, 45_000, 55_000]);
+  await following.close();
+});
