@@ -71,11 +71,16 @@ export class Approval {
     const decision: DeviceDecision =
       request.decision === 'deny' ? { status: 'denied' } : await this.#approvalOf(caller, row, request);
     if (row.status !== 'claimed') throw alreadyDecided(row);
-    await store.atomically(async trx => {
-      const isDecided = await trx.device.decide(row.id, caller.accountId, clock.now(), decision);
-      if (!isDecided) throw alreadyDecided(row);
-      await audit.recordDecision(row, caller, decision, trx);
+    const isDecided = await store.atomically(async trx => {
+      const isDecidedHere = await trx.device.decide(row.id, caller.accountId, clock.now(), decision);
+      if (isDecidedHere) await audit.recordDecision(row, caller, decision, trx);
+      return isDecidedHere;
     });
+    if (!isDecided) {
+      // Since it was read, the request was decided, for example in another tab, or it has expired.
+      const currentRow = await store.device.getClaimed(row.userCodeHash, caller.accountId, clock.now());
+      throw currentRow ? alreadyDecided(currentRow) : codeNotFound();
+    }
     return { id: row.id, status: decision.status };
   }
 

@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { systemClock } from '../../kit/clock.ts';
+import { isFault } from '../../kit/fault.ts';
+import { Secret } from '../../kit/secret.ts';
+import type { HumanCaller } from '../identity/caller.ts';
+import { Approval, type ApprovalParts } from './approval.ts';
+
+const PEER = { address: '198.51.100.1', port: 1, client: '198.51.100.1' };
+const CALLER = { accountId: 'ada', source: { ip: '198.51.100.1' } } as unknown as HumanCaller;
+
+/**
+ * Denies a claimed code that is decided by another request, or expires, just before `decide`. Returns the code and the
+ * details of the fault.
+ */
+async function denyTooLate(rowAfterwards: object | undefined): Promise<unknown> {
+  const claimedRow = { id: 'device', status: 'claimed', userCodeHash: Buffer.from('code') };
+  const recorded: unknown[] = [];
+  const approval = new Approval({
+    ...{ clock: systemClock, secret: new Secret('pepper'), isFromSession: () => false },
+    store: {
+      device: {
+        claim: async () => ({ row: claimedRow, isFirst: false }),
+        getClaimed: async (userCode: Buffer, account: string) =>
+          userCode.equals(claimedRow.userCodeHash) && account === 'ada' ? rowAfterwards : undefined,
+      },
+      atomically: async (work: (trx: unknown) => unknown) => work({ device: { decide: async () => false } }),
+    },
+    tallies: { of: () => ({ take: async () => async () => {} }) },
+    audit: { recordDecision: async (...entry: unknown[]) => void recorded.push(entry) },
+  } as unknown as ApprovalParts); // The members that a denial uses.
+  const request = { userCode: 'BCDF-GHJK', decision: 'deny' } as const;
+  const failure = await approval.decide(CALLER, request, PEER).then(
+    () => assert.fail('the denial was accepted'),
+    (error: unknown) => error,
+  );
+  assert.deepEqual(recorded, []);
+  return isFault(failure) ? [failure.code, failure.details] : failure;
+}
+
+test('a person whose decision comes second is told the status that the first decision set', async () => {
+  const approvedRow = { id: 'device', status: 'approved' };
+  assert.deepEqual(await denyTooLate(approvedRow), ['already_decided', { status: 'approved' }]);
+});
+
+test('a person whose decision comes as the code expires is told that there is no such code', async () => {
+  assert.deepEqual(await denyTooLate(undefined), ['not_found', undefined]);
+});
