@@ -56,9 +56,9 @@ describe('the outbox', () => {
   after(() => scope.close());
 
   const newKey = (): ArtifactKey => downloadKey(app, newId<SessionId>(now), randomUUID());
-  const open = (artifacts: Artifacts, clock = systemClock): Outbox => {
+  const open = (artifacts: Artifacts, clock = systemClock, log = silentLog): Outbox => {
     const prompt = (): void => {};
-    return new Outbox({ rows: store.outbox, artifacts, staging, host, clock, log: silentLog, prompt });
+    return new Outbox({ rows: store.outbox, artifacts, staging, host, clock, log, prompt });
   };
   const stage = async (bytes: Buffer): Promise<string> => (await staging.write(Readable.from([bytes]))).name;
   const read = async (outbox: Outbox, key: ArtifactKey): Promise<Buffer | undefined> => {
@@ -116,7 +116,11 @@ describe('the outbox', () => {
   it('the outbox retries with growing delays while the store is down, and loses no file', async () => {
     let time = now;
     const clock = { ...systemClock, now: () => time };
-    const outbox = open(bucket, clock);
+    const warnedKeys: unknown[] = [];
+    const outbox = open(bucket, clock, {
+      ...silentLog,
+      warn: (_, fields) => void warnedKeys.push(fields?.objectKey),
+    });
     const key = newKey();
     const bytes = randomBytes(50_000);
     await s3.down();
@@ -131,6 +135,7 @@ describe('the outbox', () => {
       assert.ok((await read(outbox, key))?.equals(bytes), 'the waiting file can still be read');
       time = addMs(time, waitMs);
     }
+    assert.deepEqual(warnedKeys, [key, key, key], 'in a field that the log shows, which `key` is not');
     await s3.up();
     await emptied(outbox);
     assert.ok((await read(outbox, key))?.equals(bytes));

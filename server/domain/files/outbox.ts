@@ -134,7 +134,7 @@ export class Outbox implements Closeable {
       else await artifacts.remove([key]);
     } catch (error) {
       if (signal.aborted) return;
-      log.warn('outbox.not_stored', { key, attempts: row.attempts + 1, reason: reason(error) });
+      log.warn('outbox.not_stored', { objectKey: key, attempts: row.attempts + 1, reason: reason(error) });
       await this.#putOff(row);
     }
   }
@@ -144,6 +144,6 @@ export class Outbox implements Closeable {
     const waitMs = Math.min(RETRY_MAX_MS, FIRST_RETRY_MS * 2 ** Math.min(row.attempts, 10));
     await rows
       .postpone(row.id, addMs(clock.now(), waitMs))
-      .catch(error => log.warn('outbox.not_put_off', { key: row.key, reason: reason(error) }));
+      .catch(error => log.warn('outbox.not_put_off', { objectKey: row.key, reason: reason(error) }));
   }
 }
