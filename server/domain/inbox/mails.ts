@@ -4,7 +4,7 @@
 import type { InboxRows, NotifyConditions, WaitingRow } from '../../engines/store/rows/inbox.ts';
 import type { AtomicTables, Store } from '../../engines/store/store.ts';
 import { addMs } from '../../kit/clock.ts';
-import { isFault } from '../../kit/fault.ts';
+import { isFault, reason } from '../../kit/fault.ts';
 import { type AccountId, type MailId, newId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import { REST_MS, type Task } from '../../kit/task.ts';
@@ -60,20 +60,28 @@ export class InboxMails {
       notifiedBefore: addMs(now, -MAIL_INTERVAL_MIN_MS),
     };
     let sentCount = 0;
-    for (const account of await store.inbox.accountsToNotify(INBOX_ROLES, notifyConditions, ACCOUNTS_PER_RUN_MAX))
-      sentCount += (await this.#notify(account, notifyConditions)) ? 1 : 0;
-    if (sentCount > 0) mail.send();
+    try {
+      for (const account of await store.inbox.accountsToNotify(INBOX_ROLES, notifyConditions, ACCOUNTS_PER_RUN_MAX))
+        sentCount += (await this.#notify(account, notifyConditions)) ? 1 : 0;
+    } finally {
+      if (sentCount > 0) mail.send();
+    }
     return { told: sentCount, withdrawn: withdrawnCount };
   }
 
-  /** Returns false if there is nothing to report, or if too many e-mails have been sent to the address. */
+  /**
+   * Returns false if there is nothing to report, if too many e-mails have been sent to the address, or if the e-mail
+   * could not be written.
+   */
   async #notify(account: AccountId, conditions: NotifyConditions): Promise<boolean> {
+    const { store, log } = this.#parts;
     try {
-      return await this.#parts.store.atomically(trx => this.#write(trx, account, conditions));
+      return await store.atomically(trx => this.#write(trx, account, conditions));
     } catch (error) {
-      if (!isFault(error, 'rate_limited')) throw error;
-      await this.#parts.store.inbox.postponeNotification(account, conditions.now);
-      this.#parts.log.info('inbox.not_told', { accountId: account });
+      if (isFault(error, 'rate_limited')) log.info('inbox.not_told', { accountId: account });
+      else log.error('inbox.not_told', { accountId: account, reason: reason(error) });
+      // Without the delay, this account would be in the next run again, and might keep accounts after it out of the run.
+      await store.inbox.postponeNotification(account, conditions.now);
       return false;
     }
   }
