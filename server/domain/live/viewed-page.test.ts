@@ -4,6 +4,19 @@ import type { ObservedTarget } from '../../engines/browser/observation.ts';
 import { pollUntil } from '../../kit/wait.ts';
 import { ViewedPage } from './viewed-page.ts';
 
+const MOUSE_DOWN = {
+  type: 'mouse',
+  page: 'page',
+  fence: 1,
+  action: 'down',
+  x: 1,
+  y: 1,
+  button: 'left',
+  buttons: 1,
+  clicks: 1,
+  modifiers: 0,
+} as const;
+
 test('queues up to 1,000 inputs in order while the page has not responded to a mouse press', async () => {
   const response = Promise.withResolvers<object>();
   const said: string[] = [];
@@ -16,23 +29,40 @@ test('queues up to 1,000 inputs in order while the page has not responded to a m
   } as unknown as ObservedTarget;
   const page = new ViewedPage({ target, remoteFrames: () => new Map(), isCovered: () => false, changed: () => {} });
   page.text('before');
-  page.mouse({
-    type: 'mouse',
-    page: 'page',
-    fence: 1,
-    action: 'down',
-    x: 1,
-    y: 1,
-    button: 'left',
-    buttons: 1,
-    clicks: 1,
-    modifiers: 0,
-  });
+  page.mouse(MOUSE_DOWN);
   for (let n = 0; n < 1_500; n++) page.text(String(n));
   assert.equal(await page.copy(false), '', 'a copy is empty at once if the queue is full');
   assert.deepEqual(said, ['before']);
   response.resolve({});
   await pollUntil(30_000, 'the queued inputs to be sent', () => said.length > 1_000 || undefined);
   assert.deepEqual(said, ['before', ...Array.from({ length: 1_000 }, (_, n) => String(n))]);
+  page.close();
+});
+
+test('giving back control drops queued input, and ends the waits for it once the running input is sent', async () => {
+  const response = Promise.withResolvers<object>();
+  const said: string[] = [];
+  const target = {
+    id: 'page',
+    on: () => ({ close: () => {} }),
+    send: (method: string) => {
+      said.push(method);
+      return response.promise;
+    },
+    post: (method: string) => void said.push(method),
+  } as unknown as ObservedTarget;
+  const page = new ViewedPage({ target, remoteFrames: () => new Map(), isCovered: () => false, changed: () => {} });
+  page.mouse(MOUSE_DOWN);
+  page.text('too late');
+  const ended: string[] = [];
+  void page.copy(false).then(text => ended.push(`copied '${text}'`));
+  void page.inputSent().then(() => ended.push('input sent'));
+  page.setControlled(false);
+  await new Promise(done => setImmediate(done));
+  assert.deepEqual(ended, ["copied ''"], 'the mouse press may still be sent');
+  response.resolve({});
+  await pollUntil(30_000, 'the wait for the input to end', () => ended.includes('input sent') || undefined);
+  assert.ok(said.includes('Input.dispatchMouseEvent'));
+  assert.ok(!said.includes('Input.insertText') && !said.includes('Input.dispatchKeyEvent'), String(said));
   page.close();
 });

@@ -55,6 +55,12 @@ export interface ViewedPageParts {
   readonly changed: () => void;
 }
 
+interface QueuedStep {
+  readonly run: () => Promise<void> | void;
+  /** Called instead of `run` if control is given back first. A step without it is run even then. */
+  readonly drop?: () => void;
+}
+
 export class ViewedPage implements Closeable {
   readonly id: string;
   readonly #target: ObservedTarget;
@@ -69,8 +75,8 @@ export class ViewedPage implements Closeable {
   #pendingMove: Promise<void> | undefined;
   #nextMove: JsonObject | undefined;
   #cursorAskedMs = 0;
-  /** Input queued behind the step that is running. Undefined if no step is running. */
-  #queuedInputs: Array<() => Promise<void> | void> | undefined;
+  /** Steps queued behind the one that is running. Undefined if no step is running. */
+  #queuedSteps: QueuedStep[] | undefined;
   /** The newest move with the left button pressed. */
   #latestDragMove: JsonObject | undefined;
   /** Whether the mouse-down opened the list of a `select` element. If so, the page must not get the mouse-up. */
@@ -95,10 +101,11 @@ export class ViewedPage implements Closeable {
     void this.#subscription.close();
   }
 
-  /** Resolves when all input so far has been sent to the browser. */
+  /** Resolves when all input so far has been sent to the browser, or is no longer sent. */
   async inputSent(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
-    if (this.#enqueue(resolve)) await promise;
+    // Not dropped, because the step that is running when control is given back still sends its input.
+    if (this.#enqueue({ run: resolve })) await promise;
     await this.#pendingMove;
   }
 
@@ -110,7 +117,9 @@ export class ViewedPage implements Closeable {
     this.#target.post('Page.setInterceptFileChooserDialog', { enabled: isControlled });
     if (isControlled) return;
     // Input that is still queued is no longer sent, because the agent has control again.
-    this.#queuedInputs?.splice(0);
+    for (const step of this.#queuedSteps?.splice(0) ?? [])
+      if (step.drop) step.drop();
+      else this.#enqueue(step);
     this.#nextMove = undefined;
     this.#update({ select: null, files: null });
   }
@@ -127,7 +136,7 @@ export class ViewedPage implements Closeable {
     const type = { move: 'mouseMoved', down: 'mousePressed', up: 'mouseReleased' }[action];
     const event = { type, x, y, button, buttons, clickCount: clicks, modifiers };
     // Moves are also queued, because a move that is sent before the mouse-down would drag nothing.
-    this.#enqueue(() => {
+    this.#enqueueInput(() => {
       if (action === 'move') return this.#move(event);
       // Send the pending move first, so that the button event happens where the viewer sees the mouse.
       if (button === 'left') return action === 'down' ? this.#press(event) : this.#release(event);
@@ -163,12 +172,15 @@ export class ViewedPage implements Closeable {
     this.#input('Input.imeSetComposition', { text, selectionStart: start, selectionEnd: end });
   }
 
-  /** Returns the selected text for the viewer's clipboard. The page gets the usual copy or cut event. */
+  /**
+   * Returns the selected text for the viewer's clipboard. The page gets the usual copy or cut event. If control is given
+   * back before the copy's turn, the text is empty, and the page gets no event.
+   */
   async copy(isCut: boolean): Promise<string> {
     // Queued behind earlier input, which may still change the selection.
-    const { promise, resolve } = Promise.withResolvers<void>();
-    if (!this.#enqueue(resolve)) return '';
-    await promise;
+    const { promise: isTurn, resolve } = Promise.withResolvers<boolean>();
+    if (!this.#enqueue({ run: () => resolve(true), drop: () => resolve(false) })) return '';
+    if (!(await isTurn)) return '';
     const key = isCut ? 'x' : 'c';
     const event = {
       key,
@@ -294,28 +306,32 @@ export class ViewedPage implements Closeable {
    * closed.
    */
   #input(method: string, params: JsonObject): void {
-    this.#enqueue(() => this.#target.post(method, params));
+    this.#enqueueInput(() => this.#target.post(method, params));
+  }
+
+  #enqueueInput(run: QueuedStep['run']): void {
+    this.#enqueue({ run, drop: () => {} });
   }
 
   /** Runs the step at once, or after the steps that are queued. False if the queue is full. */
-  #enqueue(step: () => Promise<void> | void): boolean {
-    if (!this.#queuedInputs) void this.#runSteps(step);
-    else if (this.#queuedInputs.length < QUEUED_INPUTS_MAX) this.#queuedInputs.push(step);
+  #enqueue(step: QueuedStep): boolean {
+    if (!this.#queuedSteps) void this.#runSteps(step);
+    else if (this.#queuedSteps.length < QUEUED_INPUTS_MAX) this.#queuedSteps.push(step);
     else return false;
     return true;
   }
 
-  async #runSteps(firstStep: () => Promise<void> | void): Promise<void> {
-    const queuedSteps: Array<() => Promise<void> | void> = [];
-    for (let step: typeof firstStep | undefined = firstStep; step; step = queuedSteps.shift()) {
+  async #runSteps(firstStep: QueuedStep): Promise<void> {
+    const queuedSteps: QueuedStep[] = [];
+    for (let step: QueuedStep | undefined = firstStep; step; step = queuedSteps.shift()) {
       try {
-        const pendingStep = step();
+        const pendingStep = step.run();
         if (!pendingStep) continue;
-        this.#queuedInputs = queuedSteps;
+        this.#queuedSteps = queuedSteps;
         await pendingStep;
       } catch {} // Later steps are still run.
     }
-    this.#queuedInputs = undefined;
+    this.#queuedSteps = undefined;
   }
 
   #event(method: string, params: JsonObject): void {
