@@ -55,6 +55,44 @@ test('retries a page of an earlier server that could not be read, and stores the
   await recorder.close();
 });
 
+test('continues a live session of which one page cannot be read, and does not record over that page', async () => {
+  const data = join(folder, 'adopted');
+  const unreadable = join(data, 'session/0/1.0.6000.mkv');
+  await mkdir(unreadable, { recursive: true });
+  await mkdir(join(data, 'session/1'));
+  for (const page of ['0', '1']) {
+    const note = { targetId: `tab-${page}`, startedAt: new Date(0), baseMs: 0 };
+    await writeFile(join(data, 'session', page, 'page.json'), JSON.stringify(note));
+  }
+  const nothing = async (): Promise<void> => {};
+  const sink = { began: nothing, keep: nothing, span: nothing, endSpans: nothing, done: nothing };
+  const warnings: unknown[] = [];
+  const recorder = await Recorder.open({
+    ...{ folder: data, sink, clock: new ManualClock() },
+    log: { ...silentLog, warn: (event, fields) => void warnings.push([event, fields?.page]) },
+    workers: {} as unknown as RecorderOptions['workers'],
+    confine: {} as unknown as RecorderOptions['confine'],
+  });
+  const shortfalls: unknown[] = [];
+  const recording = await recorder.record({
+    ...{ session: 'session', maskKind: 'password', secrets: { forms: [] } },
+    reportShortfall: (...shortfall) => void shortfalls.push(shortfall),
+  });
+  assert.deepEqual(warnings, [['recording.not_resumed', 0]]);
+
+  for (const page of [0, 1]) recording.recordPage(new FakeTarget(`tab-${page}`), page, { at: new Date(0) });
+  assert.deepEqual(shortfalls, [['not_resumed', 'tab-0', 0]]);
+  assert.equal(recording.hubOfTarget('tab-0'), undefined, 'the page is not recorded');
+  assert.ok(recording.maskOfTarget('tab-0'), 'credentials can still be typed into the page');
+  assert.ok(recording.hubOfTarget('tab-1'), 'the other page is recorded');
+
+  await recorder.finish('session');
+  assert.deepEqual(warnings.slice(1), [['recording.not_resumed', 0]], 'it is tried again when the session ends');
+  await rm(unreadable, { recursive: true });
+  await eventually('all pages to be stored', () => recorder.whenSettled('session'));
+  await recorder.close();
+});
+
 /** The smallest JPEG whose size can be read: 200 x 100 pixels. It cannot be decoded. */
 const PICTURE = 'ffd8ffc0001108006400c803012200021101031101ffda000c03010002110311003f001234ffd9';
 

@@ -4,6 +4,7 @@ import { type FileHandle, mkdir, open, readdir, readFile, statfs } from 'node:fs
 import { join } from 'node:path';
 import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
+import type { Log } from '../../kit/log.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import type { SecretTexts } from '../../kit/secret-texts.ts';
@@ -21,6 +22,7 @@ import {
   PageRecording,
   type PageRecordingOptions,
   type PauseReason,
+  type RecordedPage,
   type RecordingSink,
 } from './page-recording.ts';
 import type { Typing, TypingOutcome } from './type-text.ts';
@@ -52,15 +54,18 @@ export interface RecorderOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly isQuiet?: () => boolean;
 }
 
-/** Why a part of a session is not recorded. */
-export type Shortfall = 'too_many_at_once' | Exclude<PauseReason, 'handoff'>;
+/** Why a part of a session is not recorded. `not_resumed`: what an earlier server recorded of the page cannot be read. */
+export type Shortfall = 'too_many_at_once' | 'not_resumed' | Exclude<PauseReason, 'handoff'>;
 
 export interface RecordingOptions {
   readonly session: string;
   readonly maskKind: MaskKind;
   /** Texts that nobody may see in recordings of the session's pages. */
   readonly secrets: Pick<SecretTexts, 'forms'>;
-  /** Called when something is not recorded. `targetId` and `page` are set if a page must wait for its recording. */
+  /**
+   * Called when something is not recorded. `targetId` and `page` are set if a page is not recorded or must wait for its
+   * recording.
+   */
   readonly reportShortfall: (why: Shortfall, targetId?: string, page?: number) => void;
 }
 
@@ -108,10 +113,10 @@ export class Recorder implements Closeable {
    */
   async record(options: RecordingOptions): Promise<SessionRecording> {
     const knownRecording = this.#sessions.get(options.session);
-    const { clock, workers } = this.#options;
+    const { clock, workers, log } = this.#options;
     const recording =
       knownRecording ??
-      new SessionRecording({ ...options, workers }, clock, id =>
+      new SessionRecording({ ...options, workers, log }, clock, id =>
         this.#pageOptions(options.session, id, options.reportShortfall),
       );
     this.#sessions.set(options.session, recording);
@@ -147,6 +152,7 @@ export class Recorder implements Closeable {
     this.#sessions.delete(session);
     if (recording) {
       await recording.end();
+      for (const page of recording.unreadPages) await this.#finishLeftPage(session, page);
       if (recording.isWatchedNow) this.#endedRecordings.releaseSession(session);
       return;
     }
@@ -167,7 +173,7 @@ export class Recorder implements Closeable {
       else await new PageFolder(join(this.#options.folder, pageKey)).removeIfUndescribed();
     } catch (error) {
       // The other pages, the other sessions and the start of the server do not depend on this page.
-      this.#options.log.warn('recording.not_resumed', { session, page, reason: reason(error) });
+      logNotResumed(this.#options.log, { session, page }, error);
     }
     if (!isResumed) this.#resumedPages.delete(pageKey);
   }
@@ -298,8 +304,17 @@ interface ShownPage {
   readonly mask: PageMask;
 }
 
+interface SessionRecordingOptions extends RecordingOptions, Pick<Runtime, 'log'> {
+  readonly workers: Workers;
+}
+
 export class SessionRecording {
-  readonly #options: RecordingOptions & { readonly workers: Workers };
+  /**
+   * The pages whose earlier recordings could not be read. They are not recorded until the session ends, because a new
+   * recording would be written over the earlier one.
+   */
+  readonly unreadPages = new Set<number>();
+  readonly #options: SessionRecordingOptions;
   readonly #optionsOf: (page: number) => PageRecordingOptions;
   readonly #pages = new Map<string, PageRecording>();
   readonly #recordingsByNumber = new Map<number, PageRecording>();
@@ -315,11 +330,7 @@ export class SessionRecording {
   /** How many times `hidePages` was called. Only the last call takes effect. */
   #coverChanges = 0;
 
-  constructor(
-    options: RecordingOptions & { readonly workers: Workers },
-    clock: Clock,
-    optionsOf: (page: number) => PageRecordingOptions,
-  ) {
+  constructor(options: SessionRecordingOptions, clock: Clock, optionsOf: (page: number) => PageRecordingOptions) {
     this.#options = options;
     this.#clock = clock;
     this.#optionsOf = optionsOf;
@@ -327,11 +338,14 @@ export class SessionRecording {
 
   /**
    * Continues the recordings that an earlier process began. The recordings of pages that no longer exist are ended by
-   * `settle`, once all targets are listed.
+   * `settle`, once all targets are listed. A page that cannot be read does not prevent the others from being continued.
    */
   async resume(pages: readonly number[], aliveAt: Date): Promise<void> {
     for (const page of pages) {
-      const resumedPage = await PageRecording.resume(this.#optionsOf(page), aliveAt);
+      const resumedPage = await PageRecording.resume(this.#optionsOf(page), aliveAt).catch(error => {
+        this.unreadPages.add(page);
+        logNotResumed(this.#options.log, { session: this.#options.session, page }, error);
+      });
       if (!resumedPage) continue;
       resumedPage.recording.reportGapSince(aliveAt);
       this.#pages.set(resumedPage.targetId, resumedPage.recording);
@@ -347,7 +361,7 @@ export class SessionRecording {
 
   /**
    * Starts recording a page. `page` is the number of the page. If PAGES_AT_ONCE_MAX pages are being recorded, the page
-   * waits.
+   * waits. A page whose earlier recording could not be read is not recorded.
    */
   recordPage(target: TargetChannel, page: number, appearance: Appearance): void {
     if (this.#isPaused) return;
@@ -364,12 +378,13 @@ export class SessionRecording {
     if (this.#isPaused) return;
     const { target, page, mask } = shownPage;
     const existingRecording = this.#pages.get(target.id);
-    if (!existingRecording && this.#pages.size >= PAGES_AT_ONCE_MAX) {
-      this.#waitingPages.push({ ...shownPage, at: appearance.at });
+    const isUnread = this.unreadPages.has(page);
+    if (isUnread || (!existingRecording && this.#pages.size >= PAGES_AT_ONCE_MAX)) {
+      if (!isUnread) this.#waitingPages.push({ ...shownPage, at: appearance.at });
       target.whenGone(() => {
         if (!this.#pages.has(target.id)) this.#masks.delete(target.id);
       });
-      return this.#options.reportShortfall('too_many_at_once', target.id, page);
+      return this.#options.reportShortfall(isUnread ? 'not_resumed' : 'too_many_at_once', target.id, page);
     }
     const recording = existingRecording ?? new PageRecording(this.#optionsOf(page), appearance);
     this.#pages.set(target.id, recording);
@@ -506,6 +521,9 @@ export class SessionRecording {
     if (waitingPage) this.#recordOrWait(waitingPage, { at: waitingPage.at, waited: 'too_many_at_once' });
   }
 }
+
+const logNotResumed = (log: Log, page: RecordedPage, error: unknown): void =>
+  log.warn('recording.not_resumed', { ...page, reason: reason(error) });
 
 const newerFrame = (one: Frame | undefined, other: Frame | undefined): Frame | undefined =>
   !one || (other && other.at > one.at) ? other : one;
