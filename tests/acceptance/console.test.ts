@@ -31,6 +31,8 @@ test('files with a digest in their name are cached forever but the page is not c
     ['gzip, deflate, br', 'br'],
     ['gzip', 'gzip'],
     ['br;q=0, gzip', 'gzip'],
+    ['br;q=0 , gzip', 'gzip'],
+    ['br;q=0.5 , gzip;q=0', 'br'],
     ['identity', null],
   ] as const) {
     const file = await fetch(`${server.url}${script}`, { headers: { 'accept-encoding': accepted } });

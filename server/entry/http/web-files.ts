@@ -99,7 +99,7 @@ const namesIn = (root: string): ReadonlySet<string> =>
 
 function encodedFor({ br, gzip, plain }: WebFile, acceptEncoding: string): { bytes: Buffer; encoding?: string } {
   const accepts = (coding: string): boolean =>
-    new RegExp(`\\b${coding}\\b(?!\\s*;\\s*q=0(?:\\.0+)?(?:,|$))`).test(acceptEncoding);
+    new RegExp(`\\b${coding}\\b(?!\\s*;\\s*q=0(?:\\.0*)?\\s*(?:,|$))`).test(acceptEncoding);
   if (br && accepts('br')) return { bytes: br, encoding: 'br' };
   if (gzip && accepts('gzip')) return { bytes: gzip, encoding: 'gzip' };
   return { bytes: plain };
