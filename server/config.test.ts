@@ -49,6 +49,13 @@ test('TLS between hosts requires an https peer address with a port of its own', 
   assert.deepEqual(peerTls, { caFile: '/ca.pem' });
 });
 
+test('refuses a public address that contains a password, with or without a user, and does not show the password', () => {
+  for (const url of ['https://:secret@browsers.example', 'https://user:secret@browsers.example'])
+    assert.deepEqual(complaintsOf({ BERTH_PUBLIC_URL: url }), [
+      'BERTH_PUBLIC_URL is "***"; expected an http or https URL without user, query or fragment, for example https://browsers.example.',
+    ]);
+});
+
 test('rejects an unknown BERTH_ variable, and suggests the most similar name', () => {
   assert.deepEqual(complaintsOf({ BERTH_SLOT: '4', BERTH_EGRES_ALLOW: '10.0.0.0/8' }), [
     'BERTH_SLOT is not a setting; did you mean BERTH_SLOTS? Correct the name, or unset the variable.',

@@ -378,10 +378,11 @@ function readOrigin(env: Environment, name: string): string | undefined {
   const text = env.text(name);
   if (text === undefined) return undefined;
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  const isPlainUrl =
-    url && /^https?:$/.test(url.protocol) && url.search === '' && url.hash === '' && url.username === '';
+  const hasUser = url !== undefined && url.username + url.password !== '';
+  const isPlainUrl = url && /^https?:$/.test(url.protocol) && url.search === '' && url.hash === '' && !hasUser;
   if (isPlainUrl) return url.href.replace(/\/+$/, '');
-  env.refuse(name, text, 'an http or https URL without user, query or fragment, for example https://browsers.example');
+  const shown = hasUser ? '***' : text; // It may contain a password.
+  env.refuse(name, shown, 'an http or https URL without user, query or fragment, for example https://browsers.example');
   return '';
 }
 
