@@ -1,5 +1,5 @@
 // HTTP handlers for commands about the data of a consumer: memory, consents, receipts, sessions, the export.
-import { PassThrough, type Readable } from 'node:stream';
+import { PassThrough } from 'node:stream';
 import yazl from 'yazl';
 import type { ConsumerExport, ExportedFile } from '../../domain/consumers/export.ts';
 import type { ConsumerServices } from '../../domain/consumers/open-consumers.ts';
@@ -60,7 +60,7 @@ export const consumerDataHandlers = (
 });
 
 /** The files are read only as fast as the archive is sent. */
-function zipOf(files: AsyncIterable<ExportedFile>): Readable {
+export function zipOf(files: AsyncIterable<ExportedFile>): PassThrough {
   const zip = new yazl.ZipFile();
   const archiveStream = new PassThrough();
   zip.on('error', (error: Error) => archiveStream.destroy(error));
@@ -80,6 +80,9 @@ function zipOf(files: AsyncIterable<ExportedFile>): Readable {
 /** Also resolves when the caller has disconnected. */
 const waitForDrain = (stream: PassThrough): Promise<void> =>
   new Promise(resolve => {
-    stream.once('drain', resolve);
-    stream.once('close', resolve);
+    const end = (): void => {
+      stream.off('drain', end).off('close', end);
+      resolve();
+    };
+    stream.on('drain', end).on('close', end);
   });

@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { buffer } from 'node:stream/consumers';
+import { test } from 'node:test';
+import { eventually } from '../../../tests/harness/until.ts';
+import type { ExportedFile } from '../../domain/consumers/export.ts';
+import { zipOf } from './consumer-data.ts';
+
+/** More bytes than a stream buffers. They cannot be compressed, so that the archive is blocked after each file. */
+const FILE_BYTES = 200_000;
+const WAITS = 4;
+
+const file = (name: string): ExportedFile => ({ name, text: randomBytes(FILE_BYTES).toString('base64') });
+
+test('an export that the caller reads slowly adds no listeners to its stream while it waits', async () => {
+  const counts: number[] = [];
+  const readAll = (): void => {
+    while (archive.read() !== null);
+  };
+  async function* files(): AsyncGenerator<ExportedFile> {
+    yield file('first');
+    for (let count = 0; count < WAITS; count += 1) {
+      await eventually('the archive to be blocked', () => archive.writableNeedDrain, Boolean, undefined, 1);
+      counts.push(archive.listenerCount('close'));
+      setImmediate(readAll); // The archive waits by then, because it is blocked when it gets the next file.
+      yield file(String(count));
+    }
+  }
+  const archive = zipOf(files());
+  await eventually('all waits', () => counts.length === WAITS, Boolean, undefined, 1);
+  await buffer(archive);
+  assert.deepEqual(counts, new Array<number>(WAITS).fill(counts[0] ?? 0));
+});
