@@ -4,6 +4,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { fault } from '../../domain/faults.ts';
 import { notBuiltFault, type WebFiles } from './web-files.ts';
 
+/** Whether pages of this origin are ours, so that people can sign in there. */
+export type IsOwnOrigin = (origin: string) => boolean;
+
 /** Returns the origins whose pages may show hand-off pages of this application in a frame. */
 export type FrameAncestorsOf = (appId: string) => Promise<readonly string[]>;
 
@@ -60,6 +63,7 @@ const OUTSIDE_PAGE_HEADERS = { 'content-security-policy': consolePolicy() };
 export function serveConsole(
   app: FastifyInstance,
   files: WebFiles | undefined,
+  isOwnOrigin: IsOwnOrigin,
   frameAncestorsOf: FrameAncestorsOf,
   linkOrigins?: readonly string[],
 ): void {
@@ -67,7 +71,7 @@ export function serveConsole(
   for (const url of ['/console', `${PREFIX}*`, ...OUTSIDE_PAGES])
     app.get(url, async (request, reply) => {
       if (!files) throw notBuiltFault('console');
-      const redirectAddress = PASSKEY_PAGES.includes(url) ? localhostAddress(request) : undefined;
+      const redirectAddress = PASSKEY_PAGES.includes(url) ? localhostAddress(request, isOwnOrigin) : undefined;
       if (redirectAddress) return reply.redirect(redirectAddress);
       const path = OUTSIDE_PAGES.includes(url) ? '' : pathOf(request).slice(PREFIX.length);
       const pageHeaders = OUTSIDE_PAGES.includes(url) ? OUTSIDE_PAGE_HEADERS : headers;
@@ -81,11 +85,16 @@ export function serveConsole(
 
 /**
  * Returns the address on `localhost` to redirect to, if any. A passkey is bound to a host name, so on a local machine
- * these pages are served, and their cookie is set, on `localhost`. Browsers keep the fragment across a redirect.
+ * these pages are served, and their cookie is set, on `localhost`. Browsers keep the fragment across a redirect. Behind
+ * a proxy, the origin on `localhost` is usually not ours, because its scheme, host name or port differs.
  */
-export function localhostAddress({ headers: { host = '' }, url }: FastifyRequest): string | undefined {
+export function localhostAddress(
+  { headers: { host = '' }, url }: FastifyRequest,
+  isOwnOrigin: IsOwnOrigin,
+): string | undefined {
   const match = /^(?:127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?$/.exec(host);
-  return match ? `http://localhost${match[1] ?? ''}${url}` : undefined;
+  const origin = `http://localhost${match?.[1] ?? ''}`;
+  return match && isOwnOrigin(origin) ? `${origin}${url}` : undefined;
 }
 
 /**

@@ -2,7 +2,7 @@
 // nothing from other origins.
 import type { FastifyInstance } from 'fastify';
 import { fault } from '../../domain/faults.ts';
-import { localhostAddress } from './console.ts';
+import { type IsOwnOrigin, localhostAddress } from './console.ts';
 import { notBuiltFault, type WebFiles } from './web-files.ts';
 
 const PREFIX = '/consumer/';
@@ -32,11 +32,11 @@ const PAGES: Readonly<Record<string, string>> = {
   [HANDOFF]: 'home.html',
 };
 
-export function serveConsumerPages(app: FastifyInstance, files: WebFiles | undefined): void {
+export function serveConsumerPages(app: FastifyInstance, files: WebFiles | undefined, isOwnOrigin: IsOwnOrigin): void {
   for (const [url, page] of Object.entries(PAGES))
     app.get(url, async (request, reply) => {
       if (!files) throw notBuiltFault('site for consumers');
-      const redirectAddress = localhostAddress(request);
+      const redirectAddress = localhostAddress(request, isOwnOrigin);
       if (redirectAddress) return reply.redirect(redirectAddress);
       reply.header('content-security-policy', url === HANDOFF ? policy("frame-src 'self'") : policy());
       return files.send(page, request, reply, false);

@@ -263,11 +263,11 @@ export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Ser
     parts.web && WebFiles.read(parts.web.folder, 'live-view'),
   );
   serveConsumerCallback(app, parts.consumers.upstream, parts.trustedProxies ?? []);
-  serveConsumerPages(app, parts.web && WebFiles.read(parts.web.folder, 'consumer'));
+  serveConsumerPages(app, parts.web && WebFiles.read(parts.web.folder, 'consumer'), cookie.isOwnOrigin);
   serveDevtools(app, parts);
   const frameAncestorsOf: FrameAncestorsOf = appId => parts.consumers.identities.originsOf(appId);
   const consoleFiles = parts.web && WebFiles.read(parts.web.folder, 'console');
-  serveConsole(app, consoleFiles, frameAncestorsOf, parts.web?.linkOrigins);
+  serveConsole(app, consoleFiles, cookie.isOwnOrigin, frameAncestorsOf, parts.web?.linkOrigins);
   app.setNotFoundHandler(request => {
     throw fault('route_not_found', `No operation has the path ${pathOf(request)} (${request.method}).`, {
       advice: 'See the reference at /docs for all paths.',
