@@ -65,7 +65,14 @@ export class SupervisedProcess {
   #fork(): void {
     const { position: numbered, env, clock, log } = this.#parts;
     const sinceMs = clock.monotonicMs();
-    const worker = cluster.fork({ ...env, [PROCESS_VARIABLE]: `${numbered.number}/${numbered.of}` });
+    let worker: Worker;
+    try {
+      worker = cluster.fork({ ...env, [PROCESS_VARIABLE]: `${numbered.number}/${numbered.of}` });
+    } catch (error) {
+      return void this.#retry(error);
+    }
+    // Without a process id, the kernel has not started the process. The worker then emits `error`, but never `exit`.
+    if (worker.process.pid === undefined) return void worker.once('error', error => this.#retry(error));
     this.#worker = worker;
     const onFailure = (error: unknown): void =>
       log.warn('processes.message_refused', { ...numbered, reason: reason(error) });
@@ -99,11 +106,27 @@ export class SupervisedProcess {
    * prevent it from running.
    */
   async #restart({ code, signal, ranMs }: { code: number; signal: string | null; ranMs: number }): Promise<void> {
-    const { position: numbered, clock, log } = this.#parts;
+    const { position: numbered, log } = this.#parts;
     if (this.#signal) return this.#end(code);
     if (!this.#hasServed) return this.#end(code || EXIT_FAILED);
     log.error('processes.ended', { ...numbered, code, signal });
     this.#parts.onEnded(numbered.number);
+    await this.#forkAgain(ranMs);
+  }
+
+  /**
+   * Tries again after the process could not be started. The other processes are not notified, so that the sessions of
+   * this process are not kept for longer than the restart may take.
+   */
+  async #retry(error: unknown): Promise<void> {
+    const { position: numbered, log } = this.#parts;
+    log.error('processes.not_started', { ...numbered, reason: reason(error) });
+    if (this.#signal || !this.#hasServed) return this.#end(EXIT_FAILED);
+    await this.#forkAgain(0);
+  }
+
+  async #forkAgain(ranMs: number): Promise<void> {
+    const { clock } = this.#parts;
     this.#earlyExits = ranMs > STABLE_MS ? 0 : this.#earlyExits + 1;
     const waitMs = this.#earlyExits <= 1 ? 0 : Math.min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS * 2 ** (this.#earlyExits - 2));
     await clock.sleep(waitMs, this.#stopping.signal).catch(() => {});

@@ -1,0 +1,88 @@
+// Tests how a process is restarted that the kernel refuses to start, with real processes.
+import assert from 'node:assert/strict';
+import cluster from 'node:cluster';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { ManualClock } from '../../tests/harness/hand-clock.ts';
+import { eventually, withTimeLimit } from '../../tests/harness/until.ts';
+import type { Clock } from '../kit/clock.ts';
+import { type Log, silentLog } from '../kit/log.ts';
+import { SupervisedProcess } from './supervised.ts';
+
+const ADDRESSES = { url: 'http://127.0.0.1:1', publicUrl: 'http://127.0.0.1:1' };
+
+const folder = mkdtempSync(join(tmpdir(), 'berth-supervised-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+const program = join(folder, 'program.mjs');
+writeFileSync(
+  program,
+  `process.on('SIGTERM', () => process.exit(0));
+   process.send({ berthReady: ${JSON.stringify(ADDRESSES)} });`,
+);
+
+/** Working folders with which no process can be started: the worker emits an error, or `cluster.fork` throws. */
+const UNUSABLE = { error: join(folder, 'missing'), exception: program };
+const setFolder = (cwd: string): void =>
+  cluster.setupPrimary({ exec: program, args: [], execArgv: [], cwd, serialization: 'json' });
+
+/** A supervised process. `events` are the errors in its log, and `ended` has its number for each notice of its end. */
+function supervise(clock: Clock) {
+  const events: string[] = [];
+  const ended: number[] = [];
+  const log: Log = { ...silentLog, error: event => void events.push(event) };
+  const onEnded = (number: number): void => void ended.push(number);
+  const supervised = new SupervisedProcess({ position: { number: 1, of: 1 }, env: {}, clock, log, onEnded });
+  return { supervised, events, ended };
+}
+
+/** Kills the process that `cluster` started last. */
+function killWorker(): void {
+  const worker = Object.values(cluster.workers ?? {}).at(-1);
+  assert.ok(worker?.process.kill('SIGKILL'));
+}
+
+for (const [how, unusable] of Object.entries(UNUSABLE))
+  test(`a process that the kernel refuses to start (${how}) is started later, and stops on request`, async () => {
+    const waits: number[] = [];
+    const sleep = async (ms: number): Promise<void> => {
+      waits.push(ms);
+      if (waits.length === 4) setFolder(folder);
+    };
+    setFolder(folder);
+    const process = supervise(Object.assign(new ManualClock(), { sleep }));
+    assert.deepEqual(await process.supervised.start(), ADDRESSES);
+    setFolder(unusable);
+    const nextReady = new Promise(resolve => cluster.once('message', resolve));
+    killWorker();
+    await withTimeLimit('the process to serve again', nextReady);
+    assert.deepEqual(waits, [0, 250, 500, 1000]);
+    assert.deepEqual(process.events, ['processes.ended', ...new Array<string>(3).fill('processes.not_started')]);
+    assert.deepEqual(process.ended, [1]);
+    process.supervised.stop('SIGTERM');
+    assert.equal(await withTimeLimit('the process to end', process.supervised.whenEnded), 0);
+  });
+
+test('a stop ends a process that waits for its next start because the kernel refused the previous start', async () => {
+  const clock = new ManualClock();
+  setFolder(folder);
+  const { supervised, events } = supervise(clock);
+  await supervised.start();
+  setFolder(UNUSABLE.error);
+  killWorker();
+  await eventually('the wait before the restart', () => clock.sleeperCount === 1);
+  await clock.advance(1);
+  await eventually('the refused start', () => events.includes('processes.not_started'));
+  supervised.stop('SIGTERM');
+  assert.equal(await withTimeLimit('the process to end', supervised.whenEnded), 0);
+});
+
+for (const [how, unusable] of Object.entries(UNUSABLE))
+  test(`a process whose first start the kernel refuses (${how}) ends with an exit code of a failure`, async () => {
+    setFolder(unusable);
+    const { supervised, events } = supervise(new ManualClock());
+    assert.equal(await withTimeLimit('the start to fail', supervised.start()), undefined);
+    assert.equal(await supervised.whenEnded, 1);
+    assert.deepEqual(events, ['processes.not_started']);
+  });
