@@ -272,7 +272,7 @@ test('a create with an unusable proxy is refused within the time limit, and the 
       const began = Date.now();
       const { status, body, text } = await create([{ type: 'none', domainPattern: 'x' }, rule]);
       assert.deepEqual([status, body.code], [400, 'proxy_unreachable'], text);
-      assert.match(body.message, /Check its address, user name and password/);
+      assert.match(body.message, /Check the address, user name and password of the proxy/);
       assert.deepEqual(body.details, { path: 'proxies.1', reason });
       assert.doesNotMatch(text, /hush|169\.254|someone/);
       assert.ok(Date.now() - began < TOLD_WITHIN_MS, `${reason} took ${Date.now() - began} ms`);
