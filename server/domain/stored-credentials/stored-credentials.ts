@@ -30,8 +30,8 @@ import { futureExpiry } from '../identity/credential-rules.ts';
 import type { Cursors } from '../identity/cursors.ts';
 import { listPageById } from '../identity/page-by-id.ts';
 import { revisionFrom } from '../identity/revisions.ts';
-import { valueIssues } from './credential-values.ts';
 import { hostIn, originIn, placeIssues } from './credential-places.ts';
+import { valueIssues } from './credential-values.ts';
 
 /** Seals and opens values. `place` is the row that the value belongs to. */
 export interface ValueSeal {
