@@ -178,7 +178,7 @@ describe('eventStream', () => {
     assert.equal(stream.destroyed, false);
     clock.move(1);
     await pollUntil(30_000, 'the stream to be closed', () => stream.destroyed || undefined);
-    assert.match(String((await broken)[0]), /does not read/);
+    assert.match(String((await broken)[0]), /stopped reading/);
     await pollUntil(30_000, 'the source to be let go', () => source.returned || undefined);
   });
 
