@@ -102,7 +102,7 @@ test('the response does not reveal whether an address is known, and no e-mail is
   const known = await lab.fromPage<object>('hosted.code', { signIn, email: 'known@example.com' });
   const unknown = await lab.fromPage<object>('hosted.code', { signIn, email: 'unknown@example.com' });
   assert.deepEqual([known.status, Object.keys(known.body)], [unknown.status, Object.keys(unknown.body)]);
-  await assert.rejects(lab.codeMailedTo('unknown@example.com'), /no code was mailed/);
+  await assert.rejects(lab.codeMailedTo('unknown@example.com'), /no code was e-mailed/);
   await lab.configure({});
 });
 
