@@ -47,3 +47,19 @@ test('reports a long turn with an unknown cause together with the work in progre
   assert.deepEqual(told?.underWay, [work]);
   assert.deepEqual((await turnsOf(() => block(3 * LONG_TURN_MS)))[0]?.underWay, []);
 });
+
+test('measures the delay less often while the process is unused, and at once when it is used', async () => {
+  let measurements = 0;
+  const onDelay = () => void measurements++;
+  const listening = loopWatch.listen({ isUnused: () => true, onDelay, onLongTurn: () => {} });
+  await timer(400);
+  assert.ok(measurements >= 1 && measurements <= 2, `${measurements} measurements`);
+  const before = measurements;
+  loopWatch.enter({ what: 'a request for the state' }, false);
+  loopWatch.leave();
+  assert.equal(measurements, before);
+  const end = loopWatch.begin({ what: 'a call' });
+  assert.deepEqual([measurements, loopWatch.unusedMs], [before + 1, 0]);
+  end();
+  await listening.close();
+});
