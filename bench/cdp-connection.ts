@@ -1,4 +1,5 @@
-// The CDP client of all measurements. Both sides use the same code, so that the client does not cause a difference.
+// The CDP client of all measurements. Sessions and browsers started by hand are measured with the same code, so that
+// the client does not cause a difference.
 import { once } from 'node:events';
 import { WebSocket } from 'ws';
 import { withTimeout } from '../server/kit/wait.ts';
@@ -20,7 +21,7 @@ export class CdpConnection {
   private constructor(socket: WebSocket) {
     this.#socket = socket;
     socket.on('message', data => this.#receive(JSON.parse(String(data))));
-    socket.on('error', () => {}); // 'close' follows
+    socket.on('error', () => {}); // a 'close' event follows
     socket.on('close', () => {
       for (const response of this.#pendingResponses.values()) response.reject(new Error('the socket was closed'));
     });
@@ -33,8 +34,7 @@ export class CdpConnection {
   }
 
   /**
-   * Has no time limit for the call, because a timer would be part of the measurement. The whole benchmark has a time
-   * limit.
+   * A call has no time limit, because a timer would be part of the measurement. The whole benchmark has a time limit.
    */
   send(method: string, params: object = {}, sessionId?: string): Promise<Readonly<Record<string, unknown>>> {
     const id = ++this.#lastId;

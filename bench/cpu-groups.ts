@@ -1,4 +1,4 @@
-// The CPU seconds of a session, by kind of process. Uses groups of the cpuacct controller, which also count processes
+// The CPU seconds of a session, by kind of process. Uses cgroups of the cpuacct controller, which also count processes
 // that have ended. Needs root.
 import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -32,7 +32,7 @@ export const difference = (from: CpuSeconds, to: CpuSeconds): CpuSeconds => ({
 
 export const sumOf = (cpuSeconds: CpuSeconds): number => PROCESS_KINDS.reduce((sum, user) => sum + cpuSeconds[user], 0);
 
-/** One group of processes: the processes that are moved into it, and all processes that these start afterwards. */
+/** A cgroup with the processes that are moved into it, and all processes that these start afterwards. */
 export class CpuGroup {
   readonly #folder: string;
 

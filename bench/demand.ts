@@ -29,7 +29,10 @@ export interface DemandFigure extends Pick<Demand, 'what'> {
   readonly created: Comparison;
   readonly titled: Comparison;
   readonly released: Comparison;
-  /** The CPU time of all processes of a side per cycle. It is measured until the pool has stopped starting browsers. */
+  /**
+   * The CPU time per cycle of all processes of the server and its browsers, or of the browsers started by hand. For the
+   * server, it is measured until the pool has stopped starting browsers.
+   */
   readonly cpuSeconds: Comparison;
 }
 

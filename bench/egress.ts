@@ -44,7 +44,7 @@ export async function measureEgress(server: TestServer, rounds: number): Promise
     const urls = [handBrowser.url, bareSession.connectUrl, defaultSession.connectUrl];
     for (const url of urls) sides.push(await openSide(url, site.url));
     for (let round = -WARM_UP_ROUNDS; round < rounds; round++)
-      // Each side is first and last equally often, so that other load on the machine does not favor one side.
+      // Every other round runs in reverse order, so that a trend in the load of the machine does not favor one side.
       for (const side of round % 2 === 0 ? sides : sides.toReversed()) await measureRound(side, round >= 0);
     const [base, ...ours] = sides;
     if (!base) throw new Error('no browser was opened for the measurement');

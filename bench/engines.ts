@@ -65,7 +65,8 @@ async function measureLife(seconds: () => number): Promise<readonly Life[]> {
     title: [] as number[],
     release: [] as number[],
   }));
-  for (const { engine } of samples) await sessionCycle(server, { browserSettings: { engine } }); // reads everything from disk
+  // The first cycle of each engine reads all files from disk.
+  for (const { engine } of samples) await sessionCycle(server, { browserSettings: { engine } });
   for (let round = 0; round < rounds; round++)
     for (const { engine, cpu, title, release } of samples) {
       const before = seconds();

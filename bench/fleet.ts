@@ -186,7 +186,7 @@ async function msOf(work: () => Promise<unknown>): Promise<number> {
 }
 
 /**
- * Measures each side once per turn; the side that begins alternates. The first `warmUpTurns` turns, in which code is
+ * Measures each side once per turn. The side that begins alternates. The first `uncounted` turns, in which code is
  * compiled, are not included in the result.
  */
 async function inTurns(turns: number, base: () => Promise<number>, ours: () => Promise<number>, uncounted = 1) {

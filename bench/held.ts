@@ -12,7 +12,7 @@ import { descendants, memoryOf, processesWithPath } from './processes.ts';
 
 const PAGE = 'data:text/html,<title>held</title><h1>A page</h1>';
 const RESPONSE_MS = 10_000;
-/** The memory that stays free for the rest of the machine. */
+/** The memory that stays free for other processes on the machine. */
 const FREE_KIB = 1024 * 1024;
 /** The number of idle sessions during the measurement of the server. */
 const IDLE_SESSIONS = 10;
@@ -23,7 +23,7 @@ export interface ServerFigure {
   readonly nodeRssMib: number;
   readonly nodePssMib: number;
   readonly postgresPssMib: number;
-  /** The CPU time of the server, PostgreSQL and its helpers. */
+  /** The CPU time of the server, PostgreSQL and the helper programs that the server starts, without Chromium. */
   readonly cpuSecondsPerMinute: number;
 }
 
@@ -39,7 +39,7 @@ export interface HeldExtent {
   readonly maxSessions: number;
   /** The duration of a measurement of the server. */
   readonly idleMs: number;
-  /** The time after which a server without sessions is at rest. */
+  /** The wait before the first measurement, after which a server without sessions is idle. */
   readonly untilRestMs: number;
   /** The time after which the recording of the first picture of a page is encoded and stored. */
   readonly untilIdleMs: number;

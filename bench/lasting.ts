@@ -69,7 +69,8 @@ async function measureEngine(engine: string): Promise<EngineFigures> {
   const measure = async (server: TestServer, accounts: ServerAccounts, what: Part, lanes: number, isWarm = true) => {
     const block = what === 'burst' || what === 'cold' ? blocks[what] : { cycles, restMs: 0 };
     const figure = await measureDemand(server, accounts, { what, rounds, lanes, ...block }, isWarm);
-    process.stderr.write(`${lastingTables([{ engine, demands: [figure] }])}\n\n`); // A later part may fail.
+    // Printed at once, because a later part may fail.
+    process.stderr.write(`${lastingTables([{ engine, demands: [figure] }])}\n\n`);
     return figure;
   };
   if (isSelected('back to back') || isSelected('four at once'))

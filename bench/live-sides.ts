@@ -1,5 +1,5 @@
 // Two ways to watch a page that changes: the live view of a session, and a minimal relay between Chromium's own socket
-// and a canvas. A browser started by hand shows both, and records when its canvas shows which colour.
+// and a canvas. A browser started by hand shows both, and records the time at which its canvas shows each color.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';

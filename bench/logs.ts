@@ -52,7 +52,8 @@ export async function measureLogs(
 }
 
 /**
- * Opens a session with an unusual locale, so that it starts cold and its processes can be found by the session's name.
+ * Opens a session with an unusual locale, so that it starts cold and its processes can be found by the id of the
+ * session.
  */
 async function open(server: TestServer, logSession: boolean): Promise<SessionSide> {
   const browserSettings = { logSession, recordSession: false, locale: logSession ? 'de-AT' : 'de-CH' };

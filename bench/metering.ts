@@ -60,7 +60,7 @@ async function createAndRelease(server: TestServer): Promise<Times> {
 async function measure(off: TestServer, on: TestServer, rounds: number): Promise<Figures> {
   const times: { off: Times[]; on: Times[] } = { off: [], on: [] };
   for (let round = -WARM_UP_ROUNDS; round < rounds; round += 1) {
-    // The sides take turns in being first.
+    // The two servers take turns in going first.
     const isOffFirst = round % 2 === 0;
     const first = await createAndRelease(isOffFirst ? off : on);
     const second = await createAndRelease(isOffFirst ? on : off);

@@ -106,7 +106,10 @@ export async function openOffender(server: TestServer, key: string): Promise<Off
   return { misbehaviours, close };
 }
 
-/** Creates a context of the first application, in which several sites have stored almost as much as they may. */
+/**
+ * Creates a context of the server's first application. Several sites have stored almost as much data in it as their
+ * quota allows.
+ */
 async function createFullContext(server: TestServer, sites: readonly Site[]): Promise<string> {
   const { id } = await createContext(server);
   const session = await server.createSession(persistentBody(id));

@@ -1,5 +1,5 @@
-// `npm run bench:neighbour [-- --quick] [--only NAME]`: the response time of a session while another application
-// misbehaves in each way that has a limit, compared with the same session without load. Prints a Markdown table.
+// `npm run bench:neighbour [-- --quick] [--only NAME]`: the response time of a session while another application causes
+// each kind of load that has a limit, compared with the same session without load. Prints a Markdown table.
 import { type ChildProcess, execFile, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';

@@ -12,7 +12,7 @@ const server = createServer({ noDelay: true }, client => {
     [client, browser],
     [browser, client],
   ] as const) {
-    one.on('error', () => {}); // 'close' follows
+    one.on('error', () => {}); // a 'close' event follows
     one.on('close', () => other.destroy());
   }
 });

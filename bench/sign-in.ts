@@ -1,4 +1,4 @@
-// `npm run bench:sign-in`: a sign-in with a password, compared with the Argon2id hash alone, and an authorised request
+// `npm run bench:sign-in`: a sign-in with a password, compared with the Argon2id hash alone, and an authorized request
 // with each kind of credential.
 
 import { Passwords } from '../server/engines/authenticators/passwords.ts';

@@ -142,7 +142,7 @@ test('a command that fails after it has opened the database closes the database'
   const secret = join(dataDir, 'secret');
   writeFileSync(secret, 'cut off');
   const { code, said } = await berth('keys', 'list');
-  rmSync(secret); // The next command creates another one.
+  rmSync(secret); // The next command creates a new secret.
   assert.equal(code, EXIT.failed);
   assert.match(said, /secret does not contain a secret/);
   assert.equal(await folderOwner(dataDir), undefined);

@@ -6,8 +6,9 @@ import { cacheCompiledCode } from '../server/kit/compiled-code.ts';
 
 const isCompiled = !import.meta.filename.endsWith('.ts');
 /**
- * A cache makes later starts faster, and threads do not load the type stripper. A folder that is not writable is
- * ignored. A server of compiled files does not use the cache itself: it starts 80 ms later, and uses 4 MiB less memory.
+ * A cache of compiled code makes later starts faster, and spares threads from loading Node's type stripper. If the
+ * folder is not writable, nothing is cached. A server that runs from compiled files enables the cache only for its
+ * threads: it starts 80 ms later, but uses 4 MiB less memory.
  */
 cacheCompiledCode(join(import.meta.dirname, '../.berth/compiled'), {
   isForThreadsOnly: isCompiled && process.argv[2] === 'serve',

@@ -14,7 +14,7 @@ import { addSafeguards } from './safeguards-program.ts';
 import type { Terminal } from './terminal.ts';
 import { versionText } from './version.ts';
 
-/** Called with the exit code of the server, the only command that may succeed with a code other than 0. */
+/** Called with the exit code of `berth serve`, the only command that may succeed with a code other than 0. */
 type OnExit = (code: number) => void;
 
 const SILENT_TERMINAL: Terminal = { env: {}, print: () => {}, say: () => {}, input: async () => '' };

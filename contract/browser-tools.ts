@@ -30,7 +30,7 @@ const Text = (description: string) => Type.String({ maxLength: TEXT_CHARACTERS_M
 const Url = (description: string) => Type.String({ minLength: 1, maxLength: URL_CHARACTERS_MAX, description });
 
 /**
- * Every tool accepts an optional `sessionId`. Unknown fields are refused, because a misspelt field would change the
+ * Every tool accepts an optional `sessionId`. Unknown fields are refused, because a misspelled field would change the
  * effect.
  */
 const Input = <Fields extends Record<string, TSchema>>(fields: Fields) =>

@@ -90,7 +90,7 @@ export const IfMatchHeader = Type.Object({
   ),
 });
 
-/** Optional headers, by name. */
+/** The schema of an optional header, by the name of the header. */
 export const IdempotencyHeader = {
   'idempotency-key': Type.Optional(
     Type.String({

@@ -1,4 +1,5 @@
-// Operations that an application configures: HTTP calls with a schema, and overlays of the built-in operations.
+// Operations that an application configures: HTTP calls and browser steps with a schema, and changed settings of
+// built-in operations.
 import { type Static, Type } from 'typebox';
 import { AnyObject, Page, PageQuery, Time, Uuid } from './common.ts';
 import { CREDENTIAL_ID_OPTIONS } from './credential-names.ts';
@@ -18,7 +19,7 @@ export const RETENTION_DAYS_MAX = 31;
 export const RETENTION_DAYS_DEFAULT = 7;
 const MAPPINGS_MAX = 32;
 
-/** Words that the ids of built-in operations begin with. */
+/** Words that the ids of built-in operations begin with. Ids of other operations must not begin with them. */
 export const RESERVED_WORDS = ['browser', 'session', 'memory', 'berth'] as const;
 
 /** Who must approve a call, from the weakest requirement to the strongest. */

@@ -14,7 +14,10 @@ import {
   SIGN_IN_METHODS,
 } from './sign-in.ts';
 
-/** The built-in provider of every application: consumers sign in on a page of this service, by e-mail or passkey. */
+/**
+ * The built-in provider of every application: consumers sign in on a page of this service, by password, passkey or a
+ * code by e-mail.
+ */
 export const HOSTED = 'hosted';
 export const ORIGINS_MAX = 20;
 export const REDIRECT_URIS_MAX = 20;

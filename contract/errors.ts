@@ -88,7 +88,7 @@ export const ERRORS = {
     whatToDo: 'Check the address, user name and password of the proxy.',
   },
 
-  // 400, of the OAuth routes
+  // 400, from the OAuth routes
   authorization_pending: {
     status: 400,
     retry: 'yes',

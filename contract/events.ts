@@ -81,7 +81,7 @@ export const EVENT_DESCRIPTIONS = {
   'memory.consent_revoked': 'a consumer has withdrawn a consent',
 } as const;
 export type EventType = keyof typeof EVENT_DESCRIPTIONS;
-export const EVENT_TYPES = Object.keys(EVENT_DESCRIPTIONS) as readonly EventType[]; // TypeScript widens the keys
+export const EVENT_TYPES = Object.keys(EVENT_DESCRIPTIONS) as readonly EventType[]; // Object.keys() returns strings.
 
 export const ACTOR_KINDS = [
   'agentKey',

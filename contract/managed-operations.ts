@@ -226,7 +226,7 @@ export const STEP_FIELDS = {
 
 export type StepName = keyof typeof STEP_FIELDS;
 
-const STEP_NAMES = Object.keys(STEP_FIELDS) as StepName[]; // TypeScript widens the keys
+const STEP_NAMES = Object.keys(STEP_FIELDS) as StepName[]; // Object.keys() returns strings.
 
 const describeStepFields = (stepName: StepName): string => {
   const { needs, can }: { readonly needs: readonly string[]; readonly can: readonly string[] } = STEP_FIELDS[stepName];

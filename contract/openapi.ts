@@ -251,7 +251,7 @@ function parametersOf(place: ParameterPlace, schema: TSchema | undefined): JsonM
   });
 }
 
-/** Converts a header name to the usual capitalisation: `if-match` becomes `If-Match`. */
+/** Converts a header name to the usual capitalization: `if-match` becomes `If-Match`. */
 export const headerName = (name: string): string => name.replace(/(^|-)[a-z]/g, letter => letter.toUpperCase());
 
 function responsesOf(id: OperationId): JsonMap {

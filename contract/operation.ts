@@ -92,7 +92,10 @@ export interface Operation {
   readonly summary: string;
   readonly description: string;
   readonly credential: Credential;
-  /** Only pages of this service may send the request, because the response signs the browser in. */
+  /**
+   * Only pages of this service may send the request, because its response signs the browser in, or because it uses the
+   * passkeys of this service's host name.
+   */
   readonly ownPageOnly?: true;
   /** A request with an `Origin` header of another origin is refused. Programs send no `Origin`. */
   readonly ownOriginOnly?: true;

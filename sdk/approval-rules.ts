@@ -11,7 +11,7 @@ export type PasskeyJwk =
 
 export interface ReceiptAction {
   readonly jobId: string;
-  /** The digest of the content of the Action, which the agent and the person have seen. */
+  /** The digest of the content of the Action. The agent and the person have seen this content. */
   readonly digest: string;
   readonly preparedAt: string;
   readonly approval: {
@@ -20,7 +20,7 @@ export interface ReceiptAction {
     readonly acr: string;
     readonly authTime: string;
     readonly at: string;
-    /** In base64url, as the browser made them. */
+    /** All members are in base64url, as the browser created them. */
     readonly proof?: {
       readonly credentialId: string;
       readonly clientDataJSON: string;
@@ -89,8 +89,8 @@ export function readPasskeySignature(
 }
 
 /**
- * Whether the authenticator data begins with this digest, which is the SHA-256 of the host that the passkey has signed
- * for.
+ * Whether the authenticator data begins with this digest. It begins with the SHA-256 of the host that the passkey has
+ * signed for.
  */
 export const isRpIdDigest = (authenticatorData: Uint8Array, digest: Uint8Array): boolean =>
   toBase64Url(authenticatorData.slice(0, RP_ID_BYTES)) === toBase64Url(digest);
@@ -105,7 +105,7 @@ function clientDataProblem(clientData: Bytes, digest: string, rpId: string): str
   return host === rpId || host.endsWith(`.${rpId}`) ? undefined : 'the approval was signed on a page of another host';
 }
 
-/** The host of a loopback issuer is localhost, because a passkey belongs to a host name. */
+/** If the issuer is a loopback address, the host may be `localhost`, because a passkey belongs to a host name. */
 function isHostOf(issuer: string, rpId: string): boolean {
   const host = URL.canParse(issuer) ? new URL(issuer).hostname : '';
   return host === rpId || (LOOPBACK.test(host) && rpId === 'localhost');

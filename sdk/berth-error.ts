@@ -73,7 +73,7 @@ export function unreachableError(url: string, cause: unknown): BerthError {
 const adviceFor = (code: string): string | undefined =>
   Object.entries(ERRORS).find(([known]) => known === code)?.[1].whatToDo;
 
-/** Returns the reason of a failed `fetch`, which is in the cause of its error. */
+/** Returns why a `fetch` failed. The reason is in the `cause` of the error that `fetch` throws. */
 function reasonOf(cause: unknown): string {
   if (!(cause instanceof Error)) return String(cause);
   return cause.cause instanceof Error ? reasonOf(cause.cause) : cause.message || cause.name;

@@ -9,9 +9,14 @@ export type Berth = Client<paths>;
 export interface BerthOptions {
   /** The address of the service. Default: `BERTH_URL`, or http://127.0.0.1:8080. */
   readonly url?: string | undefined;
-  /** An agent key, for `/v1/browsers`. Default: `BERTH_KEY`. */
+  /**
+   * An agent key, for `/v1/browsers` and `/v1/agent`, and for hand-offs if there is no `token`. Default: `BERTH_KEY`.
+   */
   readonly key?: string | undefined;
-  /** A personal access token, for `/v1/applications` and `/v1/account`. Default: `BERTH_TOKEN`. */
+  /**
+   * A personal access token, for `/v1/applications`, `/v1/account`, `/v1/topups` and `/v1/operator`. Default:
+   * `BERTH_TOKEN`.
+   */
   readonly token?: string | undefined;
 }
 

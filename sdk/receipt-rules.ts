@@ -1,6 +1,6 @@
-// The rules for a receipt, shared by all code that verifies one. They do no cryptography: they yield a question about a
-// digest or a signature, and the code that runs them answers it with the cryptography of the platform. Browsers use
-// this file, so it imports nothing from Node.
+// The rules for a receipt, shared by all code that verifies one. The rules are generators and do no cryptography: they
+// yield each digest or signature check as a `Question`, which the caller answers with the cryptography of the platform.
+// Browsers use this file, so it imports nothing from Node.
 import {
   isRpIdDigest,
   type PasskeyJwk,
@@ -104,7 +104,7 @@ export interface PublicJwk {
 type Bytes = Uint8Array<ArrayBuffer>;
 
 /**
- * A question of the rules: what the SHA-256 of some bytes is, or whether the signature over some bytes is valid. The
+ * A computation that the rules request: the SHA-256 of some bytes, or the check of a signature over some bytes. The
  * signature is Ed25519 or that of a passkey.
  */
 export type Question =
@@ -192,7 +192,7 @@ function* signedClaims(receipt: string, { keys }: KeySet): Rules<ReceiptClaims> 
 }
 
 function* isSigned(text: string, key: PublicJwk, signature: string): Rules<boolean> {
-  // Only the canonical encoding of a signature is valid, so that no character of a receipt can change unnoticed.
+  // Only the canonical encoding of a signature is valid, so that any changed character of a receipt is detected.
   const bytes = fromBase64Url(signature);
   if (!bytes) return false;
   return (yield { signed: new TextEncoder().encode(text), signature: bytes, key }) === true;

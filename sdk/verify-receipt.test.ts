@@ -1,5 +1,5 @@
-// Receipts are verified with the key set alone, and any change is noticed. This is done both with the cryptography of
-// Node and with that of browsers.
+// Receipts are verified with the key set alone, and any change is detected. The tests use both the cryptography of Node
+// and that of browsers.
 import assert from 'node:assert/strict';
 import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { describe, test } from 'node:test';

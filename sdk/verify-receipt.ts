@@ -1,5 +1,5 @@
-// Verifies a receipt without the network and without the service that issued it. A receipt authorises nothing, and does
-// not show whether a later receipt amends it. `GET /v1/receipts/{jti}/status` shows that.
+// Verifies a receipt without the network and without the service that issued it. A receipt does not authorize anything,
+// and does not show whether a later receipt amends it. `GET /v1/receipts/{jti}/status` shows that.
 import { createHash, createPublicKey, verify } from 'node:crypto';
 import {
   type Question,

@@ -1,4 +1,4 @@
-// Webhook messages are verified with the public key, and any change is noticed.
+// Webhook messages are verified with the public key, and any change is detected.
 import assert from 'node:assert/strict';
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { test } from 'node:test';

@@ -1,5 +1,5 @@
-// The folders in which backups keep files that are deleted meanwhile. Backups and restores are tested in
-// tests/acceptance/backup.test.ts.
+// The folders in which backups keep hard links to files that may be deleted during the backup. Backups and restores are
+// tested in tests/acceptance/backup.test.ts.
 import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

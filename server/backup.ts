@@ -121,8 +121,8 @@ async function copyAll(
   const linkedAtStart = new Set<string>();
   for (const folder of LINKED_FOLDERS)
     for (const path of await linkFolder(dataDir, snapshotDir, folder)) linkedAtStart.add(path);
-  // The copied heads of the seals may be older than the database, but never newer. The master key must be the one that
-  // the rows were sealed with.
+  // Read before the backup of the database ends, so that the copied audit heads may be older than the database, but
+  // never newer. The master key must not change until then, because the rows are sealed with it.
   const identityFiles = await identityOf(dataDir);
   if (base) await finishCluster(base, writer);
   if ((await identityOf(dataDir)).get('master-key') !== identityFiles.get('master-key')) throw masterKeyReplaced();

@@ -8,7 +8,7 @@ import { Secret } from './kit/secret.ts';
 
 export interface Config {
   readonly listen: { readonly host: string; readonly port: number };
-  /** Where metrics and readiness are served. Absent: nowhere. */
+  /** Where metrics and readiness are served. If absent, they are not served. */
   readonly operatorListen?: Config['listen'];
   /** The origin that callers use, without a trailing slash. */
   readonly publicUrl: string;
@@ -20,9 +20,11 @@ export interface Config {
    * of the first process.
    */
   readonly sharedDir: string;
-  /** The number of hosts on this machine behind one address, each a process. */
+  /**
+   * The number of server processes on this machine. Each process is a host, and all of them share one public address.
+   */
   readonly processes: number;
-  /** Set in each of several processes by their supervisor. */
+  /** The position of this process among several. Set by the supervisor. */
   readonly process?: ProcessPosition;
   /** Where other hosts that use the same database reach this one. */
   readonly peerUrl: string;
@@ -35,7 +37,7 @@ export interface Config {
   readonly hostUrl?: string;
   readonly hostLabels: Readonly<Record<string, string>>;
   /**
-   * How long a host that does not respond keeps its sessions, and how long a restarting host keeps them. The same on
+   * How long a host keeps its sessions if it does not respond (`ms`), and while it restarts (`restartMs`). The same on
    * all hosts.
    */
   readonly lease: { readonly ms: number; readonly restartMs: number };
@@ -71,7 +73,10 @@ export interface Config {
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent';
   /** Where spans are sent. Absent: no spans are recorded. */
   readonly otlp?: { readonly endpoint: string; readonly headers?: Secret };
-  /** Absent: generated into the data folder. */
+  /**
+   * The secret of the installation, which signs connect keys. Absent: generated at the first start and kept in the data
+   * folder.
+   */
   readonly secret?: Secret;
   /** The master key of the vault. Absent: generated at the first start and kept in the data folder. */
   readonly masterKey?: { readonly given: Secret } | { readonly command: string };
@@ -92,10 +97,10 @@ export interface Config {
   readonly sessionFiles: { readonly downloadBytes: number; readonly uploadBytes: number };
   /** How long files and rows are kept after the end of a session. */
   readonly kept: { readonly filesMs: number; readonly sessionsMs: number };
-  /** Absent: e-mails are kept for the operator to read. */
+  /** The mail server. Absent: e-mails are kept for the operator to read. */
   readonly smtp?: { readonly url: Secret; readonly from: string };
   readonly credit: {
-    /** In micro-credits. If all rates are 0, nothing is enforced. */
+    /** In micro-credits. If all rates are 0, credit is not enforced. */
     readonly rates: { readonly browserSecond: number; readonly egressMegabyte: number };
     /** An account with fewer available micro-credits than this counts as low. 0: no account counts as low. */
     readonly low: number;
@@ -290,11 +295,13 @@ function readProcess(env: Environment): ProcessPosition | undefined {
   return number === undefined ? undefined : { number: Number(number), of: Number(processCount) };
 }
 
-/** The folder of a process in the folder of its installation. */
+/** Returns the data folder of a process. The first process uses the shared folder itself. */
 export const processFolder = (sharedDir: string, number: number): string =>
   number === 1 ? sharedDir : join(sharedDir, 'processes', String(number));
 
-/** The settings of one of several processes: its part of the slots and warm browsers, and addresses of its own. */
+/**
+ * Returns the settings of one of several processes: its share of the slots and warm browsers, and its own addresses.
+ */
 function configOfProcess(config: Config, position: ProcessPosition): Config {
   const { sharedDir, slots, warm, operatorListen } = config;
   const { number, of: processCount } = position;
@@ -381,7 +388,7 @@ function readOrigin(env: Environment, name: string): string | undefined {
   const hasUser = url !== undefined && url.username + url.password !== '';
   const isPlainUrl = url && /^https?:$/.test(url.protocol) && url.search === '' && url.hash === '' && !hasUser;
   if (isPlainUrl) return url.href.replace(/\/+$/, '');
-  const shown = hasUser ? '***' : text; // It may contain a password.
+  const shown = hasUser ? '***' : text; // The URL may contain a password.
   env.refuse(name, shown, 'an http or https URL without user, query or fragment, for example https://browsers.example');
   return '';
 }

@@ -25,7 +25,7 @@ export interface Installation {
    * Identifies the rows of this host. It stays the same after a restart, so that the server finds its sessions again.
    */
   readonly host: HostId;
-  /** Signs connect keys and cursors. Anyone who has this secret can control every session. */
+  /** Used to sign connect keys and cursors. Anyone who has this secret can control every session. */
   readonly secret: Secret;
 }
 
@@ -62,7 +62,7 @@ function makeEachFolder(folder: string): void {
   try {
     mkdirSync(folder, { mode: 0o700 });
   } catch (error) {
-    if (!hasCode(error, 'EEXIST')) throw error; // another process was first
+    if (!hasCode(error, 'EEXIST')) throw error; // another process created the folder first
   }
 }
 

@@ -40,7 +40,7 @@ const NAMES_MAX = 1_000_000;
 export interface Leftovers {
   /** Session ids of the browsers, processes and folders that were removed. */
   readonly sweptSessionIds: readonly string[];
-  /** Sessions that were still open in the database. */
+  /** Ids of the sessions that were still open in the database and are ended now. */
   readonly endedSessionIds: readonly string[];
 }
 
@@ -74,8 +74,8 @@ interface EndLeftoversDeps extends Pick<Runtime, 'clock' | 'log'> {
 }
 
 /**
- * Ends the leftovers of one of several processes, or of the only process, which has the number 1. That process must not
- * be running.
+ * Ends the leftovers of the process with this number, which must not be running. The only process of a server has the
+ * number 1.
  */
 async function endLeftoversOf(
   number: number,
@@ -146,7 +146,7 @@ function formsOf(isolation: Config['isolation']): readonly Form[] {
 /** The box of a claimed warm browser keeps the id that it had before the claim. */
 const boxOf = ({ id, box }: SessionRow): string => (typeof box?.id === 'string' ? box.id : id);
 
-/** Saves the downloads of the session. The next server stores them. */
+/** Moves the complete downloads of the session out of its box. The next server stores them. */
 async function salvageDownloads(salvage: SalvagedFiles, session: string, folder: string): Promise<void> {
   const names = await listHostileFolder(folder, DOWNLOADS, NAMES_MAX);
   await salvage.moveIn(session, join(folder, DOWNLOADS), completeGuids(names));

@@ -58,7 +58,10 @@ export interface TokenOptions extends CredentialOptions {
 export interface Local extends Closeable {
   readonly config: Config;
   readonly store: Store;
-  /** Finds an application by id, slug or exact name. Without an argument: the only application. */
+  /**
+   * Finds an application by id, slug or exact name. Without an argument: the only application of the first account,
+   * created if there is none.
+   */
   application(idOrName?: string): Promise<ApplicationRow>;
   createKey(application: ApplicationId, options: CredentialOptions): Promise<{ row: KeyRow; key: Secret }>;
   listKeys(application: ApplicationId): Promise<KeyRow[]>;
@@ -175,12 +178,13 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
 }
 
 /**
- * Removes data that is due for removal. If a server is running, it removes the same data; the order does not matter.
+ * Removes data that is due for removal. A running server also removes such data, and it does not matter which of the
+ * two is first.
  */
 async function sweepNow(runtime: Runtime, config: Config, store: Store): ReturnType<typeof sweep> {
   const scope = new Scope();
   try {
-    const prompt = (): void => {}; // The server stores what is in the outbox.
+    const prompt = (): void => {}; // Does nothing, because the server stores the files in the outbox.
     const { artifacts, outbox } = await openKeptFiles(runtime, { config, store, scope, prompt });
     return await sweep(retentionOf(runtime, { store, artifacts, outbox }));
   } finally {
@@ -240,7 +244,7 @@ function choose<Scope extends string>(knownScopes: readonly Scope[], requested: 
   });
 }
 
-/** Returns the account of the first start, and creates it if this command is the first start. */
+/** Returns the first account. Creates it if there is none, as the first start of a server does. */
 async function operatorAccount(store: Store, clock: Clock): Promise<AccountRow> {
   const existingAccount = await store.accounts.first();
   if (existingAccount) return existingAccount;

@@ -1,5 +1,5 @@
-// Makes a server from its settings, in the order of startup. The scope closes everything in reverse order. The parts
-// are in wiring/.
+// Opens the parts of a server (wiring/) with its settings, in the order of startup. The scope closes them in reverse
+// order.
 
 import type { Config } from './config.ts';
 import { endUsersIn } from './domain/consumers/consumer-actions.ts';
@@ -147,7 +147,7 @@ async function stop(
   mode: 'leave' | 'drain',
   { sessions: { service }, invocations, admission, foundation: { scope, fleet }, recordings }: StopParts,
 ): Promise<void> {
-  await fleet.leave('away'); // Other hosts no longer place sessions here, and leave its sessions to the next process.
+  await fleet.leave('away'); // Other hosts then place no sessions here, and do not end this host's sessions.
   service.stopCreating();
   admission.line.stop(stoppingFault);
   if (mode === 'drain') {

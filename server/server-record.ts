@@ -5,7 +5,7 @@ import { join } from 'node:path';
 
 export interface ServerRecord {
   readonly pid: number;
-  /** Field 22 of /proc/PID/stat. */
+  /** The start time of the process in clock ticks: field 22 of /proc/PID/stat. */
   readonly startTicks: string;
   /** Absent in records written by servers from before 24 November 2026. */
   readonly addresses?: ServerAddresses;

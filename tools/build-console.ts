@@ -25,7 +25,7 @@ export async function buildConsole(outDir: string): Promise<void> {
       outDir,
       emptyOutDir: true,
       target: 'es2023',
-      // No inline code, because the policy of the page allows only files of this origin.
+      // No inline code, because the Content Security Policy of the page allows only files of this origin.
       assetsInlineLimit: 0,
       modulePreload: { polyfill: false },
       reportCompressedSize: false,
@@ -53,7 +53,8 @@ export async function buildLiveView(outDir: string): Promise<void> {
 }
 
 /**
- * The pages on which consumers of applications sign in and decide. They are small, because most are opened on phones.
+ * Builds the pages on which consumers of applications sign in and decide Actions. They are small, because most are
+ * opened on phones.
  */
 export async function buildConsumerPages(outDir: string): Promise<void> {
   await build({

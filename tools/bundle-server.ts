@@ -1,5 +1,5 @@
 // Bundles the server for `npm start` and the suite. Loading 2,400 modules would take most of the start time, and 40 MiB
-// of memory. Our own files and three libraries with many modules become a few files; everything else stays in
+// of memory. Our own files and three libraries with many modules become a few files. Everything else stays in
 // node_modules. The code from each source file still has the path of that file, so it finds the files beside the
 // source, and its worker threads run from the source. A bundle is kept under the digest of its sources.
 import { createHash } from 'node:crypto';
@@ -43,7 +43,7 @@ export async function bundleServer(): Promise<string> {
   const folder = join(BUNDLES_FOLDER, digest);
   if (existsSync(folder)) return folder;
   await bundle(folder);
-  // A server loads some files of its bundle only when it needs them.
+  // Bundles in use are kept, because a server loads some files of its bundle only when it needs them.
   removeOldBuilds(BUNDLES_FOLDER, digest, OTHER_BUNDLES_KEPT, isInUse);
   removeOldFiles(COMPILED_FOLDER, COMPILED_KEPT_MS);
   return folder;

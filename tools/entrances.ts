@@ -140,7 +140,7 @@ function unguarded({ path, text }: SourceFile): Entrance[] {
   ];
 }
 
-/** `const hear = guardListener(…)`, or the same as a member of a class. */
+/** Whether the listener is declared as `const hear = guardListener(…)`, or in the same way as a member of a class. */
 function isMadeByGuard(code: string, listener: string): boolean {
   const name = listener.replace(/^this\./, '').replaceAll('$', '\\$');
   return /^#?[\w$\\]+$/.test(name) && new RegExp(`(?<![\\w$])${name} = guardListener\\(`).test(code);

@@ -1,4 +1,4 @@
-// Writes the generated files: `npm run gen`. Their sources are the contract and the declarations of the command line;
+// Writes the generated files: `npm run gen`. Their sources are the contract and the declarations of the command line.
 // tools/fresh.ts compares them with the committed files.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

@@ -1,4 +1,4 @@
-// Finds the imports of a TypeScript file, and blanks all text that is not code. A scanner, not a parser: it recognises
+// Finds the imports of a TypeScript file, and blanks all text that is not code. A scanner, not a parser: it recognizes
 // comments, strings, templates and regular expressions, which is all that can hide or fake an import.
 import { lineOf } from './source-files.ts';
 

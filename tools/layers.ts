@@ -193,7 +193,7 @@ function judgeLocalImport(
 
 const isTestLayer = (layer: Layer): boolean => layer === 'unit test' || layer === 'tests' || layer === 'bench';
 
-/** Folders of the domain may import each other; engines and entries may not. */
+/** Folders of the domain may import each other. Engines and entries may not. */
 function judgeNeighbour(place: Place, other: Place): string | undefined {
   if (place.layer === 'domain' || place.folder === other.folder) return undefined;
   return `${place.layer}/${place.folder} may not import ${other.layer}/${other.folder}: ${place.layer === 'entry' ? 'entries' : 'engines'} do not import each other`;

@@ -4,7 +4,10 @@ import { type Complaint, isTest, type SourceFile } from './source-files.ts';
 
 const LINES_MAX = 60;
 const WIRING = /^server\/(?:wiring\/[\w.-]+|parts|local|leftovers|examine|metrics)\.ts$/;
-/** The code is formatted, so a line without indentation begins a declaration or a comment, or ends one. */
+/**
+ * Matches a line that begins a top-level declaration or comment. The code is formatted, so such a line has no
+ * indentation.
+ */
 const TOP_LEVEL_LINE = /^[a-z/]/;
 const FUNCTION = /^(?:export )?(?:(?:async )?function\*? (\w+)|const (\w+) =)/;
 

@@ -7,7 +7,7 @@ import { freemem } from 'node:os';
 const FOLDER = '/dev/shm';
 /** The minimum free space in the folder and in memory. Five concurrent test files, with their browsers, use 2 GiB. */
 const FREE_BYTES_MIN = 6 * 1024 ** 3;
-/** Mount options that hinder tests, because tests start programs in this folder and change their user. */
+/** Mount options with which tests fail, because tests start programs in this folder and change their user. */
 const HINDERING_OPTIONS = ['ro', 'noexec', 'nosuid'];
 
 /** Returns the folder, or undefined if it is not suitable. */

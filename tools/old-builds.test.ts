@@ -21,7 +21,7 @@ test('removes all but the newest complete builds, and removes unfinished builds 
   make(digest('2'), 8);
   make('making-killed', 48);
   make(`${digest('3')}.17`, 48);
-  // As if another process removed it between the list and the look at its time.
+  // A dangling link. readdir lists it and stat does not find it, as if another process had removed it in between.
   symlinkSync(join(folder, 'nowhere'), join(folder, digest('4')));
   const kept = [
     ...[make(digest('a'), 50), make(digest('b'), 7), make(digest('c'), 6), digest('e')],

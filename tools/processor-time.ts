@@ -16,7 +16,7 @@ export interface ProcessorTime {
 export const processorTime = (): ProcessorTime =>
   processorTimeIn(readFileSync('/proc/self/stat', 'utf8'), readFileSync('/proc/stat', 'utf8'));
 
-/** `self`: /proc/PID/stat; `machine`: /proc/stat. See proc(5). */
+/** `self` is the content of /proc/PID/stat, and `machine` is that of /proc/stat. See proc(5). */
 export function processorTimeIn(self: string, machine: string): ProcessorTime {
   // The name of the program may contain spaces and brackets.
   const processFields = self.slice(self.lastIndexOf(')') + 2).split(' ');

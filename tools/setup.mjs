@@ -100,7 +100,7 @@ function isSettled(wanted, present, folder) {
 
 export const pinnedNode = root => join(root, 'node_modules', 'node', 'bin', 'node');
 
-/** Returns the missing Debian packages. Looks for their files, because a call of dpkg is not worth its cost. */
+/** Returns the missing Debian packages. Looks for their files, because a call of dpkg takes longer. */
 export function missingDebianPackages(packages = DEBIAN_PACKAGES, env = process.env) {
   const isThere = command => PROGRAM_FOLDERS.some(folder => existsSync(join(folder, command)));
   return packages.filter(wanted => {
@@ -188,7 +188,7 @@ function installDebianPackages(missing) {
     : `apt-get failed; its output is above. To install the packages by hand: apt-get update && ${command}`;
 }
 
-/** The command prefix that runs `apt-get` as root; undefined if there is no way to do so, or no apt-get. */
+/** The command prefix that runs `apt-get` as root. Undefined if there is no way to do so, or no apt-get. */
 function rootPrefix() {
   if (!existsSync('/usr/bin/apt-get')) return undefined;
   if (process.getuid?.() === 0) return [];

@@ -1,4 +1,5 @@
-// The files that the checks read: the tracked text files of this project, read once, with paths relative to its root.
+// The files that the checks read: the text files of this project outside the ignored folders, with paths relative to
+// its root.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 

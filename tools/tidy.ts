@@ -216,7 +216,7 @@ function deadLinks(files: readonly SourceFile[]): Complaint[] {
     );
 }
 
-/** The links of a document to files of the repository; `path` is relative to the root. */
+/** The links of a document to files of the repository. `path` is relative to the root. */
 function linksOf({ path, text }: SourceFile): Array<{ path: string; target: string; line: number }> {
   return [...prose(text).matchAll(/\]\(([^)\s]+)\)/g)].flatMap(match => {
     const target = (match[1] ?? '').replace(/#.*$/, '');

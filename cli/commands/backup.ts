@@ -1,4 +1,5 @@
-// `berth backup` and `berth restore`.
+// `berth backup` and `berth restore`: write an archive of the installation, and restore an installation from an
+// archive.
 import { backup } from '../../server/backup.ts';
 import { restore } from '../../server/restore.ts';
 import { CommandFailed } from '../command-failed.ts';

@@ -1,4 +1,4 @@
-// `berth hosts`: the hosts that share this database, and whether they take sessions.
+// `berth hosts`: the hosts that share this database, and whether they accept new sessions.
 import { systemClock } from '../../server/kit/clock.ts';
 import type { Local } from '../../server/local.ts';
 import { CommandFailed } from '../command-failed.ts';

@@ -30,7 +30,7 @@ export const serveMcp = (terminal: Terminal, options: McpOptions): Promise<void>
         'The application of the agent key is unknown. Pass its id with --app ID, or run `berth login` and `berth keys create --app ID`.',
       );
     const sendMessage = createSendRequest(connection, appId);
-    await sendMessage('ping', {}); // A wrong address or key is an error of the command, with its exit code.
+    await sendMessage('ping', {}); // Ends the command with an exit code if the address or the key is wrong.
     const inputEnded = Promise.withResolvers<void>();
     const stdioServer = serveStdio(() => serverFor(sendMessage), { transport: createTransport(inputEnded.resolve) });
     await inputEnded.promise;
@@ -46,8 +46,8 @@ const INFO = { name: 'berth', title: 'Berth', version: about.version };
 
 /**
  * Forwards the client's declared capabilities to the service, so that the service may ask a person to open an address.
- * For clients that speak the 2025 revision of the protocol, the library asks in the form that this revision defines,
- * and then calls the handler again.
+ * For clients that speak the 2025 revision of the protocol, the MCP library sends the question in the form of that
+ * revision, and then calls the handler again.
  */
 function serverFor(sendRequest: SendRequest): Server {
   const server = new Server(INFO, { capabilities: { tools: {} } });

@@ -1,4 +1,4 @@
-// `berth openapi`: prints the description of the API, without a server.
+// `berth openapi`: prints the OpenAPI document, without a server.
 import { stringify } from 'yaml';
 import { openApiDocument } from '../../contract/openapi.ts';
 import type { Terminal } from '../terminal.ts';

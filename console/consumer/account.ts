@@ -143,7 +143,7 @@ const createSignOutButton = (
 const SYSTEMS = ['iPhone', 'iPad', 'Android', 'Windows', 'Mac', 'Linux'] as const;
 const BROWSERS = ['Edg', 'Firefox', 'Chrome', 'Safari'] as const;
 
-/** A recognisable name for a device, from its user agent. */
+/** A recognizable name for a device, from its user agent. */
 function deviceName(userAgent: string): string {
   const browser = BROWSERS.find(name => userAgent.includes(name))?.replace('Edg', 'Edge');
   const system = SYSTEMS.find(name => userAgent.includes(name));

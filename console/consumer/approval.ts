@@ -1,5 +1,5 @@
-// An Action for a consumer to decide. The question is made from the content that is approved. The message of the agent
-// is shown separately.
+// The page on which a consumer decides an Action. The question is built from the content that the consumer approves.
+// The message of the agent is shown separately.
 import type { ActionChallenge, ApplicationAction } from '../../contract/actions.ts';
 import { askPasskey, hasPasskeys } from '../src/api/passkeys.ts';
 import { build, byId, setTitle, timeOf, withDisabled } from './parts.ts';

@@ -1,5 +1,5 @@
-// The request of an agent to use the memory. The address names the agent, the item and the access; the consumer chooses
-// how much to allow, and for how long.
+// An agent's request to use the consumer's memory. The address names the agent, the key of the item and the access. The
+// consumer chooses how much to allow, and for how long.
 import type { AgentAskingConsent } from '../../contract/consumer-memory.ts';
 import { build, button, byId, setTitle } from './parts.ts';
 import type { Session } from './session.ts';

@@ -1,5 +1,6 @@
-// The page of a hand-off that names the consumer. It shows who asks for what, on which page; then control in the live
-// view; then the outcome. What the agent wrote is shown separately, as plain text.
+// The page of a hand-off that names the consumer. It shows the request of the agent and the page that is open, then the
+// live view while the consumer has control, then the outcome. The message of the agent is shown separately, as plain
+// text.
 import type { ConsumerHandoff } from '../../contract/consumer-handoffs.ts';
 import type { ClaimedHandoff, HandoffOutcome } from '../../contract/handoffs.ts';
 import { isOpen, REASON_WORDS } from './handoff-words.ts';

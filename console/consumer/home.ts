@@ -1,6 +1,6 @@
-// The pages of a consumer who is signed in: waiting items, receipts, memory, account; decisions about an Action or a
-// consent; control of a browser in a hand-off. All of these pages are one document, which shows the page that the
-// address names.
+// The pages of a consumer who is signed in: waiting items, receipts, memory, the account, the decision about an Action
+// or a consent, and control of a browser in a hand-off. All of these pages are one document, which shows the page that
+// the address names.
 import type { ServiceConfig } from '../../contract/config.ts';
 import { showAccount } from './account.ts';
 import { showApproval } from './approval.ts';

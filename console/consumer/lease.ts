@@ -6,7 +6,7 @@ import { CommandError } from './parts.ts';
 const RENEWALS_PER_LEASE = 3;
 const RENEW_MS_MIN = 5_000;
 const RENEW_MS_MAX = 30_000;
-/** The delay before a renewal that got no response is tried again. */
+/** The delay before a failed renewal is tried again. */
 const RENEW_RETRY_MS = 2_000;
 const NO_RESPONSE = 'The service is not responding. You keep control if it responds again soon.';
 const END_CODES: ReadonlySet<string> = new Set(['stale_fence', 'invalid_credentials', 'not_found']);
@@ -31,7 +31,8 @@ export class Lease {
   /** Restores the lease after a reload of the page. */
   static restore(appId: string, id: string): Lease | undefined {
     const text = sessionStorage.getItem(keyOf(id));
-    return text === null ? undefined : new Lease(appId, JSON.parse(text) as ClaimedHandoff); // Written by `create`.
+    // The stored value was written by `create`.
+    return text === null ? undefined : new Lease(appId, JSON.parse(text) as ClaimedHandoff);
   }
 
   /** Whether the error means that the lease is no longer held. */

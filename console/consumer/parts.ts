@@ -1,4 +1,4 @@
-// Functions that the pages of consumers share: building elements without HTML, sending commands, the colour of the
+// Functions that the pages of consumers share: building elements without HTML, sending commands, the color of the
 // application.
 
 export const byId = (id: string): HTMLElement => {
@@ -37,7 +37,7 @@ interface RefusalBody {
   readonly details?: Readonly<Record<string, unknown>>;
 }
 
-/** Sends a consumer command. */
+/** Sends a command of the consumer API. Throws a CommandError if the service refuses it. */
 export async function command<Body>(
   appId: string,
   provider: string,
@@ -57,7 +57,10 @@ export async function command<Body>(
   throw new CommandError(reply.status, code, message, details);
 }
 
-/** The contract describes the response. Returns an empty object for a response without a body. */
+/**
+ * The body is not validated, because the contract defines its type. Returns an empty object for a response without a
+ * body.
+ */
 const readJson = async <Body>(reply: Response): Promise<Body> => reply.json().catch(() => ({}) as Body);
 
 export function showProblem(error: unknown): void {
@@ -82,7 +85,7 @@ export async function withDisabled(controls: Iterable<HTMLButtonElement>, work: 
 
 const DARK_LUMINANCE_MAX = 0.4;
 
-/** Uses the colour of the application for buttons, with a readable text colour. */
+/** Uses the color of the application for buttons, with a readable text color. */
 export function applyBrandColour(colour: string | undefined): void {
   const [, red, green, blue] = /^#([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})$/.exec(colour ?? '') ?? [];
   if (colour === undefined || red === undefined || green === undefined || blue === undefined) return;
@@ -147,6 +150,6 @@ export function timeOf(text: string): HTMLTimeElement {
   return build('time', { dateTime: text }, format.format(time));
 }
 
-/** If there are no items, `emptyText` is shown instead. */
+/** If there are no items, `empty` is shown instead. */
 export const listOf = (items: readonly HTMLElement[], empty: string): HTMLElement =>
   items.length === 0 ? build('p', { className: 'empty' }, empty) : build('ul', { className: 'plain' }, ...items);

@@ -1,4 +1,4 @@
-// What agents did that concerns the consumer, with the signed receipts.
+// The receipts page: what agents did for the consumer or with the memory of the consumer, each with its signed receipt.
 import type { ConsumerReceipt, ConsumerReceiptPage } from '../../contract/consumer-data.ts';
 import { build, button, byId, listOf, setTitle, timeOf } from './parts.ts';
 import type { Session } from './session.ts';

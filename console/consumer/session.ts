@@ -1,5 +1,5 @@
-// Signs a consumer in on one of our pages, with the authorization code flow and PKCE, as any application does. At the
-// end of the flow, the service sets a cookie.
+// Signs a consumer in on one of Berth's own pages, with the authorization code flow and PKCE, as any application does.
+// At the end of the flow, the service sets a cookie.
 import type { ConsumerTokens, StartedConsumerSession } from '../../contract/consumers.ts';
 import type { PasskeyChallenge } from '../../contract/sign-in.ts';
 import { askPasskey, hasPasskeys } from '../src/api/passkeys.ts';

@@ -74,7 +74,7 @@ function passkeyButton(): HTMLButtonElement {
   return button;
 }
 
-/** Shows the first view. */
+/** Shows the first view, with the sign-in methods. */
 function begin(): void {
   const { methods } = hostedSignIn;
   const parts: HTMLElement[] = [];

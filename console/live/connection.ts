@@ -57,7 +57,7 @@ export class Connection {
 
   #receive(data: unknown): void {
     if (data instanceof ArrayBuffer) return this.#receiveFrame(data);
-    const message = JSON.parse(String(data)) as ServerMessage; // Sent by our own server.
+    const message = JSON.parse(String(data)) as ServerMessage; // Not validated, because our own server sent it.
     if (message.type === 'welcome') this.#holder = message.holder;
     if (message.type === 'ended') this.#hasEnded = true;
     this.#listener.onMessage(message);

@@ -31,7 +31,8 @@ const sendInput = (message: InputMessage): void => {
   // After a change of tabs, the frame still shows the previous page for a moment. Input at that time was meant for the
   // previous page and is dropped.
   if (POINTER_TYPES.has(message.type) && view.page !== shownPage) return;
-  if (hasControl()) connection.send({ ...message, fence, page: shownPage } as DriveMessage); // has all fields
+  // the spread adds the two missing fields
+  if (hasControl()) connection.send({ ...message, fence, page: shownPage } as DriveMessage);
 };
 
 const view = new FrameView();

@@ -1,4 +1,4 @@
-// Agent keys.
+// Agent keys: list, create, read, change, rotate, revoke.
 import {
   AgentKey,
   AgentKeyPage,

@@ -1,4 +1,4 @@
-// The audit log.
+// The list of entries in the audit log of an application.
 import { ApplicationParams } from '../applications.ts';
 import { AuditPage, AuditQuery } from '../audit.ts';
 import type { Operation } from '../operation.ts';

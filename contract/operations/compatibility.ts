@@ -14,7 +14,7 @@ import {
 import { PROTECTING_FIELDS } from './sessions.ts';
 import { ADMISSION_HEADERS } from './shared.ts';
 
-/** The member of the body that has the fields of a create. */
+/** The member of the body that contains the fields of a create request. */
 const CREATE_PARAMS = 'browserbaseSessionCreateParams';
 
 export const COMPATIBILITY_OPERATIONS = {

@@ -1,4 +1,4 @@
-// Device authorization.
+// Device authorization (RFC 8628): start, read, decide, collect the token.
 import {
   CollectedToken,
   CollectToken,

@@ -1,4 +1,4 @@
-// The machine, for its operator.
+// The host that handles the request, and all hosts of the fleet, for the operator.
 import { Host, HostExamination } from '../host.ts';
 import { DrainHost, HostList, HostParams, HostSessions, ListedHost } from '../hosts.ts';
 import type { Operation } from '../operation.ts';

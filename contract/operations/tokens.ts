@@ -1,4 +1,4 @@
-// Tokens of accounts.
+// Tokens of accounts: list, create, read, revoke.
 import { PageQuery } from '../common.ts';
 import type { Operation } from '../operation.ts';
 import {

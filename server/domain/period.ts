@@ -1,4 +1,4 @@
-// A period of time that a caller asked for.
+// A period of time in a query.
 import { invalidRequest } from './faults.ts';
 
 /** A period as in the query of a request, with times in ISO 8601. */

@@ -7,8 +7,8 @@ import { dirname } from 'node:path';
 let threadsFolder: string | undefined;
 
 /**
- * Caches compiled code in this folder. With `isForThreadsOnly`, this process itself does not use the cache: Node keeps
- * the cached code in memory for as long as the process runs.
+ * Caches compiled code in this folder. With `isForThreadsOnly`, this process itself does not use the cache, because
+ * Node would keep the cached code in memory for as long as the process runs.
  */
 export function cacheCompiledCode(folder: string, { isForThreadsOnly = false } = {}): void {
   threadsFolder = folder;

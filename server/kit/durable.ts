@@ -35,7 +35,8 @@ export async function moveDurably(from: string, to: string): Promise<void> {
       await rename(from, to);
       return await syncFolder(dirname(to));
     } catch (error) {
-      // The folder was empty and was removed in the meantime. If `from` is the missing file, every attempt fails.
+      // ENOENT: the target folder was empty and was removed in the meantime. If `from` is the missing file, every
+      // attempt fails.
       if (!hasCode(error, 'ENOENT') || attempt >= TRIES_MAX) throw error;
     }
 }

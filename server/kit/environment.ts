@@ -1,5 +1,5 @@
 // Reads settings from the environment by name. All errors are collected, so that one start reports all of them. The
-// names that were read are recorded, so that a misspelt name is reported.
+// names that were read are recorded, so that a misspelled name is reported.
 import { nearest } from './nearest.ts';
 
 export type Variables = Readonly<Record<string, string | undefined>>;

@@ -1,6 +1,6 @@
-// Guards the entrances where bytes from a page, client, browser or other server arrive. An error while they are handled
-// is passed to the code that opened the entrance, which decides what to close. `npm run check` has a list of the
-// entrances (tools/entrances.ts).
+// Guards the listeners that receive bytes from a page, client, browser or other server. An error in such a listener is
+// passed to the code that added it, which decides what to close. `npm run check` requires the guard
+// (tools/entrances.ts).
 
 export type OnFailure = (error: unknown) => void;
 

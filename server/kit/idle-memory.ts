@@ -6,12 +6,15 @@ import { getHeapStatistics } from 'node:v8';
 const MIB = 1024 * 1024;
 /** A collection blocks the event loop for up to 80 ms, so the heap must have grown by this much since the last one. */
 const GROWTH_BYTES_MIN = 8 * MIB;
-/** The share of the time for which the event loop may have worked since the previous call. At rest it is 0.006. */
+/**
+ * The maximum share of the time for which the event loop may have been busy since the previous call. At rest the share
+ * is 0.006.
+ */
 const LOOP_SHARE_MAX = 0.02;
 
 export interface IdleMemoryOptions {
   readonly hasSessions: () => boolean;
-  /** The share of the time (0 to 1) for which the event loop has worked since the previous call. */
+  /** The share of the time (0 to 1) for which the event loop was busy since the previous call. */
   readonly loopShare?: () => number;
   readonly heapBytes?: () => number;
   /** Absent without `--expose-gc`, in which case `release` does nothing. */
@@ -55,7 +58,10 @@ function shareOfLoop(): () => number {
   };
 }
 
-/** The kind of collection that V8 runs before it gives up for lack of memory. Only this kind also drops compiled code. */
+/**
+ * The kind of collection that V8 runs as a last resort before it runs out of memory. Only this kind also drops compiled
+ * code.
+ */
 function fullCollection(): (() => void) | undefined {
   const { gc } = globalThis;
   return gc && (() => gc({ type: 'major', execution: 'sync', flavor: 'last-resort' }));

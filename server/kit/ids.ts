@@ -55,5 +55,5 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 export const isUuid = (text: string): boolean => UUID.test(text);
 
-/** Identifies a request in its response and in the log. */
+/** Identifies a request in its response and in the log of the server. */
 export const newRequestId = (now: Date): string => `req_${newId(now).replaceAll('-', '')}`;

@@ -1,4 +1,4 @@
-// A function that can be given to other parts before its target exists. It serves circular dependencies that no order
+// A function that can be passed to other parts before its target exists. It is for circular dependencies that no order
 // of construction resolves.
 
 export interface LateFunction<Params extends readonly unknown[], Result> {

@@ -1,4 +1,4 @@
-// The log: an event name (`session.create`) and fields. Implemented by pino.
+// The log of the server: an event name (`session.create`) and fields. Implemented by pino.
 
 export type LogFields = Readonly<Record<string, unknown>>;
 

@@ -26,14 +26,14 @@ export interface LongTurn {
   readonly cpuMs: number;
   /**
    * The work that was marked with `enter` and `leave`. Absent if the turn was spent outside of such work. In that case,
-   * the work in `workInProgress` may have caused the long turn.
+   * the work in `underWay` may have caused the long turn.
    */
   readonly markedWork: Work | undefined;
   readonly underWay: readonly Work[];
 }
 
 export interface LoopListener {
-  /** Whether the process holds no session and serves nobody. */
+  /** Whether the process has no session and serves no client. */
   isUnused(): boolean;
   /** Reports the delay of the loop in milliseconds, twenty times a second while the process is used. */
   onDelay(ms: number): void;

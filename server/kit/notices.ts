@@ -19,7 +19,7 @@ export class Notices {
   async next(ms: number): Promise<void> {
     if (!this.#hasNotice) {
       this.#sleepController = new AbortController();
-      await this.#clock.sleep(ms, this.#sleepController.signal).catch(() => {}); // resolved by a notification
+      await this.#clock.sleep(ms, this.#sleepController.signal).catch(() => {}); // a notification aborts the sleep
     }
     this.#hasNotice = false;
   }

@@ -5,7 +5,10 @@ import type { Json } from './json.ts';
 import { formsOfAll, withoutSecrets } from './without-secrets.ts';
 
 const TEXTS_MAX = 200;
-/** Readers use at most this many characters of a text, so the rest is dropped instead of being searched. */
+/**
+ * Callers use at most this many characters of a text, so the remaining characters are dropped instead of being
+ * searched.
+ */
 const CHARACTERS_MAX = 128 * 1024;
 const DEPTH_MAX = 64;
 const TOO_DEEP = '…';
@@ -23,7 +26,7 @@ export class SecretTexts {
     return [...this.#texts];
   }
 
-  /** All encodings in which pages may show the texts. They are removed from other texts in the same encodings. */
+  /** Each secret in every encoding in which a page may show it. `clean` replaces the same encodings with stars. */
   get forms(): readonly string[] {
     return this.#forms;
   }
@@ -47,7 +50,7 @@ export class SecretTexts {
    * no secrets.
    */
   cleanAll<Value extends object>(value: Value): Value {
-    return this.isEmpty ? value : (this.#cleanValue(value as Json, DEPTH_MAX) as Value); // Only texts change.
+    return this.isEmpty ? value : (this.#cleanValue(value as Json, DEPTH_MAX) as Value); // The type stays the same.
   }
 
   #cleanValue(value: Json, depth: number): Json {

@@ -1,4 +1,4 @@
-// Adds up the amounts, for example of bytes or places, that are held in a session, in an application and in the
+// Adds up amounts, for example buffered bytes or running operations, for each session, each application and the
 // process. Each of these levels has a bound.
 
 export const BOUNDS = ['session', 'application', 'process'] as const;
@@ -58,7 +58,7 @@ export class Totals {
 }
 
 export class Share {
-  /** Innermost first. */
+  /** The levels that contain this share, innermost first: the session (if any), the application, the process. */
   readonly levels: readonly Level[];
   readonly #onClosed: () => void;
   #amount = 0;

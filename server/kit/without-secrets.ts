@@ -1,4 +1,4 @@
-// Removes secrets from texts that others wrote, in the encodings in which services and pages echo them.
+// Removes secrets from text that a service or page wrote, in every encoding in which it may repeat them.
 
 export const STARS = '***';
 /** Shorter texts are ignored, because they would occur by chance. */
@@ -53,7 +53,7 @@ function formsOf(secret: string): string[] {
 
 /**
  * Base64 of the secret, alone or inside a longer text. There is one form for each of the three offsets in a Base64
- * group, without the characters that also encode neighbouring bytes.
+ * group, without the characters that also encode neighboring bytes.
  */
 function base64Forms(bytes: Buffer): string[] {
   return [0, 1, 2].flatMap(offset => {

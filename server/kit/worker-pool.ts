@@ -80,7 +80,7 @@ export class WorkFailed extends Error {
   }
 }
 
-/** The pool as its users see it. */
+/** The interface of the pool for code that only runs jobs. */
 export interface Workers {
   run<Input, Output>(job: Job<Input, Output>, input: Input, options: JobOptions): Promise<Output>;
 }
@@ -134,7 +134,7 @@ export class WorkerPool implements Workers, Closeable {
       this.#waitingCount++;
       this.#assign();
     }
-    // The cast relies on the job, which declares the types of its own module.
+    // The cast is safe if the job declares the types of its module correctly.
     return response.promise as Promise<Output>;
   }
 
@@ -194,7 +194,7 @@ export class WorkerPool implements Workers, Closeable {
     const { heapMb } = this.#limits;
     const worker = new Worker(new URL('./worker-thread.ts', import.meta.url), {
       name: 'berth-worker',
-      // Jobs get neither the arguments nor the settings of the server.
+      // Threads inherit neither the Node options nor the environment variables of the server.
       execArgv: [],
       env: compiledCodeEnv(),
       resourceLimits: { maxOldGenerationSizeMb: heapMb, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 },

@@ -1,4 +1,4 @@
-// The wiring of contexts: their parts, and the service, the watcher and the tasks for the rest of the server.
+// The wiring of contexts: their service, their watcher, and the task that saves contexts and removes expired versions.
 import { join } from 'node:path';
 import { ContextWatcher } from '../domain/contexts/context-watcher.ts';
 import { Contexts } from '../domain/contexts/contexts.ts';

@@ -1,4 +1,4 @@
-// The wiring of device authorization: it recognises requests from session browsers, and writes audit entries.
+// The wiring of device authorization: the check for requests from session browsers, and the audit log.
 import { openDevice as open } from '../domain/device/device.ts';
 import { createIsFromSession } from '../domain/device/from-session.ts';
 import type { Identity } from '../domain/identity/identity.ts';

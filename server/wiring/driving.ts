@@ -42,7 +42,7 @@ export function openDriving(
       const address = `${connect}?client=${client}&signingKey=${signing.keyOf(id, keyId)}`;
       return access === 'pass' ? `${address}&pass=${signing.passOf(id).reveal()}` : address;
     },
-    // A session that this process does not run has ended.
+    // If this process does not run the session, the session has ended, and there is nothing to hold.
     holdSession: id => liveSessions.get(id)?.hold() ?? { close: () => {} },
   };
 }

@@ -24,7 +24,10 @@ export interface FleetDeps {
   readonly artifacts: Artifacts;
 }
 
-/** Announces this host. If the database can be shared with other hosts, the host also takes a lease, or is refused. */
+/**
+ * Announces this host. If the database can be shared with other hosts, the host also joins the fleet, which may refuse
+ * it.
+ */
 export async function openFleet(
   runtime: Runtime,
   { config, secret, scope, store, artifacts }: FleetDeps,
@@ -71,7 +74,7 @@ function keepLeases({ log }: Runtime, { sharedDir, lease }: Config, { hosts }: S
 }
 
 /**
- * Adds the mark of the shared folder to a Unix socket address. Processes on one machine recognise each other by this
+ * Adds the mark of the shared folder to a Unix socket address. Processes on one machine recognize each other by this
  * mark.
  */
 function addressOf({ peerUrl, sharedDir }: Config): string {

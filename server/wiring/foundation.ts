@@ -64,8 +64,9 @@ export async function openFoundation(runtime: Runtime, basics: Basics): Promise<
   const { clock, log } = runtime;
   const peerTls = new PeerTls(config.peerTls, log);
   const outbound = openOutbound(config, clock);
-  // The embedded database locks the data folder. With another database the server locks it, because only one server may
-  // use a data folder. If there are several processes, their supervisor locks the folder of the first one.
+  // The embedded database locks the data folder. With an external database, the server locks the folder itself, because
+  // only one server may use a data folder. If there are several processes, their supervisor locks the folder of the
+  // first one.
   if (config.databaseUrl && config.process?.number !== 1)
     scope.own(await lockDataFolder(config.dataDir, { waitMs: FOLDER_WAIT_MS }));
   const store = scope.own(await openDatabase(runtime, config));

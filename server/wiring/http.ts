@@ -1,4 +1,5 @@
-// The wiring of the HTTP server: the services of the families, and its other parts.
+// The wiring of the HTTP server: the services that it calls, its MCP endpoint and web files, and the listeners for the
+// operator and for other hosts.
 import { join } from 'node:path';
 import type { Links } from '../domain/files/links.ts';
 import type { Identity } from '../domain/identity/identity.ts';

@@ -42,8 +42,8 @@ const RECOVER_MS = 5_000;
 const FORGET_MS = 600_000;
 const FORGET_LIMITS = { batch: 100, batchesMax: 20 };
 /**
- * Lower, because the files of each output are removed one after the other, and a stopping service waits for the current
- * run.
+ * Lower than `FORGET_LIMITS`, because the files of each output are removed one after the other, and a stopping server
+ * waits for the current run.
  */
 const FORGET_OUTPUT_LIMITS = { batch: 100, batchesMax: 3 };
 const DAY_MS = 24 * 3_600_000;

@@ -26,7 +26,7 @@ export interface KeptFilesDeps {
 
 export interface KeptFiles {
   readonly artifacts: Artifacts;
-  /** For files on their way into the outbox. */
+  /** Holds files until they are recorded in the outbox. */
   readonly staging: Staging;
   readonly outbox: Outbox;
   readonly tasks: readonly Task[];

@@ -1,4 +1,4 @@
-// The addresses on which the processes of this service listen on this machine. Does not open them.
+// Determines the addresses on which the processes of this service listen on this machine, without opening them.
 import type { Config } from '../config.ts';
 import type { PeerAddress } from '../entry/forward/peer-listener.ts';
 
@@ -16,8 +16,8 @@ export function peerAddress({ process, peerUrl, peerTls, listen: { host } }: Con
 const PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 };
 
 /**
- * The listeners of all processes of this machine. Each process has the next port after that of the process before it
- * (config.ts), except for the public address, which they share.
+ * The listeners of all processes of this machine. All processes share the public address. The other ports increase by
+ * one from process to process (config.ts).
  */
 export function listenersOf(config: Config): ReadonlyArray<Config['listen']> {
   const { listen, operatorListen, process: { number, of } = { number: 1, of: 1 } } = config;

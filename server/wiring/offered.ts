@@ -1,4 +1,4 @@
-// The choices that a create request offers: the configured regions, and the engines that passed the probe.
+// The values that a create request can choose from: the configured regions, and the engines that passed the probe.
 import type { OfferedChoices } from '../entry/http/normalise-create.ts';
 import type { Foundation } from './foundation.ts';
 

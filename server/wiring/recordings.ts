@@ -1,4 +1,5 @@
-// The wiring of recordings: the recorder in the data folder, the stores behind it, and its background task.
+// The wiring of recordings: the recorder, which writes to the data folder, the storage of segments, and the task that
+// assembles MP4 files.
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import type { RowCleanup } from '../domain/files/retention.ts';

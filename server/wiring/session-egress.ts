@@ -54,8 +54,8 @@ function ownRouteTo(
   { publicUrl, tls }: Config,
 ): (owner: () => SessionId | undefined) => { self?: SelfRoute } {
   const { protocol, hostname, port } = new URL(publicUrl);
-  // If this server does not have the certificate of its https address, the reverse proxy in front of it has the
-  // certificate. Connections to that address are then treated like all others.
+  // If this server has no certificate for its https address, a reverse proxy in front of it terminates TLS. Connections
+  // to that address are then treated like all others.
   if (protocol === 'https:' && !tls) return () => ({});
   const certificate = protocol === 'https:' && tls ? readCertificate(tls) : undefined;
   return owner => {

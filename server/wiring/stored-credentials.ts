@@ -52,7 +52,7 @@ function valueSeal(vault: Vault): ValueSeal {
     open: async (place, sealed) => {
       const value = parseJson((await vault.open(placeOf(place), sealed)).reveal());
       if (!isObject(value)) throw new Error(`the value of the credential ${place.credentialId} is not an object`);
-      return value as CredentialValue; // Validated before it was sealed.
+      return value as CredentialValue; // The value was validated before it was sealed.
     },
   };
 }

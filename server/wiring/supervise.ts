@@ -44,7 +44,7 @@ export async function runProcesses({ config, clock, log, stopRequested }: Superv
     };
     void stopRequested.then(stop);
     const [firstProcess, ...otherProcesses] = supervisedProcesses;
-    // The first process creates the tables and the first account.
+    // The first process is started before the others, because it creates the tables and the first account.
     const addresses = await firstProcess?.start();
     const allAddresses = addresses ? await Promise.all(otherProcesses.map(one => one.start())) : [addresses];
     if (addresses && !allAddresses.includes(undefined)) writeServerRecord(config.dataDir, addresses);

@@ -1,4 +1,4 @@
-// Tests how a process is restarted that the kernel refuses to start, with real processes.
+// Tests, with real processes, how a process is restarted if the kernel at first refuses to start it.
 import assert from 'node:assert/strict';
 import cluster from 'node:cluster';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -27,7 +27,10 @@ const UNUSABLE = { error: join(folder, 'missing'), exception: program };
 const setFolder = (cwd: string): void =>
   cluster.setupPrimary({ exec: program, args: [], execArgv: [], cwd, serialization: 'json' });
 
-/** A supervised process. `events` are the errors in its log, and `ended` has its number for each notice of its end. */
+/**
+ * A supervised process. `events` are the errors in its log. `ended` contains its number once for each call of
+ * `onEnded`.
+ */
 function supervise(clock: Clock) {
   const events: string[] = [];
   const ended: number[] = [];

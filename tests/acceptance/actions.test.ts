@@ -99,7 +99,7 @@ test('a member approves the digest, and the agent executes the Action once', asy
   assert.deepEqual([again.body.id, hits('A-1')], [done.body.id, 1]);
   const read = await agent.read(action.jobId);
   assert.deepEqual([read.body.status, read.body.invocationId], ['succeeded', done.body.id]);
-  // The operation keeps no inputs.
+  // The Action has ended, and its operation keeps no inputs.
   assert.equal(read.body.action, undefined);
 });
 

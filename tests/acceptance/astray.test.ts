@@ -12,7 +12,7 @@ import { eventually, withTimeLimit } from '../harness/until.ts';
 const SHOW_MS = 100;
 /**
  * How long to wait for a page that submits a form. If the form's address is refused, Chromium itself does not respond
- * to some evaluations in the page: to 3 of 258, in a Chromium started by hand on a busy machine.
+ * to some evaluations in the page (3 of 258 in a Chromium without Berth on a busy machine).
  */
 const ACT_MS = 5_000;
 const MARKS = /root:x:0|^passwd:|Index of|Command Line|SOURCE-ONLY|DevTools|"os_crypt"|HOME=/m;
@@ -63,8 +63,8 @@ const page = await client.attachToPage();
 async function take(how: string, to: string): Promise<void> {
   const url = `${pages.a}/way?how=${encodeURIComponent(how)}&to=${encodeURIComponent(to)}`;
   await client.ask('Page.navigate', { url }, page);
-  // A page on which something is clicked stays open. Other pages navigate away by themselves, so an error in response
-  // to the navigation is expected.
+  // A page on which something is clicked stays at its URL, so the script checks the URL first. Other pages navigate
+  // away by themselves, so an error response is expected.
   const isHere = CLICKED.has(how) ? `location.href === ${JSON.stringify(new URL(url).href)}` : 'true';
   const act = `${isHere} && new Promise(resolve => (document.readyState === 'complete' ? resolve() : addEventListener('load', resolve)))
     .then(() => (globalThis.by instanceof HTMLButtonElement || globalThis.by?.target) && by.click())

@@ -45,7 +45,7 @@ test('a session can be created, driven, watched and released through the proxy',
   const reading = (async () => {
     const decoder = new TextDecoder();
     for await (const chunk of events.body ?? []) told.push(decoder.decode(chunk, { stream: true }));
-  })().catch(() => {}); // the stream is cut when nginx ends
+  })().catch(() => {}); // The stream breaks when nginx ends.
 
   const browser = await chromium.connectOverCDP(session.connectUrl);
   const page = browser.contexts()[0]?.pages()[0];

@@ -1,5 +1,5 @@
-// The operation `browser.steps`: steps by address and in a running session, their results, failed steps, refusals, and
-// a server that is killed while steps are running.
+// The operation `browser.steps`: steps at a URL and in a running session, their results, failed steps, refusals, and a
+// server that is killed while steps are running.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { test } from 'node:test';
@@ -290,7 +290,8 @@ test('browser.steps does not repeat its steps after the server was killed, and r
   const shown = pages.hits('/shown.js');
   const { status, body } = await steps({ url }, all, { prefer: 'respond-async' });
   assert.equal(status, 202);
-  // Chromium itself requests a page again if the connection ended before the response.
+  // The server is killed only after the response to the form has arrived. Otherwise Chromium itself would request the
+  // page again.
   await eventually(
     'the answer to the form to be shown',
     () => pages.hits('/shown.js'),

@@ -9,7 +9,9 @@ import { busiestRenderer } from '../harness/session-processes.ts';
 
 const COMMANDS = 200;
 const NO_SUCH_CHANNEL = { code: -32001, message: 'Session with given id not found.' };
-/** A script with a fixed number of operations rather than a fixed duration, for tests on machines of any speed. */
+/**
+ * A script with a fixed number of operations. A script with a fixed duration would not suit machines of every speed.
+ */
 const COMPUTE = 'let sum = 0; for (let n = 0; n < 3e8; n++) sum += n; void sum;';
 
 const pages = await openPages();
@@ -75,7 +77,7 @@ test('every client gets a response to its pending commands when a page crashes, 
       one.ask('Runtime.evaluate', { expression, awaitPromise: true }, page),
       two.ask('Runtime.evaluate', { expression, awaitPromise: true }, await two.attachToPage()),
     ];
-    await two.send('Browser.getVersion'); // earlier messages have reached the browser
+    await two.send('Browser.getVersion'); // The browser has received the earlier messages when it responds.
     waiting.push(one.ask('Page.crash', {}, page));
     for (const outcome of await Promise.all(waiting)) assert.match(outcomeOf(outcome), /Target crashed/);
     await one.visit(`${pages.url}/next`, page);
@@ -92,7 +94,7 @@ test('pending commands get a response when the process of their page is killed, 
     await two.visit(`${pages.b}/next`, victim);
     const { pid } = await busiestRenderer(session.id, () => two.evaluate(COMPUTE, victim));
     const waiting = two.ask('Runtime.evaluate', { expression: 'new Promise(() => {})', awaitPromise: true }, victim);
-    await two.send('Browser.getVersion'); // earlier messages have reached the browser
+    await two.send('Browser.getVersion'); // The browser has received the earlier messages when it responds.
     process.kill(pid, 'SIGKILL');
     assert.match(outcomeOf(await waiting), /Target crashed/);
     assert.equal(await one.evaluate('document.title', page), 'Home');

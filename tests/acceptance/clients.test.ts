@@ -1,6 +1,7 @@
-// Three kinds of clients open pages in every way, in a session and in a Chromium without Berth. A client must observe the
-// same in both, except for the differences listed in docs/connecting.md. The order of some events varies in any
-// Chromium, so one equal pair of runs is enough; until there is one, both runs are repeated.
+// Three clients (bare CDP, Playwright, Puppeteer) open pages in several ways, in a session and in a Chromium without
+// Berth. A client must observe the same in both, except for the differences listed in docs/connecting.md. The order of
+// some events varies in any Chromium. Therefore, both runs are repeated until each kind of observation is equal in at
+// least one pair of runs.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { PlainChromium } from '../harness/by-hand.ts';
@@ -35,7 +36,7 @@ interface Side {
   readonly name: string;
   readonly url: string;
   readonly known: KnownDifferences;
-  /** The same list, which records the differences found in observations by hand. */
+  /** The same list, applied to the Chromium without Berth, to detect lines of the list that are not caused by Berth. */
   readonly knownByHand: KnownDifferences;
 }
 
@@ -44,7 +45,10 @@ const SIDES: readonly Side[] = [
   side('in a session without them', unwatched.connectUrl, 'those of every session'),
 ];
 
-/** The observations for one combination, by hand and in a session, one entry for each run. */
+/**
+ * The observations for one cell (a context and a way of opening pages), one entry for each run. `byHand` is the
+ * Chromium without Berth.
+ */
 interface Compared {
   readonly byHand: Tracks[];
   readonly inSession: Tracks[];
@@ -99,7 +103,7 @@ async function again(cell: Cell, side: Side, compared: Compared, directly: Drive
   }
 }
 
-/** Returns the tracks for which no observation in the session equals an observation by hand. */
+/** Returns the names of the tracks in which no run in the session equals a run in the Chromium without Berth. */
 function differing({ byHand, inSession }: Compared): readonly string[] {
   const tracks = new Set([...byHand, ...inSession].flatMap(one => [...one.keys()]));
   const once = (track: string): ReadonlySet<string> => new Set(byHand.map(one => textOf(one, track)));

@@ -125,7 +125,7 @@ for (const [name, windows] of DEVICES)
 async function settled(page: Page): Promise<void> {
   const loading = (): Promise<number> => page.getByText('Loading').count();
   await eventually('the page to be loaded', loading, count => count === 0);
-  // The link appears once the console has found out that the person is the operator.
+  // The link appears once the console has determined that the person is the operator.
   await page.getByRole('link', { name: 'Outbox', exact: true }).waitFor();
 }
 

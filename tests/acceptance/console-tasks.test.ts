@@ -31,7 +31,7 @@ const pages = await openPages({
 });
 const upstream = await openUpstream();
 upstream.respondTo('/orders', (_, response) => sendJson(response, 200, { state: 'shipped' }));
-// Sessions and operations must still be able to reach the pages and the upstream server.
+// This setting replaces the default of the test server, so it must allow both the pages and the upstream server.
 const allowed = [new URL(pages.url).host, upstream.host].map(host => `127.0.0.1/32:${host.split(':')[1]}`);
 const server = await startServer({ pages, env: { BERTH_SLOTS: '8', BERTH_EGRESS_ALLOW: allowed.join(',') } });
 await insertSessions(server, 2_000);

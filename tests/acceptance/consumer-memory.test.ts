@@ -325,7 +325,7 @@ test('two consumers of one person can be linked with two fresh sessions, includi
   assert.deepEqual(refusal(await link(main, `bcs_${'x'.repeat(49)}`)), [400, 'invalid_grant']);
   const clash = await link(main, second.accessToken);
   assert.deepEqual([refusal(clash), clash.body.details], [[409, 'name_taken'], { keys: ['both'] }], clash.text);
-  assert.equal((await send(second, 'session.get')).status, 200); // Nothing was changed.
+  assert.equal((await send(second, 'session.get')).status, 200); // The refused link changed nothing.
   await send(main, 'memory.delete', { key: 'both' });
   const linked = await link(main, second.accessToken);
   assert.deepEqual([linked.status, linked.body.linked], [200, [endUser(second)]], linked.text);

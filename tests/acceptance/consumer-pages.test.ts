@@ -1,5 +1,5 @@
-// A consumer on a phone: signs in on our page with a code by e-mail, adds a passkey of a virtual authenticator, and
-// signs in with the passkey alone.
+// A consumer on a phone: signs in on a page of Berth with a code by e-mail, adds a passkey of a virtual authenticator,
+// and signs in with the passkey alone.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type DisplaySettings, ensureConsoleBuilt, PHONE_DARK, visit } from '../harness/console.ts';

@@ -16,7 +16,7 @@ import {
 import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 
-/** The longest time until cookies are copied: the interval of five seconds, and two more on a busy machine. */
+/** The longest time until cookies are copied: three intervals of five seconds, to allow for a busy machine. */
 const COPIED_MS = 15_000;
 const KILLED_WITHIN_MS = 18_000;
 

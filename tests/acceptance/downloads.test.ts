@@ -86,7 +86,7 @@ const list = async (session: string, query = ''): Promise<DownloadPage> => {
   assert.equal(result.status, 200, result.text);
   return result.body;
 };
-/** Waits for this many downloads. They must be listed within two seconds of the browser's last event. */
+/** Waits until at least this many downloads are listed. */
 const listed = async (session: string, count: number, query = ''): Promise<readonly Download[]> =>
   (
     await eventually(
@@ -197,13 +197,13 @@ describe('downloads are recorded and listed', () => {
 
   it('downloads are recorded even if a client sets its own download path, and the client gets correct events', () =>
     withPage({}, async (page, { id }, browser) => {
-      // Playwright has set a download folder on its own machine when it connected.
+      // Playwright sets a download folder on its own machine when it connects.
       const begun = page.waitForEvent('download');
       await page.click('#report');
       const download = await begun;
       assert.equal(download.suggestedFilename(), 'report.pdf');
       assert.equal(await download.failure(), null);
-      // Playwright looks for the file on its own machine, so the test uses the link.
+      // Playwright looks for the file on its own machine, where the file does not exist.
       await assert.rejects(download.saveAs('/tmp/berth-never-written'), /ENOENT|no such file/);
       const client = await browser.newBrowserCDPSession();
       await client.send('Browser.setDownloadBehavior', { behavior: 'allow', downloadPath: 'downloads' });
@@ -484,7 +484,7 @@ describe('a download can be read and deleted', () => {
     assert.equal((await server.api('DELETE', path())).status, 404);
     const resent = await server.api('DELETE', path(), { headers: { 'x-stainless-retry-count': '1' } });
     assert.equal(resent.status, 204);
-    // With a bucket, the check of the link above is enough.
+    // With a bucket, no file is on the disk. The check of the link above is sufficient.
     const objects = join(server.dataDir, 'artifacts/objects');
     const kept = store ? [] : filesUnder(objects);
     assert.ok(!kept.some(name => name.includes(download.id)), 'no object is left');

@@ -366,7 +366,7 @@ test('each end reason is recorded with its actor', async t => {
       types => types.includes('client.connected'),
     );
     await server.advance(31_000);
-    await client.send('Browser.getVersion'); // otherwise the client would be disconnected after 65 seconds
+    await client.send('Browser.getVersion'); // otherwise the client would be disconnected after 55 seconds
     await server.advance(30_000);
     const { code, reason } = await client.closed();
     assert.deepEqual([code, reason], [4001, 'session ended: timed_out']);

@@ -24,7 +24,7 @@ const pages = await openPages({
   '/large': (_, response) => {
     const headers = { 'content-disposition': 'attachment; filename=large.bin', 'content-length': String(2 * GIB) };
     response.writeHead(200, { ...headers, 'content-type': 'application/octet-stream' });
-    pipeline(megabytes(2048), response).catch(() => {}); // the browser has disconnected
+    pipeline(megabytes(2048), response).catch(() => {}); // Fails if the browser disconnects.
   },
 });
 const server = await startServer({ pages });

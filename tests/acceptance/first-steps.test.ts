@@ -71,7 +71,8 @@ test('a new user can follow the guide from the link printed at the first start t
   await visited.goto('data:text/html,<title>Here</title>');
   assert.equal(await visited.title(), 'Here');
   await browser.close();
-  // The address that the command prints redirects to localhost, where the passkey is valid.
+  // The only request outside of localhost is for the printed address. It redirects to localhost, where the passkey is
+  // valid.
   assert.deepEqual(watched.faults, [`asked ${server.url}/device`]);
   await watched.close();
 });

@@ -24,7 +24,7 @@ import { uploadRequest } from '../harness/upload.ts';
 const ROOT = join(import.meta.dirname, '../..');
 const STARTED_MS = 240_000;
 const ENDED_MS = 120_000;
-/** How long recording and storing may take, which is long on a busy machine. */
+/** The time limit for recording and storing, which take long on a busy machine. */
 const LONG_MS = 180_000;
 const HOSTS = 3;
 /** The number of requests after which every host has received at least one, because connections go to hosts in turn. */
@@ -37,7 +37,7 @@ interface Fleet {
   readonly program: ChildProcess;
   readonly url: string;
   readonly key: string;
-  /** The token in the link to the console, which the pages of the console send. */
+  /** The token in the link to the console. The console sends this token with its requests. */
   readonly token: string;
 }
 
@@ -62,7 +62,10 @@ async function startFleet(): Promise<Fleet> {
   return { program, url, key, token: /^#token=(\S+)$/.exec(link.hash)?.[1] ?? assert.fail(link.hash) };
 }
 
-/** Sends the signal of Ctrl-C in a terminal to npm and to the tool, because npm does not wait for the tool. */
+/**
+ * Sends SIGINT to the process group of npm and the tool, as Ctrl-C in a terminal does. npm does not wait for the tool,
+ * so a signal to npm alone is not enough.
+ */
 function interrupt({ program: { pid, exitCode, signalCode } }: Fleet): void {
   if (pid !== undefined && exitCode === null && signalCode === null) process.kill(-pid, 'SIGINT');
 }

@@ -166,7 +166,8 @@ describe('creates can wait for a free slot', () => {
     await eventually('the caller that will hang up to be queued', waiting, count => count === 5);
     hangsUp.abort();
     await assert.rejects(left);
-    // A forged header, as if another host had passed the request on after an hour at the head of the queue.
+    // A forged header. It claims that another host passed the request on, and that the request has waited for an hour
+    // and is first in the queue.
     const forged = { 'x-berth-line': '3600000 0 0' };
     const late = await front.api('POST', SESSIONS, { body: {}, headers: { prefer: 'wait=1', ...forged } });
     assert.equal(late.status, 503, late.text);

@@ -222,7 +222,8 @@ test('only a site that the application has registered can show the page in a fra
   assert.match(refused.text, /https:\/\/shop\.example.*without \*/);
   const registered = await register([pages.url]);
   assert.equal(registered.status, 200, registered.text);
-  await queryRows(server, 'update application_identities set origins = origins || $1', [foreign]); // As an earlier version stored them.
+  // Stored by an earlier version.
+  await queryRows(server, 'update application_identities set origins = origins || $1', [foreign]);
   assert.deepEqual(await policy(address), [pages.url, null]);
   for (const other of [`${base}/signin`, `${base}/handoffs/${handoff}`, `${base}/handoffs/${handoff}?app=${handoff}`])
     assert.deepEqual(await policy(other), ["'none'", 'DENY'], other);

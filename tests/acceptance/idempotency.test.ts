@@ -1,5 +1,5 @@
 // Repeated writes. With an idempotency key, a write is executed once. Without a key, retries by official clients are
-// recognised.
+// recognized.
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { request } from 'node:http';
@@ -41,14 +41,14 @@ const releaseAll = async (): Promise<void> => {
   await Promise.all((await sessions()).map(({ id }) => server.release(id)));
 };
 
-/** Sends a create. `hangUp` disconnects its caller. */
+/** Sends a create. `hangUp` closes its connection. */
 function cutOff(headers: Record<string, string>, body = '{"keepAlive":true}'): { hangUp: () => void } {
   const sent = request(`${server.url}${SESSIONS}`, {
     method: 'POST',
     headers: { authorization: `Bearer ${server.key}`, 'content-type': 'application/json', ...headers },
     agent: false,
   });
-  sent.on('error', () => {}); // the test disconnects
+  sent.on('error', () => {}); // Closing the connection causes an error.
   sent.end(body);
   return { hangUp: () => void sent.destroy() };
 }

@@ -1,5 +1,5 @@
-// Operations that agents call: discovery, grants, the built-in operations by address and by session, invocations and
-// their files, idempotency, waiting and cancelling.
+// Operations that agents call: discovery, grants, the built-in operations at a URL and in a session, invocations and
+// their files, idempotency, waiting and cancellation.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';

@@ -55,14 +55,14 @@ const running = async (): Promise<Session[]> => {
 
 const nameOf = (session: Session | undefined): unknown => session?.userMetadata?.name;
 
-/** Sends a create, and resolves when the request was sent. `hangUp` disconnects its caller. */
+/** Sends a create, and resolves when the request was sent. `hangUp` closes its connection. */
 async function leaver(waitSeconds: number): Promise<{ hangUp: () => void }> {
   const sent = request(`${server.url}${SESSIONS}`, {
     method: 'POST',
     headers: { authorization: `Bearer ${server.key}`, prefer: `wait=${waitSeconds}` },
     agent: false,
   });
-  sent.on('error', () => {}); // the test disconnects
+  sent.on('error', () => {}); // Closing the connection causes an error.
   await new Promise<void>(resolve => sent.end(resolve));
   return { hangUp: () => void sent.destroy() };
 }
@@ -121,7 +121,8 @@ test('while ten sessions are running, five creates wait, five are refused, and t
   assert.deepEqual([hasty.status, hasty.body.details?.scope], [429, 'application']);
   third.hangUp();
   await untilWaiting(4);
-  // A create may leave the queue before it is observed there, but its response contains its position.
+  // The test might not observe a create that waits for only a second, but the response contains its position in the
+  // queue.
   const { status, headers, body } = await create('six', 1);
   assert.deepEqual(
     [status, body.code, body.details?.position, body.details?.waiting],

@@ -564,7 +564,7 @@ test('the connection of the tools does not count as a client of a session whose 
   await done('browser_snapshot', { sessionId });
   await own.close();
   await waitForSessionEvent(server, sessionId, 'client.disconnected', ({ clients }) => clients === 0);
-  await server.release(sessionId).catch(() => {}); // It may have ended by itself.
+  await server.release(sessionId).catch(() => {}); // The session may have ended by itself.
 });
 
 test('invalid arguments and unknown tools are refused, and the error states the reason', async () => {

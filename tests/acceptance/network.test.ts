@@ -141,7 +141,8 @@ test('a failed plain HTTP request causes the same network error as without a pro
   withSession({}, async (page, _session, browser) => {
     const ends = /net::ERR_(EMPTY_RESPONSE|CONNECTION_CLOSED)/;
     assert.equal(await status(page, at('a.test')), 200);
-    // Tests a new connection to the proxy, and a reused one, on which Chromium would repeat the request.
+    // Tests each failure on a new connection to the proxy and on a reused one, on which Chromium would repeat the
+    // request.
     for (const [port, error] of [
       [nobody, /net::ERR_CONNECTION_RESET/],
       [resetting, /net::ERR_CONNECTION_RESET/],

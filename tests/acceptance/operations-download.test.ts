@@ -1,5 +1,5 @@
-// The operation `browser.download` and the step `download`: files arrive complete, by address and by click, several at
-// once, with the names that sites give them. Also pages that send no file, half a file or an endless file.
+// The operation `browser.download` and the step `download`: files arrive complete, from a URL or after a click, several
+// at once, with the names that sites give them. Also pages that send no file, half a file or an endless file.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { test } from 'node:test';

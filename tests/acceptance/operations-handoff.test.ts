@@ -387,7 +387,7 @@ test('calls in a session that a person controls wait until the person has finish
   const late = [
     call('browser.screenshot', { sessionId }),
     call('browser.steps', { sessionId, steps: [{ do: 'press', key: 'x' }] }),
-    // An equal call is refused, even one that does not wait for the end.
+    // Calls with the same idempotency key are also refused, even one that does not wait for the end.
     ...[twice(), twice(), twice({ prefer: 'respond-async' })],
     ...[agent.execute(action), agent.execute(action)],
   ];

@@ -1,5 +1,5 @@
-// Sends every operation each of its fields with every kind of invalid value, and expects a refusal that names the field
-// and has no effect. (The harness checks that each response is documented.)
+// Sends each field of every operation with every kind of invalid value, and expects a refusal that names the field and
+// has no effect. (The harness checks that each response is documented.)
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type TSchema, Type } from 'typebox';

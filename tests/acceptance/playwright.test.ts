@@ -192,7 +192,7 @@ test('two clients can work concurrently, and the disconnect of one client does n
         .contexts()[0]
         ?.pages()
         .map(page => page.url()) ?? [];
-    // Each client learns about the other's pages on its own connection.
+    // Each client receives the events about the other client's pages on its own connection, so they may arrive later.
     await eventually('both to see the pages of the default context', () => shared(one).includes(`${pages.b}/`));
     await one.close();
     assert.equal(await pageOfTwo.title(), 'Home');

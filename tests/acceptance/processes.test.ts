@@ -68,8 +68,8 @@ async function oneInEach(): Promise<ReadonlyMap<number, CreatedSession>> {
 }
 
 /**
- * Creates a session in the second process. After a restart, a process gets sessions only when the other process has
- * noticed its start.
+ * Creates a session in the second process. After its restart, a process gets sessions only after the other process has
+ * noticed that it is running again.
  */
 async function sessionInSecond(): Promise<CreatedSession> {
   let session: CreatedSession | undefined;

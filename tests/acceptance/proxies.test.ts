@@ -1,6 +1,6 @@
-// Upstream proxies: real programs over HTTP, HTTPS and SOCKS5, with passwords. Requests of all kinds go through the
-// proxy, including the first one; the proxy resolves names, and secrets are not revealed. Proxies that are down,
-// misconfigured or slow cause specific errors.
+// Upstream proxies, tested with real proxy programs over HTTP, HTTPS and SOCKS5, with passwords. Requests of all kinds
+// go through the proxy, including the first one. The proxy resolves names, and secrets are not revealed. Proxies that
+// are down, misconfigured or slow cause specific errors.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -261,8 +261,8 @@ const UNUSABLE = [
 ] as const;
 
 /**
- * The time limit for the refusal of an unusable proxy. The probe of a proxy ends after eight seconds, but the kernel
- * would take minutes. The rest is a margin for a busy machine.
+ * The time limit for the refusal of an unusable proxy. The probe of a proxy ends after eight seconds, whereas a
+ * connection attempt of the kernel would take minutes. The difference is a margin for a busy machine.
  */
 const TOLD_WITHIN_MS = 100_000;
 

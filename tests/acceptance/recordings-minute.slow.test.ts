@@ -19,7 +19,7 @@ const COLOURS = [
 const STEP_MS = 5_000;
 const MINUTE_MS = 60_000;
 const TOLERANCE_MS = 1_000;
-/** Tolerance for pacing and for a busy machine. */
+/** How late a frame may be. Allows for the interval between recorded frames and for a busy machine. */
 const LATE_MS = 500;
 const STORED_MS = 60_000;
 

@@ -24,7 +24,10 @@ const COLOURS = [
   [0, 0, 255],
 ] as const;
 const STEP_MS = 3_000;
-/** How late a frame may be, compared with the page's clock. Allows for pacing and a busy machine. */
+/**
+ * How late a frame may be, compared with the page's clock, in seconds. Allows for the interval between recorded frames
+ * and for a busy machine.
+ */
 const LATE_S = 2;
 
 const pages = await openPages({

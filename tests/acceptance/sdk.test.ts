@@ -135,7 +135,8 @@ test('when no slot is free, the SDK retries the create request after the given t
   const second = await sdk.sessions.create({ keepAlive: true });
   proxy.takeRequests();
   const seen: RecordedRequest[] = [];
-  // The SDK retries after the given five seconds. The number of retries depends on the machine and is not tested here.
+  // The SDK retries after the five seconds that the refusal specifies. The number of retries depends on the machine and
+  // is not tested here.
   const third = sdk.sessions.create({}, { maxRetries: 8 });
   await eventually('the first refused create', () => seen.push(...proxy.takeRequests()) > 0);
   assert.deepEqual(

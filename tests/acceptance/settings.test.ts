@@ -188,7 +188,7 @@ test('a session created with defaults has the documented window size and languag
 });
 
 test('a browser, even a warm one, shows a PDF file if enablePdfViewer is set, and otherwise downloads the file', async () => {
-  if (!IS_CHROMIUM) return; // refused at the create
+  if (!IS_CHROMIUM) return; // Headless shell lacks this feature, so the create would be refused.
   const sees = async (page: Page): Promise<unknown> => {
     await page.goto(`${pages.url}/`);
     const enabled = await page.evaluate('[navigator.pdfViewerEnabled, navigator.mimeTypes.length > 0]');

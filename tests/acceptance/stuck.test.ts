@@ -12,7 +12,9 @@ import { busiestRenderer } from '../harness/session-processes.ts';
 import { eventually, withTimeLimit } from '../harness/until.ts';
 
 const CONNECT_MS = 30_000;
-/** A script with a fixed number of operations rather than a fixed duration, for tests on machines of any speed. */
+/**
+ * A script with a fixed number of operations. A script with a fixed duration would not suit machines of every speed.
+ */
 const COMPUTE = 'let sum = 0; for (let n = 0; n < 3e8; n++) sum += n; void sum;';
 
 const pages = await openPages();
@@ -59,7 +61,8 @@ async function loop(page: Page): Promise<() => Promise<unknown>> {
   // Opened first, because a channel opened later would wait for the end of the loop.
   const channel = await page.context().newCDPSession(page);
   const began = page.waitForEvent('console', message => message.text() === 'looping');
-  page.evaluate("console.log('looping'); for (;;);").catch(() => {}); // ends with the page, or when it is terminated
+  // Rejects when the page closes or the loop is ended.
+  page.evaluate("console.log('looping'); for (;;);").catch(() => {});
   await began;
   return () => withTimeLimit('the loop to end', channel.send('Runtime.terminateExecution'));
 }
@@ -116,8 +119,8 @@ test('pages that hang are listed as unresponsive, and can be closed by their id'
   await firstPage(first).goto(`${pages.url}/`);
   const looping = await openPage(first, `${pages.a}/next`);
   const asking = await openPage(first, `${pages.b}/next`);
-  const asked = asking.waitForEvent('dialog'); // It stays open.
-  asking.evaluate('alert(1)').catch(() => {}); // ends with the page
+  const asked = asking.waitForEvent('dialog'); // The dialog stays open.
+  asking.evaluate('alert(1)').catch(() => {}); // Rejects when the page closes.
   await asked;
   await loop(looping);
   const listed = async (): Promise<DebugUrls['pages']> =>

@@ -274,7 +274,7 @@ test('the sign-in pages cannot be framed and load nothing from other origins', a
   assert.doesNotMatch(await reply.text(), /https?:\/\//);
 });
 
-/** Adds a passkey to a consumer on one of our pages. */
+/** Adds a passkey to a consumer on one of Berth's pages. */
 async function passkeyOf(at: ConsumerFixture, origin: string, email: string): Promise<Authenticator> {
   const { accessToken } = await at.signIn(email);
   const headers = { origin, cookie: `berth-consumer-${at.appId.replaceAll('-', '')}=${accessToken}` };

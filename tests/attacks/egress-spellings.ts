@@ -1,4 +1,4 @@
-// The ways to spell or embed an address that a page might try. Pure.
+// The ways in which a page might spell or embed an address, as pure functions.
 
 export interface Spelling {
   /** The spelling in a URL or in CONNECT. */

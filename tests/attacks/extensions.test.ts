@@ -43,7 +43,7 @@ await client.waitForValue(
   title => title === 'Home',
 );
 
-/** Tells the extension's worker to call a function, and returns its result. */
+/** Calls a function in the extension's worker, and returns its result. */
 const spied = (call: string, ...args: readonly unknown[]): Promise<unknown> =>
   client.evaluate(
     `new Promise(resolve => {

@@ -39,7 +39,7 @@ async function withPage(work: (page: Page, session: CreatedSession) => Promise<v
   await page.goto(`${pages.a}/files`);
   await work(page, session);
   await browser.close().catch(() => {});
-  await server.release(session.id).catch(() => {}); // the test released it
+  await server.release(session.id).catch(() => {}); // The test may have released the session already.
 }
 
 /** Files that a hostile box creates in its downloads folder, which is read on a release and on an adoption. */

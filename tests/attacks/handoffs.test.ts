@@ -677,7 +677,7 @@ test('an agent that intercepts requests cannot redirect the person who has contr
   await isShownAt('/done');
   act = redirect;
   await failsAt('/next');
-  // A client that starts to intercept after the hand-off's guard gets each request after the guard.
+  // The client enables `Fetch` again, now after the guard of the hand-off. It then gets each request after the guard.
   await agent.send('Fetch.disable');
   await agent.send('Fetch.enable', documents);
   act = change;

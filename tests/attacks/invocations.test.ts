@@ -178,7 +178,7 @@ test('the input of an invocation is not readable in the database', async () => {
 
 const jwks = await (await fetch(`${server.url}/.well-known/jwks.json`)).text();
 
-/** Verifies with the command line, without a network. */
+/** Verifies a receipt with the `berth` command, without a network. */
 function verifiedOffline(receipt: string, keys: string, values: Readonly<Record<string, unknown>> = {}) {
   const file = (name: string, text: string): string => {
     writeFileSync(join(folder, name), text);

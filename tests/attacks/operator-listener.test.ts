@@ -57,7 +57,7 @@ function listeningPorts(pid: number): number[] {
     try {
       return readlinkSync(`/proc/${pid}/fd/${fd}`);
     } catch {
-      return ''; // closed meanwhile
+      return ''; // The descriptor was closed in the meantime.
     }
   });
   const rows = ['tcp', 'tcp6'].flatMap(name => readFileSync(`/proc/${pid}/net/${name}`, 'utf8').trim().split('\n'));

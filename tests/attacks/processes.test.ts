@@ -101,7 +101,7 @@ test('ffmpeg runs without access to files, network or privileges of the server',
   await setTimeout(RECORDED_MS);
   const looking = seenEncoder(() => existsSync(begun));
   await server.release(id);
-  const [ffmpeg] = await Promise.all([looking, replaysOf(server, id)]); // A request starts the encoder.
+  const [ffmpeg] = await Promise.all([looking, replaysOf(server, id)]); // Reading the replays starts ffmpeg.
   assert.notEqual(ffmpeg?.uid, process.getuid?.() === 0 ? 0 : undefined);
   assert.deepEqual([ffmpeg?.noNewPrivileges, ffmpeg?.seccomp], [true, FILTERED]);
   assert.match(ffmpeg?.capabilities ?? '', /^0+$/);

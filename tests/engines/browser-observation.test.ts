@@ -224,7 +224,7 @@ test('a raw client sees the same windows, focus and screencast with and without 
     );
     const own = (await pagesNow()).map(one => one.targetId).filter(id => !earlier.has(id));
     for (const one of own) await client.send('Target.closeTarget', { targetId: one });
-    // A closing page still counts for a moment.
+    // A page that is closing is still listed for a moment.
     await eventually('the pages to be closed', pagesNow, left => !left.some(one => own.includes(one.targetId)));
     await client.close();
     return { opened: opened.result, state, deviceWidth, deviceHeight, pages: own.length };

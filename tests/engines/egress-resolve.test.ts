@@ -69,7 +69,7 @@ test('the resolver does not wait for an address family whose query gets no respo
     { otherFamilyMs: 50 },
   );
   assert.deepEqual(await resolve('half.test'), ['1.2.3.4']);
-  // The query was not answered until here, and nobody is waiting for the answer any more.
+  // The AAAA query is answered only now, when nothing waits for the answer anymore.
   late.resolve({ addresses: [] });
 });
 

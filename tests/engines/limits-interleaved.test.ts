@@ -123,7 +123,10 @@ class Process {
     this.queue.slotFreed();
   }
 
-  /** Changes the limits only if the caller has read the current revision, like `PUT limits`. */
+  /**
+   * Reads the revision and replaces the limits of that revision, like `PUT limits`. Returns false if another change
+   * came first.
+   */
   async limit(applicationId: ApplicationId, maxConcurrent: number): Promise<boolean> {
     const { revision } = (await this.store.limits.get(applicationId)) ?? assert.fail();
     const row = await this.store.limits.replace(applicationId, revision, configured(maxConcurrent), new Date());

@@ -65,7 +65,7 @@ describe('the outbox', () => {
     const opened = await outbox.open(app, key);
     return opened && buffer(opened.body);
   };
-  /** Runs the task repeatedly, as the server does. */
+  /** Runs the task of the outbox repeatedly, as the server does, until no staged file remains. */
   const emptied = (outbox: Outbox): Promise<unknown> =>
     eventually('the outbox to be empty', async () => {
       await outbox.tend();

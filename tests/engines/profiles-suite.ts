@@ -68,7 +68,7 @@ function processesOf(uid: number | undefined): string[] {
       const owner = /^Uid:\t(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
       return owner === String(uid) ? [readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')] : [];
     } catch {
-      return []; // it has just ended
+      return []; // the process has just ended
     }
   };
   return readdirSync('/proc')
@@ -113,7 +113,7 @@ export function profilesSuite(form: Form): void {
 
     const seal = (): Seal => ({ key: new Secret(randomBytes(32)), name: 'n' });
 
-    /** Makes the user of the box the owner of the path and of everything below. */
+    /** Makes the user of the box the owner of the path and of everything below it, except symbolic links. */
     const give = (path: string): void => {
       if (uid === undefined) return;
       chownSync(path, uid, uid);
@@ -128,7 +128,7 @@ export function profilesSuite(form: Form): void {
       return file;
     };
 
-    /** Stages a profile that was moved out of a box after its browser had exited normally. */
+    /** Stages a profile that `plant` fills, as if its browser had exited normally. */
     async function staged(plant: (profile: string) => void): Promise<Staging> {
       const id = `s-${count++}`;
       const box = join(dataDir, 'sessions', id);
@@ -268,7 +268,7 @@ export function profilesSuite(form: Form): void {
       await staging.remove();
     });
 
-    /** Correctly seals an archive that may have any content. */
+    /** Seals an archive correctly, so that it can be refused only because of its content. */
     async function crafted(tar: Readable): Promise<SealedProfile> {
       const under = seal();
       const level = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };

@@ -1,5 +1,5 @@
-// Runs the suite for profiles with the kind of slots that this user can open, and without a jail. As root,
-// slots-rootless.test.ts adds the third kind.
+// Runs the suite for profiles with the jail that this user can open (`root` or `rootless`), and without a jail. As
+// root, slots-rootless.test.ts also runs the suite with the jail of an ordinary user.
 import { jailedForm } from '../../server/engines/slots/open-slots.ts';
 import { profilesSuite } from './profiles-suite.ts';
 

@@ -1,6 +1,6 @@
-// From a journal to a recording: a recording of 60 seconds plays for 60 seconds, every frame has its time, and tools
-// for playback accept the result. Also tests pages whose size changes, and a full disk. Uses no browser: ffmpeg
-// generates the frames.
+// Turns the journals of pages into recordings. A recording of 60 seconds plays for 60 seconds, every frame has its
+// time, and playback tools accept the result. Also tests pages whose size changes, and a full disk. Uses no browser:
+// ffmpeg generates the frames.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -402,7 +402,7 @@ test('segments are encoded in batches while nobody is watching, and each as it c
     reportShortfall: () => {},
   });
   recording.recordPage(new FakeTab('tab', frameOf(RED, { width: 64, height: 48 }), clock), 0, { at: clock.now() });
-  // The clock also runs by itself, so there are more segments on a slow machine.
+  // The clock also runs by itself, so there may be more segments on a slow machine.
   const segments = (count: number) => () =>
     readdirSync(join(folder, SESSION, '0')).filter(name => /^\d+\.\d+\.\d+\.mkv$/.test(name)).length >= count;
   const goOn = async (count: number): Promise<void> => {

@@ -145,7 +145,7 @@ test('each colour of a page is recorded at the time at which it was painted, unt
   await client.evaluate("document.documentElement.style.background = 'rgb(9,9,9)'", page);
   const beganMs = performance.now();
   const { observing } = await record(recorder, 'colours');
-  // Each colour was painted between these two times, even if the machine was slow.
+  // Each color was painted between these two times, even if the machine was slow.
   const painted: Array<{ readonly fromMs: number; readonly toMs: number }> = [];
   for (const colour of colours) {
     const fromMs = performance.now();
@@ -237,7 +237,7 @@ test('the recording of a killed process is stored, up to the last time at which 
   assert.deepEqual(sink.finished, []);
   const successor = await open({ folder, sink, clock: systemClock, log: silentLog });
   assert.deepEqual(await successor.leftovers(), ['killed']);
-  // Both the end of the session and the search for leftover files finish a recording.
+  // A recording may be finished twice at the same time: by the end of the session and by the search for leftover files.
   await Promise.all([successor.finish('killed'), successor.finish('killed')]);
   await successor.finish('killed');
   await eventually('all to be stored', () => sink.finished.includes(0));
@@ -292,7 +292,7 @@ test('a recording pauses while too much is waiting to be stored, reports the pau
   await eventually('all to be stored', () => sink.finished.includes(0));
   const segments = sink.segments.get(0) ?? [];
   const gap = sink.spans.find(({ why }) => why === 'backlog');
-  // On a slow machine the first segment contains fewer frames than its limit.
+  // The number of segments before the gap depends on the speed of the machine.
   const last = segments.findLast(({ startMs }) => gap && startMs < gap.fromMs);
   const later = segments.slice(last ? segments.indexOf(last) + 1 : 0);
   const endMs = (last?.startMs ?? 0) + (last?.durationsMs.reduce((sum, ms) => sum + ms, 0) ?? 0);
@@ -317,7 +317,8 @@ test('the final page after a series of navigations between sites is recorded', a
   const page = await client.attachToPage();
   const { recording, observing } = await record(recorder, 'going');
   await eventually('a picture', () => sink.begun.has(0));
-  // Each navigation uses a new process, because screencasts that begin during such a change are refused.
+  // Alternates between two sites, so that each navigation uses a new process. A screencast that begins during such a
+  // change is refused.
   for (let n = 0; n < GOING; n++) {
     const url = n % 2 ? pages.url : pages.url.replace('127.0.0.1', 'localhost');
     await client.send('Page.navigate', { url: `${url}/moving` }, page);

@@ -92,7 +92,7 @@ export function throwIn(box: Box, code: string): void {
   void box.whenGone.then(() => pipe.close());
 }
 
-/** Everything of this session that still exists on the machine. */
+/** Returns the processes, folder, cgroups and mounts of this session that still exist on the machine. */
 export function leftOf(dataDir: string, session: string): readonly string[] {
   const install = readFileSync(join(dataDir, 'install-id'), 'utf8');
   const processes = markedProcesses(MARK_VARIABLE).filter(({ mark }) => mark === `${install}/${session}`);

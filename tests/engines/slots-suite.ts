@@ -559,8 +559,8 @@ export function slotsSuite(form: Form): void {
       const box = await startGuest(slots);
       const { record } = box;
       await box.abandon();
-      // The kernel counts starts in 1/100 s. A process that started in the same tick as the box would be mistaken for
-      // the box.
+      // The kernel records start times in units of 1/100 s. A process that started in the same tick as the box would be
+      // mistaken for the box.
       await pollUntil(GONE_WITHIN_MS, 'the next tick', () => ticksNow() > Number(record.startTicks) + 1 || undefined);
       const bystander = spawn('sleep', ['60'], { stdio: 'ignore' });
       const own = findProcess(bystander.pid ?? 0);

@@ -23,8 +23,8 @@ const RATES = { BERTH_RATE_BROWSER_SECOND: '1000', BERTH_RATE_EGRESS_MEGABYTE: '
 const PLACE_MAX = 2;
 /**
  * The statements read the operation together with the grants, insert the row, record the dispatch, read the signing
- * key, and record the end with its receipt. One of them, sent after the end was written, wakes readers of the event
- * feed.
+ * key, and record the end with its receipt. Another statement, sent after the end was written, wakes readers of the
+ * event feed.
  */
 const INVOKE_MAX = 7;
 /**

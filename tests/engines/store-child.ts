@@ -1,5 +1,5 @@
-// A separate process for the store tests: locks the data folder or opens the store, prints `ready`, and ends with
-// stdin.
+// A separate process for the store tests: locks the data folder or opens the store, prints `ready`, and closes it when
+// stdin ends.
 import { lockDataFolder } from '../../server/engines/store/data-folder.ts';
 import { openStore } from '../../server/engines/store/open-store.ts';
 import { systemClock } from '../../server/kit/clock.ts';

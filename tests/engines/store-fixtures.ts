@@ -83,7 +83,7 @@ export interface ForeignServer {
   readonly url: Secret;
   readonly major: number;
   readonly pid: number;
-  /** Kills with SIGKILL and then restarts, as the operator's service manager does. */
+  /** Kills the postmaster with SIGKILL and then restarts it, as the operator's service manager does. */
   crash(): Promise<void>;
 }
 

@@ -149,7 +149,8 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         const late = await place(b, hostId);
         assert.deepEqual('full' in late && late.full, { slots: 2, used: 2 });
         assert.ok('full' in (await place(a, hostId, second)));
-        await placedBy(place(b, hostId, third)); // There is a slot for each of the two.
+        // two slots are free, one for each of the first two creates in the queue
+        await placedBy(place(b, hostId, third));
         assert.deepEqual(await order(), [first.place, second.place]);
         const { id } = await placedBy(place(a, hostId, first));
         assert.ok('full' in (await place(a, hostId, second)));
@@ -529,7 +530,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
-/** Returns the terms that the domain would pass, with high limits by default. */
+/** Returns the options that the domain would pass, with high limits by default. */
 const within = (
   createdAt: Date,
   { maxConcurrent = 1000, maxCreatesPerMinute = 1000, egressBytesPerDay = Number.MAX_SAFE_INTEGER } = {},

@@ -89,8 +89,8 @@ function describeVault(name: string, prepare: (scope: Scope) => Promise<Omit<Sto
     });
 
     /**
-     * Replaces the keys in the rows of the first test, which cannot be opened, with keys that are wrapped as the vault
-     * wraps them.
+     * The rows of the first test contain keys that cannot be unwrapped. Replaces them with keys that are wrapped as the
+     * vault wraps them.
      */
     async function wrapAnew(): Promise<void> {
       const { masterKeys } = parts();

@@ -1,5 +1,5 @@
 // A session whose adoption crashed the server is not adopted a second time. The fault is injected into the server,
-// because no way is known in which a browser could cause such a crash.
+// because there is no known way for a browser to cause such a crash.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

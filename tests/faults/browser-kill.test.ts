@@ -76,7 +76,7 @@ test('the pending command of a killed renderer gets an error, and the session co
   await client.send('Target.setDiscoverTargets', { discover: true });
   const forEver = { expression: 'new Promise(() => {})', awaitPromise: true };
   const pending = client.ask('Runtime.evaluate', forEver, channel);
-  await client.evaluate('1', channel); // By then the command waits in the renderer.
+  await client.evaluate('1', channel); // once this returns, the renderer has received the pending command
   const crashed = new Promise<void>(resolve => void page.once('crash', () => resolve()));
 
   killRenderers(session);
@@ -116,7 +116,7 @@ test('a client that connects after the only page has crashed finds a working pag
   const witness = await CdpClient.connect(session.connectUrl);
   await witness.send('Target.setDiscoverTargets', { discover: true });
   killRenderers(session);
-  // Until the browser notices the crash, a client finds a page that seems to work.
+  // Until the browser has detected the crash, the crashed page seems to work for a new client.
   await witness.event('Target.targetCrashed');
   await witness.close();
   const browser = await connectPlaywright(session);
@@ -124,8 +124,8 @@ test('a client that connects after the only page has crashed finds a working pag
   await page.goto(`${pages.url}/next`);
   assert.equal(await page.title(), 'Next');
   await browser.close();
-  // Chromium may restore the crashed page. Apart from that page, there is at most its replacement, and every visible
-  // page responds.
+  // Chromium may restore the crashed page, so there may be two pages: the restored one and its replacement. Each of
+  // them responds.
   for (let times = 0; times < 2; times++) {
     const again = await connectPlaywright(session);
     const shown = contextOf(again).pages();

@@ -27,7 +27,10 @@ export interface CensusOptions {
 export class Census {
   readonly #options: CensusOptions;
   readonly #samples: Sample[] = [];
-  /** The current differences, each with the time at which it was first seen. */
+  /**
+   * The current differences, each with the time at which it was first seen and the number of samples in which it was
+   * seen.
+   */
   readonly #since = new Map<string, { readonly atMs: number; readonly looks: number }>();
   readonly #faults = new Set<string>();
   #worstLagMs = 0;
@@ -94,8 +97,8 @@ export class Census {
   }
 
   /**
-   * Growth from the end of the warm-up to the end of the run. Most of the heap is garbage, so its minimum shows what
-   * remains.
+   * The growth between the first and the last third of the samples after the warm-up. Most of the heap in a sample is
+   * garbage, so the minimum shows what remains in use.
    */
   #growth(): { residentMib: number; heapMib: number } {
     const warm = this.#samples.slice(Math.floor(this.#samples.length * WARM_UP));

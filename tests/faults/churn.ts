@@ -23,8 +23,8 @@ const ENDED_MS = 60_000;
 const ENCODED_MS = 180_000;
 const EVALUATIONS = 20;
 /**
- * How many more descriptors than at the beginning are allowed: for connections to the database, requests in progress
- * and similar.
+ * The number of descriptors that may be open in addition to those at the beginning, for example for connections to the
+ * database and requests in progress.
  */
 const DESCRIPTORS_SPARE = 16;
 const SESSIONS = '/v1/browsers/sessions';
@@ -158,7 +158,7 @@ class Churn {
       if (killed) this.#count(`killed: ${kind}`);
       return killed;
     } catch {
-      return false; // It has ended already or has not started yet.
+      return false; // the box has already ended or has not started yet
     }
   }
 
@@ -250,7 +250,7 @@ class Churn {
     try {
       assert.ok(await isResponsive(session));
     } catch (error) {
-      // Until the browser notices that a renderer has crashed, a client may find the crashed page.
+      // Until the browser has detected that a renderer crashed, a client may attach to the crashed page.
       if (kill === 'renderer' && keepAlive) return this.#waitUntilResponsive(session);
       // A session without its client or browser may be ending. Its row changes shortly afterwards.
       const mayEnd = kill !== undefined || !keepAlive;

@@ -43,7 +43,7 @@ async function begin(bytes: Buffer, count: number): Promise<void> {
   assert.ok(Buffer.isBuffer(body));
   const { hostname, port } = new URL(server.url);
   const socket = connect(Number(port), hostname);
-  socket.on('error', () => {}); // the kill interrupts it
+  socket.on('error', () => {}); // the kill closes the connection
   sockets.push(socket);
   socket.write(
     `POST ${EXTENSIONS} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${server.key}\r\n` +

@@ -20,7 +20,7 @@ import { wholeDownloads } from '../harness/whole-downloads.ts';
 import { releaseAll } from './aftermath.ts';
 
 const DAY_MS = 24 * 3600_000;
-/** Covers retries, which are delayed exponentially, by at most a minute. */
+/** Long enough for retries, which use exponential backoff of at most a minute. */
 const STORED_MS = 180_000;
 const BYTES = randomBytes(600_000);
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
@@ -103,8 +103,8 @@ describe('a server that is killed', () => {
     const session = await server.createSession({ keepAlive: true });
     for (const [round, waitMs] of [0, 10, 40].entries()) {
       await click(session.connectUrl, '#whole');
-      // The test waits until the download is complete in the box: its bytes pass through this server, so it would be
-      // interrupted with the server.
+      // Waits until the download is complete in the box. Its bytes pass through the server, so a restart would
+      // interrupt it.
       await eventually('the file to be complete in the box', () => wholeIn(session.id).length === round + 1);
       await new Promise(resolve => setTimeout(resolve, waitMs));
       await server.restart();
@@ -122,8 +122,8 @@ describe('a server that is killed', () => {
     const [first] = await listed(server, session.id, 1);
     const [name = ''] = wholeIn(session.id);
     await server.kill();
-    // Creates the two files that exist for a moment before Chromium renames the partial file to the name of the other
-    // one.
+    // For a moment, Chromium has an empty file with the final name beside the partial file, which it then renames over
+    // the empty one. Creates both files for two downloads.
     const pathOf = (guid: string): string => join(folderOf(session.id), guid);
     const { uid, gid } = statSync(pathOf(name));
     const [soonWhole = '', neverWhole = ''] = [0, 1].map(() => randomUUID());
@@ -181,7 +181,7 @@ describe('a server that is killed', () => {
     assert.ok(Buffer.isBuffer(body));
     const { hostname, port } = new URL(server.url);
     const socket = connect(Number(port), hostname);
-    socket.on('error', () => {}); // the kill interrupts it
+    socket.on('error', () => {}); // the kill closes the connection
     socket.write(
       `POST /v1/browsers/sessions/${session.id}/uploads HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${server.key}\r\n` +
         `content-type: ${headers['content-type']}\r\ncontent-length: ${body.length}\r\n\r\n`,

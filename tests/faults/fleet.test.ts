@@ -23,7 +23,10 @@ import { Traffic } from './traffic.ts';
 
 const isStandard = process.env.BERTH_TEST_FAULTS === 'standard';
 const LEASE_S = isStandard ? 12 : 8;
-/** For a lease of 12 seconds the contract promises 15 seconds, but a busy machine takes longer. */
+/**
+ * With a lease of 12 seconds, the contract promises that a session of a lost host ends within 15 seconds. A busy
+ * machine takes longer.
+ */
 const LOST_WITHIN_MS = 120_000;
 /**
  * How long the store is unavailable. This is longer than a segment of a recording, and longer than the time after which
@@ -58,8 +61,8 @@ const runsOn = (host: TestServer, { id }: { readonly id: string }): boolean => h
 const regionOf = (host: TestServer): string => REGIONS[fleet.hosts.indexOf(host)] ?? '';
 
 /**
- * Creates a session that is running on this host, through another host. A restarted host gets sessions only once the
- * other hosts see it.
+ * Creates a session on this host through another host. A restarted host gets sessions only after the other hosts have
+ * detected that it is up.
  */
 const sessionOn = (host: TestServer, body: object = {}): Promise<CreatedSession> =>
   eventually(

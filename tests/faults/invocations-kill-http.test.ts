@@ -28,7 +28,7 @@ const database = await startForeignServer(scope);
 const server = await startServer({
   env: {
     ...{ BERTH_SLOTS: '0', DATABASE_URL: database.url.reveal(), ...upstream.settings },
-    // With a rate, credit is enforced.
+    // Credit is enforced only if there is a rate.
     BERTH_RATE_BROWSER_SECOND: '1000',
     BERTH_SECRET: randomBytes(32).toString('hex'),
     BERTH_MASTER_KEY: randomBytes(32).toString('hex'),

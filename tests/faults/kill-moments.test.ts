@@ -57,8 +57,8 @@ const call = (headers?: Record<string, string>): Caller => {
 };
 
 /**
- * Waits until all browsers are warm and running, because a later change of the mood (harness/moody-chromium.ts) could
- * affect a browser that is still starting.
+ * Waits until all browsers are warm and running, because a later call of `setBehaviour` (harness/moody-chromium.ts)
+ * could affect a browser that is still starting.
  */
 async function allWait(): Promise<void> {
   await assertAgrees(server, 0, WARM);
@@ -163,7 +163,7 @@ test('queued callers are disconnected if the server is killed, and get a session
   for (const { key, result } of callers) {
     assert.equal(await withTimeLimit('the caller to be cut off', result), undefined);
     assert.deepEqual(await written(key), [], 'a queued caller has no session');
-    // The application's limit equals the number of slots, which is the maximum for the limit.
+    // The application's limit was raised to its maximum, the number of slots.
     assert.equal((await ask(key)).body.code, 'concurrency_limit', 'the limit of the application is still reached');
   }
   await Promise.all(sessions.map(({ id }) => server.release(id)));

@@ -29,7 +29,9 @@ function speakAs(session: string, messages: readonly string[]): void {
   }
 }
 
-/** The ids of all channels in the notes beside the pipe: first those of the server, then those of clients. */
+/**
+ * The ids of all channels in the file notes/channels of the session: first those of the server, then those of clients.
+ */
 function channelsOf(session: string): string[] {
   const notes = join(server.dataDir, 'sessions', server.boxOf(session) ?? session, 'notes/channels');
   return [...readFileSync(notes, 'utf8').matchAll(/\+([0-9A-F]{32})/g)].map(([, id = '']) => id);
@@ -81,7 +83,8 @@ test('a command gets an error if the response of the browser is malformed', asyn
   const session = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(session.connectUrl);
   const page = await client.attachToPage();
-  // Chromium responds only after the page's server has responded, and the gateway reads the responses to navigations.
+  // Chromium never responds to this navigation, because the page's server does not respond. The gateway reads responses
+  // to navigations, so it detects the malformed one.
   const { error } = await client.askRaw(id => {
     const send = (): void => speakAs(session.id, [`{"id":${id},"result":broken,"sessionId":"${page}"}`]);
     void eventually('the navigation', () => pages.hits('/silent') > 0).then(send);

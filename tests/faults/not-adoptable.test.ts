@@ -50,7 +50,7 @@ const SPOILERS: Readonly<Record<string, (spoiled: Spoiled) => unknown>> = {
   'its FIFOs were removed': ({ session }) => rmSync(join(folderOf(session.id), 'notes/in')),
   'the note of its channels was removed': ({ session }) => rmSync(join(folderOf(session.id), 'notes/channels')),
   'its whole folder was moved away': ({ session }) =>
-    // The folder is moved, because the browser is still writing files, so that a removal could fail.
+    // The folder is moved instead of removed. The browser is still writing files, so a removal could fail.
     renameSync(folderOf(session.id), join(dirname(server.dataDir), 'aside')),
 };
 
@@ -97,8 +97,8 @@ test('a foreign process that has the recorded pid of a dead box is not killed', 
 });
 
 /**
- * Changes the box in the row of the session. Writing the pid of another process has the same effect as a pid that the
- * kernel reuses, which may happen at any time.
+ * Changes the box in the row of the session. Writing the pid of another process simulates a pid that the kernel has
+ * reused.
  */
 async function changeBox(session: string, change: JsonObject): Promise<void> {
   const store = await openStore({ dataDir: server.dataDir, log: silentLog, clock: systemClock });

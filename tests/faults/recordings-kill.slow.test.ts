@@ -71,7 +71,9 @@ async function openTabs(client: CdpClient, count: number, first: Moment): Promis
   return opened;
 }
 
-/** Asserts that the recording of every tab is stored, decodes, has the length of the tab, and is never all black. */
+/**
+ * Asserts that the recording of every tab is stored, decodes, is as long as the tab existed, and is never all black.
+ */
 async function assertWhole(
   on: TestServer,
   id: string,

@@ -1,5 +1,5 @@
-// A release, made and installed as an operator does: its files, its command, and an upgrade to it with running
-// sessions.
+// A release that is built and installed as an operator would do it: its files, its command, and an upgrade to it with
+// running sessions.
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

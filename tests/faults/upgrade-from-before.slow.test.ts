@@ -1,6 +1,6 @@
-// An upgrade from an older program: sessions started by a checkout from the day before continue in this one, with the
-// database that the older program wrote. Also a fleet whose hosts are upgraded one after another. In a clone without
-// history the test fails, because there is no older program.
+// An upgrade from an older version: sessions started by a checkout from the day before continue in this one, with the
+// database that the older version wrote. Also upgrades the hosts of a fleet one after another. Fails in a clone without
+// history, which contains no older version.
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';

@@ -156,7 +156,8 @@ test('further signals while the server is stopping have no effect', async () => 
   const written = server.log().length;
   const held = await requestUnderWay();
   const stopped = stop('SIGTERM');
-  // Of several pending signals, the kernel delivers the one with the lowest number first.
+  // Of several pending signals, the kernel delivers the one with the lowest number first. SIGTERM must therefore be
+  // handled before the others are sent.
   await eventually('the first signal to be handled', () =>
     server
       .log()

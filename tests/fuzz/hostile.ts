@@ -203,7 +203,7 @@ export class Hostile {
     return Object.fromEntries(names.map(name => [name, this.value(depth + 1)]));
   }
 
-  /** A value nested more deeply than any stack allows. */
+  /** A deeply nested value. At full depth it exceeds the stack of a recursive parser. */
   nesting(): RawJson {
     const depth = Math.min(NESTING, this.#repeats * 10);
     return new RawJson(

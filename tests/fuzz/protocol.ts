@@ -48,7 +48,7 @@ export function plausible({ type, enum: words }: Described, hostile: Hostile): u
   return type === 'object' ? {} : hostile.pick(['1', 1]);
 }
 
-/** The parameters with one of them hostile; `turn` chooses which. */
+/** Returns parameters for the method, one of which is hostile. `turn` selects it. */
 export function hostileParams({ parameters }: Method, turn: number, hostile: Hostile): Record<string, unknown> {
   const chosen = parameters[turn % Math.max(1, parameters.length)];
   const params: Record<string, unknown> = {};

@@ -13,7 +13,7 @@ import type { TestServer } from './server.ts';
 
 type ApiResult<Body> = HttpResult<Body & ErrorBody>;
 
-/** Scopes of a key that asks for approvals. */
+/** The scopes of an agent key that prepares and executes Actions. */
 export const ACTION_SCOPES = [
   ...['operations:discover', 'operations:invoke', 'invocations:read'],
   ...['actions:prepare', 'actions:execute'],

@@ -147,7 +147,9 @@ export class CdpClient {
     return result && typeof result === 'object' && 'value' in result ? result.value : undefined;
   }
 
-  /** Navigates the page and waits until its document exists, which may be later than the response to the navigation. */
+  /**
+   * Navigates the page and waits until its document has loaded, which may be later than the response to the navigation.
+   */
   async visit(url: string, sessionId: string): Promise<void> {
     await this.send('Page.navigate', { url }, sessionId);
     const address = "document.readyState === 'complete' && location.href";

@@ -1,5 +1,5 @@
-// The web console in a browser of this machine, outside Berth. Reports violations of the page's policy, requests to
-// other origins, and errors in the browser's console.
+// The web console in a browser of this machine, outside Berth. Reports violations of the Content Security Policy,
+// requests to other origins, and errors in the browser's console.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -12,12 +12,12 @@ import { WITHIN_MS } from './until.ts';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** The axe rules whose result depends on colours. All other rules give the same result in both colour schemes. */
+/** The axe rules whose result depends on colors. All other rules give the same result in both color schemes. */
 const COLOUR_RULES = ['color-contrast', 'link-in-text-block'];
 /**
- * axe takes a minute to check the colours of a page with this many elements. Only the API reference has so many: it
+ * axe takes a minute to check the colors of a page with this many elements. Only the API reference has so many: it
  * repeats few kinds of text thousands of times. There, only one text of each kind is checked. Texts are of the same
- * kind if they have the same chain of tags and classes, and the same colours and size.
+ * kind if they have the same chain of tags and classes, and the same colors and size.
  */
 const ELEMENTS_MAX = 10_000;
 const ONE_TEXT_OF_EACH_KIND = `(() => {
@@ -94,13 +94,13 @@ export class WatchedPage {
     });
     page.on('pageerror', error => this.faults.push(`threw ${error.stack ?? error.message}`));
     page.on('console', message => {
-      // The browser itself logs refused requests, and tests of refusals expect that.
+      // The browser logs an error for each refused request. Tests of refusals expect these errors.
       const isRefusal = /^Failed to load resource/.test(message.text());
       if (message.type() === 'error' && !isRefusal) this.faults.push(`wrote ${message.text()}`);
     });
   }
 
-  /** Shows the page in another window size of the same device, in its final colours. */
+  /** Shows the page in another window size of the same device and in this color scheme, without transitions. */
   async setDisplay({ width, height, colours }: DisplaySettings): Promise<void> {
     await this.page.setViewportSize({ width, height });
     await this.page.emulateMedia({ colorScheme: colours });
@@ -108,11 +108,12 @@ export class WatchedPage {
   }
 
   /**
-   * Returns the violations that axe finds on the page in its current state. With `colours`, only the rules about
-   * colours run, for a page that was already checked in the other colour scheme.
+   * Returns the violations that axe finds on the page in its current state. With `colours`, only the rules about colors
+   * run, for a page that was already checked in the other color scheme.
    */
   async findings(scope: 'everything' | 'colours' = 'everything'): Promise<string[]> {
-    // The page's policy forbids foreign scripts, so axe is injected through the debugger, which is exempt.
+    // The Content Security Policy of the page forbids foreign scripts, so axe is injected through the debugger, which
+    // is exempt.
     if (!(await this.page.evaluate(() => 'axe' in globalThis))) await this.page.evaluate(AXE);
     if (scope === 'colours') return this.#run('the page', { runOnly: COLOUR_RULES });
     if ((await this.page.locator('*').count()) < ELEMENTS_MAX) return this.#run('the page', {});

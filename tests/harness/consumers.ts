@@ -41,7 +41,7 @@ export class ConsumerFixture {
     this.appId = appId;
   }
 
-  /** Lets consumers sign in to the application with every hosted method, and returns the lab. */
+  /** Lets consumers sign in to the application with every hosted method, and returns the fixture. */
   static async of(server: TestServer, owner: Person, appId = server.applicationId): Promise<ConsumerFixture> {
     const lab = new ConsumerFixture(server, owner, appId);
     await lab.configure({});

@@ -52,7 +52,7 @@ export function runPodman(...args: readonly string[]): string {
 
 /**
  * Starts podman. With `--interactive`, the input of the container is a pipe from this process. Otherwise it is
- * /dev/null, and crun gives the machine's own /dev/null to the user of the container.
+ * /dev/null, and crun makes the user of the container the owner of the machine's own /dev/null.
  */
 export function startPodman(args: readonly string[], prefix: readonly string[] = []): ChildProcess {
   const [command = '', ...rest] = [...prefix, 'unshare', ...inPodman(args)];

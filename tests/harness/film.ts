@@ -1,4 +1,4 @@
-// The colours of every frame of a recording with their times, decoded by ffmpeg.
+// The colors of every frame of a recording with their times, decoded by ffmpeg.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 
@@ -10,7 +10,7 @@ export interface RecordedFrame {
 
 const MAX_BYTES = 256 * 1024 ** 2;
 
-/** Returns the time of each frame, and its colour at one position. `x` and `y` are from 0 to 1. */
+/** Returns the time of each frame, and its color at one position. `x` and `y` are from 0 to 1. */
 export function framesOf(film: Buffer, x = 0.5, y = 0.5): readonly RecordedFrame[] {
   const crop = `crop=2:2:floor(iw*${x}/2)*2:floor(ih*${y}/2)*2`;
   const raw = ['-fps_mode', 'passthrough', '-enc_time_base', '1:1000', '-pix_fmt', 'rgb24', '-f', 'rawvideo', 'pipe:1'];
@@ -23,7 +23,7 @@ export function framesOf(film: Buffer, x = 0.5, y = 0.5): readonly RecordedFrame
   });
 }
 
-/** Returns the colour at one position of a JPEG. `x` and `y` are from 0 to 1. */
+/** Returns the color at one position of a JPEG. `x` and `y` are from 0 to 1. */
 export function colourOf(jpeg: Buffer, x = 0.5, y = 0.5): readonly [number, number, number] {
   const at = `crop=2:2:floor(iw*${x}/2)*2:floor(ih*${y}/2)*2`;
   const crop = ['-vf', at, '-pix_fmt', 'rgb24', '-f', 'rawvideo', 'pipe:1'];

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { createServer, type ListenOptions } from 'node:net';
 
 const PORT_MIN = 10_000;
-/** The first port of the kernel's own range. */
+/** The upper limit, exclusive. By default, the kernel's range for outgoing connections begins at 32768. */
 const PORT_END = 32_000;
 const TRIES_MAX = 100;
 

@@ -14,7 +14,7 @@ export interface HaproxyOptions {
   readonly port: number;
   readonly cert: Buffer;
   readonly key: Buffer;
-  /** The lines that replace those of the example that name servers. */
+  /** The addresses that replace the example's `server` line, as `HOST:PORT`. */
   readonly servers: readonly string[];
 }
 

@@ -33,7 +33,7 @@ export function installRelease(tarball: string, prefix: string): string {
   return join(prefix, 'bin/berth');
 }
 
-/** Runs a command with the Node of the test first in the path, for scripts that begin with `#!/usr/bin/env node`. */
+/** Runs a command with the Node of the test first in PATH, for scripts that begin with `#!/usr/bin/env node`. */
 export function runCommand(command: string, args: readonly string[]): string {
   const env = { ...cleanEnvironment(process.env), PATH: `${dirname(process.execPath)}:${process.env.PATH}` };
   const { status, stdout, stderr } = spawnSync(command, args, { env, encoding: 'utf8', timeout: INSTALLED_WITHIN_MS });

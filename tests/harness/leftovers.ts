@@ -52,7 +52,8 @@ function mountsOfSessions(folder: string): (pid: number) => string | undefined {
     const namespace = link(`/proc/${pid}/ns/mnt`) ?? `of ${pid}`;
     if (!known.has(namespace)) {
       const mounts = read(`/proc/${pid}/mountinfo`);
-      if (mounts === undefined) return undefined; // the process has ended; others in the namespace report the mount
+      // the process has ended, and other processes in the namespace report the mount
+      if (mounts === undefined) return undefined;
       known.set(
         namespace,
         mounts.split('\n').find(line => line.includes(folder)),

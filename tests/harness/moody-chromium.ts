@@ -1,5 +1,5 @@
-// A Chromium that hangs or fails at its start on request. A script runs in front of the real program. A copy of the
-// script's shell is in the same folder, because a jail contains no shell. A change affects later starts only.
+// A Chromium that hangs or fails at its start on request. A script runs first and then starts the real program. A copy
+// of the script's shell is in the same folder, because a jail contains no shell. A change affects later starts only.
 import { copyFileSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { chmod } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -7,7 +7,9 @@ import { join } from 'node:path';
 import { after } from 'node:test';
 
 const REAL_CHROMIUM = '/usr/lib/chromium/chromium';
-/** Longer than the time limits of official clients. */
+/**
+ * Longer than 3.6 s, the time limit that an official client uses for `create({ timeout: 3600 })` (docs/connecting.md).
+ */
 export const SLOW_SECONDS = 4.5;
 
 export interface FaultyChromium {

@@ -1,11 +1,11 @@
-// A page in the browser of a session, at the address of the service itself, with the cookie of a person whom the agent
-// has made sign in there.
+// A page in the browser of a session, at the address of the service itself, with a person's cookie. Simulates an agent
+// that made a person sign in to the service in its session.
 import { CdpClient } from './cdp.ts';
 import type { CreatedSession, TestServer } from './server.ts';
 
 /**
- * Settings for a server, whose port is the first of `ports`. With these settings, sessions can reach the server under a
- * name whose origin the server accepts as its own.
+ * Settings for a server that listens on the first of `ports`. With these settings, sessions can reach the server under
+ * a name whose origin the server accepts as its own.
  */
 export const settingsForOwnPages = (...ports: readonly number[]) => ({
   BERTH_EGRESS_ALLOW: ports.map(port => `127.0.0.1/32:${port}`).join(','),

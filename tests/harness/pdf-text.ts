@@ -14,7 +14,7 @@ function streamsOf(pdf: Buffer): readonly string[] {
     try {
       return [isPacked ? inflateSync(bytes).toString('latin1') : bytes.toString('latin1')];
     } catch {
-      return []; // not text, such as a picture
+      return []; // the stream cannot be unpacked, so it contains no text
     }
   });
 }

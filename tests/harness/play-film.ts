@@ -12,7 +12,7 @@ export interface PlaybackResult {
   readonly errors: readonly string[];
   readonly ended: boolean;
   readonly seconds: number;
-  /** The colours after a seek to the green part. */
+  /** The colors after a seek to the green part. */
   readonly colourAt: { readonly green: readonly number[] };
 }
 

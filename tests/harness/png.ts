@@ -5,7 +5,7 @@ import { inflateSync } from 'node:zlib';
 export interface Picture {
   readonly width: number;
   readonly height: number;
-  /** The colour as `#rrggbb`. */
+  /** The color as `#rrggbb`. */
   colourAt(x: number, y: number): string;
 }
 

@@ -1,5 +1,5 @@
-// A replacement for Chromium at its end of the two FIFOs, for tests of responses that a real Chromium cannot be made to
-// give. It has one page, attaches to every requested target, and answers any other command with an empty result, unless
+// Takes the place of Chromium at its end of the two FIFOs, to test responses that a real Chromium cannot be made to
+// send. It has one page, attaches to every requested target, and answers any other command with an empty result, unless
 // its script returns another result.
 import { execFileSync } from 'node:child_process';
 import { closeSync, constants, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';

@@ -314,8 +314,8 @@ export class TestServer {
   }
 
   /**
-   * Fails if anything is left of sessions other than these. The argument may be a function, which is called at each
-   * check.
+   * Waits until nothing is left of sessions other than these. Fails after a time limit. The argument may be a function,
+   * which is called at each check.
    */
   async waitUntilSettled(running: readonly string[] | (() => readonly string[]) = []): Promise<void> {
     const look = async (): Promise<string[]> => {

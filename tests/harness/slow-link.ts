@@ -21,7 +21,7 @@ export async function openSlowLink(port: number, bitsPerSecond: number): Promise
     const server = connect(port, '127.0.0.1');
     for (const socket of [viewer, server]) {
       sockets.add(socket);
-      socket.setNoDelay(true).on('error', () => {}); // 'close' follows
+      socket.setNoDelay(true).on('error', () => {}); // the 'close' event follows
     }
     // Only the timer reads, so bytes beyond the bandwidth stay with the server.
     const tick = setInterval(() => {

@@ -1,5 +1,5 @@
-// A mail server on a loopback port for tests. The server accepts messages as in RFC 5321, or refuses messages if a test
-// asks for that. Without TLS.
+// A mail server on a loopback port for tests. It accepts messages as in RFC 5321, or refuses them if `refusal` is set.
+// It does not support TLS.
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
@@ -15,7 +15,7 @@ export interface ReceivedMail {
 export interface MailServer {
   readonly url: string;
   readonly mails: readonly ReceivedMail[];
-  /** Commands of clients. Those with credentials are shortened. */
+  /** The verbs of the commands that clients sent, without arguments. */
   readonly commands: readonly string[];
   /** The response to RCPT, for example `451 4.3.0 later`. If undefined, messages are accepted. */
   refusal: string | undefined;

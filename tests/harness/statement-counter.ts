@@ -1,5 +1,5 @@
 // A relay between a server and its PostgreSQL that records every statement, using the message format of PostgreSQL's
-// protocol. Without TLS.
+// protocol. It does not support TLS.
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 
@@ -59,7 +59,7 @@ export async function openStatementCounter(url: string): Promise<StatementCounte
   };
 }
 
-/** Reads what a client sends, in pieces of any length. */
+/** Parses the messages of a client, which arrive in chunks of any length. */
 function createReader(onStatement: (text: string) => void): (chunk: Buffer) => void {
   let unread = Buffer.alloc(0);
   let hasStarted = false;

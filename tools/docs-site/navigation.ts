@@ -1,7 +1,7 @@
 // The documents on the site, their order and their headings. A document of docs/ that is not named here is listed under
 // "Guides", so that a new one is never missing.
 export interface Entry {
-  /** Path on the site below /docs; '' is the start page. */
+  /** Path on the site below /docs. Empty for the start page. */
   readonly path: string;
   /** Path below docs/. Absent if the service itself serves the page. */
   readonly file?: string;

@@ -15,7 +15,7 @@ test('a client that disconnects before the endpoint is connected leaves no conne
   });
   endpoint.listen(0, '127.0.0.1');
   await once(endpoint, 'listening');
-  const { port } = endpoint.address() as AddressInfo; // A TCP server that listens has one.
+  const { port } = endpoint.address() as AddressInfo; // a listening TCP server has an address of this type
   const { port: from, close } = await relay('127.0.0.1:0', [`127.0.0.1:${port}`]);
   t.after(() => {
     close();
@@ -27,7 +27,7 @@ test('a client that disconnects before the endpoint is connected leaves no conne
     gone.once('connect', () => gone.resetAndDestroy());
     await once(gone, 'close');
   }
-  // The response of this client shows that the relay has taken over all clients before it.
+  // The response of this client shows that the relay has accepted all earlier clients.
   const client = connect(from, '127.0.0.1');
   client.write('hello');
   assert.equal(String((await once(client, 'data'))[0]), 'hello');

@@ -40,7 +40,7 @@ export function pinnedDependencies(repository: Manifest, names: ReadonlySet<stri
   return Object.fromEntries(Object.entries(repository.dependencies).filter(([name]) => names.has(name)));
 }
 
-/** We do not import `bufferutil`; `ws` uses it if it is installed. */
+/** We do not import `bufferutil`, but `ws` uses it if it is installed. */
 const USED_BY_DEPENDENCIES = ['bufferutil'];
 
 export function manifestOf(repository: Manifest, sources: Iterable<string>, commit: string): Manifest & object {

@@ -10,7 +10,7 @@ const TOKEN_STORAGE_KEY = 'berth.token';
 const KEYS_STORAGE_KEY = 'berth.keys';
 const KEY_LIFE_MS = 3_600_000;
 const RENEW_BEFORE_MS = 300_000;
-/** The name of agent keys that consoles issue, as shown in the list of keys. */
+/** The name of agent keys that the console issues, as shown in the list of keys. */
 export const CONSOLE_KEY_NAME = 'Console';
 
 interface ConsoleKey {
@@ -132,7 +132,7 @@ function endSessionAfter(keyRevocations: Promise<unknown>): void {
     if (isSent) return;
     isSent = true;
     removeEventListener('pagehide', send);
-    if (isPerson()) return; // Signed in again meanwhile: the cookie is that of the new session.
+    if (isPerson()) return; // The user has signed in again, so the cookie belongs to the new session.
     void fetch('/v1/account/sign-out', { method: 'POST', keepalive: true }).catch(() => undefined);
   };
   addEventListener('pagehide', send);
@@ -160,7 +160,8 @@ async function renewKey(app: string, formerKey: ConsoleKey | undefined): Promise
     if (pendingKeys.get(app) !== promisedKey) return key; // signed out meanwhile
     keys.set(app, key);
     storeKeys();
-    if (formerKey) void revokeKey(app, formerKey.id, false); // A live view may use it.
+    // Its connections stay open, because a live view may use them.
+    if (formerKey) void revokeKey(app, formerKey.id, false);
     return key;
   } finally {
     if (pendingKeys.get(app) === promisedKey) pendingKeys.delete(app);
@@ -210,7 +211,7 @@ const revokeKey = (
 
 /** Revokes the keys, including those still being issued. The keys of a closed tab are not revoked, but expire soon. */
 export function revokeKeys(): Promise<unknown> {
-  const headers = accountHeaders(); // The headers of the user who signs out.
+  const headers = accountHeaders(); // Read now, because a sign-out clears the token before the keys are revoked.
   const promisedKeys = [...[...keys].map(([app, key]) => [app, Promise.resolve(key)] as const), ...pendingKeys];
   keys.clear();
   pendingKeys.clear();

@@ -151,10 +151,7 @@ export const invocationsQuery = (app: string, filters: Omit<ApplicationInvocatio
 
 const WAITING_MAX = 100;
 const HISTORY_PER_PAGE = 50;
-/**
- * Changes are announced (live-inbox.ts). This interval is for users who signed in with a token, who get no
- * announcements.
- */
+/** For users who signed in with a token. For a person, live-inbox.ts also refetches the lists after every change. */
 const INBOX_EVERY_MS = 30_000;
 
 /** All waiting items, including those that other people must act on. */

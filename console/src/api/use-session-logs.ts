@@ -27,7 +27,8 @@ export function useSessionLogs(app: string, id: string, isOpen: boolean) {
       let loadedLogs = queryClient.getQueryData<CachedLogs>(queryKey) ?? { logs: [] };
       for (let hasMore = true; hasMore && loadedLogs.logs.length < LOGS_SHOWN_MAX; ) {
         const nextLogs = await readNext(app, id, loadedLogs, signal);
-        hasMore = !isOpen && nextLogs.after !== loadedLogs.after; // In a running session, the next poll reads the rest.
+        // In a running session, the next poll reads the remaining entries.
+        hasMore = !isOpen && nextLogs.after !== loadedLogs.after;
         loadedLogs = nextLogs;
       }
       return loadedLogs;

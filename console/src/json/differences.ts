@@ -21,7 +21,8 @@ export function differences(previous: unknown, next: unknown, path = ''): Differ
 }
 
 const membersOf = (value: unknown): Members | undefined =>
-  typeof value === 'object' && value !== null ? (value as Members) : undefined; // JSON has no other objects
+  // In JSON, this can only be an object or an array.
+  typeof value === 'object' && value !== null ? (value as Members) : undefined;
 
 /** The cast restores the name of the member: TypeScript gives an object with a computed key an index signature. */
 const textEntry = <Name extends string>(name: Name, value: unknown): { readonly [N in Name]?: string } =>

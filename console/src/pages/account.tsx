@@ -347,7 +347,7 @@ function SessionRow({
   );
 }
 
-/** A name by which people can recognise their own browsers. */
+/** A name by which people can recognize their own browsers. */
 function browserName(userAgent = ''): string {
   const browser = /Firefox|Edg|OPR|Chrome|Safari/.exec(userAgent)?.[0] ?? 'A browser';
   const system = /Windows|Mac OS|Android|iPhone|iPad|Linux/.exec(userAgent)?.[0];

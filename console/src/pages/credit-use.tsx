@@ -118,7 +118,7 @@ function UsageTable({
   readonly isCharged: boolean;
   readonly period: UsePeriod;
 }) {
-  // Names of the keys for which the usage contains no name.
+  // The names of agent keys, for usage rows that contain no name.
   const { data: keys } = useQuery({ ...keysQuery(app), enabled: by === 'key' });
   const names = new Map(keys?.map(({ id, name }) => [id, name]));
   const figureOf = ({ cost, browserSeconds }: Row): number => (isCharged ? cost : browserSeconds);

@@ -80,7 +80,7 @@ const DAY_NAME = new Intl.DateTimeFormat(undefined, {
   ...{ weekday: 'short', day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' },
 });
 
-/** The names of a day such as `2026-11-23`. */
+/** The full and the short name of a day such as `2026-11-23`. */
 export const dayNames = (day: string): { readonly name: string; readonly tick: string } => {
   const time = new Date(`${day}T00:00:00Z`);
   return { name: `${DAY_NAME.format(time)}, UTC`, tick: DAY_TICK.format(time) };

@@ -129,7 +129,7 @@ const Row = ({
   </li>
 );
 
-/** An extension that was deleted elsewhere stays listed until the user removes it; other errors may be temporary. */
+/** An extension that was deleted elsewhere stays listed until the user removes it. Other errors may be temporary. */
 const UnavailableExtension = ({
   id,
   error,

@@ -1,4 +1,5 @@
-// The hosts of the fleet: the state of each, what is running on it, and whether it gets sessions. For the operator.
+// The hosts of the fleet: the state of each, what is running on it, and whether it receives new sessions. For the
+// operator.
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';

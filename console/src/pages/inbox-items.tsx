@@ -1,5 +1,5 @@
-// Items that are waiting. An item for the reader is shown with everything that is needed to decide it; an item for
-// others is one line.
+// Items that are waiting. An item for the user of the page is shown with everything that is needed to decide it. An
+// item for other people is one line.
 import { useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
@@ -64,7 +64,7 @@ export function ApprovalCard({ app, action }: { readonly app: string; readonly a
   );
 }
 
-/** `hasControl`: the reader already has control of the browser. */
+/** `isReaderInControl`: the user already has control of the browser. */
 export function HandoffCard({
   app,
   handoff,

@@ -33,7 +33,7 @@ export const HANDOFF_ENDS: Readonly<Record<Handoff['status'], Mark>> = {
   session_ended: plainMark('Session ended'),
 };
 
-/** Who must decide an Action, if not the reader. */
+/** Who must decide an Action, if the user may not decide it. */
 export const APPROVERS: Readonly<Record<ApplicationAction['approver'], string>> = {
   end_user: 'an end user',
   member: 'an admin or owner',

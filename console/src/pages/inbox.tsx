@@ -40,7 +40,7 @@ export function InboxPage({ app }: { readonly app: string }) {
   );
 }
 
-/** Other applications in which something is waiting for the reader. */
+/** Other applications in which something is waiting for the user. */
 function OtherInboxes({ app }: { readonly app: string }) {
   const otherInboxes = (useInbox()?.applications ?? []).filter(({ applicationId }) => applicationId !== app);
   if (otherInboxes.length === 0) return null;

@@ -12,7 +12,7 @@ export const STATUS_WORDS = {
 
 const STATUSES = Object.keys(STATUS_WORDS) as InvocationStatus[]; // Object.keys() returns strings.
 
-/** As defined in the contract. */
+/** The pattern and the maximum length of an operation id, as defined in the contract. */
 const OPERATION_ID = /^[a-z][a-z0-9]*([._-][a-z0-9]+)*$/;
 const OPERATION_ID_CHARACTERS_MAX = 64;
 

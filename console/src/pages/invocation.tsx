@@ -17,7 +17,7 @@ import { InvocationSteps } from './invocation-steps.tsx';
 import { creditWords, InvocationState } from './invocation-words.tsx';
 import { Receipt } from './receipt.tsx';
 
-/** Only the beginning of a longer text is shown; all of it is copied. */
+/** A longer text is cut off on the page. The copy button copies all of it. */
 const SHOWN_CHARACTERS_MAX = 6_000;
 const LINK = 'text-accent underline underline-offset-2';
 

@@ -1,4 +1,4 @@
-// Agent keys of an application: issue, rotate, revoke. Inactive keys, and keys that consoles issued for their own use,
+// Agent keys of an application: issue, rotate, revoke. Inactive keys, and keys that the console issued for its own use,
 // are initially hidden.
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';

@@ -43,7 +43,8 @@ export function OperationEditor({
         body: requestOf(draft),
       });
       setBase(savedOperation);
-      setDraft(current => (current === draft ? draftOf(savedOperation) : current)); // Keeps later changes.
+      // Keeps changes that were made while the request was running.
+      setDraft(current => (current === draft ? draftOf(savedOperation) : current));
       return publish ? call('publishOperation', { params }) : savedOperation;
     },
     onError: error => setProblems(problemsIn(error, draft)),

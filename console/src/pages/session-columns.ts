@@ -1,4 +1,4 @@
-// The columns of the list of sessions. This browser remembers which columns are hidden.
+// The columns of the list of sessions. The browser stores which columns are hidden.
 import { useSyncExternalStore } from 'react';
 
 /** All columns in the order in which they are shown, with their grid tracks. Optional columns can be hidden. */

@@ -1,4 +1,4 @@
-// The content to approve, and the decision, for the page of an Action and for the inbox. The display is made from
+// The content to approve, and the decision, for the page of an Action and for the inbox. What is shown is built from
 // the content that the digest covers. The message of the agent is shown separately, as plain text.
 import { useMutation } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
@@ -60,7 +60,7 @@ export function Approval({ action, heading }: { readonly action: ApplicationActi
   );
 }
 
-/** `onDecision` is called with the Action as it is after the decision. */
+/** `decided` is called with the Action after the decision. */
 export function DecisionButtons({
   action,
   decided,
@@ -89,7 +89,7 @@ export function DecisionButtons({
   );
 }
 
-/** An approval is signed by a passkey over the digest, if the person has a passkey that works here. */
+/** An approval is signed by a passkey over the digest, if the person has a passkey that works in this browser. */
 function useDecision(
   { jobId, digest, application }: ApplicationAction,
   onDecided: (updated: ApplicationAction) => void,

@@ -86,7 +86,8 @@ function HandoffFlow({ place: handoffLink }: { readonly place: HandoffLink }) {
       lease={lease}
       onLeaseLost={() => storeLease(undefined)}
       onHandoffOver={(title, description, status) => {
-        // Reports the end of the hand-off to the page that frames this one. The application has registered that page.
+        // Reports the end of the hand-off to the page that frames this one. Only origins that the application has
+        // registered may frame it.
         if (isFramed) parent.postMessage({ type: 'berth-handoff', handoffId: handoffLink.id, status }, '*');
         storeLease(undefined);
         setEndNotice({ title, about: description });
@@ -100,7 +101,7 @@ const leaseKey = ({ id }: HandoffLink): string => `handoff-lease ${id}`;
 /** The lease that was stored before a reload of the page. */
 function storedLease(handoffLink: HandoffLink): ClaimedHandoff | undefined {
   const text = tabStore.getItem(leaseKey(handoffLink));
-  return text === null ? undefined : (JSON.parse(text) as ClaimedHandoff); // Written by this page.
+  return text === null ? undefined : (JSON.parse(text) as ClaimedHandoff); // The stored value was written by this page.
 }
 
 // ---- before control ----------------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ export function SetUpAccount({ secret }: { readonly secret: string }) {
     <CenteredPage title="Set up your account" about="This account owns the applications and keys of this installation.">
       <NewAccountForm
         create={account => call('setUpAccount', { body: { token: secret, ...account } })}
-        // To sign in to an account with an authenticator app, a code from that app is also needed.
+        // If the account has an authenticator app, a code is also needed, which the person enters on the sign-in page.
         onAccountCreated={({ status }) => (status === 'signed_in' ? continueSetUp() : location.assign('/signin'))}
       />
     </CenteredPage>

@@ -16,7 +16,10 @@ type Step =
   | { readonly name: 'email_code'; readonly ticket: string; readonly email: string }
   | { readonly name: 'second_factor'; readonly ticket: string };
 
-/** `onFinished` is called after the sign-in. The console does not need it: it shows its pages after a sign-in. */
+/**
+ * `done` is called after the sign-in. Pages that follow the sign-in state do not need it, because they replace the form
+ * themselves.
+ */
 export function SignInForm({ done: onDone = () => {} }: { readonly done?: () => void }) {
   const [step, setStep] = useState<Step>({ name: 'password' });
   const proceed = ({ status, ticket = '' }: SignInResult): void => {

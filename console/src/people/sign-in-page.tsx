@@ -1,4 +1,4 @@
-// /signin: for people whom other pages send here to sign in, and for the link that sets up an account.
+// /signin: the page to which other pages send people to sign in, and which the link that sets up an account opens.
 import { useState } from 'react';
 import { nextPage } from './next-page.ts';
 import { SetUpAccount } from './set-up-account.tsx';

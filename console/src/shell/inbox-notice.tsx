@@ -1,4 +1,4 @@
-// A notice, on every page except the inbox, that something new is waiting for the reader.
+// A notice, on every page except the inbox, that something new is waiting for the user.
 import { Link, useLocation } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
 import { totalWaitingCount, useInbox } from '../api/live-inbox.ts';

@@ -1,4 +1,5 @@
-// The application that was used last in this tab. Pages that belong to no application show its navigation.
+// The application that was used last in this tab. Pages that belong to no application show the navigation of this
+// application.
 import { tabStore } from '../api/storage.ts';
 
 const STORAGE_KEY = 'berth.application';

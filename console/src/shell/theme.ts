@@ -1,4 +1,4 @@
-// The colour theme: light, dark or system. Only an explicit choice is stored.
+// The color theme: light, dark or system. Only an explicit choice is stored.
 import { localStore } from '../api/storage.ts';
 
 export type Theme = 'system' | 'light' | 'dark';

@@ -1,4 +1,4 @@
-// Bar charts made of HTML elements. Every value can be read without colour: a long chart shows the largest value at the
+// Bar charts made of HTML elements. Every value can be read without color: a long chart shows the largest value at the
 // axis, the bars of a short chart show their values, and each chart has its values as a table.
 import type { ReactNode } from 'react';
 
@@ -35,7 +35,7 @@ export function BarChart({
 }: {
   /** What the chart shows, in one sentence. */
   readonly label: string;
-  /** The headings of the table; the first is for the names. */
+  /** The headings of the table. The first heading is for the names. */
   readonly headings: readonly string[];
   readonly bars: readonly Bar[];
   /** Formats the value at the top of the axis. */

@@ -1,5 +1,5 @@
 // A dialog with a form: fields, an error message, and buttons to submit and cancel. Stays open until the form has been
-// submitted or cancelled.
+// submitted or canceled.
 import type { FormEvent, ReactNode } from 'react';
 import { Button } from './button.tsx';
 import { Dialog } from './dialog.tsx';

@@ -4,7 +4,7 @@ import { ApiError } from '../api/api-error.ts';
 import { Button } from './button.tsx';
 import { Icon, type IconName } from './icon.tsx';
 
-/** Grey rows while content is loading, announced once to screen readers. */
+/** Gray rows while content is loading, announced once to screen readers. */
 export const LoadingRows = ({
   rows = 6,
   contentLabel: contentName,

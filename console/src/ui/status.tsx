@@ -1,4 +1,4 @@
-// The status of a session as a coloured word.
+// The status of a session as a colored word.
 import type { Session, SessionStatus } from '../../../contract/sessions.ts';
 
 const STATUSES: Readonly<Record<SessionStatus, { readonly word: string; readonly dot: string; readonly ink: string }>> =

@@ -1,4 +1,4 @@
-// Tabs with arrow key navigation. Each panel is labelled by its tab.
+// Tabs with arrow key navigation. Each panel is labeled by its tab.
 import { Tabs as Base } from '@base-ui/react/tabs';
 import type { ReactNode } from 'react';
 

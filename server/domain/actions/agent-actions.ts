@@ -159,7 +159,7 @@ export class AgentActions {
     if (digest !== initialRow.digest) throw digestMismatch(initialRow);
     const existingInvocation = await this.#executedInvocation(initialRow, options);
     if (existingInvocation) return { invocation: existingInvocation, isReplayed: true };
-    // If an execution was withdrawn, the Action is approved again.
+    // If the invocation was withdrawn, the Action is approved again, so its row is read again.
     const row = initialRow.invocationId ? await this.#get(caller, jobId) : initialRow;
     this.#assertExecutable(row);
     const grantedOperation = await this.#requireGranted(caller, row);

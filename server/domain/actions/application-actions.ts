@@ -102,7 +102,8 @@ export class ApplicationActions {
       assertSteppedUp: () => assertSteppedUp(caller, clock.now()),
       passkeys: {
         list: () => store.passkeys.list(accountId),
-        recordUse: (id, counter) => store.passkeys.recordUse(id as PasskeyId, counter, clock.now()), // An id from `list`.
+        // The id comes from `list`.
+        recordUse: (id, counter) => store.passkeys.recordUse(id as PasskeyId, counter, clock.now()),
       },
     };
   }

@@ -1,4 +1,5 @@
-// Requests and verifies the signature of a passkey over the digest of an Action. The signature is input from a browser.
+// Requests and verifies the signature of a passkey over the digest of an Action. The signature comes from a browser and
+// is not trusted until it is verified.
 import { isIP } from 'node:net';
 import type { readAuthentication } from '../../engines/authenticators/passkey-response.ts';
 import type * as engine from '../../engines/authenticators/passkeys.ts';

@@ -1,5 +1,5 @@
-// Lets approvers read and decide Actions. A decision contains the digest of the Action. The identity of an Approver has
-// been verified before.
+// Lets approvers read and decide Actions. A decision contains the digest of the Action. The code that creates an
+// Approver has already verified the identity of the person.
 import type { ActionChallenge, ApplicationAction, DecideAction } from '../../../contract/actions.ts';
 import type { ActionDecision, ActionFilter, ActionRow } from '../../engines/store/rows/actions.ts';
 import type { Store } from '../../engines/store/store.ts';
@@ -82,7 +82,10 @@ export class Decisions {
     return this.viewFor(row, { mayDecide: row.approver === 'end_user', maySeeContent: true });
   }
 
-  /** Returns the challenge that a passkey of the person must sign. Empty if the person cannot use a passkey here. */
+  /**
+   * Returns the challenge that a passkey of the person must sign. Empty if the person cannot use a passkey at this
+   * origin.
+   */
   async challenge(approver: Approver, jobId: string, origin: URL): Promise<ActionChallenge> {
     const row = await this.#requireAction(approver, jobId);
     this.#assertUndecided(row);

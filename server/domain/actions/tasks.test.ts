@@ -25,7 +25,7 @@ test('postpones an approved Action that cannot be executed, and executes the Act
         executed.push(id);
       },
     },
-  } as unknown as TasksParts); // The members that the task uses.
+  } as unknown as TasksParts); // Contains only the members that the task uses.
   const task = tasks.find(({ name }) => name === EXECUTE_TASK) ?? assert.fail('there is no such task');
   assert.deepEqual(await task.run(), { executed: 1, heldBack: 1 });
   assert.deepEqual(executed, ['sound']);

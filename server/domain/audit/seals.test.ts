@@ -18,7 +18,7 @@ const folder = mkdtempSync(join(tmpdir(), 'berth-seals-'));
 after(() => rmSync(folder, { recursive: true }));
 let count = 0;
 
-/** A log with one chain in arrays, and signing keys. The newest key is active. */
+/** Creates an audit log with one chain, stored in arrays, and its signing keys. The newest key is active. */
 async function aLog() {
   const entries: AuditRow[] = [];
   const seals: SealRow[] = [];

@@ -95,7 +95,7 @@ class Walk {
   async #checkSeal(seal: SealRow): Promise<boolean> {
     const priorSeal = this.#previousSeal;
     const isOld = seal.at < this.#forgottenBefore;
-    // Numbers may begin above 1 only if the earlier entries were old enough to be removed.
+    // The first seal may have a number above 1 only if it is so old that earlier seals may have been removed.
     const expectedNumber = priorSeal ? priorSeal.number + 1 : isOld ? seal.number : 1;
     if (seal.number !== expectedNumber) this.#report('seal', expectedNumber, 'missing');
     else if (!(await this.#isGenuine(seal, isOld))) this.#report('seal', seal.number, 'changed');

@@ -5,7 +5,7 @@ import type { ErrorCode } from '../../../contract/errors.ts';
 import type { Fault } from '../../kit/fault.ts';
 import { fault } from '../faults.ts';
 
-/** Longer subjects are truncated in responses. */
+/** Longer subjects are truncated. */
 const SUBJECT_CHARACTERS_MAX = 512;
 const BOUNDARY_PATTERN = /-----(BEGIN|END) ([A-Z0-9 ]{1,40})-----/g;
 const LABELS = ['CERTIFICATE', 'X509 CERTIFICATE'];

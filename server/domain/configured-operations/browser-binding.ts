@@ -1,4 +1,4 @@
-// Validates the steps of a `browser` operation, and fills them in from an input. Pure.
+// Validates the steps of a `browser` operation, and fills an input into them. Pure.
 import type { Static } from 'typebox';
 import type { Issue } from '../../../contract/common.ts';
 import type { BoundStep, BrowserBinding } from '../../../contract/configured-operations.ts';

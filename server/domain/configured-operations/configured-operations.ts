@@ -285,7 +285,9 @@ export class ConfiguredOperations {
     });
   }
 
-  /** Makes the checks for which other parts are needed: the worker that compiles schemas, the vault, the network. */
+  /**
+   * Runs the checks that need other parts of the server: the worker that compiles schemas, the vault and the network.
+   */
   async #assertUsable(id: ApplicationId, definition: OperationDefinition): Promise<void> {
     const { compile, validate } = this.#parts;
     const { inputSchema, outputSchema, examples } = definition;
@@ -307,7 +309,7 @@ export class ConfiguredOperations {
   async #assertBinding(id: ApplicationId, { binding }: OperationDefinition): Promise<void> {
     const { credentials, typedCredentials: browserCredentials, outbound } = this.#parts;
     if (isBrowserBinding(binding)) {
-      // The rules of the session decide which hosts its browser may reach, at the time of each request.
+      // The hosts are not checked here, because the rules of the session are applied to each request of its browser.
       const problem = await browserCredentials.problem(id, credentialsIn(binding.steps));
       if (problem !== undefined) throw invalidRequest([{ path: 'binding.steps', message: problem }]);
       return;

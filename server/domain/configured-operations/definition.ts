@@ -167,7 +167,10 @@ const displayIssues = ({ summary, fields = [] }: NonNullable<ConfigureOperation[
   ),
 ];
 
-/** PostgreSQL cannot store NUL, and JSON cannot contain half of a surrogate pair. */
+/**
+ * Throws for a definition that is too large or contains a number that is too large. Also refuses NUL and half of a
+ * surrogate pair, which PostgreSQL cannot store in JSON.
+ */
 function assertStorable(definition: OperationDefinition): void {
   const text = JSON.stringify(definition);
   if (text.length > DEFINITION_BYTES_MAX)

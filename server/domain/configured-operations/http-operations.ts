@@ -23,7 +23,7 @@ export interface HttpOperationsParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly outbound: Pick<Outbound, 'send'>;
   readonly credentials: Pick<CallCredentials, 'forCall' | 'count' | 'problem'>;
   readonly readResponse: (input: ResponseInput, jobOwner: string) => Promise<ResponseOutput>;
-  /** The signer of the key that is currently active. */
+  /** Returns a signer for the signing key that is currently active. */
   readonly signer: () => Promise<MessageSigner>;
 }
 
@@ -133,7 +133,7 @@ export class HttpOperations {
     };
   }
 
-  /** Reads the response. It counts as not matching the schema if the schema cannot be applied in time. */
+  /** Reads the response. If the schema cannot be applied in time, the response counts as not matching the schema. */
   async #read(
     { headers }: OutboundResponse,
     body: Buffer,

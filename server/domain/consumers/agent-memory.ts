@@ -1,5 +1,5 @@
-// The memory of a consumer for agents: `memory.get` and `memory.put`, which require the consent of the consumer. A
-// withdrawal of consent takes effect even for a call that is running.
+// Gives agents access to the memory of a consumer: `memory.get` and `memory.put`, which require the consent of the
+// consumer. A withdrawal of consent takes effect even for a call that is running.
 import type { Static } from 'typebox';
 import type { EndUser } from '../../../contract/actions.ts';
 import { MEMORY_VALUE_BYTES_MAX } from '../../../contract/consumer-memory.ts';
@@ -69,7 +69,8 @@ export class AgentMemory {
     // The output is not kept with the invocation, so the value is stored only in the memory of the consumer. If the
     // item is deleted there, the value is removed completely.
     const item = row && (await memory.itemOf(row));
-    const output: JsonObject = item ? { item: { ...item, value: item.value as Json } } : {}; // Sealed as JSON.
+    // The sealed value is JSON.
+    const output: JsonObject = item ? { item: { ...item, value: item.value as Json } } : {};
     return { state: 'succeeded', output, isNotKept: true };
   }
 
@@ -103,5 +104,6 @@ export class AgentMemory {
 
 const failedOutcome = ({ code, message, details }: Fault): Outcome => ({
   state: 'failed',
-  error: { code, message, retryable: false, phase: 'during', details: { ...details } as JsonObject }, // Texts and numbers.
+  // All values are strings and numbers.
+  error: { code, message, retryable: false, phase: 'during', details: { ...details } as JsonObject },
 });

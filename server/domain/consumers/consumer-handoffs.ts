@@ -88,7 +88,8 @@ export class ConsumerHandoffs {
    * the key that created the session.
    */
   async #agentOf({ applicationId, requesterKind, requesterId, keyId }: HandoffRow): Promise<string> {
-    const id = requesterKind === 'agent_key' ? (requesterId as KeyId | undefined) : keyId; // Written as the id of the key.
+    // For an agent key, `requesterId` is the id of the key.
+    const id = requesterKind === 'agent_key' ? (requesterId as KeyId | undefined) : keyId;
     const key = id && (await this.#parts.store.keys.get(applicationId, id));
     return key?.name ?? 'an agent key that no longer exists';
   }

@@ -116,7 +116,7 @@ export class ConsumerSessions {
     return openedSessionOf({ consumer, acr: row.acr, authTime: row.authTime }, seconds, access, refresh);
   }
 
-  /** Returns the session after a new proof of identity, which the given caller does not contain yet. */
+  /** Reads the session again after a new proof of identity, because `caller` still contains the previous proof. */
   async reread(caller: ConsumerCaller): Promise<ConsumerSession> {
     const row = await this.#parts.store.consumerSessions.get(caller.applicationId, caller.via.id);
     if (!row) throw notFound('Session', caller.via.id);

@@ -1,4 +1,4 @@
-// How the consumers of an application sign in, as its members configure it.
+// The sign-in settings that the members of an application configure for its consumers.
 import type { ServiceConfig } from '../../../contract/config.ts';
 import {
   type ApplicationIdentity,
@@ -71,7 +71,7 @@ export class Identities {
     return (await this.#parts.store.identities.get(application)) ?? rowOf(application, {}, 0, this.#parts.clock.now());
   }
 
-  /** Returns the application that a path names, without checking a caller. */
+  /** Returns the application with the id in a path. Does not check a caller. */
   async application(appId: string): Promise<ApplicationRow> {
     const id = appId.toLowerCase() as ApplicationId; // Checked by isUuid.
     const application = isUuid(id) ? await this.#parts.store.applications.byId(id) : undefined;
@@ -98,7 +98,9 @@ export class Identities {
     return { name: application.name, ...(colour === undefined ? {} : { colour }), providers };
   }
 
-  /** Returns the application if it has this provider. Sessions may exist even if the provider was switched off. */
+  /**
+   * Returns the application if it has this provider. A disabled provider counts, because it may still have sessions.
+   */
   async withProvider(appId: string, providerId: string): Promise<ApplicationRow> {
     const application = await this.application(appId);
     const hasProvider = providerId === HOSTED || (await this.provider(application.id, providerId)) !== undefined;

@@ -38,7 +38,7 @@ export class Linking {
     this.#parts = parts;
   }
 
-  /** Merges the consumer of `accessToken` into the calling consumer, who can then sign in in both ways. */
+  /** Merges the consumer of `accessToken` into the calling consumer, who can then sign in either way. */
   async link(caller: ConsumerCaller, accessToken: string): Promise<ConsumerProfile> {
     const { store, sessions, profiles, sealed, audit } = this.#parts;
     const { applicationId, consumerId } = caller;
@@ -59,8 +59,8 @@ export class Linking {
   }
 
   /**
-   * Returns the consumer to whom the token belongs. It must be another consumer of this application, who has given a
-   * proof of identity that is recent and as strong as this consumer can give.
+   * Returns the consumer to whom the token belongs. It must be a consumer of this application other than the caller,
+   * who has recently given the strongest proof of identity that they can give.
    */
   async #consumerOfToken({ applicationId, consumerId }: ConsumerCaller, accessToken: string): Promise<ConsumerId> {
     const { store, clock } = this.#parts;

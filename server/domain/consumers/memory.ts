@@ -1,4 +1,4 @@
-// The memory API for consumers: versioned items that agents may remember, and the consents that give access to them.
+// The memory API for consumers: versioned items that agents can read and write, and the consents that allow this.
 import { PAGE_LIMIT_DEFAULT } from '../../../contract/common.ts';
 import {
   type AgentAskingConsent,

@@ -1,5 +1,4 @@
-// The profile of a consumer, which is everything that is stored apart from the memory, and the deletion of the
-// consumer.
+// Reads and changes the profile of a consumer, and deletes the consumer.
 import { CONSUMER_METADATA_BYTES_MAX, type ConsumerProfile, type UpdateProfile } from '../../../contract/consumers.ts';
 import type { ConsumerRow } from '../../engines/store/rows/consumers.ts';
 import type { Store } from '../../engines/store/store.ts';
@@ -50,9 +49,9 @@ export class Profiles {
   }
 
   /**
-   * Deletes the consumer. The key of the memory is deleted together with the rows, in one transaction, so that rows in
-   * a backup cannot be opened. The key is destroyed again afterwards, because process memory also contains the key, and
-   * because a concurrent write may have created another key.
+   * Deletes the consumer. The key of the memory is deleted in the same transaction as the rows, so that copies of the
+   * rows cannot be opened without a backup of the key. The key is destroyed again afterwards, because process memory
+   * also contains the key, and because a concurrent write may have created another key.
    */
   async delete(caller: ConsumerCaller): Promise<void> {
     const { store, audit, clock, sessions, destroyKey } = this.#parts;

@@ -1,4 +1,4 @@
-// OpenID providers with which the consumers of an application sign in, as its members configure them.
+// The OpenID providers that the members of an application configure for its consumers.
 import {
   type ConsumerProvider,
   type ConsumerProviders,

@@ -1,5 +1,5 @@
-// Seals the memory items of a consumer with a key in the vault that belongs to this consumer. Destroying that key
-// destroys the memory, including in backups.
+// Seals the memory items of a consumer with a key in the vault that belongs to this consumer. After that key is
+// destroyed, copies of the items cannot be opened without a backup of the key.
 import type { MemoryRow } from '../../engines/store/rows/consumer-memory.ts';
 import type { Vault } from '../../engines/vault/vault.ts';
 import { parseJson } from '../../kit/foreign.ts';
@@ -29,7 +29,7 @@ export class SealedMemory {
     const vault = await this.#vault.of(consumerId);
     return {
       seal: (at, json) => vault.seal(placeOf(at), Buffer.from(json)),
-      open: row => parseJson(vault.open(placeOf(row), row.sealed).reveal()) as Json, // Sealed by `seal`.
+      open: row => parseJson(vault.open(placeOf(row), row.sealed).reveal()) as Json, // The value was sealed by `seal`.
     };
   }
 

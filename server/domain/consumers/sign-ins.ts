@@ -73,7 +73,10 @@ export class SignIns {
     this.#startTally = parts.tallies.of(ADDRESS_START_LIMIT);
   }
 
-  /** `origin`: the origin of the Berth page, if one sent the request; if not, the public origin of the server. */
+  /**
+   * `origin` is the origin of the Berth page that sent the request. If no Berth page sent it, `origin` is the public
+   * origin of the server.
+   */
   async start(
     appId: string,
     providerId: string,

@@ -94,7 +94,7 @@ export class Upstream {
     if (!provider?.enabled) return signIns.failureRedirect(openSignIn, 'server_error');
     if (error !== undefined) return signIns.failureRedirect(openSignIn, 'access_denied');
     const metadata = metadataIn(provider.metadata);
-    // A mix-up (RFC 9207): the response comes from another provider than the one that received the request.
+    // A mix-up (RFC 9207): the response comes from a provider other than the one that received the request.
     const isMixedUp = iss === undefined ? metadata.answersWithIssuer : iss !== provider.issuer;
     if (isMixedUp) return this.#refuse(openSignIn, 'iss', source);
     if (typeof code !== 'string' || code.length > CODE_CHARACTERS_MAX) return this.#refuse(openSignIn, 'code', source);

@@ -45,7 +45,7 @@ export class CookieCopy {
     const { clock, log } = this.#options;
     while (!this.#stopController.signal.aborted) {
       await this.#copy().catch(error => {
-        // Expected when the browser is being shut down.
+        // A failure is expected while the browser is being shut down, and is not logged then.
         if (!this.#stopController.signal.aborted) log.warn('context.cookies_not_copied', { reason: reason(error) });
       });
       await clock.sleep(COPY_INTERVAL_MS, this.#stopController.signal).catch(() => {});

@@ -84,7 +84,8 @@ export class Loading {
     try {
       const cookies = version.cookiesOf ? await stored.openCookies(context, version.cookiesOf) : [];
       const archive = version.archive && (await stored.openArchive(context, version.archive));
-      // Cookies in the archive of a partial version are older than those that were copied from the running browser.
+      // Cookies in the archive of a partial version are not unpacked, because they are older than the cookies that were
+      // copied from the running browser.
       if (archive) await profiles.unpack(archive, folder, !version.partial, signal);
       return cookies;
     } catch (error) {

@@ -1,6 +1,6 @@
-// Reads and writes the stored objects of a context's versions. Determines for each object the encryption key and the
-// name that is bound to the encryption. A version may refer to the archive or the cookies of an earlier version, which
-// are stored under the id of that earlier version.
+// Reads and writes the stored objects of a context's versions. Determines for each object the data key and the name
+// from which its encryption key is derived. A version may refer to the archive or the cookies of an earlier version,
+// which are stored under the id of that earlier version.
 import type { Readable } from 'node:stream';
 import type { Artifacts } from '../../engines/artifacts/artifacts.ts';
 import type { ArtifactKey } from '../../engines/artifacts/keys.ts';

@@ -10,7 +10,7 @@ test('records credit that the clock task gives back as an action of the service,
   const store = {
     credits: { listExpiredHolds: async () => ['open', 'settled'].map(holdOf) },
     atomically: (work: (transaction: unknown) => Promise<void>) => work(trx),
-  } as unknown as ExpiringParts['store']; // The methods that `expireHolds` calls.
+  } as unknown as ExpiringParts['store']; // Contains only the methods that `expireHolds` calls.
   const events: AuditEvent[] = [];
   const audit = { record: async (event: AuditEvent) => void events.push(event) };
   await expireHolds({ store, audit, clock: systemClock });

@@ -13,7 +13,7 @@ export interface ExpiringParts {
   readonly clock: Clock;
 }
 
-/** Returns the number of reservations that were given back. */
+/** Returns the number of reservations that were due. */
 export async function expireHolds({ store, audit, clock }: ExpiringParts): Promise<number> {
   const dueHolds = await store.credits.listExpiredHolds(clock.now(), BATCH);
   for (const { purposeId, purposeKind, applicationId, amount } of dueHolds)

@@ -28,7 +28,7 @@ async function denyTooLate(rowAfterwards: object | undefined): Promise<unknown> 
     },
     tallies: { of: () => ({ take: async () => async () => {} }) },
     audit: { recordDecision: async (...entry: unknown[]) => void recorded.push(entry) },
-  } as unknown as ApprovalParts); // The members that a denial uses.
+  } as unknown as ApprovalParts); // Contains only the members that a denial uses.
   const request = { userCode: 'BCDF-GHJK', decision: 'deny' } as const;
   const failure = await approval.decide(CALLER, request, PEER).then(
     () => assert.fail('the denial was accepted'),

@@ -77,7 +77,7 @@ export class Approval {
       return isDecidedHere;
     });
     if (!isDecided) {
-      // Since it was read, the request was decided, for example in another tab, or it has expired.
+      // The request has been decided since it was read, for example in another tab, or it has expired.
       const currentRow = await store.device.getClaimed(row.userCodeHash, caller.accountId, clock.now());
       throw currentRow ? alreadyDecided(currentRow) : codeNotFound();
     }

@@ -6,7 +6,7 @@ import type { Secret } from '../../kit/secret.ts';
 const USER_CODE_CHARACTERS = 8;
 const GROUP_CHARACTERS = 4;
 
-/** Creates a user code of 8 characters, about 38 bits. */
+/** Creates a user code of 8 characters, which has about 38 bits of entropy. */
 export const newUserCode = (): string =>
   Array.from({ length: USER_CODE_CHARACTERS }, () =>
     USER_CODE_ALPHABET.charAt(randomInt(USER_CODE_ALPHABET.length)),

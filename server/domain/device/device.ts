@@ -10,7 +10,7 @@ import { DeviceAudit } from './device-audit.ts';
 import { DeviceStates } from './device-states.ts';
 import { AuthorizationStarter, type StartingParts } from './starting.ts';
 
-/** Time for which expired authorizations are kept, for the audit log and to recognise a code that is sent again. */
+/** Time for which expired authorizations are kept, for the audit log and to recognize a code that is sent again. */
 const RETENTION_MS = 24 * 3_600_000;
 const FORGET_INTERVAL_MS = 600_000;
 

@@ -25,7 +25,7 @@ export const stateAt = (row: DeviceRow, now: Date): DeviceState => ({
   interval: row.intervalSeconds,
 });
 
-/** Returns a time. A poll now is too soon if the previous poll was later than that time. */
+/** Returns the latest time of the previous poll at which a poll at `now` is not too soon. */
 export const latestAllowedPoll = ({ intervalSeconds }: DeviceRow, now: Date): Date =>
   new Date(now.getTime() - intervalSeconds * 1000 + EARLY_TOLERANCE_MS);
 

@@ -1,5 +1,5 @@
 // Reads events for callers, as a list or as a stream. A stream buffers nothing: it reads the next events from the
-// database when its reader asks for them, so a slow reader needs no memory.
+// database when its reader requests them, so a slow reader uses no memory.
 import { EVENT_TYPES, type EventType, type SessionEvent } from '../../../contract/events.ts';
 import type { EventFilter, EventRows, SessionEventRow } from '../../engines/store/rows/events.ts';
 import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
@@ -152,7 +152,7 @@ function typeNamed(word: string): EventType {
 
 export const formattedEventId = (id: number): string => String(id).padStart(ID_DIGITS, '0');
 
-/** Returns an event in the form in which callers get it. */
+/** Returns an event as the API shows it. */
 export const eventView = ({ id, sessionId, at, type, actor, detail }: SessionEventRow): SessionEvent => ({
   id: formattedEventId(id),
   ...(sessionId === undefined ? {} : { sessionId }),

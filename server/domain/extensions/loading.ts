@@ -15,10 +15,7 @@ import type { LiveSession } from '../sessions/live.ts';
 import type { Watcher } from '../sessions/watchers.ts';
 
 const EXTENSION_IDS_FIELD = 'extensionIds';
-/**
- * Number of characters of the checksum in a folder name. The number is large enough for unique names. It is small,
- * because the name is part of the URLs of pages.
- */
+/** Number of hexadecimal characters of the checksum in a folder name: 128 bits, which are enough for unique names. */
 const FOLDER_NAME_CHARACTERS = 32;
 
 export interface LoadingParts extends Pick<Runtime, 'clock' | 'log'> {
@@ -69,7 +66,8 @@ async function requireExtensions(
         message: `names ${ids.length} extensions in all; expected at most ${EXTENSIONS_PER_SESSION_MAX}`,
       },
     ]);
-  const usedRows = await rows.use(application, ids as readonly ExtensionId[], clock.now()); // Only of this application.
+  // Finds only extensions of this application.
+  const usedRows = await rows.use(application, ids as readonly ExtensionId[], clock.now());
   const byId = new Map<string, ExtensionRow>(usedRows.map(row => [row.id, row]));
   const foundRows = ids.flatMap(id => byId.get(id) ?? []);
   const missingId = ids.find(id => !byId.has(id));

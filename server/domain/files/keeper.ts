@@ -60,8 +60,9 @@ export class Keeper {
   }
 
   /**
-   * Copies the first `bytes` bytes of a file that others may still have open. Undefined if the download had already
-   * ended. The type is the type that the site sent. If the site sent no type, it is detected from the content.
+   * Copies the first `bytes` bytes of a file that other processes may still have open. Undefined if the download had
+   * already ended. The type of the download is the type that the site sent. If the site sent none, the type is detected
+   * from the content.
    */
   async keepCopy(
     row: DownloadRow,

@@ -56,7 +56,8 @@ export class Links {
       throw invalidLink();
     const expiresAt = new Date(Number.parseInt(expiry, 36));
     if (!(expiresAt > this.#clock.now())) throw expiredLink(expiresAt);
-    return { application: application as ApplicationId, object: object as LinkObject }; // Signed by `make`.
+    // The token was signed by `make`.
+    return { application: application as ApplicationId, object: object as LinkObject };
   }
 
   #sign(payload: string): string {

@@ -82,7 +82,8 @@ export async function sweep(parts: RetentionParts): Promise<{ files: number; ses
 async function removeFiles(parts: RetentionParts, { applicationId, id }: SessionDueForDeletion): Promise<void> {
   const { rows, outboxRows: unstoredRows, artifacts, outbox, prefixOf, rowCleanups } = parts;
   const prefix = prefixOf(applicationId, id);
-  let keys = (await unstoredRows.keysWithPrefix(applicationId, prefix)) as ArtifactKey[]; // Checked when they were posted.
+  // Each key was checked when its file was posted.
+  let keys = (await unstoredRows.keysWithPrefix(applicationId, prefix)) as ArtifactKey[];
   for await (const key of artifacts.list(prefix)) {
     keys.push(key);
     if (keys.length < KEYS_AT_ONCE) continue;

@@ -43,7 +43,7 @@ export interface Uploader {
 export interface UploadRoom {
   readonly maxBytes: number;
   readonly advice: string;
-  /** Number of bytes that the session and the application may still store. All uploads in progress share it. */
+  /** Number of bytes that the session and the application may still store. All uploads in progress share this room. */
   readonly room: { readonly session: number; readonly application: number };
 }
 
@@ -57,7 +57,7 @@ export interface ReceivedFile {
 
 export class Uploads {
   readonly #parts: UploadsParts;
-  /** Serialises uploads to a session. If two have the same name, file and row must come from the same upload. */
+  /** Serializes the uploads to a session, so that the file and the row of a name always come from the same upload. */
   readonly #turns = new TurnQueue<SessionId>();
 
   constructor(parts: UploadsParts) {

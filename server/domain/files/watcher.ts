@@ -9,7 +9,7 @@ import { failIncompleteDownloads } from './left-behind.ts';
 import type { Uploads } from './uploads.ts';
 import { completeGuids } from './whole-files.ts';
 
-/** More entries than the downloads folder of a box can contain. */
+/** Larger than the number of entries that the downloads folder of a box can contain. */
 const NAMES_MAX = 1_000_000;
 
 export interface FilesWatcherParts {
@@ -31,7 +31,7 @@ export const filesWatcher = ({ keeper, salvage, uploads, prompt }: FilesWatcherP
   },
 
   // Uses file names only, because the end of a session must not depend on the database. Files that are already stored
-  // are recognised later.
+  // are recognized later.
   salvage: async (row, { folder }) => {
     const { downloadsFolder } = keeper.parts;
     const completeFiles = completeGuids(await listHostileFolder(folder, downloadsFolder, NAMES_MAX));

@@ -8,7 +8,10 @@ const CLOCK_SKEW_MAX_MS = 5_000;
 
 export interface FileStorage {
   readonly kind: 'disk' | 's3';
-  /** Returns the mark by which hosts recognise that they share the storage. Undefined if there is no mark yet. */
+  /**
+   * Returns the mark of the storage. Hosts that read the same mark share the storage. Undefined if there is no mark
+   * yet.
+   */
   mark(): Promise<string | undefined>;
   /** Gives the storage a mark, and returns it. */
   setMark(): Promise<string>;

@@ -132,7 +132,8 @@ export class Fleet implements Closeable {
       const isRenewed = await withTimeout(this.#responseMs, 'the lease to be renewed', () =>
         rows.renew(lease.row, this.leaseMs, this.#countWarm()),
       );
-      // A host that is leaving has already recorded this, and leaves its sessions to its next process.
+      // If this host is leaving, `leave` has already recorded that, and the next process of this host continues its
+      // sessions.
       if (this.#isClosed) return;
       if (!isRenewed) await this.#onLeaseLost('another host declared this host lost');
       else lease.untilMs = queryStartMs + this.leaseMs;
@@ -177,7 +178,7 @@ export class Fleet implements Closeable {
     return id === this.#parts.host || this.#livingHosts.some(host => host.id === id);
   }
 
-  /** Slots of the other living hosts. */
+  /** Number of slots of the other living hosts. */
   get slotsElsewhere(): number {
     return this.peers.reduce((sum, { slots }) => sum + slots, 0);
   }
@@ -197,7 +198,7 @@ export class Fleet implements Closeable {
     return this.peers.some(peer => roomOf(peer, this.#placedCounts) > 0);
   }
 
-  /** Free slots of the hosts that take sessions, by region. */
+  /** Number of free slots of the hosts that take sessions, by region. */
   get roomByRegion(): ReadonlyMap<string, number> {
     return roomByRegion(this.#livingHosts, this.#placedCounts);
   }

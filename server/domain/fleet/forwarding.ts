@@ -28,8 +28,8 @@ export interface PassOptions {
 }
 
 /**
- * `refused`: the host does not admit the create, but another host may, or the same host later; no response was sent.
- * `unreached`: the same, because the host does not accept connections.
+ * `refused`: the host does not admit the create, but another host may, or the same host later. No response was sent.
+ * `unreached`: the same as `refused`, because the host does not accept connections.
  */
 export type PassOutcome = 'answered' | 'unreached' | { readonly refused: Refusal };
 
@@ -48,7 +48,7 @@ export interface Forwarding {
    */
   regionFor(region: string | undefined): string | undefined;
   pass(to: Peer, request: IncomingMessage, options: PassOptions): Promise<PassOutcome>;
-  /** Waits in the line of the fleet. */
+  /** Waits in the line, which is the queue of creates of the fleet. */
   wait<T>(request: Omit<LineRequest<T>, 'maxWaiting'>): Promise<LineOutcome<T>>;
   /** Counts a create that no host admitted. */
   countRefusal(why: Refusal['why']): void;

@@ -1,5 +1,6 @@
-// The place of a session create in the line of the fleet. The ticket is noted on the host where the request came in,
-// and sent to the host that is asked to admit it. Only a request with a valid token of another host may carry a ticket.
+// The place of a session create in the line of the fleet. The host that received the request records the ticket, and
+// sends it to the host that is to admit the create. Only a request with a valid token of another host may carry a
+// ticket.
 import type { IncomingMessage } from 'node:http';
 import type { Place } from '../../engines/store/rows/line.ts';
 import { forwardedFrom } from '../../kit/forwarded.ts';

@@ -22,7 +22,7 @@ function lineWith(rows: object) {
       ...rows,
     },
     fleet: { isAlone: false, look: async () => {}, roomByRegion: new Map() },
-  } as unknown as LineParts); // The members that the line uses.
+  } as unknown as LineParts); // Contains only the members that the line uses.
   const enter = (signal = new AbortController().signal) =>
     line.enter({
       ...{ application: 'shop' as ApplicationId, refused: REFUSED, waitMs: 50_000, maxWaiting: 10 },

@@ -1,6 +1,6 @@
-// Session creates that are waiting in a fleet: one line for all hosts. The host to which the caller is connected keeps
-// the place of the create in a row, and asks a host with room when it is the turn of the create. Anything that may
-// allow a create to be admitted is announced to all hosts by NOTIFY, and checked every second.
+// The line: the queue of session creates that are waiting in a fleet, one for all hosts. The host to which the caller
+// is connected keeps the place of the create in a row, and tries the create on a host with room when its turn comes.
+// Anything that may allow a create to be admitted is announced to all hosts by NOTIFY, and checked every second.
 import type { LineRows, WaitingCreate } from '../../engines/store/rows/line.ts';
 import { reason } from '../../kit/fault.ts';
 import type { ApplicationId } from '../../kit/ids.ts';
@@ -123,8 +123,8 @@ export class Line implements Closeable {
   }
 
   /**
-   * Tries the waiters of this host whose turn it is. Only one round runs at a time. A call during a round causes a
-   * second round.
+   * Tries to place the creates of this host whose turn has come. Only one round runs at a time. A call during a round
+   * causes a second round.
    */
   async serve(): Promise<void> {
     this.#mustServeAgain = this.#waiters.size > 0;

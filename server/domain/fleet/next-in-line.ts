@@ -6,8 +6,8 @@ import type { ApplicationId } from '../../kit/ids.ts';
 export type WaitingPlace = Place & Pick<WaitingCreate, 'applicationId' | 'region' | 'why'>;
 
 /**
- * Returns the places of the creates to try now. `rows` are in the order of the line. `freeSlots` contains the number of
- * free slots in each region.
+ * Returns the places of the creates to try now. `rows` are in the order of the line. `free` contains the number of free
+ * slots in each region.
  */
 export function nextInLine(rows: readonly WaitingPlace[], free: ReadonlyMap<string, number>): ReadonlySet<number> {
   const remainingRoom = new Map(free);

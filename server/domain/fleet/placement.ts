@@ -7,7 +7,7 @@ import type { HostId } from '../../kit/ids.ts';
 export interface ChoiceOptions {
   readonly ownHost: HostId;
   readonly region?: string;
-  /** Sessions that were placed since the use of the hosts was read. */
+  /** Number of sessions that were placed on each host since the use of the hosts was read. */
   readonly placedByHost: ReadonlyMap<HostId, number>;
 }
 
@@ -37,7 +37,7 @@ export function choose(
 export const roomOf = (host: LivingHost, placedCounts: ReadonlyMap<HostId, number>): number =>
   takesSessions(host) ? host.slots - host.used - (placedCounts.get(host.id) ?? 0) : 0;
 
-/** Free slots of the hosts that take sessions, by region. */
+/** Returns the number of free slots of the hosts that take sessions, by region. */
 export function roomByRegion(
   hosts: readonly LivingHost[],
   placedCounts: ReadonlyMap<HostId, number>,

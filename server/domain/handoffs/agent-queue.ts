@@ -21,7 +21,10 @@ export class AgentQueue {
     this.#clock = clock;
   }
 
-  /** Decides about a command of the agent. `handoff` is the id of the hand-off. Undefined if a viewer took control. */
+  /**
+   * Decides whether a command of the agent is queued or refused. `handoff` is the id of the hand-off, or undefined if a
+   * viewer took control.
+   */
   judge(method: string, mode: AgentInput, handoff: string | undefined): InputVerdict {
     if (mode === 'refuse')
       return { refuse: refusal(method, 'the session is configured to refuse input during that time', handoff) };

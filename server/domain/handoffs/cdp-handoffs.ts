@@ -57,7 +57,7 @@ export class CdpHandoffs {
   }
 }
 
-/** Returns the problems of `mask`, which is a shorter name for two of the values of `record`. */
+/** Returns the problems of `mask`, which is a shorthand for two of the values of `record`. */
 function maskIssues({ mask, record }: JsonObject, maskRecord: string | undefined): { path: string; message: string }[] {
   if (mask === undefined) return [];
   if (maskRecord === undefined) return [{ path: 'mask', message: 'must be true or false' }];
@@ -66,7 +66,7 @@ function maskIssues({ mask, record }: JsonObject, maskRecord: string | undefined
     : [{ path: 'mask', message: `means the record ${maskRecord}, but record has another value; omit mask or record` }];
 }
 
-/** Returns the requester. A client without a key id was admitted by a signing key. */
+/** Returns the requester. A client without a key id was authenticated by a signing key. */
 const requesterOf = (keyId: KeyId | undefined): Requester => ({
   ...{ kind: keyId ? 'agent_key' : 'client', origin: 'cdp' },
   ...(keyId ? { id: keyId } : {}),

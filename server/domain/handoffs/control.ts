@@ -1,4 +1,4 @@
-// Control of a session by a person, as the live view and the connections of the agent see it.
+// Control of a session by a person, in the form that the live view and the connections of the agent use.
 import type { NavigationRule } from '../../engines/browser/navigation-guard.ts';
 import type { HandoffRow } from '../../engines/store/rows/handoffs.ts';
 import type { HandoffId } from '../../kit/ids.ts';

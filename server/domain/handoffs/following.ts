@@ -1,4 +1,4 @@
-// Waits for hand-offs to change or to end, and for people to give sessions back.
+// Waits for hand-offs to change or to end, and for people to give control back.
 import type { HandoffRow, HandoffRows } from '../../engines/store/rows/handoffs.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { SessionId } from '../../kit/ids.ts';

@@ -159,7 +159,7 @@ export class Handoffs {
     const url = await this.#addressOf(row);
     const report = {
       ...reportFields,
-      ...(evidence ? { evidence: evidence as JsonObject } : {}), // Parsed from JSON.
+      ...(evidence ? { evidence: evidence as JsonObject } : {}), // The evidence was parsed from JSON.
       ...(url === undefined ? {} : { url }),
     };
     return handoffView(
@@ -236,7 +236,7 @@ export class Handoffs {
     id: string,
   ): Promise<{ row: HandoffRow } & Pick<HandoffResult<unknown>, 'browser'>> {
     const { handoffs } = this.#parts.store;
-    const application = appId as ApplicationId; // Its form was checked.
+    const application = appId as ApplicationId; // The HTTP entry has checked that the id is a UUID.
     const row = isUuid(id) ? await handoffs.get(application, id as HandoffId) : undefined;
     const hash = recogniseSecret('handoff_claim', bearer);
     if (!row || !hash || !row.claimHash?.equals(hash)) {
@@ -297,8 +297,8 @@ export class Handoffs {
   // ---- the address of the page --------------------------------------------------------------------------------------
 
   /**
-   * Returns the page origin without asking the browser. If the session is on another host, the origin is a few seconds
-   * old.
+   * Returns the page origin without a request to the browser. If the session is on another host, the origin is a few
+   * seconds old.
    */
   listedPageOrigin(row: ListedHandoff): Pick<Handoff, 'pageOrigin'> {
     if (!isOpen(row)) return {};

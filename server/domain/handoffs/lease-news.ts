@@ -76,7 +76,7 @@ export class LeaseNews {
 /** Fields of every event of a hand-off. */
 export const withFence = (row: HandoffRow): JsonObject => ({ ...handoffFields(row), fence: row.fence });
 
-/** Fields by which the agent recognises the hand-off. */
+/** Fields that identify the hand-off for the agent. */
 export const handoffFields = ({ id, callbackEvent }: HandoffRow): JsonObject => ({
   handoffId: id,
   ...(callbackEvent === undefined ? {} : { callbackEvent }),

@@ -15,7 +15,7 @@ export interface LeaseParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly audit: Pick<Audit, 'record'>;
 }
 
-/** The session that is leased. */
+/** The session whose control is leased. */
 export interface LeasedSession {
   readonly id: SessionId;
   readonly applicationId: ApplicationId;

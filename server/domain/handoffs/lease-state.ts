@@ -48,7 +48,7 @@ export class LeaseState {
     this.queue = new AgentQueue(parts.clock);
   }
 
-  /** Continues the state that an earlier process left. */
+  /** Continues from the state that a previous process stored. */
   async adopt(row: HandoffRow): Promise<void> {
     this.#goneAt = addMs(this.#parts.clock.now(), VIEWER_GONE_MS);
     await this.set(row);
@@ -78,8 +78,8 @@ export class LeaseState {
 
   /**
    * Applies the committed state. At the end of a masked hand-off, pages discard their console messages before a client
-   * that could receive these messages is admitted, because Chromium sends them again to each channel that asks for them
-   * later.
+   * that could receive these messages is admitted. Otherwise, Chromium would send them again to each channel that
+   * enables the domain later.
    */
   async set(row: HandoffRow | undefined): Promise<void> {
     const ownChangeNumber = ++this.#changeNumber;
@@ -100,7 +100,7 @@ export class LeaseState {
     const previousState = { id: this.#row?.id, status: this.#row?.status, fence: this.#control?.fence };
     this.#row = row;
     this.#control = control;
-    // The first live view may be opened at any time during the lease.
+    // The first live view may be opened at any time during the lease, so the time without a view is not limited yet.
     if (control && control.fence !== previousState.fence && control.isAsked && this.#attachedViewCount === 0)
       this.#goneAt = undefined;
     this.#parts.session.setCover(control?.isAsked && row?.record !== 'keep' ? (row?.record as Cover) : undefined);

@@ -50,7 +50,7 @@ export class Lease {
     this.#takenControl = new TakenControl({ session, state, changes, news: leaseNews, clock, keyId });
   }
 
-  /** Continues the state that an earlier process left. */
+  /** Continues from the state that a previous process stored. */
   async adopt(row: HandoffRow | undefined): Promise<void> {
     if (row) await this.#state.adopt(row);
   }
@@ -94,7 +94,10 @@ export class Lease {
     return { close: () => void this.#settleListeners.delete(onSettle) };
   }
 
-  /** Decides about a command of the agent that must not run while a person has control. */
+  /**
+   * Decides whether a command of the agent passes, is queued or is refused. Called only for commands that must not run
+   * while a person has control.
+   */
   judgeInput(method: string): InputVerdict {
     const { control, queue } = this.#state;
     if (!control) return 'pass';
@@ -323,7 +326,7 @@ export class Lease {
 
   /**
    * Ends the lease in this process if the change could not be written to the database. The next change in the database
-   * finds the lease expired.
+   * settles the expired lease.
    */
   async #onLost({ fence }: HandoffRow, error: unknown): Promise<void> {
     this.#leaseNews.logNotWritten(error);

@@ -58,7 +58,7 @@ export class HandoffRequests {
     this.#parts = parts;
   }
 
-  /** Throws the faults with which `request` would refuse the request. */
+  /** Throws the same fault as `request` if the request would be refused now. */
   async assertPossible(application: ApplicationId, sessionId: string, terms: HandoffTerms): Promise<void> {
     const { lease } = await this.#requireValid(application, sessionId, terms);
     if (lease.open) throw handoffExists(lease.open);

@@ -1,4 +1,4 @@
-// The hosts that share the database, as the operator sees and drains them in the console.
+// The hosts that share the database. The operator lists and drains them in the console.
 import {
   type DrainHost,
   HOST_SESSIONS_MAX,
@@ -43,7 +43,8 @@ export class Hosts {
   async sessions(caller: AccountCaller, hostId: string): Promise<HostSessions> {
     await assertOperator(this.#parts.accounts, caller);
     const { id } = await this.#requireHost(hostId);
-    const sessionRows = await this.#parts.rows.sessionsOn(id as HostId, HOST_SESSIONS_MAX); // An id from the table.
+    // The id comes from the table.
+    const sessionRows = await this.#parts.rows.sessionsOn(id as HostId, HOST_SESSIONS_MAX);
     return {
       data: sessionRows.map(({ createdAt, expiresAt, ...session }) => ({
         ...{ ...session, createdAt: createdAt.toISOString(), expiresAt: expiresAt.toISOString() },
@@ -56,7 +57,7 @@ export class Hosts {
     await assertOperator(accounts, caller);
     const { id, state } = await this.#requireHost(hostId);
     if (state === 'alone') throw noOtherHosts();
-    if (!(await rows.drain(id as HostId, draining))) throw notFound('Host', hostId); // `id` is from the table.
+    if (!(await rows.drain(id as HostId, draining))) throw notFound('Host', hostId); // The id comes from the table.
     const action = draining ? 'host.drained' : 'host.undrained';
     const target = { kind: 'host', id };
     await audit.record({ ...byCaller(caller), action, accountId: caller.accountId, target, outcome: 'success' });
@@ -86,7 +87,8 @@ export class Hosts {
         ...(version === undefined ? {} : { version }),
         ...(row.url === null ? {} : { url: row.url }),
         startedAt: startedAt.toISOString(),
-        // While a host is restarting, its lease is longer, so it does not show when the lease was last renewed.
+        // While a host is restarting, its lease is longer, so the time of the last renewal cannot be computed from the
+        // lease.
         ...(leaseUntil && row.state === 'up' ? { heardAt: addMs(leaseUntil, -leaseMs).toISOString() } : {}),
       },
     ];

@@ -90,7 +90,7 @@ export class Idempotency {
   }
 
   /**
-   * Returns a digest that is the same for equal requests. It is used to recognise equal creates that have no
+   * Returns a digest that is the same for equal requests. It is used to recognize equal creates that have no
    * idempotency key.
    */
   digestOf(operation: string, body: unknown): Buffer {

@@ -136,7 +136,7 @@ export class Callers implements Closeable {
     }
     this.#touch(knownCredential, sourceOf(presentedCredentials));
     const caller = { ...knownCredential.caller, source: sourceOf(presentedCredentials) };
-    return caller as CallersByCredential[Kind]; // Has the kind of the credential, which was checked above.
+    return caller as CallersByCredential[Kind]; // The kind of the credential was checked above.
   }
 
   /** Drops a credential from the cache. `hash` is in hex. */

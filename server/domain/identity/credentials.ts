@@ -1,4 +1,4 @@
-// The format of credentials: creates, recognises and hashes them. Whether a credential is valid is checked in
+// The format of credentials: creates, recognizes and hashes them. Whether a credential is valid is checked in
 // callers.ts.
 import { createHash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';

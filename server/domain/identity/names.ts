@@ -8,7 +8,7 @@ const SLUG_MIN_CHARACTERS = 3;
 const SUFFIX_CHARACTERS = 5;
 const SUFFIX_ALPHABET = 'abcdefghijkmnpqrstuvwxyz23456789';
 
-/** Trims the name and normalises it to NFC. Throws a fault if the name is too long or not printable. */
+/** Trims the name and normalizes it to NFC. Throws a fault if the name is too long or not printable. */
 export function cleanName(text: string): string {
   const name = text.trim().normalize('NFC');
   const length = [...name].length;

@@ -21,7 +21,7 @@ test('a waiting request reads the counts every 15 seconds while nothing changes'
         },
         applicationsOf: async () => [],
       },
-    } as unknown as InboxParts['store'], // The members that `read` uses.
+    } as unknown as InboxParts['store'], // Contains only the members that `read` uses.
     following,
     clock,
   });

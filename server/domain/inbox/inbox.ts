@@ -54,7 +54,8 @@ export class Inbox {
     const ownIds = new Set(await this.#applicationsOf(accountId));
     const followedValue: FollowedValue<InboxView> = {
       caller: accountId,
-      concerns: application => ownIds.has(application as ApplicationId), // Another text is not in the set.
+      // A text that is not an application id is not in the set.
+      concerns: application => ownIds.has(application as ApplicationId),
       read: () => this.#readCounts(accountId),
       isChanged: ({ state }) => state !== knownState,
       pollMs: POLL_MS,
@@ -82,7 +83,7 @@ export class Inbox {
     const { mails, mutedApplications } = change;
     const ownIds = new Set(await this.#applicationsOf(caller.accountId));
     const mutedIds = mutedApplications?.map((text, index) => {
-      const id = text.toLowerCase() as ApplicationId; // Found among the ids of applications.
+      const id = text.toLowerCase() as ApplicationId; // Checked against `ownIds`.
       if (ownIds.has(id)) return id;
       throw invalidRequest([
         { path: `mutedApplications.${index}`, message: 'is not the id of one of your applications' },

@@ -8,8 +8,8 @@ import { InboxMails, type InboxMailsParts } from './mails.ts';
 const NOW = new Date('2026-11-20T10:00:00.000Z');
 
 /**
- * The task for these accounts, one request waiting for each. `recordNotification` throws the account's error if it has
- * one.
+ * Creates the task for these accounts, each of which has one waiting request. `recordNotification` throws the account's
+ * error if it has one.
  */
 function taskFor(errorByAccount: Readonly<Record<string, Error | undefined>>) {
   const said = { mailedTo: [] as string[], postponed: [] as unknown[], logged: [] as unknown[], sends: 0 };
@@ -44,7 +44,7 @@ function taskFor(errorByAccount: Readonly<Record<string, Error | undefined>>) {
       send: () => void said.sends++,
     },
     publicUrl: 'https://berth.test',
-  } as unknown as InboxMailsParts); // The members that the task uses.
+  } as unknown as InboxMailsParts); // Contains only the members that the task uses.
   const [task] = mails.tasks;
   assert.ok(task);
   return { task, said };

@@ -1,5 +1,5 @@
 // Waits for the files that a page downloads during a call. The files are kept with the session like its other
-// downloads. This module recognises them, and waits until each one is complete.
+// downloads. This module detects them, and waits until each one is complete.
 import type { InvocationError } from '../../../contract/invocations.ts';
 import type { DownloadRow, DownloadRows } from '../../engines/store/rows/downloads.ts';
 import type { Clock } from '../../kit/clock.ts';

@@ -1,4 +1,4 @@
-// Runs operations of the kind `browser`: fills in the steps of the binding with the input, and performs them in a
+// Runs operations of the kind `browser`: fills the input into the steps of the binding, and performs the steps in a
 // session that is created for the call.
 
 import type { SchemaIssue } from '../../engines/schemas/validate-job.ts';

@@ -109,7 +109,10 @@ export class CallHandoffs {
   }
 }
 
-/** The hand-off that `browser.handoff` requests has the id of the call, so that the next process can find it. */
+/**
+ * Returns the id of the hand-off that `browser.handoff` requests. It is the id of the call, so that the next process
+ * can find the hand-off.
+ */
 const handoffIdOf = (id: InvocationId): HandoffId => id as string as HandoffId;
 
 function outcomeOf(row: HandoffRow): Outcome {

@@ -24,7 +24,7 @@ const row: InvocationRow = {
   ...{ inputDigest: 'sha256:', meters: {}, attempts: 0, price: 0, reserved: 0, captured: 0, createdAt: NOW },
 };
 
-/** Executions with these parts, and others that suffice for a call of the operation. */
+/** Creates Executions with these parts, and with default parts that suffice for a call of the operation. */
 const executionsWith = (parts: object): Executions =>
   new Executions({
     ...{ clock: new TestClock(), log: silentLog, rates: { browserSecond: 0, egressMegabyte: 0 } },

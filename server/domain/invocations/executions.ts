@@ -41,7 +41,7 @@ import { RECEIPT_TYPE, receiptPayload } from './receipt.ts';
 const ATTEMPTS_MAX = 3;
 /**
  * Maximum number of attempts of any other invocation. A second attempt is made only if it sends the same idempotency
- * key, by which the called service recognises the repetition.
+ * key, by which the called service recognizes the repetition.
  */
 const KEYED_ATTEMPTS_MAX = 2;
 /** How long a stopping service waits for effects in progress, so that their outcomes become known. */
@@ -100,7 +100,7 @@ interface Ending {
   readonly upstream?: Partial<Upstream>;
 }
 
-/** The answer to a call that is stopped before its start. A call that has started is left to the next process. */
+/** The fault for a call that is stopped before its start. A call that has started is left to the next process. */
 const serviceStopping = () =>
   fault('service_stopping', 'The service is stopping. Nothing was started.', {
     advice: 'Send the request again in a few seconds, with the same Idempotency-Key if it had one.',
@@ -112,7 +112,7 @@ class CostLimitError extends Error {}
 export class Executions {
   readonly #parts: ExecutionsParts;
   readonly #running = new Map<InvocationId, RunningInvocation>();
-  /** Invocations whose row is being inserted. */
+  /** Invocations that are being inserted and started. */
   readonly #heldIds = new Set<InvocationId>();
   /**
    * The last known byte count of the session of each call. Used when the session has ended and its bytes can no longer
@@ -138,9 +138,8 @@ export class Executions {
   }
 
   /**
-   * Starts an accepted invocation. Throws a `Fault` if the session for it is refused; nothing has been started then,
-   * and the row is still `accepted`. `undo` removes the row in this case; calls of `started` then reject with the
-   * refusal.
+   * Starts an accepted invocation. Throws a `Fault` if the session for it is refused. In that case, nothing was started
+   * and the row is still `accepted`. `undo` then removes the row, and calls of `started` reject with the refusal.
    */
   async start(
     caller: AgentCaller,
@@ -358,8 +357,8 @@ export class Executions {
   }
 
   /**
-   * Undefined if the input cannot be opened now or later. Throws a Fault if the database does not respond, and the next
-   * run tries again.
+   * Returns undefined if the input can never be opened. Throws a Fault if the database does not respond. The next run
+   * of `recover` then tries again.
    */
   #openInput(row: InvocationRow): Promise<JsonObject | undefined> {
     return this.#parts.openInput(row).catch(error => {
@@ -521,8 +520,8 @@ export class Executions {
 }
 
 /**
- * Whether the invocation waits for a hand-off row. If so, the next process continues to wait, however often the service
- * restarts.
+ * Whether the invocation waits for a hand-off, which is stored in a row. If so, the next process continues the wait,
+ * however often the service restarts.
  */
 const isContinued = ({ kind, operationId }: InvocationRow): boolean =>
   kind === 'managed' && operationId === ('browser.handoff' satisfies ManagedOperationId);

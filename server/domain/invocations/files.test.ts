@@ -9,7 +9,7 @@ const NOW = new Date();
 const row = { id: newId<InvocationId>(NOW), applicationId: newId<ApplicationId>(NOW) };
 const picture = { bytes: new Uint8Array(1), mimeType: 'image/png' };
 
-/** Returns the tested object, the files that each call of `post` got, and the staged files that were removed. */
+/** Returns the tested object, the files that each call of `post` received, and the staged files that were removed. */
 function setup({ filesUntilFull }: { readonly filesUntilFull: number }) {
   const posted: string[][] = [];
   const removed: string[] = [];

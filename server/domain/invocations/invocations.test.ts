@@ -16,14 +16,14 @@ const caller: AgentCaller = {
 
 /**
  * Returns a function that makes the call, the rows of the started calls, and a function that returns the number of
- * inserts so far. The first `refused` inserts find an equal call of another process.
+ * inserts so far. For the first `refused` inserts, an equal call of another process already exists.
  */
 function setup(refused: number) {
   const started = new Map<InvocationId, InvocationRow>();
   let inserts = 0;
   const insert: InvocationRows['insert'] = async row => {
     inserts += 1;
-    // The row of the equal call has been removed when it is read.
+    // The row of the equal call is removed before it is read.
     return inserts <= refused ? { existing: { ...row, id: newId<InvocationId>(NOW) } } : 'inserted';
   };
   const invocations = new Invocations({

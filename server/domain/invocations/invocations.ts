@@ -142,7 +142,7 @@ export class Invocations {
     return { data: await Promise.all(data.map(one => this.#operationView(caller, one))), ...more };
   }
 
-  /** Every operation that the key has a grant for. */
+  /** Returns every operation that the key has a grant for. */
   async callable(caller: AgentCaller): Promise<readonly AgentOperation[]> {
     return Promise.all((await this.#listGranted(caller)).map(one => this.#operationView(caller, one)));
   }
@@ -176,7 +176,7 @@ export class Invocations {
     });
   }
 
-  /** The published operation, and the grant of the key for it. */
+  /** Returns the published operation, and the grant of the key for it. */
   async granted(caller: AgentCaller, operationId: string, revision?: number): Promise<GrantedOperation> {
     const [operation, grants] = await Promise.all([
       this.#parts.catalogue.findById(caller.applicationId, operationId),
@@ -191,7 +191,7 @@ export class Invocations {
   }
 
   /**
-   * Returns the operation and the grant for a revision that somebody has approved. The operation must still be
+   * Returns the operation and the grant for a revision that a person has approved. The operation must still be
    * published.
    */
   async grantedRevision(caller: AgentCaller, operationId: string, revision: number): Promise<GrantedOperation> {
@@ -334,7 +334,7 @@ export class Invocations {
     return { ...this.#viewOf(row), input: await this.#parts.openInput(row) };
   }
 
-  /** The file of an invocation, for a caller that needs its bytes. */
+  /** Returns the first file of an invocation, for a caller that needs its bytes. */
   async file(caller: AgentCaller, id: string): Promise<ServedFile | undefined> {
     await this.#requireOwn(caller, id);
     return this.#parts.files.find(caller.applicationId, id);
@@ -401,7 +401,8 @@ export class Invocations {
       throw invalidRequest([{ path: 'input', message: `is larger than ${INPUT_BYTES_MAX / 1024} KiB` }]);
     if (Buffer.byteLength(JSON.stringify(metadata ?? {})) > METADATA_BYTES_MAX)
       throw invalidRequest([{ path: 'metadata', message: `is larger than ${METADATA_BYTES_MAX} bytes` }]);
-    // The approved digest and the receipt must identify exactly the value that was sent.
+    // The approved digest and the receipt must identify exactly the value that was sent, so values that programs may
+    // read differently are refused.
     if (!isInteroperable(input)) throw invalidRequest([{ path: 'input', message: NOT_INTEROPERABLE }]);
     const schemas = [operation.inputSchema, ...(grant.input ? [grant.input] : [])];
     const [schemaIssues = [], grantIssues = []] = await this.#parts.validate(input, schemas, caller.applicationId);
@@ -537,7 +538,9 @@ const endUserIn = ({ kind, id }: CallableOperation, input: JsonObject): EndUser 
     ? (input.endUser as unknown as EndUser) // Validated against the schema of the operation.
     : undefined;
 
-/** Returns the micro-credits that a call holds. If it does not use a browser, this is its price. */
+/**
+ * Returns the micro-credits to hold for a call. For a call that does not use a browser, this is the price of the call.
+ */
 function amountToReserve(
   operation: CallableOperation,
   rates: CreditRates,
@@ -549,7 +552,7 @@ function amountToReserve(
     timeoutMs,
   } = operation;
   if (kind === 'http' || isMemoryOperation(operation.id)) return priceOf(rates, microCredits, maxCost);
-  // The steps of a configured operation are in its binding. A member `steps` of its input would have another meaning.
+  // The steps of a configured operation come from its binding. A `steps` property of its input is unrelated to them.
   const stepInput = operation.kind === 'browser' ? { timeoutMs, steps: operation.definition.binding.steps } : input;
   return reservationOf(rates, microCredits, stepInput, maxCost);
 }

@@ -71,7 +71,6 @@ interface CallSession {
   readonly opened?: OpenedCredentials;
 }
 
-/** A call in progress. */
 interface RunningCall extends CallSession {
   readonly row: InvocationRow;
   readonly signal: AbortSignal;
@@ -83,8 +82,8 @@ interface DriverTarget {
 }
 
 /**
- * Prefix of the driver's target for an exclusive session. With it, other commands for the session do not use the same
- * connection.
+ * Prefix of the driver's session name for an exclusive session. The prefix gives the call a connection of its own,
+ * which no other command for the session uses.
  */
 const EXCLUSIVE_TARGET = 'exclusive ';
 
@@ -105,7 +104,7 @@ export interface ManagedParts {
   readonly clock: Clock;
   /**
    * The address at which the driver reaches the browser. With `pass`, the address also works for an exclusive session.
-   * As a `guest`, the driver does not keep the session running after its clients have left.
+   * With `guest`, the driver's connection does not keep the session running after the clients of the session have left.
    */
   readonly addressOf: (caller: AgentCaller, id: SessionId, access?: 'guest' | 'pass') => string;
   /** Keeps a session without clients running until the hold is closed. */
@@ -113,7 +112,10 @@ export interface ManagedParts {
   readonly isExclusive: (caller: AgentCaller, id: SessionId) => Promise<boolean>;
   readonly typing: PageTyping;
   readonly handoffs: Pick<CallHandoffs, 'prepare' | 'step'>;
-  /** Checks whether a person has control of the session of a call. */
+  /**
+   * Waits until no person has control of the session of a call, and checks whether a person has taken control during
+   * the call.
+   */
   readonly following: Pick<HandoffFollower, 'waitUntilReturned' | 'assertNotClaimed'>;
   readonly toMarkdown: (page: { html: string; url: string; isWhole: boolean }, jobOwner: string) => Promise<string>;
 }
@@ -458,8 +460,8 @@ function assertMayConnect(scopes: AgentCaller['scopes']): void {
 }
 
 /**
- * Returns the create request for the session of a call. The request does not set `keepAlive`. If the service is killed,
- * the session therefore ends with its client.
+ * Returns the create request for the session of a call. The request does not set `keepAlive`, so the session ends after
+ * the driver has disconnected, even if the service is killed.
  */
 function sessionBody(id: InvocationId, input: AnyInput): CreateSession {
   const { timeoutMs = TIMEOUT_MS_DEFAULT, viewport, contextId, proxies } = input;
@@ -498,7 +500,7 @@ const STEP_FAILURES: ReadonlySet<string> = new Set(Object.keys(ERROR_CODES));
 
 const isDownload = (step: GivenStep): boolean => step.do === 'download';
 
-/** Summarises the results of the earlier parts of a call. */
+/** Summarizes the results of the earlier parts of a call. */
 const summaryOf = (results: readonly StepResult[]) => ({
   steps: results.length,
   bytes: results.reduce((sum, { bytes }) => sum + (bytes?.byteLength ?? 0), 0),

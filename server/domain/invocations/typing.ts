@@ -39,7 +39,7 @@ export interface PageTypingParts {
 
 /**
  * A user name that is shorter than this or consists only of letters is not redacted, because it may be an ordinary
- * word, and redacting that would make texts unreadable.
+ * word, and texts would be unreadable if such a word were redacted.
  */
 const REDACTED_NAME_CHARACTERS_MIN = 6;
 const ONLY_LETTERS = /^\p{L}*$/u;

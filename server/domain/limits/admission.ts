@@ -18,8 +18,8 @@ export interface Quota {
 }
 
 /**
- * Returns the conditions under which one session may be placed. Throws if the requested time limit is not allowed, even
- * if slots are free.
+ * Returns the conditions under which one session may be placed. Throws if the requested time limit is above the maximum
+ * of the application.
  */
 export const termsOf = (
   limits: BrowserLimits,

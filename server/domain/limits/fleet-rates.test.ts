@@ -9,7 +9,7 @@ import { silentLog } from '../../kit/log.ts';
 import { FleetRates, type FleetRatesParts } from './fleet-rates.ts';
 
 const credential = { kind: 'agentKey', keyId: 'key' as KeyId } as const;
-/** A host takes shares of 6 writes. */
+/** The limit of writes per minute. A share is a twentieth of it: 6 writes. */
 const WRITES = 120;
 const WAIT_MS = 500;
 

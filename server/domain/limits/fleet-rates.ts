@@ -64,7 +64,7 @@ export class FleetRates {
     const requestShare = (): Promise<void> =>
       this.#requestTokens(share, { id, what: requestKind, perMinute }, Math.max(shareSize, share.waitingCount));
     // Requests that arrive while a share is being requested wait for the same response. The response may contain fewer
-    // tokens than requests are waiting, although the shared bucket has more. The remaining requests then request
+    // tokens than there are waiting requests, although the shared bucket has more. The remaining requests then request
     // another share. The loop ends because each response contains tokens or sets `emptyUntilMs`.
     while (!this.#takeFrom(share)) {
       const waitMs = share.emptyUntilMs - this.#now();

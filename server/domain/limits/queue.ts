@@ -90,7 +90,7 @@ export class AdmissionQueue<T> {
     if (this.#queues.size > 0) void this.#serve();
   }
 
-  /** Rejects all waiting creates, and all creates that would wait from now on. */
+  /** Rejects all waiting creates. From now on, no create waits. */
   close(reason: () => Error): void {
     this.#closeController.abort(new Error('the queue is closing'));
     for (const { waiters } of [...this.#queues.values()])

@@ -1,4 +1,5 @@
-// Limits the requests per credential, with one token bucket for reads and one for writes. Counted in this process.
+// Limits the requests per credential, with one token bucket for reads and one for writes. The buckets are in the memory
+// of this process.
 import type { Clock } from '../../kit/clock.ts';
 import { fault } from '../faults.ts';
 import type { AccountCaller, AgentCaller, ConsumerCaller } from '../identity/caller.ts';

@@ -1,4 +1,5 @@
-// Limits the attempts per address, account or application within a period. Counted in this process.
+// Limits the attempts per address, account or application within a period. The counts are in the memory of this
+// process.
 import type { Clock } from '../../kit/clock.ts';
 import { fault } from '../faults.ts';
 

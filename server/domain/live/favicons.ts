@@ -35,7 +35,7 @@ export class Favicons {
     if (success !== true || typeof stream !== 'string') return;
     const bytes = await readAll(target, stream).finally(() => target.post('IO.close', { handle: stream }));
     if (!bytes || bytes.length === 0) return;
-    // Browsers recognise all bitmap formats. Only SVG must be declared.
+    // Browsers detect bitmap formats by themselves. Only SVG must be declared.
     const type = bytes[0] === LESS_THAN ? 'image/svg+xml' : 'image/png';
     this.#iconsByUrl.set(url, `data:${type};base64,${bytes.toString('base64')}`);
     this.#onChanged();

@@ -46,7 +46,7 @@ export interface LiveViewParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly keyUses: Pick<KeyUses, 'assertActive'>;
   readonly publicUrl: string;
   readonly watchPage: WatchPage;
-  /** Shows the pages of the session in black, or stops doing so. */
+  /** Makes the pictures of the session in the live view black, or ends this. */
   readonly coverFrames: (session: SessionId, isCovered: boolean) => Promise<void>;
   /** Makes a signed link to a download. */
   readonly linkTo: (download: CompleteDownload) => Promise<string>;
@@ -102,7 +102,7 @@ export class LiveView implements Watcher {
     try {
       if (row.status !== 'PENDING') await lease.adopt(await this.#parts.handoffs.findOpen(liveSession.id));
     } catch (error) {
-      await leave(); // Without an attendance, the caller cannot do this.
+      await leave(); // No attendance is returned, so nothing would call `leave` later.
       throw error;
     }
     this.#epochs.set(liveSession.id, storedControl?.linkEpoch ?? 0);
@@ -228,7 +228,7 @@ export class LiveView implements Watcher {
     return listen(this.#revokeListeners, session, onRevoke);
   }
 
-  /** Calls `callback` with each file that a page of the session has downloaded. */
+  /** Calls `offer` with each file that a page of the session has downloaded. */
   onOffer(session: SessionId, offer: (offer: Offer) => void): { close(): void } {
     return listen(this.#offerListeners, session, offer);
   }

@@ -57,7 +57,7 @@ export interface ViewedPageParts {
 
 interface QueuedStep {
   readonly run: () => Promise<void> | void;
-  /** Called instead of `run` if control is given back first. A step without it is run even then. */
+  /** Called instead of `run` if control is given back first. A step without `drop` runs even then. */
   readonly drop?: () => void;
 }
 
@@ -101,10 +101,10 @@ export class ViewedPage implements Closeable {
     void this.#subscription.close();
   }
 
-  /** Resolves when all input so far has been sent to the browser, or is no longer sent. */
+  /** Resolves when all input so far has been sent to the browser or dropped. */
   async inputSent(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
-    // Not dropped, because the step that is running when control is given back still sends its input.
+    // This step has no `drop`, because the step that is running when control is given back still sends its input.
     if (this.#enqueue({ run: resolve })) await promise;
     await this.#pendingMove;
   }
@@ -116,7 +116,7 @@ export class ViewedPage implements Closeable {
   setControlled(isControlled: boolean): void {
     this.#target.post('Page.setInterceptFileChooserDialog', { enabled: isControlled });
     if (isControlled) return;
-    // Input that is still queued is no longer sent, because the agent has control again.
+    // Drops the input that is still queued, because the agent has control again.
     for (const step of this.#queuedSteps?.splice(0) ?? [])
       if (step.drop) step.drop();
       else this.#enqueue(step);
@@ -173,8 +173,8 @@ export class ViewedPage implements Closeable {
   }
 
   /**
-   * Returns the selected text for the viewer's clipboard. The page gets the usual copy or cut event. If control is given
-   * back before the copy's turn, the text is empty, and the page gets no event.
+   * Returns the selected text for the viewer's clipboard. The page gets the usual copy or cut event. If control is
+   * given back before the queued copy runs, the text is empty, and the page gets no event.
    */
   async copy(isCut: boolean): Promise<string> {
     // Queued behind earlier input, which may still change the selection.

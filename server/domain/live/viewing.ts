@@ -147,7 +147,7 @@ export class Viewing implements Closeable {
     });
     target.whenGone(() => {
       page.close();
-      // If this observation failed, the next observation may have found the page again.
+      // If this observation failed, a later observation may have registered the page again.
       if (this.#pages.get(target.id)?.target === target) this.#pages.delete(target.id);
       void this.#readTabs();
     });

@@ -17,7 +17,7 @@ export interface NumberedLog {
   readonly entry: SessionLog;
 }
 
-/** Whether entries are recorded, and if not, why. */
+/** Whether the log is available, and if not, why. */
 export type LogState = 'on' | 'disabled' | 'expired';
 
 export interface LogPage {
@@ -40,7 +40,7 @@ export interface Logs {
     query: LogQuery,
     signal: AbortSignal,
   ): AsyncGenerator<readonly NumberedLog[], void>;
-  /** The network entries as a HAR file, in pieces of text. Rejects before the first piece if there is no log. */
+  /** The network entries as a HAR file, in pieces of text. The promise rejects if the session does not exist. */
   har(
     caller: AgentCaller,
     session: string,

@@ -96,8 +96,8 @@ const requestIdOf = (params: UntrustedObject): string =>
   (textAt(params, 'requestId') ?? '').slice(0, REQUEST_ID_CHARS_MAX);
 
 /**
- * Replaces a timestamp that cannot be right. Keeps microseconds, so that an event that is read twice gets the same
- * time.
+ * Replaces a timestamp that cannot be right. Rounds other timestamps to microseconds, so that an event that is read
+ * twice gets the same time.
  */
 const plausibleTime = (at: number, nowMs: number): number =>
   at <= nowMs + FUTURE_MAX_MS && at >= nowMs - PAST_MAX_MS ? Math.round(at * 1000) / 1000 : nowMs;

@@ -119,7 +119,7 @@ function keyField(params: UntrustedObject): JsonObject {
   return keyName === undefined ? {} : { key: REDACTED };
 }
 
-/** Returns only the kind of the argument. */
+/** Returns the kind of the argument without its value. */
 function redactedArgument(argumentValue: unknown): JsonObject {
   if (!isObject(argumentValue)) return {};
   if (argumentValue.objectId !== undefined) return { objectId: REDACTED };

@@ -95,7 +95,7 @@ function shownPreview(preview: UntrustedObject): JsonObject {
   };
 }
 
-/** Formats a property. Name and value are redacted together, so that `{password: …}` is recognised. */
+/** Formats a property. Name and value are redacted together, so that `{password: …}` is recognized. */
 function shownProperty(entry: UntrustedObject): JsonObject {
   const name = truncate(textAt(entry, 'name') ?? '', PROPERTY_CHARS_MAX);
   const value = textAt(entry, 'value')?.slice(0, 2 * PROPERTY_CHARS_MAX);

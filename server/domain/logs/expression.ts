@@ -99,8 +99,8 @@ class Scan {
       else if (character === '\n' && quote !== '`') return false;
       else if (character === quote) {
         const literalContent = this.#text.slice(from, at);
-        // A template literal may contain another one. The end of the outer one is not searched for: the rest is
-        // redacted.
+        // A template literal may contain another one. The end of the outer literal is then not searched for. Instead,
+        // the rest of the expression is redacted.
         if (quote === '`' && literalContent.includes('${') && this.#text.indexOf('`', at + 1) >= 0)
           return this.#redactRest();
         this.quoted.push(unescapeContent(literalContent));

@@ -104,7 +104,7 @@ export class SessionLog {
     if (this.#pendingBytes > WRITE_NOW_BYTES && !this.#lastWriteFailed) void this.write();
   }
 
-  /** Counts a dropped entry. */
+  /** Counts a dropped entry. Always returns false, as the result of `canAccept`. */
   drop(kind: LogKind, reason: DropReason): false {
     const previousDrops = this.#droppedByKind.get(kind);
     if (previousDrops && previousDrops.reason !== reason) this.#writeMarker(kind, previousDrops);

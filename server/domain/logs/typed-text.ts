@@ -12,8 +12,8 @@ const CHARS_MAX = 512;
 const STRINGS_MAX = 200;
 const ADDRESS_PATTERN = /^[a-z][a-z0-9+.-]*:\/\/|^(?:[a-z0-9-]+\.)+[a-z]{2,}(?:[:/]|$)/i;
 /**
- * Matches texts passed to functions that must be redacted. Selectors, paths and code are also passed to functions, but
- * must not be redacted in URLs, so they do not match.
+ * Matches texts that must be redacted after they were passed to functions. Selectors, paths and code are also passed to
+ * functions, but must not be redacted in URLs, so they do not match.
  */
 const PASSED_SECRET_PATTERN = /^(?=.*[\d!@$%^&*+?~])[^/<>{}[\]();=#.\s][^/<>{}[\]();]*$/u;
 const ORDINARY_WORDS_PATTERN = /^[\p{L}\s.,'’-]*$/u;

@@ -23,7 +23,7 @@ export const numberAt = (object: UntrustedObject | undefined, name: string): num
   return typeof value === 'number' ? value : undefined;
 };
 
-/** A copy with those of these members that are strings, numbers or booleans. */
+/** Returns a copy that has only the named members, and of these only strings, numbers and booleans. */
 export function plainMembers(object: UntrustedObject | undefined, names: readonly string[]): JsonObject {
   const keptMembers: Record<string, Json> = {};
   for (const name of names) {
@@ -35,7 +35,7 @@ export function plainMembers(object: UntrustedObject | undefined, names: readonl
 }
 
 const PLAIN_CHARS_MAX = 200;
-/** One more than the limit for scanned expressions, so that a longer expression is recognised as too long. */
+/** One more than the limit for scanned expressions, so that a longer expression is recognized as too long. */
 const TEXT_CHARS_MAX = SCANNED_CHARS_MAX + 1;
 
 /** A value from a page as JSON text, limited in depth and number of members. */

@@ -43,8 +43,8 @@ export interface BrowserToolsParts {
   };
   readonly isDriveFailed: (error: unknown) => error is DriveFailed;
   /**
-   * The address at which the driver reaches the browser of a session, with the rights of this caller. As a guest, the
-   * driver does not keep the session running after its clients have left.
+   * The address at which the driver reaches the browser of a session, with the rights of this caller. With `guest`, the
+   * driver's connection does not keep the session running after the clients of the session have left.
    */
   readonly addressOf: (caller: AgentCaller, id: SessionId, access: 'guest') => string;
   /** Keeps a session without clients running until the hold is closed. */

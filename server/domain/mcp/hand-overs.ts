@@ -22,8 +22,7 @@ export interface HandOversParts {
 }
 
 /**
- * Maximum number of remembered hand-offs. Beyond it, the oldest is forgotten, and a repeated call may request a new
- * hand-off.
+ * Maximum number of tracked hand-offs. Above it, the oldest is removed, and a repeated call may request a new hand-off.
  */
 const UNREPORTED_HANDOFFS_MAX = 1_000;
 

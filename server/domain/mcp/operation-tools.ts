@@ -1,5 +1,5 @@
-// Offers operations as tools: calls them, prepares them for approval by a person, and follows them while a person is
-// needed.
+// Offers operations as MCP tools: calls them, prepares calls for approval, and waits while a person approves a call or
+// has control of a browser.
 import { randomUUID } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
 import type { Action, EndUser } from '../../../contract/actions.ts';
@@ -139,14 +139,15 @@ export class OperationTools {
       const { action } = await actions.prepare(caller, caller.applicationId, id, request, idempotencyKey);
       return approvalResult(action);
     } catch (error) {
-      // The call was repeated by a client that was told to open the address first, or by a model.
+      // The call is a repetition. Some clients repeat a call after the person has opened the address, and a model may
+      // repeat it too.
       const jobId = isFault(error, 'already_prepared') ? Object(error.details).jobId : undefined;
       if (typeof jobId !== 'string') throw error;
       return this.#waitForDecision(caller, jobId, PERSON_WAIT_SECONDS_MAX, signal);
     }
   }
 
-  /** Executes an Action once somebody has approved it. */
+  /** Waits for the decision on an Action, and executes the Action if it was approved. */
   async #waitForDecision(
     caller: AgentCaller,
     jobId: string,
@@ -170,7 +171,7 @@ export class OperationTools {
     return this.#parts.invocations.read(caller, caller.applicationId, id, { wait: seconds }, signal);
   }
 
-  /** Returns the invocation when it has ended, when a person is asked, or when the time is up. */
+  /** Returns the invocation when it has ended, when it has requested a hand-off, or when the time is up. */
   async #waitForOutcome(caller: AgentCaller, startedInvocation: Invocation, signal: AbortSignal): Promise<Invocation> {
     let currentInvocation = startedInvocation;
     for (

@@ -1,4 +1,4 @@
-// The result of a tool.
+// The result of an MCP tool call, which may include a request to a person.
 import { notedRefusal, noteRefusal } from '../fleet/not-here.ts';
 
 export interface ToolImage {

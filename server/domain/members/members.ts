@@ -54,7 +54,7 @@ export class Members {
   async change(caller: HumanCaller, appId: string, accountId: string, { role }: ChangeMember): Promise<Member> {
     const { store, applications } = this.#parts;
     const { id, role: callerRole } = await applications.require(caller, appId, 'members');
-    const account = accountId as AccountId; // Validated as an id; looked up among the members.
+    const account = accountId as AccountId; // Validated as a UUID by the contract.
     await this.#apply(caller, id, account, role);
     const row = await store.members.get(id, account);
     if (!row) throw notFound('Member', accountId);
@@ -65,7 +65,7 @@ export class Members {
   async remove(caller: HumanCaller, appId: string, accountId: string): Promise<void> {
     const isOwn = accountId === caller.accountId;
     const { id } = await this.#parts.applications.require(caller, appId, isOwn ? 'read' : 'members');
-    const account = accountId as AccountId; // As above.
+    const account = accountId as AccountId; // Validated as a UUID by the contract.
     await this.#apply(caller, id, account, undefined);
   }
 
@@ -139,7 +139,8 @@ const positionOf = ({ joinedAt, accountId }: MemberRow): string => `${joinedAt.g
 
 function positionIn(text: string): Pick<MemberRow, 'joinedAt' | 'accountId'> {
   const [time = '', accountId = ''] = text.split('/');
-  return { joinedAt: new Date(Number(time)), accountId: accountId as AccountId }; // From a cursor that we have signed.
+  // From a cursor that this service has signed.
+  return { joinedAt: new Date(Number(time)), accountId: accountId as AccountId };
 }
 
 const view = ({ accountId, name, email, role, joinedAt, lastActiveAt }: MemberRow, reader: Role): Member => ({

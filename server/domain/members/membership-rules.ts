@@ -13,7 +13,7 @@ export interface RequestedChange {
 }
 
 /**
- * Checks that the change is allowed.
+ * Checks a change or removal of a member against the roles of the caller and of the member.
  * @throws Fault if the change is not allowed.
  */
 export function assertMayChange(

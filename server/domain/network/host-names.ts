@@ -1,4 +1,4 @@
-// Normalises host names for comparison: lower case, punycode, no trailing dot.
+// Normalizes host names for comparison: lower case, punycode, no trailing dot.
 import type { Issue } from '../../../contract/common.ts';
 import { invalidRequest } from '../faults.ts';
 
@@ -7,7 +7,7 @@ const HOST_CHARACTERS = /^[\p{L}\p{N}\p{M}._-]+$/u;
 const NAME_CHARACTERS_MAX = 253;
 
 /**
- * Normalises a host name. Undefined if the text has a scheme, path, port or wildcard. A leading `*.` is redundant and
+ * Normalizes a host name. Undefined if the text has a scheme, path, port or wildcard. A leading `*.` is redundant and
  * removed.
  */
 export function hostName(entry: string): string | undefined {
@@ -18,7 +18,7 @@ export function hostName(entry: string): string | undefined {
   return name;
 }
 
-/** Normalises the list, or throws a fault that names every invalid entry. */
+/** Normalizes the list, or throws a fault that names every invalid entry. */
 export function hostNames(entries: readonly string[], path: string): readonly string[] {
   const names = entries.map(hostName);
   const issues: Issue[] = entries.flatMap((entry, index) =>

@@ -1,6 +1,6 @@
 // Records refused connections, refused navigations and proxy failures of a session as events. Equal refusals are
-// counted, and reported at most once a second. The number of entries and events is limited. Refusals beyond the limits
-// are counted under `(others)` and reported at the end.
+// counted, and reported at most once a second. The number of entries and events is limited. Refusals above the limit of
+// entries are counted under `(others)`. Refusals above the limit of events are reported when the ledger is closed.
 import type { EventRows, SessionEventType } from '../../engines/store/rows/events.ts';
 import { reason } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';

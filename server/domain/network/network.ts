@@ -1,6 +1,6 @@
 // The network watcher: validates the network settings of a create request, applies them before the browser can connect,
-// records refusals as events and counts bytes in the session row. A session without such settings gets the open policy
-// and is not observed.
+// records refusals as events and counts bytes in the session row. A session without such settings gets the open policy.
+// Its navigations are not checked, and its bytes are not counted here.
 
 import type { CreateSession } from '../../../contract/sessions.ts';
 import type { Refusal } from '../../engines/egress/egress.ts';
@@ -45,7 +45,7 @@ export interface NetworkEngine {
   readonly usedUpPolicy: EgressPolicy;
   readonly pools: readonly ProxyPool[];
   readonly canBlockAds: boolean;
-  /** Whether browsers run in a jail, where the proxy is their only way out. */
+  /** Whether browsers run in a jail, where the egress proxy is their only connection to the network. */
   readonly isJailed: boolean;
   readonly patternErrors: ProxyParts['patternErrors'];
   /** Tests a proxy. Resolves with the problem, or with undefined if the proxy works. */
@@ -141,8 +141,7 @@ export class Network implements Watcher {
   async attend(liveSession: LiveSession, row: SessionRow): Promise<Attendance> {
     const { engine, events, clock, log } = this.#parts;
     const ledger = new Ledger({ session: row.id, events, secrets: liveSession.secrets, clock, log });
-    // Until the network is opened, no navigation can leave the browser. Most sessions have no rules and do not wait
-    // here.
+    // Navigations are guarded before the network is opened. Most sessions have no rules and do not wait here.
     const { domains, documents } = storedNetwork(row);
     if (domains || documents) await this.#guard(liveSession, { domains, documents }, ledger);
     const policy = engine.policy(await this.#policyOptions(row));
@@ -185,8 +184,8 @@ export class Network implements Watcher {
       default: defaultRule,
     };
     if (rules.deny.length === 0 && rules.default === 'allow') return undefined;
-    // Rules for documents are enforced in the browser. Rules for all traffic need the jail, where the proxy is the only
-    // way out.
+    // Rules for documents are enforced in the browser. Rules for all traffic need the jail, where the egress proxy is
+    // the only connection to the network.
     if (!subresources) return { documents: rules };
     if (!this.#parts.engine.isJailed)
       throw proxyUnavailable(path, 'runs browsers without a jail and cannot enforce the policy');

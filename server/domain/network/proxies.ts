@@ -84,7 +84,7 @@ function externalProxy({ server, username, password }: ExternalRule, index: numb
   return { name: `proxies.${index}`, ...proxyAddress, ...user, trusted: false };
 }
 
-/** Returns the problem with the user of a proxy. Undefined if there is no problem. */
+/** Returns the problem with the user name and password of a proxy. Undefined if there is no problem. */
 export function userProblem({ scheme, username = '', password = '' }: ProxyUser): string | undefined {
   if (scheme !== 'socks5' || [username, password].every(text => Buffer.byteLength(text) <= SOCKS_BYTES_MAX))
     return undefined;

@@ -100,7 +100,7 @@ export class Passkeys {
     return { ticket, publicKey: publicKey as JsonObject }; // The library returns options that are sent as JSON.
   }
 
-  /** Consumes the challenge. */
+  /** Consumes the challenge of a ticket. Throws if the ticket was issued for another account, or was already used. */
   async #consumeChallenge(
     ticket: string,
     account: AccountId | undefined,

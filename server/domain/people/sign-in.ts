@@ -250,8 +250,9 @@ export class SignIn {
   }
 
   /**
-   * Limits the failed attempts from this address, for this name and for all names together. Attempts in progress count
-   * as failures. An attempt that was refused with `WorkLimitReached` has had no effect and does not count.
+   * Limits the failed attempts from this address, both for `name` (an account or a method) and in total. Attempts in
+   * progress count as failures. An attempt that was refused with `WorkLimitReached` has had no effect and does not
+   * count.
    */
   async #limitFailures<T>(name: string, source: RequestSource, attempt: () => Promise<T>): Promise<T> {
     const undoAttempts = await takeAll([this.#addressTally, source.ip], [this.#accountTally, `${name} ${source.ip}`]);

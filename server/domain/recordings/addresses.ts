@@ -12,7 +12,7 @@ export const RECORDING_OBJECT = 'recording';
 const OBJECT_ID = /^([0-9a-f-]{36})\.(\d{1,3})\.(init|part|file)\.([0-9a-f-]{1,36})$/;
 const VIDEO = 'video/mp4';
 
-/** A stored part of a page: the init segment of a run, a segment, or an assembled file. */
+/** A stored part of the recording of a page: the init segment of a run, a segment, or an assembled file. */
 export interface StoredArtifact {
   readonly session: SessionId;
   readonly page: number;

@@ -3,7 +3,9 @@ import type { RecordingDownload, Replay, UnrecordedPages } from '../../../contra
 import type { AgentCaller } from '../identity/caller.ts';
 
 export interface Recordings {
-  /** Pages with a replay. Their addresses are relative to the session path of the mount. */
+  /**
+   * Pages with a replay. The HTTP handler adds the address of each replay, which depends on the path of the request.
+   */
   replays(
     caller: AgentCaller,
     sessionId: string,

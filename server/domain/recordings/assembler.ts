@@ -1,5 +1,5 @@
-// Assembles MP4 files from rows: a request writes a row and returns, and a clock task does the work. The task may be
-// killed and repeated at any time.
+// Assembles MP4 files from stored segments: a request writes a row and returns, and a clock task does the work. The
+// task may be killed and repeated at any time.
 import { Buffer } from 'node:buffer';
 import type { Artifacts, ByteRange } from '../../engines/artifacts/artifacts.ts';
 import type { ArtifactKey } from '../../engines/artifacts/keys.ts';

@@ -105,8 +105,8 @@ export class RecordingStorage implements RecordingSink {
     const checksum = createHash('sha256').update(init).digest('hex');
     const run = (await rows.runOf(session, page, checksum)) ?? (await rows.addRun(session, page, checksum));
     const key = keys.init(app, session, page, run);
-    // The row is written first, because it assigns the number. The artifact is missing if an earlier attempt failed
-    // after that.
+    // The row is written first, because it assigns the number. If an earlier attempt failed after it had written the
+    // row, the artifact is still missing.
     if (this.#storedInits.get(pageKey(session, page)) === key) return run;
     if (!(await artifacts.stat(key))) await artifacts.put(key, chunk(init), SEGMENT_TYPE);
     this.#storedInits.set(pageKey(session, page), key);

@@ -21,7 +21,7 @@ const ACTORS: Readonly<Record<EndReason, Actor['kind']>> = {
   credit_exhausted: 'service',
 };
 
-/** The detail of an end for which the code that ends the session gives no detail. */
+/** The default details of ends, by reason. Used if the code that ends the session gives no detail. */
 const DEFAULT_DETAILS: Readonly<Partial<Record<EndReason, string>>> = {
   released: 'a caller released it',
   client_disconnected: 'the last client disconnected, and none returned in time',

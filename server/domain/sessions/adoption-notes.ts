@@ -89,8 +89,8 @@ export class AdoptionNotes {
   }
 
   /**
-   * Synchronous, because an asynchronous write would not complete while the process exits. During the start, no request
-   * has to wait for it.
+   * Synchronous, because an asynchronous write would not complete while the process exits. Blocking is acceptable,
+   * because no request is served during the start.
    */
   #write(id: SessionId, note: Note): void {
     writeFileSync(this.#pathOf(id), JSON.stringify(note), { mode: 0o600 });

@@ -11,7 +11,7 @@ import type { Quota } from '../limits/admission.ts';
 import type { Delivery } from './deliveries.ts';
 import type { KeptSettings, SettingsAt } from './settings.ts';
 
-/** A create body after validation, with aliases merged and our defaults applied. */
+/** A create body after validation, with aliases merged and defaults applied. */
 export interface SessionRequest {
   /** The project that the caller names. The domain compares it with the application of the key. */
   readonly projectId?: string;
@@ -25,7 +25,7 @@ export interface SessionRequest {
   readonly userMetadata: JsonObject;
   readonly settings: KeptSettings;
   readonly watcherSettings: WatcherSettings;
-  /** Placed first in the response's `warnings`; the domain appends its own. */
+  /** Stored with the session, and returned in the response's `warnings`. */
   readonly warnings: readonly Warning[];
 }
 
@@ -90,7 +90,7 @@ export interface CreateOptions {
 
 export interface CreatedSession {
   readonly session: SessionView;
-  /** The warnings of the request, followed by those of the domain. */
+  /** The warnings of the request. */
   readonly warnings: readonly Warning[];
   /** Absent if the session of an earlier create was returned. */
   readonly quota?: Quota;

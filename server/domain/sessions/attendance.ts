@@ -4,8 +4,8 @@ import type { SessionEnd } from '../../engines/store/rows/sessions.ts';
 import type { LaunchSettings } from './settings.ts';
 
 /**
- * The time limit for commands to a browser whose end has been decided. Another create may wait 15 s for the data that
- * is saved in this time.
+ * The time limit for commands to a browser whose end has been decided. A create that uses the same context waits at
+ * most 15 s for data that is saved in this time.
  */
 export const BEFORE_SHUT_DOWN_MS = 10_000;
 export const SHUT_DOWN_MS = 6_000;
@@ -30,8 +30,8 @@ export interface Attendance {
    */
   beforeShutDown?(end: SessionEnd): Promise<void>;
   /**
-   * Called when no more messages come from this browser: it is about to be ended or, without `end`, left to the next
-   * process.
+   * Called when the watcher must stop observing this browser: it is about to be ended or, without `end`, left to the
+   * next process.
    */
   leave?(end?: SessionEnd): Promise<void> | void;
   /** Called after `leave` of all watchers: the browser may be shut down cleanly before its box is ended. */

@@ -82,8 +82,8 @@ export class BringUp {
         pool.noteStart(true);
         return launchedBrowser;
       } catch (error) {
-        // Not counted if the caller has put something into the browser, such as an extension, that may have kept it
-        // from starting.
+        // A failed start is not counted if the caller has added something to the browser, such as an extension, that
+        // may be the cause.
         if (!needsOwnBrowser && !isCallerGone(signal)) pool.noteStart(false);
         throw error;
       }

@@ -1,5 +1,5 @@
-// The parts of a session as the domain sees them: types of the engines, not their code. server/wiring/browser-host.ts
-// passes in the implementations.
+// The interfaces of the engines that the session domain uses, as types only. server/wiring/browser-host.ts passes in
+// the implementations.
 import type { Browser } from '../../engines/browser/browser.ts';
 import type { EgressCounters, EgressListener } from '../../engines/egress/egress.ts';
 import type { EgressPolicy } from '../../engines/egress/policy.ts';

@@ -17,7 +17,7 @@ import type { StartingSessions } from './starting.ts';
 /** The credentials of a connecting client: the signing key in the address, or an agent key in the headers. */
 export interface ConnectCredentials extends PresentedCredentials {
   readonly signingKey?: string | undefined;
-  /** The pass of the service itself, for an exclusive session. */
+  /** The pass with which the service itself connects to an exclusive session. */
   readonly pass?: string | undefined;
 }
 

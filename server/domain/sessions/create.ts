@@ -37,7 +37,10 @@ import type { Watchers } from './watchers.ts';
 
 /** A session without keepAlive ends if no client connects within this time. */
 const FIRST_CONNECT_MS = 300_000;
-/** A stopping service must exit within ten seconds. Most browsers start within one second. */
+/**
+ * How long a stopping service waits for pending creates. It must exit within ten seconds, and most browsers start
+ * within one second.
+ */
 const FINISH_MS = 3_000;
 
 const SERVICE_STOPPED = {
@@ -51,7 +54,7 @@ export const stoppingFault = () =>
     advice: 'Send the request again in a few seconds.',
   });
 
-/** A session that was placed in the database, PENDING. */
+/** A session whose row was inserted with the status PENDING. */
 export interface PlacedSession {
   readonly row: SessionRow;
   readonly quota?: Quota;
@@ -165,8 +168,8 @@ export class Creates {
         ...(run ? { run } : {}),
       });
     const result = await trace.during('session.place', place).catch(async error => {
-      // The database may have committed the row before the error. A fault is our own refusal, so in that case there is
-      // no row.
+      // The database may have committed the row before the error. `invalid_request` is thrown inside the transaction,
+      // so in that case there is no row.
       if (!isFault(error, 'invalid_request')) await this.#endFailedStart(id, reason(error));
       throw error;
     });

@@ -1,5 +1,5 @@
-// The only way in which a session ends: the decision is written, the browser is ended, and the row moves to its final
-// status. If the process dies in between, the task that ends due sessions completes the work from the row.
+// Ends a session in three steps: the decision is written, the browser is ended, and the row moves to its final status.
+// If the process dies in between, the task that ends due sessions completes the work from the row.
 import type { BoxEnd } from '../../engines/slots/slots.ts';
 import type { SessionEnd, SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
 import { reason } from '../../kit/fault.ts';

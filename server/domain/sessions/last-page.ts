@@ -70,12 +70,15 @@ export class LastPages implements Watcher {
     };
   }
 
-  /** Forgets the session. If its start failed, `leave` was called without an end and did not forget the session. */
+  /**
+   * Stops tracking the session. If its start failed, `leave` was called without an end, and the session is still
+   * tracked.
+   */
   ended({ id }: Pick<SessionRow, 'id'>): void {
     this.#readings.delete(id);
   }
 
-  /** Saves the pages of sessions that recently showed another address. Returns the number of sessions checked. */
+  /** Saves the pages of sessions whose address has recently changed. Returns the number of sessions checked. */
   async save(): Promise<{ read: number }> {
     const dueReadings = [...this.#readings.values()].filter(isDue);
     await this.#save(dueReadings);

@@ -55,9 +55,9 @@ interface NamedAttendance {
 type AttendanceCallback = (one: Attendance) => Promise<void> | void | undefined;
 
 /**
- * How a CDP socket counts. A `client` keeps the session alive. A `guest`, with which the service runs calls in a
- * session that was not created for the call, does so until the session has had a client. A `bystander` never does: the
- * session's own extensions, and sockets of live view addresses.
+ * How a CDP socket affects the lifetime of the session. A `client` keeps the session alive. A `guest` does so only
+ * until the session has had a client. The service uses guests to run calls in sessions that were not created for the
+ * call. A `bystander` never keeps the session alive: the session's own extensions, and sockets of live view addresses.
  */
 export type ClientKind = 'client' | 'guest' | 'bystander';
 

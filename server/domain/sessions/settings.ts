@@ -11,8 +11,8 @@ export interface LaunchSettings {
   /** If absent, `chromium`. */
   readonly engine?: Engine;
   /**
-   * A switch is not enough: Chromium also needs an environment variable and a file of texts, which is created for the
-   * locale.
+   * A switch is not enough: Chromium also needs an environment variable and a file of UI texts, which is created for
+   * the locale.
    */
   readonly locale?: string;
   readonly env?: Readonly<Record<string, string>>;

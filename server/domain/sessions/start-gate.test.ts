@@ -4,7 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { TestClock } from '../../../tests/harness/test-clock.ts';
 import { StartGate } from './start-gate.ts';
 
-/** Runs the work that is ready, and the work that becomes ready because of it. */
+/** Waits for a few turns of the event loop, so that pending callbacks run. */
 async function turns(): Promise<void> {
   for (let n = 0; n < 3; n++) await turn();
 }

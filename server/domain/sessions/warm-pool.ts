@@ -22,8 +22,8 @@ const BACKOFF_MAX_MS = 60_000;
 /** Consecutive failed starts after which /readyz reports that browsers do not start. */
 const UNHEALTHY_FAILURES = 3;
 /**
- * How long failed starts count if no browsers are started in advance, because only a create can then show that browsers
- * start again.
+ * How long failed starts count if no browsers are started in advance. In that case, only a create can show that
+ * browsers start again.
  */
 const FAILURE_MEMORY_MS = 60_000;
 

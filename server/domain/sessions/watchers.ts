@@ -13,7 +13,7 @@ import type { Attendance, Preparation, Remains } from './attendance.ts';
 import type { LiveSession } from './live.ts';
 import { joinLaunchSettings } from './settings.ts';
 
-/** The time limit for `salvage`, which only moves files. Longer work is recorded in rows and done later. */
+/** The time limit for `salvage`, which does only short work. Longer work is recorded in rows and done later. */
 const SALVAGE_MS = 30_000;
 
 export interface Watcher {

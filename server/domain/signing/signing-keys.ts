@@ -53,7 +53,7 @@ export class SigningKeys {
     return this.#parts.engine.sign(await this.#activeSigner(), typ, payload);
   }
 
-  /** Signs messages with the key that is active now. */
+  /** Returns the id of the key that is active now, and a function that signs messages with it. */
   async messageSigner(): Promise<{ readonly kid: string; sign(bytes: Uint8Array): Buffer }> {
     const signer = await this.#activeSigner();
     return { kid: signer.kid, sign: bytes => this.#parts.engine.signBytes(signer, bytes) };

@@ -1,4 +1,4 @@
-// The credential of one HTTP call: it is opened for a host that it may be sent to, and its use is counted.
+// The credential of one HTTP call: opens it for a host to which it may be sent, and counts its use.
 import type { HttpBinding } from '../../../contract/configured-operations.ts';
 import type { CredentialValue, StoredCredentialType } from '../../../contract/stored-credentials.ts';
 import type { CredentialUse, StoredCredentialWithVersion } from '../../engines/store/rows/stored-credentials.ts';
@@ -15,7 +15,7 @@ export type Auth = NonNullable<HttpBinding['auth']>;
 
 export interface CallCredential {
   readonly headers: Readonly<Record<string, string>>;
-  /** Texts that a response must not show. */
+  /** Texts that are removed from the response. */
   readonly secrets: readonly string[];
 }
 

@@ -3,7 +3,7 @@ import type { Issue } from '../../../contract/common.ts';
 import type { StoredCredentialType } from '../../../contract/stored-credentials.ts';
 
 /**
- * Returns the host with its optional port, as normalised by the URL standard. The port is omitted if it is the default
+ * Returns the host with its optional port, as normalized by the URL standard. The port is omitted if it is the default
  * port of https.
  */
 export function hostIn(text: string): string | undefined {

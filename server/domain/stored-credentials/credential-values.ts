@@ -79,7 +79,7 @@ function problemOf(
     : 'does not have the required format';
 }
 
-/** Returns the secret texts of a value, which must not appear anywhere. */
+/** Returns the secret texts of a value, which are removed from responses. */
 export const secretsIn = (type: StoredCredentialType, value: CredentialValue): string[] => {
   const { key, password, totpSeed, clientSecret, pem, base64, username, clientId } = value;
   const pair =

@@ -61,7 +61,7 @@ export interface OpenedCredentials {
 
 export interface TypedText {
   readonly text: Secret;
-  /** The document with the field, and all documents above it, must have one of these origins. */
+  /** The document that contains the field, and all its ancestor documents, must have one of these origins. */
   readonly origins: readonly string[];
 }
 

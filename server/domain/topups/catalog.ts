@@ -1,4 +1,4 @@
-// The public catalog: the built-in operations, from the registry that agents call.
+// The public catalog of built-in operations, made from the same definitions as the operations that agents call.
 import { MANAGED_PRICE_MICRO_CREDITS } from '../../../contract/managed-operations.ts';
 import { isMemoryOperation } from '../../../contract/memory-operations.ts';
 import { type Catalog, METERS } from '../../../contract/topups.ts';

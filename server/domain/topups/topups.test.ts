@@ -9,7 +9,10 @@ import type { AccountCaller } from '../identity/caller.ts';
 import { TopUps, type TopUpsParts } from './topups.ts';
 
 const START = new Date('2026-11-20T10:00:00.000Z');
-/** Shortly after a full second, so that a caller who polls every second or less often would notice it much later. */
+/**
+ * When the checkout is credited: shortly after a full second, so that polling once a second or less often would notice
+ * it much later.
+ */
 const CREDITED_MS = 1_010;
 const TOLD_WITHIN_MS = 200;
 

@@ -1,9 +1,8 @@
 // Quantiles of a histogram.
 
 /**
- * The value that this share of all values does not exceed, interpolated within its bucket. `counts` has one number for
- * each of `bounds`, and one for the values above the last bound, for which the last bound is returned. Undefined if
- * there are no values.
+ * Returns the quantile for `share`, interpolated within its bucket. `counts` has one number for each of `bounds`, and
+ * one for the values above the last bound, for which the last bound is returned. Undefined if there are no values.
  */
 export function quantile(bounds: readonly number[], counts: readonly number[], share: number): number | undefined {
   const total = counts.reduce((sum, count) => sum + count, 0);

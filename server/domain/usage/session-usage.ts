@@ -10,8 +10,8 @@ import type { LiveSession } from '../sessions/live.ts';
 import type { Watcher } from '../sessions/watchers.ts';
 
 /**
- * How often usage is saved. A process that is killed loses the bytes counted since the last save. The kernel keeps the
- * other values with the box.
+ * How often usage is saved. A process that is killed loses the bytes counted since the last save. The kernel counts the
+ * other values in the cgroup of the box, so they are not lost.
  */
 export const USAGE_SAVE_MS = 10_000;
 
@@ -68,12 +68,15 @@ export class SessionUsage implements Watcher {
     await this.#save([countedSession.final]);
   }
 
-  /** Forgets a session whose start failed, because it has no final usage. */
+  /** Stops measuring a session whose start failed, because it has no final usage. */
   ended({ id }: Pick<SessionRow, 'id'>): void {
     if (!this.#sessions.get(id)?.final) this.#sessions.delete(id);
   }
 
-  /** Saves the usage of all sessions. Returns how many of them had ended, because an earlier save had failed. */
+  /**
+   * Saves the usage of all sessions. Returns the number of ended sessions, whose final usage could not be saved
+   * earlier.
+   */
   async save(): Promise<{ late: number }> {
     const rows = [...this.#sessions.values()].map(({ final, now }) => final ?? now());
     const late = [...this.#sessions.values()].filter(({ final }) => final).length;

@@ -5,7 +5,7 @@ const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 
 /**
- * The pauses after the first attempt and after each further one, as Standard Webhooks recommends: three days in total.
+ * The pauses after the first attempt and after each further one, as Standard Webhooks recommends: 75.6 hours in total.
  */
 export const RETRY_PAUSES_MS: readonly number[] = [
   5 * SECOND_MS,

@@ -42,7 +42,7 @@ async function ran(waiting: number, isMoved = true, eventTypes = webhook.eventTy
         return { events, through: filter.after + filter.limit, full: true };
       },
     },
-  } as unknown as DeliveryWriterParts['store']; // The methods that it calls.
+  } as unknown as DeliveryWriterParts['store']; // Only the methods that the writer calls.
   const result = await new DeliveryWriter({
     store,
     clock: systemClock,

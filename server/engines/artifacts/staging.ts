@@ -42,9 +42,9 @@ export class Staging {
   }
 
   /**
-   * Creates a second link to a complete file of the same disk in this folder, and computes the checksum of the file.
-   * `head` contains its first `headBytes` bytes. The caller removes the original link after a row has been written for
-   * the new one, so that the file is never lost.
+   * Creates a second hard link to a complete file on the same disk in this folder, and computes the checksum of the
+   * file. `head` contains its first `headBytes` bytes. The caller removes the original link after a row has been
+   * written for the new one, so that the file is never lost.
    */
   async linkIn(path: string, headBytes: number): Promise<StagedFile & { readonly head: Buffer }> {
     const name = randomUUID();

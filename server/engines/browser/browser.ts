@@ -1,5 +1,5 @@
-// The interface through which the rest of the server uses one running Chromium: opens clients on it, sends commands,
-// and reports failures. engines/slots starts the process. This file communicates with the process over the two FIFOs.
+// The class through which the rest of the server uses one running Chromium: it opens clients, sends commands, and
+// reports failures. engines/slots starts the process. This file communicates with the process over the two FIFOs.
 
 import { appendFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -32,19 +32,21 @@ const DETACH_MS = 5_000;
  */
 const FORGET_MS = 1_000;
 /**
- * Commands that discard what scripts and the browser have logged. Otherwise, Chromium would send these messages again
- * to each channel that enables the domain later.
+ * Commands that discard what scripts and the browser have logged. Otherwise, Chromium would send the logged messages
+ * again to each channel that enables the Runtime or Log domain later.
  */
 const FORGET_COMMANDS = ['Runtime.discardConsoleEntries', 'Log.clear'];
 
 export interface BrowserPipes {
   readonly fifoIn: string;
   readonly fifoOut: string;
-  /** A folder that the browser cannot see. Channels are recorded there so that a restarted server can detach them. */
+  /**
+   * A folder that the browser cannot access. Channels are recorded there so that a restarted server can detach them.
+   */
   readonly notes: string;
-  /** The session folder as the browser sees it. */
+  /** The path of the session folder inside the box. */
   readonly folderInBox: string;
-  /** The session's uploads as the browser sees them. */
+  /** The path of the session's uploads folder inside the box. */
   readonly uploadsInBox: string;
 }
 
@@ -86,11 +88,11 @@ export interface BrowserClient {
    * bytes.
    */
   isBackpressured(onDrained: () => void): boolean;
-  /** Sends the client one of our own events. */
+  /** Sends the client one of the server's own events. */
   announce(method: string, params: JsonObject): void;
   /** Sends the events that the client's policy has withheld. */
   sendWithheld(): void;
-  /** Bytes of messages that are buffered here, in both directions. */
+  /** Bytes of messages that are buffered for this client, in both directions. */
   readonly bufferedBytes: number;
   close(): Promise<void>;
 }
@@ -108,7 +110,7 @@ export class Browser implements Closeable {
   readonly #scope = new Scope();
   #version: BrowserVersion | undefined;
   #viewport: Viewport = NO_VIEWPORT;
-  /** The context of pages that were created without a context id. */
+  /** The browser context of pages that were created without a context id. */
   #defaultContextId: string | undefined;
 
   private constructor(pipes: BrowserPipes, log: Log) {
@@ -124,8 +126,8 @@ export class Browser implements Closeable {
   /** Connects to a Chromium that was just started. Resolves when its first page exists. */
   static async connect(pipes: BrowserPipes, log: Log, signal: AbortSignal): Promise<Browser> {
     const browser = new Browser(pipes, log);
-    // The first response may take the whole time limit, because it takes most of the time when many browsers start at
-    // once.
+    // The first response may use the whole time limit. When many browsers start at once, waiting for it takes most of
+    // the start.
     return browser.#waitUntilReady(signal, () => browser.#openControl(READY_MS));
   }
 
@@ -142,7 +144,7 @@ export class Browser implements Closeable {
     });
   }
 
-  /** Sets the session id for reports about messages that took long to handle. */
+  /** Sets the session id that is included in reports about messages that were slow to handle. */
   setSessionId(sessionId: string): void {
     this.#mux.pipe.setSessionId(sessionId);
   }
@@ -170,8 +172,8 @@ export class Browser implements Closeable {
   }
 
   /**
-   * Saves the downloads of one context, by default of all contexts, in the session's folder, each file named by its
-   * GUID.
+   * Saves the downloads of one browser context, by default of all browser contexts, in the session's folder. Each file
+   * is named by its GUID.
    */
   async captureDownloads(contextId?: string): Promise<void> {
     if (contextId === undefined) {
@@ -204,8 +206,8 @@ export class Browser implements Closeable {
   }
 
   /**
-   * Cancels a download. Chromium does not report to which context a download belongs, so the command is sent to each
-   * context. The command fails if the download has finished.
+   * Cancels a download. Chromium does not report to which browser context a download belongs, so the command is sent to
+   * each browser context. The command fails if the download has finished.
    */
   async cancelDownload(guid: string): Promise<void> {
     const contexts = await this.contextIds();
@@ -213,14 +215,14 @@ export class Browser implements Closeable {
       await this.#control.send('Browser.cancelDownload', { guid, ...context }).catch(() => {});
   }
 
-  /** Cookies of the default context. Those of other contexts are deleted with their context. */
+  /** Cookies of the default browser context. Those of other browser contexts are deleted with their context. */
   async cookies(): Promise<readonly Cookie[]> {
     return cookiesIn(await this.#control.send('Storage.getCookies'));
   }
 
   /**
-   * Sets cookies in the default context. A cookie that Chromium refuses does not affect the others. Returns the number
-   * of refused cookies.
+   * Sets cookies in the default browser context. A cookie that Chromium refuses does not affect the others. Returns the
+   * number of refused cookies.
    */
   async setCookies(cookies: readonly Cookie[]): Promise<number> {
     const settableCookies = cookies.map(cookieToSet).filter(cookie => cookie !== undefined);
@@ -258,7 +260,7 @@ export class Browser implements Closeable {
     return this.#clientHandle(client);
   }
 
-  /** Opens a client that can reach only one page. Undefined if the page does not exist. */
+  /** Opens a client that can reach only one page. Returns undefined if the page does not exist. */
   async openPageClient(
     targetId: string,
     policy: Policy,
@@ -285,7 +287,7 @@ export class Browser implements Closeable {
     return readFrontEnd(this.#control);
   }
 
-  /** Opens an empty page in the foreground of the default context. Returns its target id. */
+  /** Opens an empty page in the foreground of the default browser context. Returns its target id. */
   async newPage(): Promise<string | undefined> {
     return textAt(await this.#control.send('Target.createTarget', { url: 'about:blank' }), 'targetId');
   }
@@ -361,7 +363,7 @@ export class Browser implements Closeable {
     try {
       await guard.open(id => this.#appendNote(`+${id}`));
     } catch (error) {
-      // Otherwise the restriction would apply until the session ends.
+      // Detach the guard, because otherwise the restriction would apply until the session ends.
       await close();
       throw error;
     }
@@ -433,7 +435,10 @@ export class Browser implements Closeable {
     this.#defaultContextId = await this.#findDefaultContext(page.contextId);
   }
 
-  /** Gives the page exactly this size. Chromium opens new windows of every context with the size of the last window. */
+  /**
+   * Gives the page exactly this size. Chromium opens new windows of every browser context with the size of the last
+   * window.
+   */
   async #resize(viewport: Viewport): Promise<void> {
     if (viewport.width === this.#viewport.width && viewport.height === this.#viewport.height) return;
     const page = await this.#control.firstPage();
@@ -454,8 +459,8 @@ export class Browser implements Closeable {
   }
 
   /**
-   * Ensures that the default context has a page that responds, because clients read `contexts()[0].pages()[0]` right
-   * after connecting.
+   * Ensures that the default browser context has a page that responds, because clients read `contexts()[0].pages()[0]`
+   * right after connecting.
    */
   async #ensurePage(stuckPages: readonly Page[]): Promise<void> {
     const hasDefaultPage = this.#control.pages.some(
@@ -494,7 +499,8 @@ export class Browser implements Closeable {
     if (this.#mux.isClosed) return;
     const detachments = channels.map(channel => this.#detach(channel));
     const downloadContexts = [{}, ...contexts.map(browserContextId => ({ browserContextId }))];
-    const downloadCommands = downloadContexts.map(context => this.#captureDownloads(context).catch(() => {})); // a context may end with its client
+    // a browser context may end with its client
+    const downloadCommands = downloadContexts.map(context => this.#captureDownloads(context).catch(() => {}));
     await Promise.all([...detachments, ...downloadCommands]);
   }
 

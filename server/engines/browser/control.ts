@@ -16,7 +16,9 @@ const WEB_ADDRESS = /^https?:/;
 const FAVICON_MS = 500;
 const FAVICON_CHARACTERS_MAX = 2048;
 const FAVICON_RESPONSE_BYTES_MAX = 64 * 1024;
-/** The last icon link wins, as in a tab. Without a link: `/favicon.ico`, if the document has a web address. */
+/**
+ * Uses the last icon link, as a tab does. Without a link, uses `/favicon.ico` if the document has an http or https URL.
+ */
 const FAVICON_SCRIPT = `(() => {
   const named = [...document.querySelectorAll('link[rel~="icon"]')].at(-1)?.href;
   return named || (/^https?:$/.test(location.protocol) ? new URL('/favicon.ico', location.href).href : '');
@@ -47,7 +49,7 @@ export class Control implements ChannelOwner {
   readonly #commandSender: CommandSender;
   readonly #pages = new Map<string, Page>();
   readonly #probes = new SingleFlight<string, boolean>();
-  /** Pages found so far, by the channel of the tab whose pages are being listed. */
+  /** Ids of the pages found so far, by the channel of the tab whose pages are being listed. */
   readonly #pagesByTabChannel = new Map<string, Set<string>>();
   readonly #firstPage = Promise.withResolvers<Page>();
   #root: Channel | undefined;
@@ -68,8 +70,9 @@ export class Control implements ChannelOwner {
    */
   async open(beforeUse: (channelId: string) => void, firstResponseMs?: number): Promise<void> {
     this.#root = await this.#mux.attachToBrowser(this, beforeUse, firstResponseMs);
-    // Pages are attached one by one as they are discovered. With auto-attach each `window.open` would wait for us, and
-    // resuming it would also resume it for clients, before they have added their scripts to the popup (measured).
+    // Pages are attached one by one as they are discovered. With auto-attach, each `window.open` would wait for the
+    // server. Resuming the popup would also resume it for clients, before they have added their scripts to it
+    // (measured).
     await this.send('Target.setDiscoverTargets', { discover: true });
   }
 

@@ -1,5 +1,5 @@
 // Download events of all browser contexts, as they arrive on a root channel. The browser may be hostile, so the shape
-// of an event is validated here. The texts of an event stay untrusted.
+// of an event is validated here. The strings in an event are still untrusted.
 
 import { type JsonObject, textAt } from '../../kit/json.ts';
 export interface DownloadListener {

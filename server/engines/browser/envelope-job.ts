@@ -8,7 +8,10 @@ export interface MessageWithEnvelope {
   readonly read: Envelope | { readonly error: string; readonly code: number; readonly id: number | undefined };
 }
 
-/** Parses a message for the session `jobOwner`. The buffer is detached by the call. The result contains it again. */
+/**
+ * Parses a message for the session `jobOwner`. The call detaches the buffer. The bytes of the message are in the
+ * result.
+ */
 export type LongMessageReader = (message: Buffer, jobOwner: string) => Promise<MessageWithEnvelope>;
 
 /** Reading the largest message takes 1 s. */

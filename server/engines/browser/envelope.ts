@@ -1,7 +1,8 @@
 // Reads the outer members of one CDP message from a client (id, method, sessionId) and skips nested values without
-// parsing them. The reader accepts a subset of what Chromium accepts, so that the reader and Chromium always see the
-// same message: strict JSON, no NUL (which would end the message early on the pipe), no duplicate member. If Chromium
-// cannot parse a message, its response has no id and cannot be assigned to a client, so no such message is forwarded.
+// parsing them. The reader accepts a subset of what Chromium accepts, so that the reader and Chromium always interpret
+// a message in the same way: strict JSON, no NUL (which would end the message early on the pipe), no duplicate member.
+// If Chromium cannot parse a message, its response has no id and cannot be assigned to a client, so no such message is
+// forwarded.
 import { parseJson } from '../../kit/foreign.ts';
 import { matchesAt } from './matches-at.ts';
 import { INVALID_REQUEST, PARSE_ERROR } from './messages.ts';
@@ -38,7 +39,7 @@ const CLOSE_BRACKET = 0x5d;
 const MEMBERS_MAX = 16;
 /** Maximum nesting depth. No real command nests as deeply, and Chromium's own limit is 300. */
 const DEPTH_MAX = 250;
-/** Chromium reads ids of 32 bits. */
+/** Chromium reads ids as signed 32-bit integers. */
 const ID_MAX = 2 ** 31 - 1;
 /** A number with at most this many digits fits into a double. */
 const SAFE_DIGITS = 300;

@@ -7,10 +7,7 @@ import type { Channel } from './mux.ts';
 const ATTACH_MS = 2_000;
 /** Chromium's default if `Target.setAutoAttach` has no filter. */
 const STANDARD_FILTER: readonly JsonObject[] = [{ type: 'browser', exclude: true }, { type: 'tab', exclude: true }, {}];
-/**
- * Puppeteer holds the tab first. It is attached to the page in the tab only after it has been attached to the tab
- * itself.
- */
+/** Puppeteer first attaches to a tab and holds it. It is attached to the page in the tab only after that. */
 const TAB = 'tab';
 const PAGE = 'page';
 /** Types of targets to which a client may be attached from the root as well as from a page. */
@@ -78,7 +75,7 @@ export class Holds {
       if (pendingTarget.targetId === channel.targetId) this.#resume(id, pendingTarget);
   }
 
-  /** Called when a client's channel has ended. The channel then holds no target any more. */
+  /** Called when a client's channel has ended. The channel then no longer holds a target. */
   onDetached(channel: Channel): void {
     this.#holdingChannels.delete(channel);
     const { targetId } = channel;
@@ -128,7 +125,7 @@ export class Holds {
     else this.#resume(id, waiting);
   }
 
-  /** Whether a client that will hold this page still holds a tab. Such a client may not have requested the page yet. */
+  /** Whether a client that will hold this page still holds a tab. Such a client may not be attached to the page yet. */
   #isTabHeld(waitingTarget: WaitingTarget): boolean {
     if (waitingTarget.type !== PAGE) return false;
     const holders = new Set(this.#holders(waitingTarget));

@@ -1,5 +1,5 @@
 // Chromium on Linux takes its locale (for dates, numbers and Intl) from the environment, and accepts only locales for
-// which it has a file of UI texts. A copy of the English file under the name of the locale makes any locale work
+// which it has a file of UI strings. A copy of the English file under the name of the locale makes any locale work
 // (tested with nine).
 import { access, copyFile, link, mkdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -28,8 +28,8 @@ export function knownLocale(locale: string): string {
 export class LocaleFolders {
   readonly #folders: SharedFolders;
   /**
-   * The folder for copies of the English file. It is on the same disk as the locale folders, which contain hard links
-   * to the copies.
+   * The folder for copies of the English file. It is on the same file system as the locale folders, which contain hard
+   * links to the copies.
    */
   readonly #copiesFolder: string;
 

@@ -179,8 +179,8 @@ const EVENT_BYTES_MAX = 4 * 1024 ** 2;
 const CONSOLE_HEAD = Buffer.from('{"method":"Runtime.consoleAPICalled"');
 const TIMESTAMP = '"timestamp":';
 /**
- * The length of the part at the end of a message in which the time of a console call is searched. Only the stack of the
- * call follows the time.
+ * How many bytes at the end of a message are searched for the timestamp of a console call. Only the stack trace of the
+ * call follows the timestamp.
  */
 const TAIL_BYTES = 64 * 1024;
 

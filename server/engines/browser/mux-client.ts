@@ -71,7 +71,7 @@ export type Verdict =
   | { readonly defer: Promise<Verdict> };
 
 export interface Policy {
-  /** Only commands with these methods are parsed and judged. All others are forwarded as the same bytes. */
+  /** Only commands with these methods are parsed and judged. All others are forwarded unchanged. */
   readonly watched: ReadonlySet<string>;
   /** Whether a method that is not in `watched` must currently be judged. */
   isWatched?(method: string): boolean;
@@ -281,7 +281,7 @@ export class MuxClient implements ChannelOwner {
     this.#listener.rest();
   }
 
-  /** Sends one of our own events on every channel, because clients listen on the channel that they opened. */
+  /** Sends one of the server's own events on every channel, because clients listen on the channel that they opened. */
   announce(method: string, params: JsonObject): void {
     for (const channel of this.#channels.values())
       this.#listener.message(encode({ method, params, ...sessionOf(channel) }));
@@ -480,7 +480,8 @@ export class MuxClient implements ChannelOwner {
   }
 
   /**
-   * Detaches the client from a target that it must not see. This also resumes a target that is waiting for a debugger.
+   * Detaches the client from a target that is hidden from it. This also resumes a target that is waiting for a
+   * debugger.
    */
   #detachHidden(parent: Channel, child: Channel): void {
     this.#hiddenChannelIds.add(child.id);

@@ -1,6 +1,6 @@
 // Routes messages between one browser's pipe and its channels. Each client has its own root channel
-// (`Target.attachToBrowserTarget`), so ids need no rewriting and a message is forwarded as the same bytes. The root of
-// the pipe is used only to attach and detach. Chromium's responses for unknown sessions arrive there without a channel.
+// (`Target.attachToBrowserTarget`), so ids need no rewriting and messages are forwarded unchanged. The root of the pipe
+// is used only to attach and detach. Chromium's responses for unknown sessions arrive there without a channel.
 
 import { randomInt } from 'node:crypto';
 import type { OnFailure } from '../../kit/guard.ts';
@@ -91,10 +91,7 @@ export class Mux implements Closeable {
   #unreadableCount = 0;
   #hasClosed = false;
 
-  /**
-   * `onUnreadableMessage` is called when handling a message throws. The message is dropped, and the browser keeps
-   * running.
-   */
+  /** `unreadable` is called when handling a message throws. The message is dropped, and the browser keeps running. */
   constructor(fifoIn: string, fifoOut: string, unreadable: OnFailure) {
     this.#onUnreadable = unreadable;
     this.#pipe = new Pipe(fifoIn, fifoOut, {

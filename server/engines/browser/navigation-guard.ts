@@ -117,7 +117,7 @@ export class NavigationGuard implements ChannelOwner {
   }
 
   /**
-   * Checks a page after it has loaded, because documents that come from a service worker, a client that fulfils
+   * Checks a page after it has loaded, because documents that come from a service worker, a client that fulfills
    * requests, or a blob cause no network request.
    */
   async #checkPage(params: JsonObject | undefined): Promise<void> {

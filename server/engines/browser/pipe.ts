@@ -78,7 +78,7 @@ export class Pipe {
     return this.#outgoing.writableLength > HIGH_WATER_BYTES;
   }
 
-  /** Sets the session id for reports about slow handling. */
+  /** Sets the session id that is included in reports about slow handling. */
   setSessionId(sessionId: string): void {
     this.#work = { ...this.#work, sessionId };
   }

@@ -19,9 +19,9 @@ export const BLOCKED_SCHEMES = ['file', 'chrome', 'devtools', 'view-source', 'ch
 const POLICIES = {
   URLBlocklist: BLOCKED_SCHEMES.map(scheme => (scheme === 'view-source' ? 'view-source:*' : `${scheme}://*`)),
   URLAllowlist: [`file:///session/${DOWNLOADS}/*`, `file://${UPLOADS_IN_BOX}/*`],
-  CommandLineFlagSecurityWarningsEnabled: false, // its bar takes 56 pixels from the first tab only
+  CommandLineFlagSecurityWarningsEnabled: false, // the warning bar would take 56 pixels, from the first tab only
   DeveloperToolsAvailability: 1, // CDP stays enabled; 2 would disable it too
-  SafeBrowsingProtectionLevel: 0, // fetches its lists from the vendor
+  SafeBrowsingProtectionLevel: 0, // Safe Browsing would fetch its lists from the vendor
   BrowserSignin: 0,
   SyncDisabled: true,
   PasswordManagerEnabled: false, // would offer to save what agents type

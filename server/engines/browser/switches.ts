@@ -3,7 +3,7 @@
 
 export interface SwitchOptions {
   readonly engine?: 'chromium' | 'headless-shell';
-  /** The session folder as Chromium sees it. */
+  /** The path of the session folder inside the box. */
   readonly folder: string;
   readonly egressPort: number;
   /** For Accept-Language and navigator.languages. The locale itself is set in the environment. */
@@ -16,41 +16,45 @@ export interface SwitchOptions {
 export const SPARE_RENDERER = 'SpareRendererForSitePerProcess';
 
 const DISABLED_FEATURES = [
-  'WebUIOmniboxPopup', // two hidden chrome:// renderers: 52 MB and a first page 3.4 times slower
+  // starts two hidden chrome:// renderers, which take 52 MB and make the first page 3.4 times slower
+  'WebUIOmniboxPopup',
   'WebUIOmniboxAimPopup',
   'WebUIOmniboxFullPopup',
-  'NetworkTimeServiceQuerying', // requests a time server of the vendor at every start
+  'NetworkTimeServiceQuerying', // contacts the vendor's time server at every start
   SPARE_RENDERER, // costs a twelfth of the processor time of a start; pages open equally fast without it
 ];
 
 const COMMON_SWITCHES = [
   '--headless=new',
-  '--remote-debugging-pipe', // no debugging port: a page inside could reach it
+  '--remote-debugging-pipe', // not a debugging port, which pages in the box could reach
   '--no-first-run',
   '--no-default-browser-check',
   '--disable-default-apps',
-  '--disable-background-networking', // contacts the vendor
-  '--disable-component-update', // contacts the vendor, and the root is read-only
-  '--component-updater=url-source=http://127.0.0.1:1/', // without this switch, Chromium checks once a minute (measured)
+  '--disable-background-networking', // background requests go to the vendor
+  '--disable-component-update', // updates contact the vendor, and the root is read-only
+  // without this switch, Chromium still checks for updates once a minute (measured)
+  '--component-updater=url-source=http://127.0.0.1:1/',
   '--disable-sync',
-  '--disable-domain-reliability', // reports to the vendor
-  '--disable-client-side-phishing-detection', // downloads a model
+  '--disable-domain-reliability', // it sends reports to the vendor
+  '--disable-client-side-phishing-detection', // it downloads a model
   '--no-pings', // <a ping> would report clicks to a third party
   '--metrics-recording-only', // prevents sending of metrics
   '--disable-breakpad', // no crash uploads
   '--disable-crash-reporter',
-  '--gaia-url=http://127.0.0.1:1', // no request to the account service at start; pages reach accounts.google.com
+  // no request to the account service at start; pages can still load accounts.google.com
+  '--gaia-url=http://127.0.0.1:1',
   '--password-store=basic', // there is no key ring in the box
   '--use-mock-keychain',
   '--mute-audio',
-  '--disable-gpu', // the box has no GPU; without the attempt software rendering starts faster
+  '--disable-gpu', // the box has no GPU; software rendering starts faster if no GPU is tried first
   '--disable-quic', // UDP cannot leave the box
-  '--force-webrtc-ip-handling-policy=disable_non_proxied_udp', // no local addresses in candidates
+  '--force-webrtc-ip-handling-policy=disable_non_proxied_udp', // no local addresses in ICE candidates
   '--silent-debugger-extension-api', // otherwise the bar of a debugging extension resizes every page
   '--disable-hang-monitor', // the client handles a busy page; nobody sees the dialog
   '--disable-back-forward-cache', // Playwright's `page.goBack()` waits for a load event, which a cached page never fires
   '--disable-prompt-on-repost', // nobody sees the dialog
-  '--animation-duration-scale=0', // nobody sees the window's animations, a quarter of the processor time of a tab
+  // nobody sees the animations of the window, which take a quarter of the CPU time of a tab
+  '--animation-duration-scale=0',
   '--lang=en-US',
   `--disable-features=${DISABLED_FEATURES.join(',')}`,
 ];
@@ -68,10 +72,10 @@ export function shellIdentitySwitches(version: string): readonly string[] {
 
 const DEFAULT_LOCALE = 'en-US';
 
-/** Switches for behaviour that `chromium` has by default and headless shell does not. */
+/** Switches for behavior that `chromium` has by default and headless shell does not. */
 const SHELL_ONLY_SWITCHES = [
   '--site-per-process', // otherwise frames of other sites share the process of their page
-  '--font-render-hinting=medium', // otherwise text has other widths
+  '--font-render-hinting=medium', // otherwise text has different widths
 ];
 
 export function switches(options: SwitchOptions): readonly string[] {

@@ -5,7 +5,9 @@ import { type Capture, type CapturedPage, DriveFailed, type WantedContent } from
 
 /** Playwright's own default timeout, which is restored for the commands after a capture. */
 export const PLAYWRIGHT_DEFAULT_MS = 30_000;
-/** Playwright's own timeouts expire first, because their messages state what was waited for. */
+/**
+ * Added to our own time limit, so that Playwright's timeouts expire first: their messages state what was waited for.
+ */
 const TIMEOUT_MARGIN_MS = 1_000;
 const LOAD_STATES = ['load', 'domcontentloaded', 'networkidle'] as const;
 const TITLE_CHARACTERS_MAX = 300;

@@ -1,4 +1,4 @@
-// Removes the texts that the service has typed from the results of steps. Runs in a worker thread, because the results
+// Removes text that the service has typed from the results of steps. Runs in a worker thread, because the results
 // contain text from pages and can be long.
 import { withoutSecrets } from '../../kit/without-secrets.ts';
 import type { Job } from '../../kit/worker-pool.ts';

@@ -98,7 +98,7 @@ export type Step =
   | { readonly do: 'take'; readonly wanted: WantedContent };
 
 export interface StepResult extends Omit<CapturedPage, 'url' | 'title' | 'status'> {
-  /** `person`: a step that the driver does not perform. */
+  /** `person`: a hand-off to a person, which is not a step of the driver. */
   readonly do: Step['do'] | 'person';
 }
 
@@ -222,8 +222,8 @@ export type ThreadMessage =
 
 /**
  * A task that must be done outside the driver for a step. `type`: type the text of this step into the element that has
- * the attribute named in `mark`. `cover`: hide fields and texts that show a typed text. `uncover`: show them again, and
- * fail if any of them was visible in between.
+ * the attribute named in `mark`. `cover`: hide the fields and all text of the page that contains a typed text.
+ * `uncover`: show them again, and fail if any of them was visible in between.
  */
 export type HelpRequest =
   | { readonly do: 'type'; readonly step: number; readonly mark: string }

@@ -24,8 +24,8 @@ const URL_CHARACTERS_MAX = 2_000;
 const TABS_SHOWN = 50;
 const MESSAGE_CHARACTERS_MAX = 500;
 /**
- * A folder that cannot exist, to be certain that Playwright writes no files. It should write none anyway when downloads
- * are left to the browser (`noDefaults`).
+ * A folder that cannot exist, so that Playwright certainly writes no files. With `noDefaults`, which leaves downloads
+ * to the browser, Playwright should not write any.
  */
 const NO_FOLDER = '/dev/null/none';
 
@@ -126,7 +126,7 @@ export class DrivenBrowser implements CommandTarget {
     this.#isCapturing = true;
     try {
       const dialog = this.takeDialog();
-      await dialog?.dismiss().catch(() => {}); // somebody else may have answered it just now
+      await dialog?.dismiss().catch(() => {}); // a person or another client may have answered it in the meantime
       return { ...(await perform(this, command, help)), tabs: [] };
     } finally {
       this.#isCapturing = false;

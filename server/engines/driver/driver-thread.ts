@@ -19,7 +19,7 @@ const port = parentPort;
 if (!port) throw new Error('this file can run only as a worker thread');
 
 const MESSAGE_CHARACTERS_MAX = 2000;
-/** Terminal colour codes in Playwright's messages. */
+/** Terminal color codes in Playwright's messages. */
 const COLOURS = /\u001b\[[0-9;]*m/g;
 
 const browsers = new Map<string, Promise<DrivenBrowser>>();
@@ -38,7 +38,7 @@ async function perform({ id, session, address, command, limitMs }: CommandMessag
   const askForHelp = (help: HelpRequest): Promise<void> => requestHelp(id, help);
   try {
     const run = async () => (await browserOf(session, address)).run(command, askForHelp);
-    // The texts of a result come from the page, and operations store them. `storableCopy` replaces characters that
+    // The strings in a result come from the page, and operations store them. `storableCopy` replaces characters that
     // cannot be stored.
     const result = storableCopy(await withTimeout(limitMs, 'the command', run));
     post({ id, result }, buffersOf(result));
@@ -77,7 +77,7 @@ function onReply({ reply, failed }: HelpReply): void {
 function browserOf(session: string, address: string): Promise<DrivenBrowser> {
   const existingBrowser = browsers.get(session);
   if (existingBrowser) return existingBrowser;
-  /** Whether no later connection has replaced this one. */
+  /** True unless a later connection of the session has replaced this one. */
   const isCurrent = (): boolean => browsers.get(session) === browserPromise;
   const onGone = (): void => {
     if (!isCurrent()) return;

@@ -61,7 +61,7 @@ interface Thread {
   readonly worker: Worker;
   readonly sessions: Set<string>;
   readonly pending: Map<number, PendingCommand>;
-  /** Ends the thread. Set while it has no sessions. */
+  /** The timer that ends the thread. Set while the thread has no sessions. */
   idle: NodeJS.Timeout | undefined;
 }
 
@@ -116,7 +116,8 @@ export class Driver implements Closeable {
       return await currentCommand;
     } finally {
       drivenSession.waitingCount -= 1;
-      // A session whose thread was replaced has another connection now.
+      // If the thread was replaced or the connection was closed, this entry is no longer in use and needs no idle
+      // timer.
       const isCurrent = this.#drivenSessions.get(target.session) === drivenSession;
       if (drivenSession.waitingCount === 0 && isCurrent) drivenSession.idle = this.#idleTimer(target.session);
     }
@@ -156,7 +157,10 @@ export class Driver implements Closeable {
     return drivenSession;
   }
 
-  /** The thread with the fewest sessions, or a new one if the limit allows it. */
+  /**
+   * Returns a thread without sessions, or else a new thread if the limit allows it, or else the thread with the fewest
+   * sessions.
+   */
   #threadFor(): Thread {
     const [leastBusy] = [...this.#threads].sort((a, b) => a.sessions.size - b.sessions.size);
     if (leastBusy && (leastBusy.sessions.size === 0 || this.#threads.size >= this.#limits.threads)) return leastBusy;

@@ -117,11 +117,11 @@ async function typeIntoField(
 const isPicture = (step: Step): step is Extract<Step, { do: 'take' }> =>
   step.do === 'take' && (step.wanted.kind === 'screenshot' || step.wanted.kind === 'pdf');
 
-/** While a screenshot or PDF file is taken, hides the texts that were typed before. */
+/** Hides text that was typed in earlier steps while a screenshot or PDF file is taken. */
 async function whileCovered(help: Helper, captureStep: () => Promise<StepResult>): Promise<StepResult> {
   await help({ do: 'cover' });
   const result = await captureStep().catch(async error => {
-    await help({ do: 'uncover' }).catch(() => {}); // The error of the step matters.
+    await help({ do: 'uncover' }).catch(() => {}); // The error of the step is reported instead.
     throw error;
   });
   await help({ do: 'uncover' });

@@ -29,7 +29,10 @@ import { absoluteTarget, authorityTarget, type Target } from './target.ts';
 import { join, OutsideSocket } from './tunnel.ts';
 
 export interface EgressOptions extends Pick<Runtime, 'clock' | 'log'> {
-  /** Already listening. The proxy takes over its 'connection' event; the owner closes it. */
+  /**
+   * A server that is already listening. The proxy replaces the server's 'connection' listeners. The owner closes the
+   * server.
+   */
   readonly server: Server;
   readonly policy: EgressPolicy;
   readonly resolve: Resolve;
@@ -296,7 +299,7 @@ class SessionEgress implements Egress {
 
   #reportRefusal(rule: RefusalRule, { hostname, port }: Target, via: Refusal['via']): void {
     const { clock, log } = this.#options;
-    // A warm browser sends some requests on its own. Their refusals are not logged.
+    // A warm browser sends some requests on its own. Refusals of these requests are not logged.
     if (this.#count(rule) <= this.#limits.refusalsLoggedMax && rule !== 'no_session')
       log.info('egress.refused', { hostname: this.#redact(hostname), port, via, rule });
     this.#callSafely(() => this.#listener.refused?.({ at: clock.now(), rule, via, hostname, port }));

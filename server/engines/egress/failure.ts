@@ -1,5 +1,5 @@
-// Errors of the egress proxy: a rule refused the request, or the request failed. Their texts are sent to the browser,
-// so they contain no internal address and no system error.
+// Errors of the egress proxy: a rule refused the request, or the request failed. Their messages are sent to the
+// browser, so they contain no internal address and no system error.
 import type { HostRule } from './host-rules.ts';
 import type { AddressRule } from './rules.ts';
 

@@ -178,7 +178,7 @@ function sendResponse(pair: ProxiedResponse, proxy: Upstream | undefined, fail: 
   });
   const status = incoming.statusCode ?? 0;
   try {
-    // A 407 from an origin would make the browser ask for a proxy password.
+    // A 407 from an origin would make the browser prompt for a proxy password.
     if (status === PROXY_AUTHENTICATION_REQUIRED)
       throw proxy ? new ProxyFailedError('proxy_refused_user', proxy.name) : new FailedError('bad_answer');
     response.sendDate = false;
@@ -228,7 +228,7 @@ function stream({ incoming, response }: ProxiedResponse): void {
   pipeline(incoming, response, () => {});
 }
 
-/** Reuses the read buffer. When neither stream holds data any more, the kernel has copied all of the data. */
+/** Reuses the read buffer. When neither stream holds any data, the kernel has copied all of the data. */
 function reuseMemory(incoming: IncomingMessage, response: ServerResponse): void {
   const { socket } = incoming;
   if (!(socket instanceof RequestSocket)) return;

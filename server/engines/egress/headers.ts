@@ -68,7 +68,7 @@ function values(raw: RawHeaders, lowerName: string): readonly string[] {
 /** For any other method, Node sends a chunked body if there is no Content-Length. */
 const METHODS_WITHOUT_BODY = new Set(['GET', 'HEAD', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT']);
 
-/** Returns the headers of a request as they are sent to its server. */
+/** Returns the headers of a request as they are sent to the origin server. */
 export function requestHeaders(method: string, host: string, raw: RawHeaders): string[] {
   const endToEndHeaders = endToEnd(raw, 'host');
   const bodyFraming = framing(raw);

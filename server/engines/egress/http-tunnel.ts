@@ -26,8 +26,8 @@ export async function askForTunnel(socket: Socket, upstream: Upstream, target: T
 }
 
 /**
- * Sends CONNECT and returns the status of the response. Some proxies only close the connection if they cannot reach the
- * host.
+ * Sends CONNECT and returns the status of the response. Some proxies close the connection without a response if they
+ * cannot reach the host.
  */
 export async function connectStatus(socket: Socket, upstream: Upstream, target: Target): Promise<number> {
   const authority = authorityOf(target);

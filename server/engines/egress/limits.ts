@@ -1,7 +1,10 @@
 // The limits of a session's egress proxy. Only tests override them.
 
 export interface EgressLimits {
-  /** Maximum number of concurrent connections of one browser. Chromium itself keeps at most 32 per kind and context. */
+  /**
+   * Maximum number of concurrent connections of one browser. Chromium itself keeps at most 32 per kind of connection
+   * and browser context.
+   */
   readonly connectionsMax: number;
   /** Maximum number of plain requests in flight on one connection. Chromium sends one at a time. */
   readonly requestsPerConnectionMax: number;

@@ -1,6 +1,6 @@
 // Tests a proxy before a browser is started with it: whether the proxy can be reached, is trusted and accepts the
-// credentials. An HTTP proxy is asked to connect to a name that does not exist. Any response from a proxy is a success,
-// unless the proxy refuses the credentials.
+// credentials. An HTTP proxy receives a CONNECT request for a name that does not exist. Any response from a proxy is a
+// success, unless the proxy refuses the credentials.
 import { withTimeout } from '../../kit/wait.ts';
 import { FailedError, ProxyFailedError } from './failure.ts';
 import { connectStatus } from './http-tunnel.ts';

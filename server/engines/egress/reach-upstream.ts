@@ -24,7 +24,7 @@ export interface UpstreamOptions {
 export interface UpstreamConnection {
   /** Carries the protocol of the proxy: the TLS socket for https, otherwise `raw`. */
   readonly socket: Socket;
-  /** The TCP socket, which counts the bytes. */
+  /** The underlying TCP socket, whose byte counts are recorded. */
   readonly raw: Socket;
   readonly address: Address;
 }
@@ -88,7 +88,7 @@ async function encrypt(raw: Socket, upstream: Upstream, limits: EgressLimits, si
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const socket = connectTls({ socket: raw, host: upstream.hostname, ALPNProtocols: ['http/1.1'], ...servername });
   socket.once('secureConnect', resolve);
-  // This listener stays: an `error` event without a listener would end the process.
+  // This listener is not removed, because an `error` event without a listener would end the process.
   socket.on('error', reject);
   socket.once('close', () => reject(new Error('the proxy closed the connection')));
   try {

@@ -66,7 +66,10 @@ export class RequestSocket extends Socket {
     this.#isFlushed = isFlushed;
   }
 
-  /** Sends the next `bytes` bytes to the browser and drops the rest. The HTTP client then sees only the end and errors. */
+  /**
+   * Sends the next `bytes` bytes to the browser and drops all later bytes. The HTTP client then receives only the end
+   * of the stream and errors.
+   */
   spliceTo(browser: Socket, bytes: number, onDone: () => void): void {
     const down = new Downstream(this.#bigReads);
     this.once('close', () => down.close());

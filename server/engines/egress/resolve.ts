@@ -1,6 +1,6 @@
-// Resolves names: first with the operator's static names, then as localhost, then with DNS. The caller checks the
+// Resolves names: first with the static names of the operator, then as localhost, then with DNS. The caller checks the
 // addresses. Uses c-ares instead of getaddrinfo, because one page with unresolvable names could block the four threads
-// of getaddrinfo for all sessions.
+// that Node uses for getaddrinfo, for all sessions.
 import { Resolver } from 'node:dns/promises';
 import type { Clock } from '../../kit/clock.ts';
 import { SingleFlight } from '../../kit/single-flight.ts';

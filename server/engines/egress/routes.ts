@@ -54,14 +54,14 @@ export function patternErrors(patterns: ReadonlyArray<string | undefined>): Read
 const TOO_LARGE = `with it, the patterns of the session have more than ${PATTERN_INSTRUCTIONS_MAX} instructions, because a count such as {1,63} repeats what is before it; use smaller counts, or + and *`;
 
 /**
- * Matches a count, and the end of the character or class before it, which it repeats. A count after an empty `\Q\E`
- * repeats what is before the `\Q\E`.
+ * Matches a count, and the end of the character or class before it, which the count repeats. A count after an empty
+ * `\Q\E` repeats the item before the `\Q\E`.
  */
 const COUNT = /(\\E|[\].\w])?\{(\d+)(?:,(\d*))?\}/g;
 
 /**
- * An upper bound on the length of a pattern after its counts are replaced by repetitions, as if all counted groups were
- * nested.
+ * An upper bound on the size of a pattern after its counts are replaced by repetitions, as if all counted groups were
+ * nested. Each repetition of a character or a class counts as 1.
  */
 function expandedLength(pattern: string): number {
   let [length, copies] = [pattern.length, 1];

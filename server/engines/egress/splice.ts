@@ -1,5 +1,5 @@
 // Splices large response bodies: when Node's HTTP client has parsed the head and the length is known, the bytes go from
-// socket to socket, without the parser and streams. This takes a third of the CPU time per byte.
+// socket to socket, without the parser and streams. This reduces the CPU time per byte to a third.
 import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { RequestSocket } from './request-socket.ts';

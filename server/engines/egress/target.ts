@@ -21,9 +21,9 @@ export interface AbsoluteTarget {
 const HOSTNAME_CHARACTERS_MAX = 253;
 const AUTHORITY = /^(\[[^\]]*\]|[^[\]:]+):(\d{1,5})$/;
 /**
- * Only these characters are accepted. Rejected are characters that end the host in a URL, characters that URL parsing
- * drops or changes, and bytes above 127, which Node decodes as Latin-1. Names in other scripts arrive as punycode or
- * percent-encoded.
+ * Only printable ASCII characters that are not URL delimiters are accepted. This excludes characters that end the host
+ * in a URL, characters that URL parsing drops or changes, and bytes above 127, which Node decodes as Latin-1. Names in
+ * other scripts arrive as punycode or percent-encoded.
  */
 const PRINTABLE_ASCII = /^[!-~]+$/;
 const URL_DELIMITERS = /[/\\?#@]/;

@@ -1,5 +1,5 @@
-// The direction of a tunnel towards the browser: no byte is lost, repeated or overwritten, whatever the speed of either
-// side.
+// Tests the data that a tunnel sends to the browser: no byte is lost, repeated or overwritten, whatever the speed of
+// either side.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';

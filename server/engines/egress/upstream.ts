@@ -11,6 +11,6 @@ export interface Upstream {
   readonly hostname: string;
   readonly port: number;
   readonly credentials?: { readonly username: string; readonly password: Secret } | undefined;
-  /** Configured by the operator, so it may have a private address. */
+  /** Whether the operator configured the proxy. Such a proxy may have a private address. */
   readonly trusted: boolean;
 }

@@ -1,5 +1,5 @@
 // Checks the names of archive entries, so that unpacking writes only into one folder, and each file only once, on any
-// disk.
+// file system.
 import { refusal } from './refusal.ts';
 
 const NAME_BYTES_MAX = 1024;
@@ -50,8 +50,8 @@ const isInvalid = (name: string, parts: readonly string[]): boolean =>
   parts.some(part => part === '' || part === '.' || Buffer.byteLength(part) > PART_BYTES_MAX);
 
 /**
- * Refuses a second entry for the same file, even if the two names are the same only on a disk that ignores case or
- * normalizes accents.
+ * Refuses a second entry for the same file, even if the two names are the same only on a file system that ignores case
+ * or normalizes accents.
  */
 export class SeenNames {
   readonly #files = new Map<string, string>();

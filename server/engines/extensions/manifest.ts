@@ -1,4 +1,4 @@
-// Checks manifest.json before Chromium loads it. Chromium checks the rest.
+// Checks some members of manifest.json before Chromium loads the extension. Chromium itself checks all members.
 
 import { parseJson } from '../../kit/foreign.ts';
 import { isObject } from '../../kit/json.ts';

@@ -34,7 +34,7 @@ export const smtpSender = ({ url, from }: SmtpServer): MailSender => ({
     try {
       await transport.sendMail({
         ...{ from, to: { name: '', address: to }, subject, text },
-        // The id is the same for each attempt, so that the recipient's system recognises an e-mail that arrives twice.
+        // The id is the same for each attempt, so that the recipient's system recognizes an e-mail that arrives twice.
         messageId: `<${id}@berth>`,
         headers: { 'auto-submitted': 'auto-generated' },
       });

@@ -43,7 +43,7 @@ export const discover = (send: SendRequest, check: AddressCheck, issuer: string)
     };
   });
 
-/** Reads an address. Checks it by the rules for outgoing requests, even if only browsers open it. */
+/** Reads a URL and checks it against the rules for outgoing requests, even if only browsers open the URL. */
 async function endpoint(json: JsonObject, name: string, check: AddressCheck): Promise<string> {
   const text = textAt(json, name) ?? '';
   const url = text.length <= URL_CHARACTERS_MAX ? URL.parse(text) : null;

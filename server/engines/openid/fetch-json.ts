@@ -1,5 +1,5 @@
-// Fetches JSON from a provider through the sender of outgoing requests. Time and size are limited, and anything but an
-// object is refused.
+// Fetches JSON from an OpenID provider through `send`, the sender of outgoing requests. Time and size are limited, and
+// a response that is not a JSON object is refused.
 import { parseJson } from '../../kit/foreign.ts';
 import { isObject, type JsonObject } from '../../kit/json.ts';
 import { OpenIdError } from './trouble.ts';

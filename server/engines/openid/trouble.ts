@@ -1,4 +1,4 @@
-// Why a response from an OpenID provider was rejected. The texts are for callers of the API: they name a rule, never
+// Why a response from an OpenID provider was rejected. The messages are for callers of the API: they name a rule, never
 // the content of a response or an address.
 
 export class OpenIdError extends Error {

@@ -131,7 +131,7 @@ async function* decrypt({ body, checksum, seal }: SealedArchive): AsyncGenerator
   try {
     yield* unpackedStream;
   } catch {
-    // `completion` rejects with the cause. The error caught here only reports that the stream was closed.
+    // `finished` rejects with the cause. The error caught here only reports that the stream was closed.
   }
   await finished;
   if (!hash.digest().equals(checksum)) throw new SealError('the checksum of the stored archive does not match');

@@ -73,8 +73,8 @@ export class Staging {
   }
 
   /**
-   * Returns those entries of STORED_ENTRIES that exist, as paths in the profile. No running process can change them any
-   * more.
+   * Returns those entries of STORED_ENTRIES that exist, as paths in the profile. No running process can change them at
+   * this point.
    */
   async storedNames(): Promise<readonly string[]> {
     if (!(await isFolder(join(this.profileFolder, 'Default')))) return [];

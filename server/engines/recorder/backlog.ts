@@ -45,7 +45,7 @@ export class Backlog {
     else this.#fullSessions.delete(session);
   }
 
-  /** Whether segments of the session may be held back. */
+  /** Whether the encoding of the session's segments may be delayed. */
   mayHoldBack(session: string): boolean {
     const waitingBytes = this.#bytesBySession.get(session) ?? 0;
     return waitingBytes < this.#sessionMax * HOLD_BACK_SHARE && this.#bytes < this.#hostMax * HOLD_BACK_SHARE;

@@ -28,7 +28,7 @@ test('masks a 3840x2160 image without blocking the main thread', async () => {
   const jpeg = jpegOf('3840x2160');
   const pool = new WorkerPool();
   const inThread = () => pool.run(BLACKOUT, { jpeg, rects: RECTS }, { of: 'a session' });
-  await inThread(); // starts the thread, which must not count
+  await inThread(); // starts the thread, because the measured time must not include the start
   const beside = await cpuMsOf(inThread);
   const here = await cpuMsOf(() => blackout(jpeg, RECTS));
   await pool.close();

@@ -16,7 +16,7 @@ class Tab implements TargetChannel {
   /** `maxFramesInFlight` of each start. */
   readonly inFlight: unknown[] = [];
   refusals: number;
-  /** The calendar time, which the browser and the server share. */
+  /** The wall-clock time, which is the same for the browser and the server. */
   nowMs = 0;
   #report: Parameters<TargetChannel['on']>[0] = () => {};
 

@@ -70,8 +70,8 @@ export interface CapturedFrame {
 }
 
 /**
- * `rejected`: the frame must not be kept. `overmasked`: more is black than necessary. In both cases the page is
- * captured again.
+ * `rejected`: the frame must not be kept. `overmasked`: a larger area than necessary is black. In both cases the page
+ * is captured again.
  */
 export type FrameResult = 'kept' | 'overmasked' | 'rejected';
 
@@ -278,7 +278,7 @@ export class Capture implements Closeable {
     this.#arrivedMs = this.#options.clock.monotonicMs();
     // The rate is an average: after a pause some frames may follow quickly.
     this.#dueMs = Math.max(this.#arrivedMs, this.#dueMs + this.#periodMs);
-    // Browser and server share the calendar clock, and it is rarely adjusted between painting and arrival.
+    // Browser and server read the same wall clock, and it is rarely adjusted between painting and arrival.
     return this.#arrivedMs - Math.max(0, this.#options.clock.now().getTime() - frame.at.getTime());
   }
 
@@ -301,7 +301,7 @@ export class Capture implements Closeable {
     this.#options.channel.post('Page.stopScreencast');
   }
 
-  /** Forgets the last frame, so that the restart sends a frame even if the page has not changed. */
+  /** Clears the last frame, so that the restart sends a frame even if the page has not changed. */
   #discard(): void {
     this.#lastJpeg = undefined;
     if (this.#isRunning) this.#stop();
@@ -370,7 +370,7 @@ function readFrame(
   const wallMs = numberAt(metadata, 'timestamp') * 1000;
   return {
     jpeg: frameBytes ?? Buffer.from(data, 'base64'),
-    // Older browsers report only the calendar time.
+    // Older browsers report only the wall-clock time.
     browserMs: metadata.monotonicTimestamp === undefined ? wallMs : numberAt(metadata, 'monotonicTimestamp') * 1000,
     at: new Date(wallMs),
     ahead: framesAhead,

@@ -8,7 +8,7 @@ import { EncoderMissing, type Ffmpeg, type Footage } from './ffmpeg.ts';
 import type { Fragment } from './fmp4.ts';
 
 /**
- * How long segments are gathered for one process. Segments that are released together arrive shortly one after another.
+ * How long segments are gathered for one process. Segments that are released together arrive shortly after one another.
  */
 const GATHER_MS = 50;
 /** Maximum number of segments in one process. It bounds how long the next segment waits. */
@@ -95,8 +95,8 @@ const isSimilar = (one: EncodeRequest, other: EncodeRequest): boolean =>
   one.footage.size.height === other.footage.size.height;
 
 /**
- * Returns a signal that aborts when all of the given signals have aborted. The work of a process therefore continues as
- * long as the result for any of its segments is wanted.
+ * Returns a signal that aborts when all of the given signals have aborted. A process therefore keeps running as long as
+ * the result for any of its segments is needed.
  */
 function whenAllAborted(signals: readonly AbortSignal[]): Closeable & { readonly signal: AbortSignal } {
   const controller = new AbortController();

@@ -50,7 +50,7 @@ export class EndedRecordings implements Closeable {
     return promise;
   }
 
-  /** Releases the recordings of this session, because somebody has requested them. */
+  /** Releases the recordings of this session. Called when a recording of the session is requested. */
   releaseSession(session: string): void {
     this.#release(this.#waitingPages.filter(one => one.session === session));
   }
@@ -71,8 +71,8 @@ export class EndedRecordings implements Closeable {
     while (!signal.aborted && this.#waitingPages.length > 0) {
       await clock.sleep(TICK_MS, signal).catch(() => {});
       const nowMs = clock.monotonicMs();
-      // While a processor is free, only one session is released at a time. The next check then sees the load that
-      // encoding its recording causes.
+      // While a processor is free, only one session is released at a time. The load of encoding its recording then
+      // counts at the next check.
       const sessionToRelease = isQuiet() ? this.#waitingPages[0]?.session : undefined;
       this.#release(
         this.#waitingPages.filter(

@@ -1,7 +1,7 @@
 // Runs short-lived ffmpeg processes, a limited number at once. Each reads the frames of one or more segments and writes
 // one fragment for each segment. ffmpeg decodes untrusted pictures, so it runs confined, and its output is limited. The
-// flags were measured (bitrate, colours, exact times). After changing a flag, run the tests that compare decoded
-// pixels.
+// effects of the flags were measured (bitrate, colors, exact times). After changing a flag, run the tests that compare
+// decoded pixels.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { type FileHandle, open } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
@@ -230,7 +230,7 @@ export class Ffmpeg {
         child.once('close', resolve);
       });
       if (!child.stdout || !child.stderr) throw new Error('ffmpeg was started without output pipes');
-      child.stdin?.on('error', () => {}); // reported by the exit code
+      child.stdin?.on('error', () => {}); // a failed write shows in the exit code
       if (!('fd' in stdin)) for (const part of stdin) child.stdin?.write(part);
       child.stdin?.end();
       const [code, output, stderrBytes] = await Promise.all([

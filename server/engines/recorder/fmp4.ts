@@ -50,8 +50,8 @@ export function boxAt(bytes: Buffer, path: readonly string[]): Box {
 }
 
 /**
- * Parses one fragment with `frameCount` frames. ffmpeg's output is not trusted, because ffmpeg has decoded a page's
- * pictures.
+ * Parses one fragment with the given number of frames. ffmpeg's output is not trusted, because ffmpeg has decoded a
+ * page's pictures.
  */
 export function parseFragment(bytes: Buffer, frames: number): Fragment {
   const boxes = [...boxesIn(bytes)];

@@ -7,7 +7,7 @@ export interface Frame {
   readonly unmasked: Buffer;
   /** Whether the whole picture is masked for everybody except the person who has control in a hand-off. */
   readonly isCovered: boolean;
-  /** When the frame was painted, by the calendar clock. */
+  /** When the frame was painted, in wall-clock time. */
   readonly at: Date;
   readonly width: number;
   readonly height: number;

@@ -6,7 +6,7 @@ import { blackout } from './jpeg-blackout.ts';
 const WIDTH = 332;
 const HEIGHT = 204;
 
-/** A colourful picture with fine detail; `more` are encoder options. */
+/** A colorful picture with fine detail. `more` contains encoder options. */
 function makeJpeg(...more: string[]): Buffer {
   const source = `testsrc2=size=${WIDTH}x${HEIGHT},noise=alls=30`;
   const { stdout, stderr } = spawnSync('ffmpeg', [

@@ -17,7 +17,7 @@ const DQT = 0xdb;
 const DRI = 0xdd;
 const BLOCK = 8;
 const COEFFICIENTS = 64;
-/** The DC value of a black block: 8 times the difference between black and grey. */
+/** The DC value of a black block: 8 times the difference between black and medium gray. */
 const BLACK = -1024;
 
 interface Component {

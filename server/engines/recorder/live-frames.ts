@@ -42,8 +42,8 @@ export class LiveFrames {
 
   readonly #workers: Workers;
   /**
-   * Sessions whose pictures are black. The object is a new one each time a session is covered. `cover` therefore
-   * notices if the session was covered again in the meantime.
+   * Sessions whose pictures are black. Each time a session is covered, a new object is stored for it, so that `cover`
+   * can detect that the session was covered again in the meantime.
    */
   readonly #coveredSessions = new Map<string, object>();
 
@@ -54,8 +54,8 @@ export class LiveFrames {
   }
 
   /**
-   * Makes the pictures of the session black, or ends this. Used while a person has control of the session. Pictures
-   * that were taken during this time stay black.
+   * Makes the pictures of the session black, or stops doing so. Used while a person has control of the session.
+   * Pictures that were taken during this time stay black.
    */
   async cover(session: string, isToBeCovered: boolean): Promise<void> {
     const captures = [...this.#ownCaptures.values()]

@@ -25,8 +25,8 @@ import { journalFrameHead, journalHead, readJournal, type Size, type TimedFrame 
 export interface PageNote {
   readonly targetId: string;
   /**
-   * When the recording begins. `startedAt` is read from the calendar clock. `baseMs` is read from the monotonic clock,
-   * which the browser uses too.
+   * When the recording begins. `startedAt` is wall-clock time. `baseMs` is a time of the monotonic clock, which the
+   * browser uses too.
    */
   readonly startedAt: Date;
   readonly baseMs: number;
@@ -153,7 +153,7 @@ export class PageFolder {
     this.uncount();
   }
 
-  /** Stops counting the files, because they are deleted or another object counts them from now on. */
+  /** Stops counting the files, because they have been deleted or another object counts them. */
   uncount(): void {
     for (const sequence of [...this.#bytesBySequence.keys()]) this.#recordBytes(sequence, 0);
   }

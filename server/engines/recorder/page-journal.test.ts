@@ -13,7 +13,7 @@ after(() => rm(root, { recursive: true }));
 
 let frames = 0;
 
-/** A frame that differs from all other frames: a JPEG of 16 x 16 pixels without a picture. */
+/** A frame that differs from all other frames: a JPEG of 16 x 16 pixels without image data. */
 function frameAt(browserMs: number): CapturedFrame {
   const header = Buffer.from('ffd8ffc0000b080010001001011100ffda0008010100003f00', 'hex');
   const jpeg = Buffer.concat([header, Buffer.from([++frames]), Buffer.from('ffd9', 'hex')]);

@@ -11,7 +11,7 @@ export const SEGMENT_MS = 6_000;
 /** A frame may arrive this long after it was painted. Segments are not closed earlier. */
 const LATE_MS = 300;
 /**
- * If a frame seems to arrive later than this, its time is assumed to come from a calendar clock that differs from the
+ * If a frame seems to arrive later than this, its time is assumed to come from a wall clock that differs from the
  * server's.
  */
 const CLOCK_SKEW_MAX_MS = 10_000;
@@ -120,8 +120,8 @@ export class PageJournal {
   }
 
   /**
-   * The latest time, by the clock of the browser, at which a frame can have been painted. A later time of a frame is
-   * reduced to it. Otherwise, a browser that an attacker controls could fill the disk with one frame, because all
+   * The latest time, by the clock of the browser, at which a frame can have been painted. Later times of frames are
+   * clamped to it. Otherwise, a browser that an attacker controls could fill the disk with one frame, because all
    * segments up to the time of a frame are written. The frame itself is kept: if the first frame arrived very late, the
    * times of correct frames also seem to be in the future.
    */
@@ -132,7 +132,7 @@ export class PageJournal {
 
   /**
    * Updates the difference between the clocks. If a page does not change, its only frame may arrive seconds late. The
-   * calendar clock then shows how late it is.
+   * wall clock then shows how late it is.
    */
   #compareClocks({ browserMs, at }: Pick<CapturedFrame, 'browserMs' | 'at'>): void {
     const minAheadMs = browserMs - this.#clock.monotonicMs();

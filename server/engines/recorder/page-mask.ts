@@ -29,7 +29,7 @@ export type Mask = (frame: CapturedFrame) => Promise<MaskedFrame | undefined>;
 
 /** If the page does not respond within this time, the frame is not kept. */
 const REQUEST_WITHIN_MS = 2_000;
-/** With more fields than this the whole picture is black. */
+/** With more fields than this, the whole picture is masked in black. */
 const FIELDS_MAX = 200;
 /**
  * Added on each side of a field, because its edges may lie between pixels. A JPEG block that touches the area becomes

@@ -197,7 +197,7 @@ export class PageRecording {
 
   /**
    * Call after the last frame. Resolves when the files contain the end of the recording. The remaining segments are
-   * encoded afterwards.
+   * encoded later.
    */
   async end(atMs?: number): Promise<void> {
     if (this.#isEnding) return;
@@ -237,7 +237,7 @@ export class PageRecording {
   }
 
   /**
-   * Gives up a recording that could not be resumed. Nothing refers to the recording any more, and its files are kept.
+   * Gives up a recording that could not be resumed. Nothing refers to the recording afterward, and its files are kept.
    */
   async #giveUp(): Promise<void> {
     await this.leave();
@@ -303,8 +303,8 @@ export class PageRecording {
   }
 
   /**
-   * How long the page had existed when its first frame was painted. Uses the calendar clock if it agrees with the
-   * server's monotonic clock, otherwise the monotonic clock.
+   * How long the page had existed when its first frame was painted. Uses the wall clock if it agrees with the server's
+   * monotonic clock, otherwise the monotonic clock.
    */
   #leadOf({ at }: CapturedFrame): number {
     const ageMs = this.#options.clock.monotonicMs() - this.#appearedMs;

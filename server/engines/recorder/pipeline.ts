@@ -34,8 +34,8 @@ export interface Segment {
 
 export interface PipelineSink {
   /**
-   * Stores a segment. Resolves when the segment is durable. If that is not certain, this is called again with the same
-   * segment.
+   * Stores a segment. Resolves when the segment is durable. Is called again with the same segment after an error or a
+   * restart.
    */
   keep(segment: Segment): Promise<void>;
   /** Reports a period that cannot be shown. */
@@ -189,8 +189,8 @@ export class Pipeline implements Closeable {
   }
 
   /**
-   * Encodes a segment. If a page does not change, its picture is encoded only once, because the next segment contains
-   * the same picture at another time.
+   * Encodes a segment. While a page does not change, each segment contains only the same picture, which is encoded only
+   * once.
    */
   #startEncoding(job: Job): Promise<Fragment | undefined> {
     const segmentPromise = this.#lastSegment.then(async (previousSegment): Promise<LastSegment> => {

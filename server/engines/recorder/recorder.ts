@@ -1,5 +1,5 @@
-// Records all pages of sessions. While the pages are open, frames are written to the data folder; from there they are
-// encoded into stored segments. If a killed server left files in the folder, the next server continues them.
+// Records all pages of sessions. While the pages are open, frames are written to the data folder. From there they are
+// encoded into stored segments. If a killed server left files in the folder, the next server continues the recordings.
 import { type FileHandle, mkdir, open, readdir, readFile, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../kit/clock.ts';
@@ -54,7 +54,9 @@ export interface RecorderOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly isQuiet?: () => boolean;
 }
 
-/** Why a part of a session is not recorded. `not_resumed`: what an earlier server recorded of the page cannot be read. */
+/**
+ * Why a part of a session is not recorded. `not_resumed`: the recording that an earlier server began cannot be read.
+ */
 export type Shortfall = 'too_many_at_once' | 'not_resumed' | Exclude<PauseReason, 'handoff'>;
 
 export interface RecordingOptions {
@@ -63,8 +65,8 @@ export interface RecordingOptions {
   /** Texts that nobody may see in recordings of the session's pages. */
   readonly secrets: Pick<SecretTexts, 'forms'>;
   /**
-   * Called when something is not recorded. `targetId` and `page` are set if a page is not recorded or must wait for its
-   * recording.
+   * Called when something is not recorded. `targetId` and `page` are set if a page is not recorded or must wait until
+   * it is recorded.
    */
   readonly reportShortfall: (why: Shortfall, targetId?: string, page?: number) => void;
 }
@@ -108,8 +110,8 @@ export class Recorder implements Closeable {
   }
 
   /**
-   * Begins to record a session, whose pages are then added with `recordPage`, and continues the recordings that an
-   * earlier process began.
+   * Starts recording a session. Its pages are then added with `recordPage`. Recordings that an earlier process began
+   * are continued.
    */
   async record(options: RecordingOptions): Promise<SessionRecording> {
     const knownRecording = this.#sessions.get(options.session);
@@ -172,7 +174,7 @@ export class Recorder implements Closeable {
       // The server was killed while it created the folder, so nothing was recorded.
       else await new PageFolder(join(this.#options.folder, pageKey)).removeIfUndescribed();
     } catch (error) {
-      // The other pages, the other sessions and the start of the server do not depend on this page.
+      // A failure of one page must not affect the other pages, the other sessions or the start of the server.
       logNotResumed(this.#options.log, { session, page }, error);
     }
     if (!isResumed) this.#resumedPages.delete(pageKey);
@@ -318,7 +320,7 @@ export class SessionRecording {
   readonly #optionsOf: (page: number) => PageRecordingOptions;
   readonly #pages = new Map<string, PageRecording>();
   readonly #recordingsByNumber = new Map<number, PageRecording>();
-  /** The masks of the pages that are recorded, and of those that wait. */
+  /** The masks of the pages that are recorded, and of those that wait to be recorded. */
   readonly #masks = new Map<string, PageMask>();
   /** The newest frame among the pages that have ended. */
   #newestEndedFrame: Frame | undefined;
@@ -404,8 +406,8 @@ export class SessionRecording {
   }
 
   /**
-   * While a person has control of the session, makes its pictures black or stops recording them. Pictures from this
-   * time stay hidden afterwards.
+   * Makes the pictures of all pages black (`mask`), or stops recording them (`pause`), while a person has control of
+   * the session. `undefined` ends this. Pictures from this time stay hidden afterwards.
    */
   async hidePages(cover: 'mask' | 'pause' | undefined): Promise<void> {
     const changeNumber = ++this.#coverChanges;
@@ -436,7 +438,8 @@ export class SessionRecording {
   }
 
   /**
-   * Types into the marked element of a page that is recorded or waits. Returns undefined if no page has the element.
+   * Types into the element that is marked with `typing.mark`, in any page that is recorded or waits to be recorded.
+   * Returns undefined if no page has the element.
    */
   async type(typing: Typing): Promise<TypingOutcome | undefined> {
     for (const mask of [...this.#masks.values()]) {
@@ -446,7 +449,10 @@ export class SessionRecording {
     return undefined;
   }
 
-  /** Hides everything that is masked in all pages, or shows it again. See PageMask. */
+  /**
+   * Hides everything that is masked in all pages, or shows it again. Resolves to false if any of it was visible while
+   * it should have been hidden.
+   */
   async cover(isToBeCovered: boolean): Promise<boolean> {
     const coverResults = await Promise.all([...this.#masks.values()].map(mask => mask.cover(isToBeCovered)));
     return coverResults.every(Boolean);
@@ -479,8 +485,8 @@ export class SessionRecording {
   }
 
   /**
-   * Call when the recording is watched. The first call resolves when everything is stored. Later calls need not wait
-   * for that.
+   * Call when the recording is watched. If it was not watched within the last minute, resolves when the segments that
+   * were held back are stored. Otherwise resolves at once.
    */
   async markWatched(): Promise<void> {
     const isFirstRequest = !this.isWatchedNow;

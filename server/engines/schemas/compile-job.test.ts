@@ -6,7 +6,9 @@ import { COMPILE } from './jobs.ts';
 const workers = new WorkerPool();
 after(() => workers.close());
 
-/** Shorter than the limit for callers. The patterns that are refused here would run for hours. */
+/**
+ * Shorter than the limit of `COMPILE`, to keep the tests fast. The patterns that are refused here would run for hours.
+ */
 const LIMIT_MS = 400;
 
 const compiled = (pattern: string) =>

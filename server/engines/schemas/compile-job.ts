@@ -25,14 +25,15 @@ export function work({ schemas }: CompileInput): CompileOutput {
     } catch (error) {
       return { path, message: error instanceof Error ? error.message.slice(0, 300) : 'cannot be compiled' };
     }
-    for (const pattern of patternsIn(schema as Json)) tryPattern(pattern); // A schema is JSON.
+    // Schemas come from JSON, so the cast is safe.
+    for (const pattern of patternsIn(schema as Json)) tryPattern(pattern);
   }
   return {};
 }
 
 /**
- * Tries a pattern on the sample texts. For a pattern without nested repetition, this is finished in time. For any other
- * pattern, the worker pool ends the thread.
+ * Tries a pattern on the sample texts. A pattern without nested repetition finishes within the time limit. For any
+ * other pattern, the worker pool terminates the thread.
  */
 function tryPattern(pattern: string): void {
   const expression = new RegExp(pattern, 'u');

@@ -1,5 +1,5 @@
-// Reads the body of an upstream response in a worker thread: decodes it, removes secrets from it, and compares it with
-// a schema. Responses are untrusted and may be large.
+// Reads the body of an upstream response in a worker thread: decodes it, removes secrets from it, and validates it
+// against a schema. Responses are untrusted and may be large.
 import { digestOf } from '../../kit/canonical-json.ts';
 import { parseJson } from '../../kit/foreign.ts';
 import { isObject, type Json, type JsonObject } from '../../kit/json.ts';
@@ -15,7 +15,7 @@ export interface ResponseInput {
   readonly schema?: object;
 }
 
-/** `why`: the reason in words, if the body cannot be read as JSON or text. */
+/** `why`: the reason why the body cannot be read as JSON or text. */
 export type ResponseOutput =
   | { readonly output: JsonObject; readonly digest: string; readonly isValid: boolean }
   | { readonly why: string };

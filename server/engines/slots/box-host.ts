@@ -1,5 +1,5 @@
-// Holds the settings that all boxes of this process share: form, user ids, limits, cgroups and the folders inside the
-// data folder.
+// Holds the settings that all boxes of this process share: form of isolation, user ids, limits, cgroups and the folders
+// inside the data folder.
 import { readFileSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import type { Clock } from '../../kit/clock.ts';

@@ -37,7 +37,10 @@ const PROCESSOR_TIME_FILES = [
   ['cpuacct.usage', (text: string) => (text === '' ? Number.NaN : Number(text) / 1e6)],
 ] as const;
 
-/** A file that exists on this machine. The file is remembered, because finding it costs much more than reading it. */
+/**
+ * A counter file that exists on this machine. The object is cached, because finding the file costs much more than
+ * reading it.
+ */
 interface CounterFile {
   readonly file: KernelFile;
   /** Returns NaN for a text without the number. */

@@ -1,13 +1,13 @@
-// Builds the command that starts a box, and starts nothing. The command is a chain of programs. Each program execs the
-// next, so that the spawned pid stays the same up to `timeout`. When `timeout` ends, everything in the box ends
-// (bubblewrap's --die-with-parent).
+// Builds the command that starts a box, without running it. The command is a chain of programs. Each program execs the
+// next, so the pid of the spawned process stays the same up to `timeout`. When `timeout` ends, everything in the box
+// ends (bubblewrap's --die-with-parent).
 import { FOLDER_IN_JAIL, jailArguments } from './jail.ts';
 import type { BoxLayout, Form, Program, ReadOnlyMount } from './slots.ts';
 
 /** The port of the egress listener, the only listener in the box's network namespace. */
 export const EGRESS_PORT_IN_JAIL = 3128;
 /**
- * Descriptor 3 is the program's input, and descriptor 4 its output. Descriptor 5 is the channel through which the
+ * Descriptor 3 is the program's input, and descriptor 4 its output. Descriptor 5 is the IPC channel through which the
  * listener is passed to the server.
  */
 export const CHANNEL_DESCRIPTOR = 5;
@@ -95,7 +95,8 @@ function script(options: ChainOptions): string {
     'echo 100 > /proc/self/oom_score_adj',
     ...options.cgroupJoinFiles.map(file => `echo 0 > ${shellQuote(file)}`),
     `mkfifo ${shellQuote(`${options.session.notes}/in`)} ${shellQuote(`${options.session.notes}/out`)}`,
-    // The program holds both ends of each FIFO. It therefore sees no end of file when the server exits, and survives.
+    // The program holds both ends of each FIFO. It therefore reads no end-of-file when the server exits, and keeps
+    // running.
     `exec 3<>${shellQuote(`${options.session.notes}/in`)} 4<>${shellQuote(`${options.session.notes}/out`)}`,
     ...(isJailed ? network(options) : []),
     ...(options.form === 'root' ? stage(options) : []),
@@ -109,7 +110,7 @@ function script(options: ChainOptions): string {
 
 /**
  * Commands that set up the network. The listener starts concurrently with the browser and is ready before the first
- * page loads. Its process is orphaned, so that it leaves no zombie.
+ * page loads. Its process is orphaned, so that the init process reaps it.
  */
 const network = (options: ChainOptions): readonly string[] => [
   `printf '%s\\n' ${quoteAll(options.links)} | ip -batch -`,

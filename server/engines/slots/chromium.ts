@@ -33,7 +33,7 @@ const INSTALLATIONS: Readonly<Record<Engine, Installation>> = {
     setting: 'BERTH_HEADLESS_SHELL',
   },
 };
-export const ENGINES = Object.keys(INSTALLATIONS) as readonly Engine[]; // TypeScript widens the keys
+export const ENGINES = Object.keys(INSTALLATIONS) as readonly Engine[]; // Object.keys() returns strings.
 const VERSION_WITHIN_MS = 20_000;
 
 export const findBrowser = (engine: Engine, explicitPath?: string): string | undefined =>
@@ -65,7 +65,7 @@ export async function readChromiumVersion(path: string): Promise<string | undefi
   }).catch(() => undefined);
 }
 
-/** A fingerprint of the file, to notice an upgrade; undefined if the file does not exist. */
+/** A fingerprint of the file, to detect an upgrade. Undefined if the file does not exist. */
 export function fileFingerprint(path: string): string | undefined {
   const stats = statSync(path, { throwIfNoEntry: false });
   return stats && `${path} ${stats.ino} ${stats.mtimeMs} ${stats.size}`;

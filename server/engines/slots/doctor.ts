@@ -1,4 +1,5 @@
-// Checks that this machine has what browsers need. Reports one finding per line, with a remedy. Changes nothing.
+// Checks that this machine has what browsers need. Reports one finding per line, with a remedy, and repairs nothing.
+// Creates the data folder if it is missing.
 import { mkdirSync, readdirSync, statfsSync } from 'node:fs';
 import { freemem, totalmem } from 'node:os';
 import { reason } from '../../kit/fault.ts';

@@ -24,8 +24,8 @@ const HANDOVER_WITHIN_MS = 10_000;
 const LOOPBACK = '127.0.0.1';
 
 /**
- * Receives the socket over the channel of a child process, one of whose descendants runs listener.pl. listener.pl is
- * then told to exit.
+ * Receives the socket over the IPC channel of a child process, one of whose descendants runs listener.pl. listener.pl
+ * exits when it receives the reply `taken`.
  */
 export async function takeListener(child: ChildProcess, signal: AbortSignal): Promise<Server> {
   try {

@@ -1,4 +1,4 @@
-// Builds the command that runs a helper program (ffmpeg) on untrusted bytes, and starts nothing. The jail holds only
+// Builds the command that runs a helper program (ffmpeg) on untrusted bytes, without running it. The jail holds only
 // the program and its libraries, read-only: no network, no data folder, no other process, no /proc. The helper can use
 // only the descriptors with which it is started. Without a jail, only resource limits apply. All programs of the chain
 // stay in one process group, so killing the group kills the helper and its jail.

@@ -1,5 +1,5 @@
-// A file of the kernel that is read several times a second. It stays open, because opening it costs five times as much
-// as reading it.
+// A kernel file, such as a counter of a cgroup, that is read several times a second. It stays open, because opening it
+// costs five times as much as reading it.
 import { closeSync, openSync, readSync } from 'node:fs';
 
 /** Larger than any of the counters. All files share this buffer, because reading is synchronous. */
@@ -14,7 +14,7 @@ export class KernelFile {
     this.#path = path;
   }
 
-  /** Returns the present text, or an empty text if the file does not exist or is closed. */
+  /** Returns the current content, or an empty string if the file does not exist or is closed. */
   read(): string {
     if (this.#isClosed) return '';
     try {

@@ -22,11 +22,14 @@ const IDLE_CPU_MS_MAX = 50;
 const GROWN_BYTES_MIN = 16 * 1024 * 1024;
 /** Other boxes take disk space too. The folder of an idle box is therefore not measured more often than this. */
 const MEASURE_AT_MOST_EVERY_MS = 10_000;
-/** The folder is measured at least this often, because disk space may have become free elsewhere in the meantime. */
+/**
+ * The folder is measured at least this often, because space that becomes free elsewhere on the disk can hide its
+ * growth.
+ */
 const MEASURE_AT_LEAST_EVERY_MS = 60_000;
 /**
- * Even a busy server notices within this time that the browser's main process was killed. A check may see the
- * out-of-memory kill before that.
+ * Even on a busy server, the exit of the browser is detected within this time after its main process was killed. The
+ * out-of-memory kill may be counted before the exit is detected.
  */
 const EXIT_DETECTION_MS = 5000;
 /**
@@ -40,7 +43,7 @@ export interface LimitWatchOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly diskBytes: number;
   readonly cgroup: Cgroup;
   readonly onDiskLimit: (folderMeasurement: Measurement) => void;
-  /** The free space of the disk on which the folder is. */
+  /** Returns the free bytes of the disk that contains the folder. Default: `freeBytesOf`. */
   readonly freeBytes?: (folder: string) => number;
 }
 
@@ -129,7 +132,10 @@ function mayHaveGrownBetween(before: LastMeasurement, now: LastMeasurement): boo
   return isDiskFuller && elapsedMs >= MEASURE_AT_MOST_EVERY_MS;
 }
 
-/** If the free space cannot be read, none is assumed, so that the folder is measured. */
+/**
+ * Returns the free bytes of the disk that contains the folder. Returns -Infinity if they cannot be read, so that the
+ * folder is measured.
+ */
 export function freeBytesOf(folder: string): number {
   try {
     const { bavail, bsize } = statfsSync(folder);

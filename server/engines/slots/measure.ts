@@ -1,6 +1,6 @@
-// Measures the size of a hostile folder. The walk follows no links and stops as soon as a limit is exceeded. Every box
-// is measured every few seconds. The walk uses synchronous calls, because in the thread pool each entry would cost ten
-// times as much processor time. It yields to the event loop after every 100 entries.
+// Measures the size of an untrusted folder. The walk follows no links and stops as soon as a limit is exceeded. Every
+// box is measured every few seconds. The walk uses synchronous calls, because in the thread pool each entry would cost
+// ten times as much processor time. It yields to the event loop after every 100 entries.
 import { type Dir, type Dirent, lstatSync, opendirSync } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
@@ -90,8 +90,8 @@ function joinPath(path: Buffer, entry: Dirent): Buffer {
 const GONE_CODES = new Set(['ENOENT', 'ENOTDIR', 'ELOOP']);
 
 /**
- * The reason why the walk stopped where files could be hidden. `depth`: a path is longer than the limit of the kernel.
- * `unreadable`: the box removed the permissions of a folder, so an ordinary user cannot read it.
+ * Why the walk stopped at an entry that could hide further files. `depth`: a path is longer than the limit of the
+ * kernel. `unreadable`: the box removed the permissions of a folder, so an ordinary user cannot read it.
  */
 type Stop = 'depth' | 'unreadable';
 

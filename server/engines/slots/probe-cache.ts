@@ -1,5 +1,5 @@
-// Remembers that an engine passed the probe, until the machine is rebooted, or the kernel, browser, bubblewrap, form or
-// user changes. A failure is not remembered.
+// Caches that an engine passed the probe, until the machine is rebooted, or the kernel, browser, bubblewrap, form or
+// user changes. A failure is not cached.
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { release } from 'node:os';
 import { join } from 'node:path';

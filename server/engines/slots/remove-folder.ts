@@ -1,4 +1,4 @@
-// Removes a folder that hostile programs have written to.
+// Removes a folder that untrusted programs have written to.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -9,8 +9,8 @@ import { TOOL_PATH } from './tools.ts';
 const REMOVE_WITHIN_MS = 120_000;
 
 /**
- * Removes the folder. `rm` works with folder descriptors, so depth, names and links cannot mislead it. Call after every
- * process that writes to the folder has ended.
+ * Removes the folder. `rm` opens each folder relative to its parent, so long paths, unusual names and replaced links do
+ * no harm. Call after every process that writes to the folder has ended.
  */
 export async function removeFolder(path: string): Promise<void> {
   if (!existsSync(path) || (await runSucceeds('rm', ['-rf', '--one-file-system', '--', path]))) return;

@@ -108,7 +108,10 @@ export class RunningSlots implements Slots {
     return slot;
   }
 
-  /** Frees the slot when the box is gone, or when it could not be opened. */
+  /**
+   * Opens a box in a reserved slot. The slot is freed when the box is closed or abandoned, or if it could not be
+   * opened.
+   */
   async #openInSlot<B extends RunningBox | undefined>(
     session: SessionId,
     open: (release: () => void) => Promise<B>,

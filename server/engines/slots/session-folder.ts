@@ -1,5 +1,5 @@
 // The folder of one session: notes (written by the server), uploads (written by the server, read-only in the box) and
-// box (hostile). This class creates the folder, reads it after a restart, and removes it.
+// box (untrusted). This class creates the folder, reads it after a restart, and removes it.
 import { existsSync } from 'node:fs';
 import { chmod, chown, lstat, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// The interfaces of slots and boxes that the rest of the server uses. A box is the running jail of one browser: network
+// The interfaces of slots and boxes, for use by other modules. A box is the running jail of one browser: network
 // namespace with an egress listener, user id, cgroup, jail and session folder. start-box.ts starts one.
 import type { Server } from 'node:net';
 import type { Readable } from 'node:stream';
@@ -26,8 +26,8 @@ export interface Program {
   readonly args: readonly string[];
   readonly mounts: readonly ReadOnlyMount[];
   /**
-   * Environment variables in addition to HOME, PATH, LANG and TMPDIR. The client of the browser can read them, so they
-   * must not contain secrets.
+   * Environment variables in addition to HOME, PATH, LANG, TMPDIR and TZ. The client of the browser can read them, so
+   * they must not contain secrets.
    */
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -64,7 +64,7 @@ export interface BoxRequest {
 
 /** The remains of a box when all its processes have ended. */
 export interface Remains {
-  /** The session folder. Hostile: do not follow links in it. */
+  /** The session folder. Untrusted: do not follow links in it. */
   readonly folder: string;
   /** The folder of uploads. The server writes to it; in the box it is read-only. */
   readonly uploads: string;
@@ -97,7 +97,7 @@ export interface Box extends Closeable {
   readonly fifoOut: string;
   /** A folder for the server's own notes, for use after a restart. Not visible in the box. */
   readonly notes: string;
-  /** The session folder on this machine (hostile: do not follow links in it), and its path inside the box. */
+  /** The session folder on this machine (untrusted: do not follow links in it), and its path inside the box. */
   readonly folder: string;
   readonly folderInBox: string;
   /** A folder that the server writes to. The box reads it at /tmp/.uploads, or without a jail at this path. */
@@ -106,7 +106,7 @@ export interface Box extends Closeable {
   readonly uploadsInBox: string;
   /** The user id of the box's processes on this machine, if it differs from the server's. */
   readonly uid: number | undefined;
-  /** Receives the box's connections to 127.0.0.1:3128 (`process`: a loopback port). Already listening. */
+  /** Receives the box's connections to 127.0.0.1:3128, or to `egressPort` without a jail. Already listening. */
   readonly egress: Server;
   readonly egressPort: number;
   /** Resolves when every process of the box has ended, with the reason if it is known. */
@@ -124,7 +124,7 @@ export interface Box extends Closeable {
   end(): Promise<Remains>;
   /** Ends the box, removes its folder and cgroup, and frees the slot. Idempotent. */
   close(): Promise<void>;
-  /** Frees the resources of this process for the box. The box keeps running, and the next server adopts it. */
+  /** Releases what this process holds for the box. The box keeps running, so that the next server can adopt it. */
   abandon(): Promise<void>;
 }
 
@@ -191,7 +191,7 @@ export interface Slots extends Closeable {
   adopt(session: SessionId, record: BoxRecord, signal: AbortSignal): Promise<Box | undefined>;
   /**
    * Passes a tar archive of these entries of a folder to `take`. tar runs as the folder's owner, in a jail that
-   * contains no other data. The folder is hostile, and so is the content of the archive.
+   * contains no other data. The folder and the content of the archive are untrusted.
    */
   readTar<T>(
     folder: string,
@@ -210,7 +210,7 @@ export interface Slots extends Closeable {
    * installed.
    */
   helper(program: string, args: readonly string[], bounds: HelperBounds): HelperCommand | undefined;
-  /** Removes a folder with hostile content. */
+  /** Removes a folder with untrusted content. */
   remove(folder: string): Promise<void>;
   /**
    * Ends and removes the processes, cgroups and folders of all sessions of this data folder except `keep`. Returns the

@@ -1,4 +1,4 @@
-// Builds the command that runs `tar` on a folder of a box, and starts nothing. tar runs as the box's user, in a jail
+// Builds the command that runs `tar` on a folder of a box, without running it. tar runs as the box's user, in a jail
 // that holds only tar, its libraries and that folder, so that a planted link cannot lead to other files of this
 // machine. Each program execs the next, and all stay in one process group, so killing the group kills tar and its jail.
 // The caller starts the command in its own process session.
@@ -22,7 +22,7 @@ const FOLDER_IN_JAIL = '/folder';
 const MEMORY_BYTES_MAX = 256 * 1024 ** 2;
 const OPEN_FILES_MAX = 256;
 
-/** For hostile folders: links are stored as links, FIFOs are not opened, unreadable files are left out. */
+/** For untrusted folders: links are stored as links, FIFOs are not opened, unreadable files are left out. */
 const CREATE_OPTIONS = [
   ...['--create', '--file=-', '--format=pax', '--pax-option=delete=atime,delete=ctime', '--numeric-owner'],
   ...['--hard-dereference', '--one-file-system', '--ignore-failed-read', '--warning=none'],

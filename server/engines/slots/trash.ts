@@ -42,12 +42,16 @@ export class Trash {
   #empty(): void {
     this.#emptyLoop ??= this.#removeAll().finally(() => {
       this.#emptyLoop = undefined;
-      // The folder may have been moved after the last list was read, even if the list arrived later.
+      // A folder may have been moved to the trash after the directory was read for the last list, but before the list
+      // arrived.
       if (this.#hasNewFolder) this.#empty();
     });
   }
 
-  /** Folders that could not be removed are tried again with the next folder, and at the next start. */
+  /**
+   * Removes all folders in the trash. The removal of a folder that could not be removed is tried again when the next
+   * folder is taken, and at the next start.
+   */
   async #removeAll(): Promise<void> {
     const failedNames = new Set<string>();
     const findNext = async (): Promise<string | undefined> => {

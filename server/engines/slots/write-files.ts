@@ -15,7 +15,7 @@ const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
 const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 
-/** Settles only after the last write has finished. */
+/** Writes the files. Settles only after the last write has finished. */
 export async function writeFiles(
   host: BoxHost,
   folder: string,

@@ -1,4 +1,4 @@
-// Reports the state of a data folder, for `berth doctor`, without changing anything. To find the owner of the lock, it
+// Reports the state of a data folder, for `berth doctor`, without changing its data. To find the owner of the lock, it
 // tries to take the lock for a moment.
 import { existsSync } from 'node:fs';
 import { type FolderOwner, folderOwner } from './data-folder.ts';

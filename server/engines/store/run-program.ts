@@ -24,7 +24,7 @@ export interface ProgramOptions {
 
 export interface ProgramResult {
   readonly code: number | null;
-  /** The end of the output to stdout and stderr. */
+  /** The last part of the output to stdout and stderr. */
   readonly output: string;
 }
 

@@ -1,5 +1,5 @@
 // Opens data that was sealed before there was a vault, with keys derived from the installation's secret. Nothing is
-// sealed this way any more.
+// sealed this way anymore.
 import { createDecipheriv, hkdfSync } from 'node:crypto';
 import { Secret } from '../../kit/secret.ts';
 

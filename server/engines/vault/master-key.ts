@@ -33,7 +33,7 @@ const BASE64 = /^[A-Za-z0-9+/_-]{43}=?$/;
 
 /**
  * Reads master keys. Each is written as 64 hexadecimal digits or as 32 bytes in base64. The keys are separated by
- * commas or whitespace. `sourceName` names the source in the error message.
+ * commas or whitespace. `from` names the source in the error message.
  */
 export function readMasterKeys(text: string, from: string): readonly MasterKey[] {
   const tokens = text.split(/[\s,]+/).filter(word => word !== '');

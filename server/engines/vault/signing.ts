@@ -15,7 +15,7 @@ export interface NewSigningKey extends PublicKey {
 
 /** EdDSA, and its newer name (RFC 9864). */
 const ALGORITHMS = ['EdDSA', 'Ed25519'];
-/** Headers by which a signature could choose the key or the rules of its own verification. */
+/** Headers with which a JWS could select the key or the rules for its own verification. */
 const REFUSED_HEADERS = ['jwk', 'jku', 'x5c', 'x5u', 'crit'];
 
 export async function newSigningKey(): Promise<NewSigningKey> {

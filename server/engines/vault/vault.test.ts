@@ -22,7 +22,7 @@ function aFolder(): string {
   return folder;
 }
 
-/** Imitates the table in memory, without a database. */
+/** An in-memory substitute for the table. */
 function memoryRows(): DataKeyRows & { readonly rows: Map<string, DataKeyRow>; failing: boolean } {
   const rows = new Map<string, DataKeyRow>();
   return {

@@ -1,6 +1,6 @@
 // Seals data that must not be readable in the database, with a data key for each application and each consumer, and one
-// for the installation. Each stored data key is wrapped by the master key. Sealed data can be opened only for the
-// place for which it was sealed, not for another row or version.
+// for the installation. Each stored data key is wrapped by the master key. Sealed data can be opened only as the owner,
+// kind, id and version for which it was sealed.
 import type { Clock } from '../../kit/clock.ts';
 import { Fault } from '../../kit/fault.ts';
 import type { Secret } from '../../kit/secret.ts';
@@ -8,13 +8,16 @@ import { type Key, newKey, open, seal } from './envelope.ts';
 import type { MasterKey, MasterKeySource } from './master-key.ts';
 import { type DataKeyRow, type DataKeyRows, INSTALLATION } from './rows.ts';
 
-/** The place to which a sealed value is bound. */
+/** Identifies the row and the version to which sealed data is bound. */
 export interface Place {
   /** The id of an application or a consumer, or INSTALLATION. */
   readonly owner: string;
   readonly kind: string;
   readonly id: string;
-  /** The version of the value. An earlier version is bound to another place, so it cannot be put back. */
+  /**
+   * The version of the value. Sealed data of an earlier version cannot be opened as the current version, so it cannot
+   * be put back.
+   */
   readonly version: number;
 }
 
@@ -82,7 +85,7 @@ export class Vault {
     };
   }
 
-  /** Destroys the data key of an owner. Another process may keep it in memory until it restarts. */
+  /** Destroys the data key of an owner. Other processes may keep the key in memory until they restart. */
   async destroy(owner: string): Promise<void> {
     this.#keys.delete(owner);
     await this.#parts.rows.remove(owner);
@@ -99,7 +102,7 @@ export class Vault {
     if (!existingRow && !mayCreate) throw new Error(`there is no data key of ${owner}`);
     const row = existingRow ?? (await this.#createKey(owner));
     const key = await this.#unwrap(row);
-    // This key may be among those that were destroyed since the row was read.
+    // Does not cache the key if any key was destroyed since the row was read, because it may be this one.
     if (this.#destroyedCount !== destroyedCountBefore) return key;
     this.#keys.set(owner, key);
     for (const oldest of this.#keys.keys()) {
@@ -182,7 +185,7 @@ const wrap = (owner: string, key: Key, { id, key: wrappingKey }: MasterKey, crea
 const unwrap = ({ owner, master, wrapped }: DataKeyRow, { key }: MasterKey): Key =>
   open(key, wrapped, `data key|${owner}|${master}`);
 
-/** Throws if a part contains the separator, because two different places could then have the same text. */
+/** Throws if a part contains the separator, because two different places could then have the same associated data. */
 function associatedData({ owner, kind, id, version }: Place): string {
   if ([owner, kind, id].some(part => part.includes('|')))
     throw new Error('a place in the vault contains a vertical bar in its name');

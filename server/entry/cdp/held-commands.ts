@@ -5,8 +5,8 @@ import type { Command } from '../../domain/sessions/browser-host.ts';
 import type { JsonObject } from '../../kit/json.ts';
 
 /**
- * Actions on pages that belong to the person with control, such as navigation. They wait, like the commands of the
- * Input domain.
+ * Commands that act on pages, such as navigation. Like the commands of the Input domain, they wait while a person has
+ * control.
  */
 const CONTROL_COMMANDS: ReadonlySet<string> = new Set([
   'Page.navigate',
@@ -32,8 +32,8 @@ export const CONTINUE_COMMANDS: ReadonlySet<string> = new Set(['Fetch.continueRe
 export const TITLE_COMMANDS: ReadonlySet<string> = new Set(['Target.getTargets', 'Target.getTargetInfo']);
 
 /**
- * Commands that pass in a masked hand-off: they reveal nothing about the content of pages, and clients send them by
- * themselves when pages open. All other commands wait, including unknown ones.
+ * Commands that pass in a masked hand-off: they reveal nothing about the content of pages, and client libraries send
+ * them automatically when pages open. All other commands wait, including unknown ones.
  */
 const PASSING_COMMANDS: ReadonlySet<string> = new Set([
   ...['Berth.handoff', 'Browser.close', 'Browser.getVersion', 'Browser.setDownloadBehavior', 'Schema.getDomains'],

@@ -47,6 +47,8 @@ const withoutText = ({ url, frameId, type, hasBrowserHandler }: JsonObject): Jso
   ...{ type: type ?? 'alert', hasBrowserHandler: hasBrowserHandler === true, message: '', defaultPrompt: '' },
 });
 
-/** Keeps the channel as the last member of the message. */
+/**
+ * Replaces the parameters. `sessionId` stays the last member, as in Chromium's messages (engines/browser/messages.ts).
+ */
 const encoded = (message: JsonObject, params: JsonObject): Buffer =>
   Buffer.from(JSON.stringify({ ...message, params }));

@@ -1,4 +1,4 @@
-// Determines which of the browser's events a client receives in a masked hand-off: nothing that a person types, and
+// Filters the events that clients receive in a masked hand-off. Clients receive nothing that a person types, and
 // nothing that pages show or report during the hand-off.
 import { parseJson } from '../../kit/foreign.ts';
 import { isObject, type JsonObject } from '../../kit/json.ts';

@@ -174,7 +174,10 @@ function saveInSessionFolder(params: JsonObject, folder: string): Verdict {
   return { rewrite: { ...params, behavior: 'allowAndName', downloadPath: folder } };
 }
 
-/** Detaching a channel resets the download behavior that it set, so our own must be set again. */
+/**
+ * Detaching a channel resets the download behavior that was set on it, so the server's download behavior must be set
+ * again.
+ */
 const restoreDownloadBehavior = (browser: Browser): Verdict => ({
   pass: true,
   onResponse: async response => {
@@ -183,7 +186,7 @@ const restoreDownloadBehavior = (browser: Browser): Verdict => ({
   },
 });
 
-/** Without a jail, the browser sees uploads at their real path. */
+/** Without a jail, uploads are not mounted at UPLOADS_PREFIX, so the browser needs their real paths. */
 function withRealPaths(params: JsonObject, files: readonly string[], uploadFolderPath: string): Verdict {
   if (`${uploadFolderPath}/` === UPLOADS_PREFIX) return PASS;
   const realPaths = files.map(file => file.replace(UPLOADS_PREFIX, () => `${uploadFolderPath}/`));
@@ -235,8 +238,8 @@ function judgeNavigation(params: JsonObject, downloads: string): Verdict {
 }
 
 /**
- * Returns the refused scheme of a URL, or undefined. Normalises the URL like the URL standard and Chromium, and also
- * checks the URL within view-source:, blob: and filesystem:.
+ * Returns the refused scheme of a URL, or undefined. Normalizes the URL like the URL standard and Chromium, and also
+ * checks the URL within blob: and filesystem:.
  */
 function refusedScheme(url: string, downloads: string): string | undefined {
   let remainingUrl = url.replace(/[\t\n\r]+/g, '');

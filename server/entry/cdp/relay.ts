@@ -36,7 +36,7 @@ const UNREAD_COPY_BYTES_MAX = 1024 ** 2;
 /** An incomplete incoming message is counted from this size on. */
 const ARRIVING_BYTES_NOTED = 1024 ** 2;
 const PING_MS = 20_000;
-/** A client that sends no byte for this long, in which it gets at least two pings, is considered gone. */
+/** A client that sends no byte for this long is considered gone. It gets at least two pings in this time. */
 const SILENCE_MS = 55_000;
 /** The minimum time between two checks for silence. Together with `SILENCE_MS`, it is less than a minute. */
 const CHECK_MS_MIN = 1_000;
@@ -46,7 +46,7 @@ const CHECK_MS_MIN = 1_000;
  */
 const SLOW_BYTES_PER_MS = 8;
 const SLOW_MS_MAX = 600_000;
-/** The number of digits of the largest integer that is exact. */
+/** The number of decimal digits of Number.MAX_SAFE_INTEGER. */
 const SAFE_DIGITS = 16;
 const IDLE_MS = 600_000;
 const CLOSE_MS = 2_000;
@@ -88,7 +88,7 @@ export class Relay implements AttachedClient {
   readonly #earlyMessages: Buffer[] = [];
   readonly #whenGone = Promise.withResolvers<void>();
   readonly #closing = new AbortController();
-  /** The reason, if this side closed the connection. */
+  /** The reason, if the server closed the connection. */
   #closeReason: string | undefined;
   #client: BrowserClient | undefined;
   #unsentMessages: Buffer[] = [];
@@ -308,7 +308,7 @@ export class Relay implements AttachedClient {
       this.#closeReason = `the client sent nothing for ${Math.round((now - this.#lastByteMs) / 1000)} seconds`;
       return socket.terminate();
     }
-    // The agent has nothing to do while a person is being asked or has control.
+    // The idle time does not count while a requested hand-off is open, because the agent waits for a person.
     if (this.#parts.lease?.isAsked) this.#lastCommandMs = now;
     if (this.#parts.page === undefined && now - this.#lastCommandMs > IDLE_MS)
       return void this.disconnect(CLIENT_CLOSES.idle);

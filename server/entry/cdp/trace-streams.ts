@@ -72,7 +72,8 @@ export class TraceStreams {
       const trace = traceOf();
       const { result } = received;
       if (!trace || !result) return received;
-      // The read was sent before the trace was known. Its position in the text is unknown, so the rest is dropped.
+      // This read has an offset, and was sent before the stream was known to be a trace. Its position in the trace is
+      // unknown, so the trace ends here for the client.
       if (offset !== undefined) trace.end();
       const data = typeof result.data === 'string' ? result.data : '';
       const bytes = trace.next(
@@ -102,7 +103,7 @@ export class TraceText {
   #heldText: Buffer = Buffer.alloc(0);
   #hasEnded = false;
 
-  /** Drops the rest of the text. */
+  /** Drops all further text. */
   end(): void {
     this.#hasEnded = true;
   }

@@ -1,4 +1,4 @@
-// Accepts CDP clients. A client is checked before the WebSocket upgrade. It is refused with a status and an error body,
+// Accepts CDP clients. Each client is checked before the WebSocket upgrade. A refusal has a status and an error body,
 // because clients show both to their users.
 import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
@@ -37,8 +37,8 @@ const REFUSAL_MS = 5_000;
 const FILE_METHODS: ReadonlySet<string> = new Set(['Page.captureScreenshot', 'Page.printToPDF', 'IO.read']);
 const FILE_RESPONSE_BYTES_MAX = 72 * 1024 ** 2;
 /**
- * The limit for other responses to the driver. Pages decide how long these responses are, and all sessions share the
- * driver's threads.
+ * The limit for other responses to the driver. The content of pages determines how long these responses are, and all
+ * sessions share the driver's threads.
  */
 const DRIVER_RESPONSE_BYTES_MAX = 24 * 1024 ** 2;
 const DIRECT_PATH = /^\/v1\/browsers\/sessions\/([^/]+)\/debug\/?$/;
@@ -169,7 +169,7 @@ export class CdpEntry {
     place.giveBack();
   }
 
-  /** The other host that runs the session. Its own checks decide whether the client may connect. */
+  /** Returns the other host that runs the session, if any. That host checks whether the client may connect. */
   async #ownerOf(request: IncomingMessage): Promise<Parameters<Forwarding['passUpgrade']>[0] | undefined> {
     const { forwarding } = this.#parts;
     if (forwarding.isAlone || forwardedFrom(request)) return undefined;
@@ -211,7 +211,10 @@ export class CdpEntry {
     return sessionId === undefined ? undefined : liveView.resolveClient(token, sessionId.toLowerCase());
   }
 
-  /** Reserves a place, so that 429 can be sent before the upgrade, even if several clients connect at the same time. */
+  /**
+   * Counts the client before the upgrade, while 429 can still be sent, even if several clients connect at the same
+   * time.
+   */
   #reserve(liveSession: LiveSession, kind: ClientKind): { giveBack(): void } {
     const place = { kind, isPlace: true, disconnect: () => Promise.resolve() } as const;
     try {

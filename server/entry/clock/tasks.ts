@@ -58,7 +58,7 @@ export class Tasks implements Closeable {
       this.#noteActivity(task);
       await this.#runOnce(task);
     };
-    void this.#clock.sleep(ms, this.#closing.signal).then(run, () => {}); // It rejects when the tasks are closing.
+    void this.#clock.sleep(ms, this.#closing.signal).then(run, () => {}); // `sleep` rejects when the tasks are closing.
   }
 
   async close(): Promise<void> {
@@ -72,7 +72,7 @@ export class Tasks implements Closeable {
     this.#noteActivity(task);
     while (!signal.aborted) {
       await this.#runOnce(task);
-      // A task with a long interval is checked at its normal rate, because its rest period may end earlier.
+      // The due time is computed again at least every `everyMs`, because a longer interval at rest may end earlier.
       while (!signal.aborted) {
         const [beatMs, dueMs] = [toBeat(this.#clock.monotonicMs()), this.#dueMs(task, number)];
         if (beatMs >= dueMs) break;
@@ -146,8 +146,8 @@ export class Tasks implements Closeable {
 const toBeat = (ms: number): number => Math.round(ms / BEAT_MS) * BEAT_MS;
 
 /**
- * The next beat after `lastRunMs` at which the task with this number runs. Tasks with the same interval have different
- * beats as far as there are some, so that they do not all need a connection to the database at once.
+ * The next beat after `lastRunMs` at which the task with this number runs. Tasks with the same interval run at
+ * different beats where possible, so that they do not all need a database connection at once.
  */
 function nextBeat(lastRunMs: number, intervalMs: number, number: number): number {
   const phaseMs = (number * BEAT_MS) % intervalMs;

@@ -38,7 +38,7 @@ const REFUSAL_MS = 5_000;
 const REFUSAL_BYTES_MAX = 64 * 1024;
 const CONNECTIONS_MAX = 1024;
 const IDLE_MAX = 64;
-/** Persistent connections are reused for less time than the other side keeps them open. */
+/** Persistent connections are reused for less time than the peer keeps them open. */
 const KEEP_ALIVE_MS = 30_000;
 const HOP_BY_HOP: ReadonlySet<string> = new Set([
   ...['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'expect'],
@@ -48,7 +48,7 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
 export interface ForwarderParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly tokens: HostTokens;
   readonly trustedProxies: readonly string[];
-  /** Trusted certificate authorities as PEM. Undefined for those that Node trusts. */
+  /** Trusted certificate authorities as PEM. Undefined: the certificate authorities that Node trusts by default. */
   readonly authorities: () => string | undefined;
   /** Whether the host is still alive, so that a retry is worthwhile. */
   readonly isLiving: (host: Pick<Peer, 'id'>) => boolean;
@@ -251,7 +251,7 @@ export class Forwarder implements Closeable {
       agent: isKept ? (isTls ? this.#https : this.#http) : false,
     } as const;
     const peerRequest = isTls ? overHttps(options) : overHttp(options);
-    peerRequest.on('error', () => {}); // Each step has a listener of its own while it waits.
+    peerRequest.on('error', () => {}); // Handles errors between the steps, each of which has its own listener.
     return peerRequest;
   }
 }

@@ -39,7 +39,7 @@ test('serves only over TLS, and presents a renewed certificate to new connection
 test('the error for an address in use names the setting of this listener', async () => {
   const taken = createServer().listen(0, NAME);
   await once(taken, 'listening');
-  const { port } = taken.address() as AddressInfo; // A TCP server that listens has one.
+  const { port } = taken.address() as AddressInfo; // A listening TCP server has an AddressInfo.
   try {
     await assert.rejects(listenForPeers(createServer(), { host: NAME, port }, undefined), /is in use.*BERTH_PEER_URL/);
   } finally {

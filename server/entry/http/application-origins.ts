@@ -1,5 +1,5 @@
-// Determines which pages may send requests of consumers (CORS): our own, and those of the origins that the application
-// has registered.
+// Determines which pages may send requests of consumers (CORS): the pages of this service, and those of the origins
+// that the application has registered.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { fault } from '../../domain/faults.ts';
 

@@ -95,12 +95,12 @@ export interface HandlerInput<Id extends OperationId> extends OperationInput<Id>
   readonly presented: PresentedCredentials;
   /** The credential in the Authorization header, if it is a bearer token. */
   readonly bearer: string | undefined;
-  /** The value of one of our cookies other than the session cookie of a signed-in person. */
+  /** The value of the cookie with this name. Not used for the session cookie of a signed-in person. */
   readonly cookieNamed: (name: string) => string | undefined;
   readonly source: RequestSource;
   /** True if the body was a form, not JSON. */
   readonly isForm: boolean;
-  /** The origin of the page that sent the request, or the public origin. A passkey belongs to an origin. */
+  /** The origin of the page that sent the request, or the public origin. Passkeys are verified for this origin. */
   readonly origin: URL;
   readonly wantsHtml: boolean;
   /** True for a HEAD request, for which the body of the response is not sent. */
@@ -212,7 +212,7 @@ type ReadRequest = ReturnType<ReturnType<typeof readerOf>>;
 
 /** Runs the handler for a request that has been read, and sends its response. */
 function performerOf(id: OperationId, mount: MountName, parts: BindParts) {
-  const handler = parts.handlers[id] as AnyHandler; // The handler of this id takes what this id's schemas validate.
+  const handler = parts.handlers[id] as AnyHandler; // The handler accepts what the schemas of this id allow.
   const status = Number(Object.keys(operation(id).responses)[0] ?? 200);
   return async (
     request: FastifyRequest,
@@ -423,7 +423,7 @@ function refuseUnprotected(fields: readonly RefusedField[]): void {
 }
 
 function unknownWarning(name: string): Warning {
-  const path = name.replaceAll('\0', '\ufffd').toWellFormed(); // PostgreSQL stores the path with the session.
+  const path = name.replaceAll('\0', '\ufffd').toWellFormed(); // Stored by PostgreSQL, which refuses these characters.
   return { code: 'unknown_field', path, message: `There is no field ${path}; it was ignored.` };
 }
 
@@ -473,7 +473,7 @@ function requestedStream({ method, headers }: FastifyRequest): { lastEventId?: s
   return typeof id === 'string' ? { lastEventId: id } : {};
 }
 
-/** Applies the Prefer header, and reports in Preference-Applied which preferences were honoured. */
+/** Applies the Prefer header, and reports in Preference-Applied which preferences were honored. */
 function applyPreferences(id: OperationId, { headers }: FastifyRequest, reply: FastifyReply): { waitSeconds?: number } {
   const { mayWait, unknownFields } = operation(id);
   const { isStrict, waitSeconds } = readPreferences(headers.prefer);
@@ -492,7 +492,7 @@ const RETRY_COUNT = 'x-stainless-retry-count';
 
 /**
  * Whether a client may resend the request. Official clients count their attempts in a header. A request with an
- * idempotency key is recognised by its key instead.
+ * idempotency key is recognized by its key instead.
  */
 const isResendable = (id: OperationId, { headers }: FastifyRequest): boolean =>
   operation(id).mayWait === true && headers[RETRY_COUNT] !== undefined && headers['idempotency-key'] === undefined;

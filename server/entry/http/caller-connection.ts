@@ -22,7 +22,7 @@ function watch(outgoing: ServerResponse): CallerConnection {
   const onDisconnect = (): void => disconnectController.abort(new Error('the caller has disconnected'));
   if (outgoing.destroyed && !outgoing.writableFinished) onDisconnect();
   const whenDelivered = new Promise<boolean>(resolve => {
-    if (outgoing.destroyed) return resolve(outgoing.writableFinished); // Its `close` was emitted already.
+    if (outgoing.destroyed) return resolve(outgoing.writableFinished); // `close` has already been emitted.
     outgoing.once('close', () => {
       if (!outgoing.writableFinished) onDisconnect();
       resolve(outgoing.writableFinished);

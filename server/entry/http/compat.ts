@@ -38,7 +38,7 @@ export const compatHandlers = ({ sessions, applications, limits, offered }: Comp
     if (body.browserbaseSessionID !== undefined)
       return startedResponse((await sessions.read(caller, body.browserbaseSessionID.toLowerCase())).id);
     const request = normaliseCreate(body.browserbaseSessionCreateParams ?? {}, { ...offered, mount: 'compat' });
-    // Stagehand's own fields are not fields of a session.
+    // Warnings about Stagehand's own fields are left out, because these fields are not fields of a session.
     const createWarnings = warnings.filter(({ path }) => path.startsWith('browserbaseSessionCreateParams.'));
     const createdSession = await sessions.create(
       caller,

@@ -6,7 +6,7 @@ import type { ConnectCredentials } from '../../domain/sessions/connect.ts';
 import type { HandlerInput } from './bind.ts';
 import { type HttpResponse, jsonResponse } from './http-response.ts';
 
-/** Checks the credential for this session, and returns the content of /json/version in Chromium. */
+/** Checks the credential for this session, and returns the content that Chromium serves at /json/version. */
 export type Discover = (sessionId: string, credentials: ConnectCredentials) => Promise<BrowserVersion>;
 
 export const connectHandlers = (discover: Discover) => ({

@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { fault } from '../../domain/faults.ts';
 import { notBuiltFault, type WebFiles } from './web-files.ts';
 
-/** Whether pages of this origin are ours, so that people can sign in there. */
+/** Whether this service serves the pages of this origin, so that people can sign in there. */
 export type IsOwnOrigin = (origin: string) => boolean;
 
 /** Returns the origins whose pages may show hand-off pages of this application in a frame. */
@@ -86,7 +86,8 @@ export function serveConsole(
 /**
  * Returns the address on `localhost` to redirect to, if any. A passkey is bound to a host name, so on a local machine
  * these pages are served, and their cookie is set, on `localhost`. Browsers keep the fragment across a redirect. Behind
- * a proxy, the origin on `localhost` is usually not ours, because its scheme, host name or port differs.
+ * a proxy, the origin on `localhost` is usually not an origin of this service, because its scheme, host name or port
+ * differs.
  */
 export function localhostAddress(
   { headers: { host = '' }, url }: FastifyRequest,

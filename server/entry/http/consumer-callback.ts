@@ -1,4 +1,4 @@
-// The route to which OpenID providers send the browsers of consumers back. Not an operation of the API, because no
+// The route to which OpenID providers redirect the browsers of consumers. Not an operation of the API, because no
 // program calls it.
 import type { FastifyInstance } from 'fastify';
 import type { Upstream } from '../../domain/consumers/upstream.ts';

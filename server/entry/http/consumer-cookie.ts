@@ -1,5 +1,5 @@
-// The cookie of a consumer who signed in on one of our pages. Each application has its own cookie, because a person may
-// be a consumer of several.
+// The cookie of a consumer who signed in on a page of this service. Each application has its own cookie, because a
+// person may be a consumer of several.
 import type { IncomingHttpHeaders } from 'node:http';
 
 export interface ConsumerCookie {

@@ -22,7 +22,7 @@ test('an export that the caller reads slowly adds no listeners to its stream whi
     for (let count = 0; count < WAITS; count += 1) {
       await eventually('the archive to be blocked', () => archive.writableNeedDrain, Boolean, undefined, 1);
       counts.push(archive.listenerCount('close'));
-      setImmediate(readAll); // The archive waits by then, because it is blocked when it gets the next file.
+      setImmediate(readAll); // Runs after the export has begun to wait for the blocked archive.
       yield file(String(count));
     }
   }

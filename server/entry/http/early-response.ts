@@ -18,7 +18,7 @@ export function keepReadingBody({ raw: request }: FastifyRequest, reply: Fastify
   if (request.complete !== false || !hasBody) return;
   const { socket } = request;
   const shouldClose = !response.shouldKeepAlive;
-  // Fastify asks Node to close the connection after the response, which would be too early.
+  // Fastify makes Node close the connection after the response, which would be too early.
   reply.removeHeader('connection');
   response.shouldKeepAlive = true;
   const timeout = setTimeout(() => socket.destroy(), UNWANTED_BODY_MS).unref();

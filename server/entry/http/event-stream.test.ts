@@ -187,7 +187,7 @@ describe('eventStream', () => {
     reading(stream, said);
     await eventuallySaid(said, SHOWN);
     stream.destroy();
-    source.give('end'); // as the request's signal does
+    source.give('end'); // The request's abort signal ends the source in the same way.
     await once(stream, 'close');
     assert.equal(source.returned, true);
     assert.equal(clock.sleeping, 0);

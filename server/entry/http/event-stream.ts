@@ -73,7 +73,7 @@ async function* pieces<Item>(parts: EventStreamParts<Item>): AsyncGenerator<stri
 const pieceOf = ({ id, type, data }: StreamedItem): string =>
   `id: ${id}\nevent: ${type}\ndata: ${JSON.stringify(data)}\n\n`;
 
-/** Passes the pieces on, and calls `onTooSlow` if a piece is not read in time. */
+/** Yields the texts, and calls `tooSlow` if a text is not read in time. */
 async function* untilDisconnected(
   texts: AsyncGenerator<string, void>,
   clock: Clock,

@@ -53,8 +53,8 @@ const challengeOf = ({ acrValues, maxAge }: { acrValues?: string; maxAge?: numbe
     : `Bearer error="insufficient_user_authentication", acr_values="${acrValues}", max_age=${maxAge}`;
 
 /**
- * Recognises failures caused by full queues or by limits of the worker threads, and errors of Fastify and PostgreSQL
- * by their codes. All other errors are reported as `internal`, and the log contains the details.
+ * Recognizes failures caused by full queues or by limits of the worker threads, and errors of Fastify and PostgreSQL by
+ * their codes. All other errors are reported as `internal`, and the log of the server contains the details.
  */
 function asFault(thrownValue: unknown): Fault {
   if (isFault(thrownValue)) return thrownValue;
@@ -104,7 +104,7 @@ const unstorableFault = (): Fault =>
  * which is a bug of this server.
  */
 const INVALID_TEXT = '22P02';
-/** The functions of PostgreSQL that refuse JSON, by their names since version 16 and before. */
+/** The functions of PostgreSQL that refuse JSON, by their names since version 16 and before version 16. */
 const JSON_ROUTINES: readonly unknown[] = ['json_errsave_error', 'report_json_error'];
 
 const isFromJson = (error: unknown): boolean =>

@@ -1,5 +1,5 @@
-// Limits on uploads in progress: their number and their bytes, per session, per application and for the process. A
-// place and the bytes are reserved before the body is read, and given back when the upload ends, whatever its outcome.
+// Limits on uploads in progress: their number and their bytes, per session, per application and for the process. An
+// upload and its bytes are counted from before the body is read until the upload ends, whatever its outcome.
 import type { FastifyRequest } from 'fastify';
 import { fault } from '../../domain/faults.ts';
 import type { Clock } from '../../kit/clock.ts';
@@ -10,8 +10,8 @@ import { type UploadBounds, type UploadedFile, withUploadedFile } from './multip
 const GIB = 1024 ** 3;
 export const UPLOADS_AT_ONCE_MAX: Bounds = { session: 8, application: 16, process: 64 };
 /**
- * No limit for a session here, because a session has its own limit on stored uploads. An upload that is larger than a
- * limit is accepted if it is the only one.
+ * There is no limit per session here, because a session has its own limit on stored uploads. An upload that is larger
+ * than a limit is accepted if it is the only one.
  */
 const UPLOAD_BYTES_AT_ONCE_MAX: Bounds = {
   session: Number.POSITIVE_INFINITY,

@@ -1,4 +1,4 @@
-// Serialises a long list as JSON while it is being sent, in several turns of the event loop.
+// Serializes a long list as JSON while it is being sent, in several turns of the event loop.
 import { Readable } from 'node:stream';
 import { Pace } from '../../kit/pace.ts';
 

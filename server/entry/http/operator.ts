@@ -41,7 +41,7 @@ export async function openOperator(parts: OperatorParts): Promise<OperatorListen
   });
   server.maxConnections = CONNECTIONS_MAX;
   await listen(server, parts.listen);
-  const { address, family, port } = server.address() as AddressInfo; // A TCP server that listens has one.
+  const { address, family, port } = server.address() as AddressInfo; // A listening TCP server has an AddressInfo.
   return {
     url: `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`,
     close: () => closeServer(server),

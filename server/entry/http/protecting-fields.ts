@@ -1,8 +1,8 @@
-// Finds unknown fields of a body that are probably misspelt or misplaced restrictions. They are refused, because after
-// a mere warning the caller would rely on a restriction that is not applied.
+// Finds unknown fields of a body that are probably misspelled or misplaced restrictions. They are refused, because
+// after a mere warning the caller would rely on a restriction that is not applied.
 import { correctionFor } from '../../kit/nearest.ts';
 
-/** Longer names are not compared, because they cannot be misspelt fields. */
+/** Longer names are not compared, because they cannot be misspelled fields. */
 const NAME_CHARACTERS_MAX = 64;
 
 export interface RefusedField {

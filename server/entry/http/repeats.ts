@@ -147,7 +147,7 @@ function withoutSecrets(id: OperationId, body: JsonObject): JsonObject {
 }
 
 /**
- * Normalises the object by a round trip through JSON, so that it equals the object that is read from the database
+ * Normalizes the object by a round trip through JSON, so that it equals the object that is read from the database
  * later.
  */
 const toPlainJson = (value: object): JsonObject => JSON.parse(JSON.stringify(value));

@@ -163,5 +163,5 @@ const endFields = (
   ...(isDelivered ? {} : { delivered: isDelivered }),
 });
 
-/** Requests for the state of the process are not a use of it. */
+/** Requests that read the state of the process do not count as a use of it. */
 const isUse = (id: OperationId | undefined): boolean => id !== undefined && operation(id).tag !== 'Service';

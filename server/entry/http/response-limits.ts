@@ -30,7 +30,7 @@ export function limitResponses(app: FastifyInstance, parts: ResponseLimitParts):
   app.addHook('onSend', (request, reply, payload, done) => {
     const bytes = bytesOf(payload);
     if (bytes !== undefined && bytes < COUNTED_BYTES) return done();
-    if (reply.raw.destroyed) return done(); // `close` was already emitted, so the place would never be given back.
+    if (reply.raw.destroyed) return done(); // `close` was already emitted, so the response would be counted forever.
     const owner = { application: ownerOf(request, callerOf(request)) };
     const { socket } = request.raw;
     if (bytes === undefined) {

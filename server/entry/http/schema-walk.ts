@@ -116,7 +116,7 @@ function* unknownPaths(shape: Shape, value: unknown, path: string): Generator<st
       shape.anyOf.find(choice => isEmpty(problems(choice, value, path))) ?? intendedChoice(shape.anyOf, value);
     if (intendedShape) yield* unknownPaths(intendedShape, value, path);
   } else if (Array.isArray(value) && shape.items) {
-    // A list that is too long is refused in any case.
+    // A list that is too long is refused anyway, so only its first items are checked.
     for (const [index, item] of value.slice(0, shape.maxItems).entries())
       yield* unknownPaths(shape.items, item, `${path}[${index}]`);
   } else if (isObject(value) && shape.properties) {

@@ -185,7 +185,7 @@ export interface Http extends Closeable {
 }
 
 export async function openHttp(parts: HttpParts): Promise<Http> {
-  await rm(parts.incomingDir, { recursive: true, force: true }); // Partial uploads of a server that was killed.
+  await rm(parts.incomingDir, { recursive: true, force: true }); // Removes partial uploads of a server that was killed.
   const { app, server } = buildHttp(parts);
   const sockets = new Set<Socket>();
   server.on('connection', socket => {

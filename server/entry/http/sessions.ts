@@ -10,7 +10,7 @@ import type { HandlerInput, MountName } from './bind.ts';
 import { type HttpResponse, jsonResponse } from './http-response.ts';
 import { normaliseCreate, type OfferedChoices } from './normalise-create.ts';
 
-/** The region shown to official clients if the real region has no name that they recognise. */
+/** The region shown to official clients if the real region has no name that they recognize. */
 const COMPAT_REGION_DEFAULT = 'us-west-2';
 
 export const sessionHandlers = (sessions: Sessions, choices: OfferedChoices) => ({

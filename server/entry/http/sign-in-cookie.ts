@@ -1,5 +1,5 @@
 // The cookie of a signed-in person: its name and attributes, and which requests may use it. Other sites can make a
-// browser send requests with the cookie, so a request that changes something must come from one of our own pages
+// browser send requests with the cookie, so a request that changes something must come from a page of this service
 // (platform contract 5.4).
 import type { IncomingHttpHeaders } from 'node:http';
 import { fault } from '../../domain/faults.ts';
@@ -10,7 +10,7 @@ export interface SignInCookie {
   read(headers: IncomingHttpHeaders): string | undefined;
   /** The Set-Cookie header. If `value` is undefined, the header removes the cookie. */
   write(value: string | undefined, maxAgeSeconds: number): string;
-  /** @throws Fault `cross_site_request` if a request that changes something was not sent by one of our own pages. */
+  /** @throws Fault `cross_site_request` if a request that changes something was not sent by a page of this service. */
   assertOwnPage(method: string, headers: IncomingHttpHeaders): void;
   /**
    * @throws Fault `cross_site_request` if the browser reports that another site sent the request, even if there is no
@@ -19,9 +19,9 @@ export interface SignInCookie {
   assertNotCrossSite(headers: IncomingHttpHeaders): void;
   /** @throws Fault `origin_not_allowed` if a page of another origin sent the request, whatever the credential. */
   assertOwnOrigin(headers: IncomingHttpHeaders): void;
-  /** Whether pages of this origin are ours. */
+  /** Whether this service serves the pages of this origin. */
   isOwnOrigin(origin: string): boolean;
-  /** The origin of the page that sent the request, or our public origin. */
+  /** The origin of the page that sent the request, or the public origin of this service. */
   originOf(headers: IncomingHttpHeaders): URL;
 }
 

@@ -88,15 +88,15 @@ async function passToNamedOwner(
     requestId: request.id,
     begin: () => takeReply(reply),
   });
-  // If the other host has not answered, the operation may be one that starts a browser although its input has a field
-  // `sessionId`. The request is then placed like any other.
+  // If the other host has not answered, the request is placed like any other, because an operation that starts a
+  // browser may also have an input field `sessionId`.
   return passOutcome === 'answered';
 }
 
 /**
- * Answers a request that starts a browser: here, or on the host that has the most room. `run` is called if this host is
- * chosen. If a host does not admit the request after all, the next host is asked. If no host admits the request, the
- * request waits if its caller allows this. Returns undefined if another host has answered.
+ * Answers a request that starts a browser, on this host or on another one (domain/fleet/placement.ts). `run` is called
+ * if this host is chosen. If a host does not admit the request after all, the next host is tried. If no host admits the
+ * request, the request waits if its caller allows this. Returns undefined if another host has answered.
  */
 export async function respondOrPlace<T>(
   id: OperationId,
@@ -142,8 +142,8 @@ interface PlacedRequest<T> {
 type Admission<T> = { readonly got: T | undefined } | { readonly refused: Refusal; readonly error: Error };
 
 /**
- * Asks hosts that have room until one admits the create, or until a limit of the application is reached, which is the
- * same on all hosts.
+ * Tries one host after another until one admits the create, or until a limit of the application is reached, which is
+ * the same on all hosts.
  */
 async function askHosts<T>(placement: PlacedRequest<T>, ticket: LineTicket): Promise<Admission<T>> {
   const { forwarding, region, request, reply } = placement;
@@ -196,7 +196,7 @@ function regionOf(id: OperationId, { body }: FastifyRequest): string | undefined
 
 /**
  * Answers an MCP message. The host of a session or call answers messages about it, because the references in a snapshot
- * are valid only there. A host with room answers messages that open a browser. This host answers all others.
+ * are valid only there. Messages that open a browser are placed like creates. This host answers all others.
  */
 export async function routeMcpCall<T>(
   request: FastifyRequest,

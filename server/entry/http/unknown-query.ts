@@ -1,4 +1,4 @@
-// Refuses unknown query parameters, because a misspelt filter would silently filter nothing.
+// Refuses unknown query parameters, because a misspelled filter would silently filter nothing.
 import { fault } from '../../domain/faults.ts';
 import { nearest } from '../../kit/nearest.ts';
 

@@ -35,8 +35,8 @@ const UPLOADS = '/tmp/.uploads/';
 const UNKNOWN_PAGE_TEXT =
   'Too many pages are open for all of them to be recorded. It is not known what must be hidden on this page, so only the viewer in control sees it.';
 /**
- * Sent to viewers without control. A question of a page may repeat text that was typed, so only the viewer in control
- * sees it.
+ * Sent to viewers without control. A dialog, list or file chooser of a page may repeat text that was typed, so only the
+ * viewer in control sees it.
  */
 const NO_QUESTIONS = { dialog: null, select: null, files: null };
 
@@ -82,7 +82,7 @@ export class Viewer {
     parts.socket.on('error', error => parts.log.debug('live.socket_error', { reason: reason(error) }));
   }
 
-  /** Sends the current state; changes follow. */
+  /** Sends the current state. Later changes are sent when they happen. */
   begin(): void {
     const { viewing, lease, claims } = this.#parts;
     if (!this.#isOpen) return; // Otherwise the subscriptions below would never be closed.

@@ -32,7 +32,7 @@ export async function attackFromClients(world: Fixture, hostile: Hostile, count:
     const first = hostile.int(TURNS.length);
     for (let n = 0; n < count; n += BURST) {
       const socket = hostile.pick(sockets) ?? session.connectUrl;
-      // The session may have ended, which must not affect anybody else.
+      // The session may have ended, which must not affect other sessions.
       const client = await CdpClient.connect(socket).catch(() => undefined);
       if (!client) return;
       const page = socket === session.connectUrl ? await attached(client) : undefined;

@@ -1,5 +1,5 @@
-// The reasons why a call failed, and whether the call may have had an effect. The texts are for callers of the API, so
-// they name a rule and never an address, the content of a response or a system error.
+// The reasons why a call failed, and whether the call may have had an effect. The messages are for callers of the API,
+// so they name a rule and never an address, the content of a response or a system error.
 import { WaitExpired } from '../../../kit/wait.ts';
 import { FailedError, RefusedError } from '../failure.ts';
 import type { AddressRule } from '../rules.ts';
@@ -73,7 +73,7 @@ const REFUSALS: ReadonlySet<CallErrorKind> = new Set([
   'address_not_allowed',
 ]);
 
-/** `isSent`: whether a byte of the request may have left. */
+/** `isSent`: whether any byte of the request may have been sent. */
 export function failureOf(error: unknown, isSent: boolean): CallFailure {
   const { errorKind: failureReason, rule, status } = callErrorOf(error, isSent);
   return {

@@ -1,4 +1,4 @@
-// Collecting parts into one buffer.
+// Tests that parts are collected in order into one buffer of limited size.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CollectedBytes } from './collected-bytes.ts';

@@ -1,4 +1,4 @@
-// Requests that the server sends to user-supplied addresses: the targets of webhooks and of operations. It checks every
+// Sends the server's requests to user-supplied addresses: the targets of webhooks and of operations. Checks every
 // address of a host name, connects to one of the checked addresses, and follows no redirect.
 import { isIP, Socket } from 'node:net';
 import { connect as connectTls, createSecureContext, getCACertificates, type SecureContext } from 'node:tls';
@@ -186,7 +186,7 @@ export class OutboundCalls {
       ...servername,
     });
     socket.once('secureConnect', resolve);
-    // This listener stays: an `error` event without a listener would end the process.
+    // This listener is not removed, because an `error` event without a listener would end the process.
     socket.on('error', reject);
     socket.once('close', () => reject(new CallError('tls_failed')));
     try {

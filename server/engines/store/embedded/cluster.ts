@@ -24,8 +24,8 @@ export function clusterMajor(dataDir: string): number | undefined {
 }
 
 /**
- * Finds the binaries of the cluster's major version. After an update of the npm package, which then contains another
- * major version, they may be installed only in the system.
+ * Finds the binaries of the cluster's major version. After an update of the npm package to another major version, only
+ * the system may still have them.
  */
 export async function binariesFor(dataDir: string, folder: string | undefined): Promise<Binaries> {
   const major = clusterMajor(dataDir);

@@ -157,7 +157,10 @@ async function waitUntilGone(cluster: string, pid: number): Promise<void> {
   while (isClusterProcess(cluster, pid)) await timer(ADOPTED_POLL_MS, undefined, { ref: false });
 }
 
-/** Stops the postmaster with increasing force, in the steps and times of `STOP_STEPS`. */
+/**
+ * Stops the postmaster with increasingly forceful signals. `STOP_STEPS` has the signals and the time to wait after
+ * each.
+ */
 export async function stopPostmaster(postmaster: Pick<Postmaster, 'pid' | 'processEnd' | 'isRunning'>): Promise<void> {
   for (const step of STOP_STEPS) {
     // Checked each time: the pid of a dead process may have been reused.

@@ -75,7 +75,7 @@ export async function runEmbedded(options: EmbeddedOptions): Promise<EmbeddedPos
 
 interface RunningPostgres {
   postmaster: Postmaster;
-  /** The pool uses one socket path, so every later postmaster uses the same path. */
+  /** Every later postmaster is started with the same plan, because the pool keeps using the same socket path. */
   readonly plan: LaunchOptions;
 }
 

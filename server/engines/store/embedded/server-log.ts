@@ -1,6 +1,6 @@
 // The log file of the embedded PostgreSQL, data/postgres.log. PostgreSQL writes to it directly. PostgreSQL therefore
-// never blocks on this process, and the last lines of a crash survive. The size of the file is bounded by copying and
-// truncating it, which works because PostgreSQL writes in append mode.
+// never blocks on this process, and its last lines before a crash are kept. The size of the file is bounded by copying
+// and truncating it, which works because PostgreSQL writes in append mode.
 import { closeSync, openSync } from 'node:fs';
 import { copyFile, open, stat, truncate } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -68,7 +68,8 @@ const STATEMENTS = [
     started_at timestamptz(3) not null
   )`,
 
-  // An end is decided once (end_*), then carried out (status, ended_at). sessions_guard keeps the two consistent.
+  // The end of a session is decided once (end_*), and then carried out (status, ended_at). sessions_guard prevents
+  // later changes to either.
   `create table sessions (
     id uuid primary key,
     application_id uuid not null references applications,

@@ -1,5 +1,5 @@
-// Files of sessions: uploads of callers, downloads of browsers, and staged files to be stored; and when a session's
-// files, and later its row, are due for deletion.
+// Files of sessions: uploads by callers, downloads by browsers, and staged files that are to be stored. Also the times
+// at which a session's files, and later its row, are due for deletion.
 import { type Kysely, sql } from 'kysely';
 
 export async function up(db: Kysely<unknown>): Promise<void> {
@@ -9,7 +9,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
 const CHECKSUM = 'text check (length(checksum) = 64)';
 
 const STATEMENTS = [
-  // A staged file of this host that is to be stored under the key. The file is created before the row and removed after
+  // A staged file of a host, which is to be stored under the key. The file is created before the row and removed after
   // it, so that no row is without its file.
   `create table outbox (
     id uuid primary key,

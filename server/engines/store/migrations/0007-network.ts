@@ -1,4 +1,4 @@
-// Bytes that sessions moved over the network.
+// Bytes that sessions transferred over the network.
 import { type Kysely, sql } from 'kysely';
 
 export async function up(db: Kysely<unknown>): Promise<void> {

@@ -1,4 +1,4 @@
-// A download that its owner deleted keeps a row without content, so that the browser's file in the box is not collected
+// A download that a caller deleted keeps a row without content, so that the browser's file in the box is not collected
 // again.
 import { type Kysely, sql } from 'kysely';
 

@@ -1,4 +1,4 @@
-// Mails to be sent. Without a mail server the operator reads them here.
+// E-mails to be sent. Without a mail server, the operator reads them here.
 import { type Kysely, sql } from 'kysely';
 
 export async function up(db: Kysely<unknown>): Promise<void> {

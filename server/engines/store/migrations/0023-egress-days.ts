@@ -1,4 +1,4 @@
-// Bytes that the sessions of an application moved over the network, by day.
+// Bytes that the sessions of an application transferred over the network, by day.
 import { type Kysely, sql } from 'kysely';
 
 export async function up(db: Kysely<unknown>): Promise<void> {

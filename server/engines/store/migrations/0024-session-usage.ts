@@ -1,4 +1,4 @@
-// The resources of its host that each session used. The values of a running session are a few seconds old.
+// The resources that each session used on its host. The values of a running session are a few seconds old.
 import { type Kysely, sql } from 'kysely';
 
 export async function up(db: Kysely<unknown>): Promise<void> {

@@ -39,7 +39,7 @@ const STATEMENTS = [
   'create unique index invocations_receipts on invocations (receipt_id) where receipt_id is not null',
   'create index invocations_output on invocations (output_until) where output_until is not null',
   'create index invocations_ended on invocations (ended_at) where ended_at is not null',
-  // The final state of an invocation never changes. After the end, only the output may be removed from the row.
+  // The state, the receipt and the end time of an invocation that has ended never change.
   `create function invocations_guard() returns trigger language plpgsql as $$
   begin
     if old.ended_at is not null and (new.state, new.receipt, new.ended_at) is distinct from (old.state, old.receipt, old.ended_at) then

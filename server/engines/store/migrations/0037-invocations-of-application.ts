@@ -1,4 +1,4 @@
-// Members list the invocations of every key of an application, newest first.
+// An index for listing the invocations by all keys of an application, newest first.
 import { type Kysely, sql } from 'kysely';
 
 const STATEMENTS = ['create index invocations_by_application on invocations (application_id, id)'];

@@ -1,6 +1,6 @@
-// Events of an application that belong to no session: ends of invocations, published operations. They and the events of
-// the application's sessions have one common order, because both take their ids from the same sequence under the same
-// lock.
+// Events of an application that belong to no session, such as the end of an invocation or the publication of an
+// operation. They and the events of the application's sessions have one common order, because both take their ids from
+// the same sequence under the same lock.
 import { type Kysely, sql } from 'kysely';
 
 const STATEMENTS = [

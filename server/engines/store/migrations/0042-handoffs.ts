@@ -1,5 +1,6 @@
 // Hand-offs: who has control of a session, or is asked to take control. They replace the column `holder` of
-// session_controls, which keeps the fence. In the audit log, the service itself can now be the actor of an entry.
+// session_controls. The fence stays in that table. In the audit log, the service itself can now be the actor of an
+// entry.
 import { type Kysely, sql } from 'kysely';
 
 export async function up(db: Kysely<unknown>): Promise<void> {

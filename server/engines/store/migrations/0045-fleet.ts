@@ -1,10 +1,10 @@
-// Hosts of a fleet: the address at which other hosts reach a host, the end of its lease, and the marks by which a host
-// with another secret or another file storage is refused.
+// Hosts of a fleet: the address at which other hosts reach a host, the end of its lease, and the marks that show
+// whether all hosts have the same secret and the same file storage.
 import { type Kysely, sql } from 'kysely';
 
 const STATEMENTS = [
-  // `alone`: without a lease. `up`: renews its lease. `away`: restarts. `left`: stopped for good. `lost`: its lease
-  // ran out.
+  // `alone`: without a lease. `up`: renews its lease. `away`: is restarting. `left`: stopped for good. `lost`: its
+  // lease ran out. `removed`: the operator removed it from the list.
   `alter table hosts
     add column state text not null default 'alone'
       check (state in ('alone', 'up', 'away', 'left', 'lost', 'removed')),

@@ -9,7 +9,7 @@ const STATEMENTS = [
     muted_applications uuid[] not null default '{}',
     told_at timestamptz(3)
   )`,
-  // Which mail notified which account of which item. A row is deleted when its item is no longer waiting.
+  // Which e-mail notified which account of which item. A row is deleted when its item is no longer waiting.
   `create table told_items (
     account_id uuid not null,
     application_id uuid not null,
@@ -31,8 +31,8 @@ const STATEMENTS = [
     perform pg_notify('inbox_changed', coalesce(new.application_id, old.application_id)::text);
     return null;
   end $$`,
-  // A mail that was not sent yet may name items of the application that its recipient has left, so it is deleted. The
-  // recipient is notified again of the other items in the mail.
+  // An e-mail that was not sent yet may name items of the application that its recipient has left, so it is deleted.
+  // The recipient is notified again of the other items in the e-mail.
   `create function inbox_left() returns trigger language plpgsql as $$
   declare
     unsent uuid[] := array(select mails.id from mails join told_items on mail_id = mails.id

@@ -1,4 +1,4 @@
-// The time when a person gave back control of a session, although the hand-off is still open.
+// The time when a person gave back control of a session while the hand-off stayed open.
 import { type Kysely, sql } from 'kysely';
 
 export async function up(db: Kysely<unknown>): Promise<void> {

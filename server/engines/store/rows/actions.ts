@@ -33,7 +33,7 @@ export interface ActionRow {
   readonly providerId?: string;
   readonly subject?: string;
   readonly state: ActionState;
-  /** The digest of the content. */
+  /** The digest of the content that is to be approved. */
   readonly digest: string;
   /** A value that is equal for Actions that would do the same thing. */
   readonly likeness: Buffer;
@@ -129,7 +129,7 @@ export interface ActionRows {
   due(now: Date, host: HostId, batch: number): Promise<ActionRow[]>;
   /** Makes the background task try again at `executeAt`. */
   postpone(id: ActionId, executeAt: Date, heldBack: string): Promise<void>;
-  /** Removes content that is due. Returns the number of rows. */
+  /** Removes content whose `contentUntil` has passed. Returns the number of rows. */
   forgetContent(now: Date, batch: number): Promise<number>;
   /** Deletes Actions that ended before this time. Returns their number. */
   forget(endedBefore: Date, batch: number): Promise<number>;

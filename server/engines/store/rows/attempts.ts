@@ -1,4 +1,4 @@
-// Attempts per address, account and application, counted across all hosts.
+// Limited attempts, such as sign-ins, per address, account and application, counted across all hosts.
 
 export interface AttemptKey {
   /** The name of the limit, such as `sign_in.address`. */

@@ -18,7 +18,7 @@ export interface CheckoutRow {
   /** Price in the smallest unit of the currency. */
   readonly price: number;
   readonly currency: string;
-  /** The reference that the payment names. */
+  /** The reference that the payment must contain. */
   readonly reference: string;
   readonly status: CheckoutStatus;
   readonly createdAt: Date;

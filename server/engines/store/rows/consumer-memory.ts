@@ -55,7 +55,10 @@ export interface ConsumerMemory {
    * valid at that moment. `denied`: there is no such consent.
    */
   getConsented(consumer: ConsumerId, key: string, grantee: KeyId, now: Date): Promise<MemoryRow | 'denied' | undefined>;
-  /** If called under the lock of `nextVersion`, the result stays valid until the end of the transaction. */
+  /**
+   * Whether a valid consent allows this access. If called under the lock of `nextVersion`, the result stays valid until
+   * the end of the transaction.
+   */
   isConsented(
     consumer: ConsumerId,
     key: string,

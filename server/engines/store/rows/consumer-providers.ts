@@ -27,7 +27,7 @@ export interface ConsumerProviders {
   list(application: ApplicationId): Promise<ConsumerProviderRow[]>;
   /**
    * Inserts the row if `expectedRevision` is 0. Otherwise replaces the row if it has this revision. `changed`: there is
-   * a row already, or it has another revision.
+   * already a row, or there is none with this revision.
    */
   write(
     row: ConsumerProviderRow,

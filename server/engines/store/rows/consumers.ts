@@ -74,9 +74,9 @@ export interface Consumers {
   /** The names of the consumer: its own provider and subject, and those of the consumers that are linked to it. */
   namesOf(application: ApplicationId, id: ConsumerId): Promise<ConsumerName[]>;
   /**
-   * Links `from` to `to`: whoever signs in as `from` then acts as `to`. `to` gets the passkeys and receipts of `from`.
-   * The consents of `from` are ended, and its data key is destroyed. The caller handles memory and sessions. False if
-   * one of the two consumers is already deleted or linked.
+   * Links `from` to `to`: whoever signs in as `from` then acts as `to`. `to` gets the passkeys, receipts and hand-offs
+   * of `from`. The consents of `from` are ended, and its data key is destroyed. The caller handles memory and sessions.
+   * False if one of the two consumers is already deleted or linked.
    */
   link(application: ApplicationId, pair: { readonly from: ConsumerId; readonly to: ConsumerId }): Promise<boolean>;
   change(application: ApplicationId, id: ConsumerId, change: ConsumerChange): Promise<ConsumerRow | undefined>;
@@ -107,7 +107,10 @@ export interface ConsumerPasskeys {
   /** The passkey of a consumer of this application. */
   byCredential(application: ApplicationId, credentialId: Buffer): Promise<ConsumerPasskeyRow | undefined>;
   remove(consumer: ConsumerId, id: ConsumerPasskeyId): Promise<boolean>;
-  /** Records a use. False if the counter did not increase, which indicates a copied authenticator. */
+  /**
+   * Records a use. False if the counter did not increase, which indicates a copied authenticator. A counter that stays
+   * 0 is accepted.
+   */
   recordUse(id: ConsumerPasskeyId, counter: number, at: Date): Promise<boolean>;
 }
 
@@ -233,8 +236,8 @@ export interface ConsumerSessions {
   /** Sessions that have not ended, newest first. */
   listActive(consumer: ConsumerId, now: Date, limit: number): Promise<ConsumerSessionRow[]>;
   /**
-   * Returns the session to which this refresh token belongs or has belonged. `isCurrentToken`: whether this is the
-   * session's current refresh token, not an earlier one.
+   * Returns the session to which this refresh token belongs or has belonged. `isPresent`: whether this is the session's
+   * current refresh token, not an earlier one.
    */
   byRefresh(hash: Buffer): Promise<{ readonly row: ConsumerSessionRow; readonly isPresent: boolean } | undefined>;
   /**

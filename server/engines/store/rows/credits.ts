@@ -1,4 +1,4 @@
-// Credit: balances, reservations and entries of the ledger. All amounts are integers of micro-credits below 2^53.
+// Credit: balances, reservations and entries of the ledger. All amounts are integers below 2^53, in micro-credits.
 import type {
   AccountId,
   ApplicationId,
@@ -11,7 +11,9 @@ import type {
 } from '../../../kit/ids.ts';
 import type { CreditRates, MeteredUse } from '../../../kit/metered-cost.ts';
 
-/** The books of an account. They add up to 0: whatever came from `funding` and `promo` is in one of the other three. */
+/**
+ * The books of an account. They add up to 0: credit that came from `funding` or `promo` is in one of the other three.
+ */
 export interface BalanceRow {
   readonly accountId: AccountId;
   readonly funding: number;
@@ -49,7 +51,7 @@ export interface ReservationRow {
   readonly seconds: number;
   readonly bytes: number;
   readonly createdAt: Date;
-  /** When the credit of a hold whose outcome is unknown is given back. */
+  /** When the held credit is given back if the outcome is still unknown. */
   readonly expiresAt?: Date;
   readonly meteredAt?: Date;
   /** When the usage is metered next. */
@@ -135,9 +137,9 @@ export interface CreditRows {
   /** Writes the event `credit.exhausted` for the session. */
   recordExhaustedCredit(session: SessionId, at: Date): Promise<void>;
   /**
-   * For each account that has running sessions on this host and less available credit than the threshold: writes
-   * `credit.low` once, to one of these sessions. The event is not written again until the credit is no longer below the
-   * threshold. Returns the number of accounts.
+   * Writes `credit.low`, to one of its running sessions on this host, for each account whose available credit has
+   * fallen below the threshold. The event is written again only after the credit was no longer below the threshold.
+   * Returns the number of accounts whose credit has crossed the threshold in either direction.
    */
   recordLowCredit(host: HostId, threshold: number, at: Date): Promise<number>;
 }

@@ -52,8 +52,8 @@ export type TokenRequestEffect =
 
 export interface DeviceRows {
   /**
-   * `code_taken`: the user code exists already. `limit_reached`: there are already `unexpiredMax` authorizations that
-   * have not expired.
+   * `code_taken`: the user code exists already. `limit_reached`: there are already `livingMax` authorizations that have
+   * not expired.
    */
   insert(row: DeviceRow, livingMax: number): Promise<'inserted' | 'code_taken' | 'limit_reached'>;
   byDeviceCode(hash: Buffer): Promise<DeviceRow | undefined>;

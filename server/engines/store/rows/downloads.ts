@@ -4,7 +4,7 @@ import type { Actor } from './events.ts';
 import type { OutboxRow } from './outbox.ts';
 
 /**
- * `removed`: deleted by its owner. The row stays until the session's files are removed, so that the file in the box is
+ * `removed`: deleted by a caller. The row stays until the session's files are removed, so that the file in the box is
  * not collected again.
  */
 export type DownloadState = 'running' | 'complete' | 'failed' | 'removed';

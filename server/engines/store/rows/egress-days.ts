@@ -1,4 +1,4 @@
-// The bytes that the sessions of an application moved over the network, by UTC day.
+// The bytes that the sessions of an application transferred over the network, by UTC day.
 import type { ApplicationId } from '../../../kit/ids.ts';
 import type { JsonObject } from '../../../kit/json.ts';
 

@@ -87,7 +87,8 @@ export interface Actor {
 
 export interface SessionEventRow {
   /**
-   * Events of one application become readable in the order of their ids. Ids in between belong to other applications.
+   * Events of one application become readable in the order of their ids. The ids have gaps, because all applications
+   * share one sequence.
    */
   readonly id: number;
   readonly applicationId: ApplicationId;

@@ -53,7 +53,7 @@ export interface HandoffRow {
   readonly claimedAt?: Date;
   /**
    * When the person whose control began at `claimedAt` gave it back, if the hand-off stayed open. A time before
-   * `claimedAt` is ignored, because processes of earlier versions do not remove the time of an earlier control.
+   * `claimedAt` is ignored, because earlier versions do not clear the value when control is taken again.
    */
   readonly controlUntil?: Date;
   readonly endedAt?: Date;
@@ -85,8 +85,8 @@ export interface HandoffFilter {
 export interface HandoffRows {
   get(application: ApplicationId, id: HandoffId): Promise<HandoffRow | undefined>;
   /**
-   * Returns the open hand-off of a session. For callers that already know the session, such as the live view and CDP
-   * clients.
+   * Returns the open hand-off of a session. For callers that already have the id of the session, such as the live view
+   * and CDP clients.
    */
   findOpen(session: SessionId): Promise<HandoffRow | undefined>;
   byLease(hash: Buffer): Promise<HandoffRow | undefined>;
@@ -108,10 +108,10 @@ export interface HandoffRows {
   /** Hand-offs in which somebody had control between `from` and `to`. Oldest first, at most a hundred. */
   listControlledBetween(session: SessionId, from: Date, to: Date): Promise<HandoffRow[]>;
   countOpen(application: ApplicationId): Promise<number>;
-  /** Counts an attempt on a claim link with a wrong secret. Once the limit is reached, no secret is accepted. */
+  /** Counts an attempt to use a claim link with a wrong secret. Once the limit is reached, no secret is accepted. */
   countWrongSecret(application: ApplicationId, id: HandoffId, limit: number): Promise<void>;
   /**
-   * Binds the link to the first browser that opens it, by the hash of its cookie. False if another browser was first.
+   * Binds the link to the first browser that opens it, by the hash of its cookie. False if the link is already bound.
    */
   bindBrowser(application: ApplicationId, id: HandoffId, browser: Buffer): Promise<boolean>;
   insert(row: HandoffRow): Promise<void>;

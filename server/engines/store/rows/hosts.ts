@@ -126,7 +126,7 @@ export interface Hosts {
   /** Sets whether the host is draining. False if there is no such host. */
   drain(id: HostId, draining: boolean): Promise<boolean>;
   /**
-   * Removes a host from the list. False if the host is still living, has sessions that have not ended, or does not
+   * Removes a host from the list. False if the host is `up` or `away`, has sessions that have not ended, or does not
    * exist.
    */
   remove(id: HostId): Promise<boolean>;

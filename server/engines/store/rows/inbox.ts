@@ -43,7 +43,7 @@ export interface NotificationSettings {
 export interface NotifyConditions {
   readonly now: Date;
   /**
-   * Only items that have been waiting since this time or longer. Newer items are left out, because they may soon be
+   * Only items that have been waiting at least since this time. Newer items are left out, because they may soon be
    * decided or more items may follow.
    */
   readonly waitingSince: Date;
@@ -58,8 +58,8 @@ export interface InboxRows {
   settings(account: AccountId): Promise<NotificationSettings>;
   changeSettings(account: AccountId, settings: Partial<NotificationSettings>): Promise<NotificationSettings>;
   /**
-   * Accounts that want e-mails, have a verified address, and have not been notified of at least one item that is
-   * waiting for them.
+   * Accounts that have e-mails turned on and a verified address, and have not been notified of at least one item that
+   * is waiting for them.
    */
   accountsToNotify(roles: InboxRoles, conditions: NotifyConditions, limit: number): Promise<readonly AccountId[]>;
   /**
@@ -69,7 +69,7 @@ export interface InboxRows {
   /**
    * Records that this e-mail notifies the account of the items that are waiting for it, and returns these items, oldest
    * first. None of them can be decided before the transaction ends. Undefined if no item is waiting, another process is
-   * notifying the account, or the account no longer wants e-mails.
+   * notifying the account, or the account has turned e-mails off.
    */
   recordNotification(
     account: AccountId,

@@ -41,7 +41,7 @@ export interface Invitations {
   revoke(application: ApplicationId, id: InvitationId, now: Date): Promise<boolean>;
   /**
    * Accepts a pending invitation. The account becomes a member with the role that `roleFor` returns for the account's
-   * present role. Undefined if the invitation is not pending.
+   * current role. Undefined if the invitation is not pending.
    */
   accept(
     row: Pick<InvitationRow, 'id' | 'applicationId'>,

@@ -58,7 +58,7 @@ export interface InvocationRow {
   readonly sessionId?: SessionId;
   /** The Action that the invocation executes. At most one invocation executes an Action. */
   readonly jobId?: ActionId;
-  /** The end user for whom the invocation is, or whose memory it reads or writes. */
+  /** The end user that the invocation is for, or whose memory it reads or writes. */
   readonly consumerId?: ConsumerId;
   readonly receiptId?: ReceiptId;
   readonly receipt?: string;
@@ -155,7 +155,10 @@ export interface InvocationRows {
    * before the first byte of an effect is sent. Undefined if the invocation has ended.
    */
   dispatch(id: InvocationId, startedAt: Date, session: SessionId | undefined): Promise<InvocationRow | undefined>;
-  /** Ends the invocation, settles its credit and removes its input. Undefined if it has already ended. */
+  /**
+   * Ends the invocation, settles its credit, and removes its input unless `inputUntil` is set. Undefined if it has
+   * already ended.
+   */
   end(id: InvocationId, end: InvocationEnd): Promise<InvocationRow | undefined>;
   /** Invocations of this host that have not ended, oldest first. */
   listOpen(host: HostId, batch: number): Promise<InvocationRow[]>;
@@ -163,7 +166,7 @@ export interface InvocationRows {
   /** Invocations with output that is due for removal. */
   listOutputDue(now: Date, batch: number): Promise<InvocationRow[]>;
   forgetOutput(id: InvocationId): Promise<void>;
-  /** Removes inputs that are due for removal. Returns their number. */
+  /** Removes inputs whose `inputUntil` has passed. Returns their number. */
   forgetInputs(now: Date, batch: number): Promise<number>;
   /** Deletes invocations that ended before this time. Returns their number. */
   forget(endedBefore: Date, batch: number): Promise<number>;

@@ -5,7 +5,7 @@ import type { JsonObject } from '../../../kit/json.ts';
 
 export interface LimitsRow {
   readonly applicationId: ApplicationId;
-  /** Contains only the limits that were set. The defaults are defined in the domain. */
+  /** Contains only the limits that were set. contract/limits.ts has the defaults. */
   readonly configured: JsonObject;
   readonly revision: number;
   readonly updatedAt: Date;

@@ -1,9 +1,9 @@
-// Creates that are waiting for admission, across all hosts. The host whose caller is waiting keeps the row alive. A row
-// that is not kept alive is ignored after a few seconds, so that a lost host does not block the line.
+// The queue of creates that are waiting for admission, across all hosts. The host whose caller is waiting refreshes the
+// row. A row that has not been refreshed for a few seconds is ignored, so that a lost host does not block the queue.
 import type { ApplicationId, HostId } from '../../../kit/ids.ts';
 import type { JsonObject } from '../../../kit/json.ts';
 
-/** A position in the line. The line is ordered by turn, then by place; the applications take turns. */
+/** A position in the queue. The queue is ordered by turn, then by place. The applications take turns. */
 export interface Place {
   readonly turn: number;
   readonly place: number;
@@ -11,7 +11,7 @@ export interface Place {
 
 export interface WaitingCreate extends Place {
   readonly applicationId: ApplicationId;
-  /** The host whose caller is waiting. */
+  /** The host that received the create. */
   readonly hostId: HostId;
   /** If set, the create can only be placed on a host in this region. */
   readonly region: string | null;
@@ -22,15 +22,18 @@ export interface WaitingCreate extends Place {
 }
 
 export interface LineRows {
-  /** Adds the create at the end of the line, unless `maxWaiting` creates of the application are already waiting. */
+  /**
+   * Adds the create to the queue, after the other creates of its application, unless `maxWaiting` of them are already
+   * waiting.
+   */
   join(row: Omit<WaitingCreate, 'turn' | 'place'>, maxWaiting: number): Promise<Place | { readonly waiting: number }>;
   /**
-   * Records that these callers are still waiting. Rows that are missing are inserted, but only those of `idleCreates`.
-   * For `tryingCreates`, an attempt to place the session is running.
+   * Refreshes the rows of creates that are still waiting. Rows that are missing are inserted, but only those of
+   * `idleCreates`. For `tryingCreates`, an attempt to place the session is running.
    */
   keep(idleCreates: readonly WaitingCreate[], tryingCreates: readonly WaitingCreate[]): Promise<void>;
   leave(place: number): Promise<void>;
-  /** In the order of the line. */
+  /** In the order of the queue. */
   list(limit: number): Promise<Array<Place & Pick<WaitingCreate, 'applicationId' | 'region' | 'why'>>>;
   waitingOf(application: ApplicationId): Promise<number>;
   /** The position of the create among those of its application, and how many of them are waiting. */

@@ -41,7 +41,8 @@ export interface Mails {
   list(limit: number): Promise<MailRow[]>;
   removeOlder(before: Date): Promise<number>;
   /**
-   * Deletes unsent e-mails about waiting items if none of their items is still waiting. Returns the number of e-mails.
+   * Deletes unsent e-mails about waiting items if none of their items is still waiting, or if the recipient has turned
+   * e-mails about them off. Returns the number of e-mails.
    */
   withdraw(): Promise<number>;
 }

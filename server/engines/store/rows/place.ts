@@ -23,7 +23,7 @@ export interface ApplicationUse extends Counts {
   readonly oldest?: Date;
 }
 
-/** The credit of its account that is held for a session. */
+/** The credit that is held on the account for a session. */
 export type Hold = Pick<NewHold, 'id' | 'amount' | 'rates' | 'dueAt'>;
 
 /** The conditions that the limits of an application set for one create. */
@@ -42,7 +42,10 @@ export interface PlaceOptions {
   readonly terms: (configured: JsonObject) => PlacementTerms;
   /** Returns undefined if no credit is to be held; then no credit row is locked. */
   readonly hold?: (expiresAt: Date) => Hold | undefined;
-  /** In a fleet: the create's place in the line, or `{}` for a create that has no place and comes after all others. */
+  /**
+   * In a fleet: the create's position in the line of waiting creates, or `{}` for a create that has no position and
+   * comes after all others.
+   */
   readonly line?: Partial<Place>;
   /** The idempotent request of this create. Its row gets the session's id in the same transaction. */
   readonly run?: IdempotencyRun;

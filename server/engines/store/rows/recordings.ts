@@ -72,9 +72,9 @@ export interface RecordingRows {
   segments(session: SessionId, page: number): Promise<SegmentRow[]>;
   addSpan(session: SessionId, page: number, span: Omit<SpanRow, 'page'>): Promise<void>;
   spans(session: SessionId): Promise<SpanRow[]>;
-  /** Ends the spans that have no end. */
+  /** Sets the end of the page's spans that have not ended. */
   endSpans(session: SessionId, page: number, atMs: number): Promise<void>;
-  /** Records that the page has no recording, at least for now. */
+  /** Records that the page is not being recorded. If it is recorded later, `omissions` does not count it. */
   omit(session: SessionId, page: OmittedPage): Promise<void>;
   /** The number of pages without a recording, by reason. */
   omissions(session: SessionId): Promise<ReadonlyArray<{ readonly why: OmissionReason; readonly pages: number }>>;
@@ -88,7 +88,7 @@ export interface RecordingRows {
   files(session: SessionId): Promise<RecordingFileRow[]>;
   /** Oldest first. */
   listPending(host: HostId, batch: number): Promise<RecordingFileRow[]>;
-  /** Changes a pending file, and records `recording.ready` or `recording.failed` when it has ended. */
+  /** Updates a pending file. Records `recording.ready` or `recording.failed` if the new state is final. */
   settle(row: RecordingFileRow, now: Date): Promise<void>;
   /** Call after the artifacts have been deleted. The rows of the pages are kept. */
   forget(session: SessionId): Promise<void>;

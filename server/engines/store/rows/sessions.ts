@@ -66,7 +66,7 @@ export type NewSession = Pick<
   readonly keyId?: KeyId;
   readonly connectBy?: Date;
   /**
-   * Digest of the request, to recognise a create that is repeated because its response was lost. See
+   * Digest of the request, to recognize a create that is repeated because its response was lost. See
    * `claimLostResponse`.
    */
   readonly createDigest?: Buffer;
@@ -88,7 +88,7 @@ export interface SessionFilter {
   readonly words?: readonly string[];
   readonly endReasons?: readonly string[];
   readonly keyId?: KeyId;
-  /** How long the session has been running, or was running before it ended. */
+  /** The time from the create to the end of the session, or until now if the session has not ended. */
   readonly atLeastSeconds?: number;
   readonly atMostSeconds?: number;
   /** At this time or later. */
@@ -126,7 +126,7 @@ export interface SessionRows {
   place(row: NewSession, options?: PlaceOptions): Promise<PlaceOutcome>;
   /**
    * Returns the number of non-terminal sessions of the application, the number of sessions created after
-   * `createdAfter`, and the bytes of the UTC day.
+   * `createdAfter`, and the network bytes of the UTC day of `now`.
    */
   countOf(application: ApplicationId, createdAfter: Date, now: Date): Promise<Counts>;
   /** Records whether the response to the create was delivered. */

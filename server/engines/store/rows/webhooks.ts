@@ -122,7 +122,7 @@ export interface WebhookRows {
   /** Returns enabled webhooks with events for which no delivery has been written yet, in any order. */
   listBehind(batch: number): Promise<WebhookRow[]>;
   /**
-   * Writes deliveries and advances the webhook's place in the feed, in one transaction. False if another process has
+   * Writes deliveries and advances the webhook's position in the feed, in one transaction. False if another process has
    * already done so, or the webhook is disabled.
    */
   write(

@@ -5,7 +5,7 @@ import type { Db } from '../database.ts';
 import type { CertificateRow, CertificateRows } from '../rows/certificates.ts';
 import { countAll, lockApplication } from './limited-insert.ts';
 
-/** All but the certificates themselves. */
+/** All columns except `ders`, which contains the certificates themselves. */
 const SHOWN_COLUMNS = ['id', 'applicationId', 'subjects', 'fingerprints', 'notAfter', 'createdAt'] as const;
 
 export const certificates = (db: Db): CertificateRows => ({

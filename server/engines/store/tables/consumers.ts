@@ -150,7 +150,8 @@ export const consumers = (db: Db): Consumers => {
       const names = await namesOf(application, id);
       if (names.length === 0) return [];
       await update.execute();
-      // Deletes what the consumer wrote for agents. The hosts of the sessions cancel the open hand-offs.
+      // Deletes the notes and the evidence in the consumer's hand-offs. Open hand-offs are canceled by the hosts of
+      // their sessions.
       await db.updateTable('handoffs').set({ note: null, evidence: null }).where('consumerId', '=', id).execute();
       await db.deleteFrom('consumerPasskeys').where('consumerId', '=', id).execute();
       await db.deleteFrom('consumerMemory').where('consumerId', '=', id).execute();

@@ -184,8 +184,8 @@ async function keep(
 }
 
 /**
- * Makes the newest version an earlier one, which is removed at `until`, and marks surplus versions for removal. Returns
- * the version that was the newest.
+ * Schedules the newest version for removal at `until`, because a new version replaces it, and marks surplus versions
+ * for removal. Returns the version that was the newest.
  */
 async function retire(
   trx: Db,

@@ -123,7 +123,7 @@ export interface SettleOptions {
   readonly as?: 'expired';
 }
 
-/** Adds credit. A `fund` was paid for, and its bonus is a gift; a `grant` is entirely a gift from the operator. */
+/** Adds credit. A `fund` is paid for, except for its bonus. A `grant` is not paid for. */
 export async function addCredit(
   trx: Db,
   account: AccountId,

@@ -52,8 +52,8 @@ export const mails = (db: Db): Mails => ({
 });
 
 /**
- * Whether an e-mail is about an item that is still waiting and about which the account still wants e-mails. Always true
- * for other e-mails.
+ * Whether an e-mail is still needed: it is about an item that is still waiting, and the account has not turned off
+ * e-mails about such items. Always true for other e-mails.
  */
 const isStillRelevant = sql<boolean>`(not mails.tells_of_waiting or exists (
   select from told_items told join notification_settings settings using (account_id)

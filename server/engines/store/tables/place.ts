@@ -17,7 +17,10 @@ import { createdEvent } from './session-events.ts';
 
 /** The maximum number of attempts. In each, the limits may be replaced between the two statements. */
 const ATTEMPTS_MAX = 5;
-/** The maximum time between the generation of a session's id and its placement: a create waits in the queue for less. */
+/**
+ * The maximum time between the generation of a session's id and its placement. A create waits in the queue for a
+ * shorter time.
+ */
 const ID_TO_PLACE_MS_MAX = 120_000;
 
 export async function place(db: Db, newSession: NewSession, options?: PlaceOptions): Promise<PlaceOutcome> {
@@ -138,7 +141,10 @@ const storedRowOf = ({ createDigest: _, ...row }: NewSession): SessionRow => ({
   attached: false,
 });
 
-/** Counts the sessions that have not ended, the sessions created after a time, and the bytes of the day. */
+/**
+ * Counts the sessions that have not ended and the sessions created after a time, and reads the network bytes of the UTC
+ * day.
+ */
 export async function countOf(db: Db, application: ApplicationId, since: Date, now: Date): Promise<Counts> {
   const { rows } = await sql<Counts>`
     select
@@ -153,7 +159,7 @@ export async function countOf(db: Db, application: ApplicationId, since: Date, n
 }
 
 /**
- * A bound for the scan of the index on ids: ids begin with the time of their generation. The statements compare the time
- * of the creation too.
+ * A lower bound for the scan of the index on ids, which begin with the time of their generation. The statements also
+ * compare the creation time.
  */
 const firstIdOf = (createdAfter: Date): SessionId => firstIdAt(addMs(createdAfter, -ID_TO_PLACE_MS_MAX));

@@ -116,8 +116,8 @@ export const recordings = (db: Db, announcer: Announcer): RecordingRows => ({
         oc
           .columns(['sessionId', 'page'])
           .doUpdateSet(requestColumns)
-          // A complete file is kept: the recording of an ended session does not change. A file that a host with a
-          // valid lease is assembling is not begun again; otherwise frequent requests could keep it from ever being
+          // A complete file is kept: the recording of an ended session does not change. A file that a host with a valid
+          // lease is assembling is not restarted; otherwise frequent requests could prevent it from ever being
           // complete.
           .where(({ eb, or, and, ref }) =>
             or([

@@ -12,7 +12,7 @@ export const storedBytes = (db: Db): StoredBytes => ({
     // Versions may share an archive, which is stored once, for as long as one of them is kept.
     const contexts = sql`select sum(size) from (select max(size_bytes) as size from context_versions
       where application_id = ${application} and state = 'kept' and archive_of is not null group by archive_of) as archives`;
-    // The output of an HTTP operation is the response of a service, not one of our files.
+    // The output of an HTTP operation is the response of a service. It describes no stored file.
     const files = sql`select sum(coalesce((output #>> '{artifact,size}')::bigint, 0)
         + coalesce((select sum((file ->> 'size')::bigint) from jsonb_array_elements(output -> 'artifacts') as file), 0)) from invocations
       where application_id = ${application} and output_until is not null and kind <> 'http'`;
