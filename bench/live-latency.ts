@@ -1,5 +1,5 @@
-// The time until a canvas shows the effect of a change of the page, of a click on the canvas, and of a click after five
-// seconds of mouse moves at 1000 per second.
+// Measures how long the canvas of the live view takes to show a change in the page, the effect of a click on the canvas,
+// and the effect of a click after five seconds of mouse moves at 1000 per second.
 import { systemClock } from '../server/kit/clock.ts';
 import { PlainChromium } from '../tests/harness/by-hand.ts';
 import type { TestServer } from '../tests/harness/server.ts';

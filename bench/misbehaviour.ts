@@ -39,7 +39,7 @@ export interface Offender {
 
 export async function openOffender(server: TestServer, key: string): Promise<Offender> {
   const sites = await Promise.all(Array.from({ length: SITES }, () => openSite()));
-  const contextId = await createFullContext(server, sites);
+  const contextId = await createFullContext(server, key, sites);
   const session = await server.createSession({ keepAlive: true }, key);
   const connection = await CdpConnection.open(session.connectUrl);
   const page = await connection.attachToPage();
@@ -65,7 +65,10 @@ export async function openOffender(server: TestServer, key: string): Promise<Off
              fetch('/x?u=/' + '?u=/'.repeat(200) + i).catch(() => 0); } 1`),
     },
     { name: 'long messages', run: () => evaluateInPage(`'${'x'.repeat(4_000_000)}'.repeat(2)`) },
-    { name: 'exports of storage', run: () => server.api('GET', `/v1/browsers/contexts/${contextId}/storage-state`) },
+    {
+      name: 'exports of storage',
+      run: () => server.api('GET', `/v1/browsers/contexts/${contextId}/storage-state`, { key }),
+    },
     {
       name: 'archives of downloads',
       run: () =>
@@ -106,13 +109,10 @@ export async function openOffender(server: TestServer, key: string): Promise<Off
   return { misbehaviours, close };
 }
 
-/**
- * Creates a context of the server's first application. Several sites have stored almost as much data in it as their
- * quota allows.
- */
-async function createFullContext(server: TestServer, sites: readonly Site[]): Promise<string> {
-  const { id } = await createContext(server);
-  const session = await server.createSession(persistentBody(id));
+/** Creates a context in which several sites have stored almost as much data as their quota allows. */
+async function createFullContext(server: TestServer, key: string, sites: readonly Site[]): Promise<string> {
+  const { id } = await createContext(server, {}, key);
+  const session = await server.createSession(persistentBody(id), key);
   const connection = await CdpConnection.open(session.connectUrl);
   const page = await connection.attachToPage();
   for (const { url } of sites) {
@@ -120,7 +120,7 @@ async function createFullContext(server: TestServer, sites: readonly Site[]): Pr
     await connection.evaluate(`localStorage.setItem('stored', '\\x01'.repeat(${STORED_CHARS}))`, page);
   }
   connection.close();
-  await waitForVersion(server, id, 1);
+  await waitForVersion(server, id, 1, key);
   return id;
 }
 

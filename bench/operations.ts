@@ -76,8 +76,8 @@ async function measureScreenshots(key: string, rounds: number): Promise<Comparis
 }
 
 /**
- * Compares an evaluation in a page of a session by a tool call and over the session's CDP socket. The tool also waits
- * until the page has drawn, and reads its title, so the CDP side does the same.
+ * Compares two ways to evaluate an expression in a page of a session: an MCP tool call, and the session's CDP socket. The
+ * tool also waits until the page has drawn, and reads its title, so the CDP side does the same.
  */
 async function measureCalls(rounds: number): Promise<Comparison> {
   const authorization = { authorization: `Bearer ${server.key}` };

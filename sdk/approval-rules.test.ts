@@ -106,6 +106,6 @@ for (const [where, verified] of Object.entries(VERIFIERS))
       test(`verification refuses a receipt with ${name}`, () =>
         assert.rejects(verified(receipt(change), { keys }), message));
 
-    test('verification refuses a receipt with the content of another Action', () =>
+    test('verification refuses a receipt if the content of the Action is not what was approved', () =>
       assert.rejects(verified(receipt(), { keys, action: { ...CONTENT, input: {} } }), /Action does not match/));
   });

@@ -388,7 +388,7 @@ function readOrigin(env: Environment, name: string): string | undefined {
   const hasUser = url !== undefined && url.username + url.password !== '';
   const isPlainUrl = url && /^https?:$/.test(url.protocol) && url.search === '' && url.hash === '' && !hasUser;
   if (isPlainUrl) return url.href.replace(/\/+$/, '');
-  const shown = hasUser ? '***' : text; // The URL may contain a password.
+  const shown = hasUser || text.includes('@') ? '***' : text; // The text may contain a password, also if it is no URL.
   env.refuse(name, shown, 'an http or https URL without user, query or fragment, for example https://browsers.example');
   return '';
 }

@@ -58,11 +58,10 @@ export interface TokenOptions extends CredentialOptions {
 export interface Local extends Closeable {
   readonly config: Config;
   readonly store: Store;
-  /**
-   * Finds an application by id, slug or exact name. Without an argument: the only application of the first account,
-   * created if there is none.
-   */
+  /** Finds an application by id, slug or exact name. Without an argument: the only application of the first account. */
   application(idOrName?: string): Promise<ApplicationRow>;
+  /** Like `application`, but without an argument creates the application, and the first account, if there is none. */
+  applicationOrDefault(idOrName?: string): Promise<ApplicationRow>;
   createKey(application: ApplicationId, options: CredentialOptions): Promise<{ row: KeyRow; key: Secret }>;
   listKeys(application: ApplicationId): Promise<KeyRow[]>;
   revokeKey(application: ApplicationId, id: string): Promise<void>;
@@ -136,7 +135,9 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
   return {
     config,
     store,
-    application: idOrName => findApplication(store, applications, getAccount, idOrName),
+    application: async idOrName => (await findApplication(store, idOrName)) ?? noApplication(),
+    applicationOrDefault: async idOrName =>
+      (await findApplication(store, idOrName)) ?? applications.insert((await getAccount()).id, { name: 'Default' }),
     createKey: (application, options) =>
       keys.issue(application, { ...commonOptions(options), ...keyScopes(options.scopes) }),
     listKeys: application => listAll(query => store.keys.list(application, clock.now(), query)),
@@ -278,20 +279,22 @@ async function findAccount(
   return accountWithId;
 }
 
-async function findApplication(
-  store: Store,
-  applications: Applications,
-  account: () => Promise<AccountRow>,
-  idOrName: string | undefined,
-): Promise<ApplicationRow> {
+/** Without a name: the only application of the first account, or undefined if there is none. */
+async function findApplication(store: Store, idOrName: string | undefined): Promise<ApplicationRow | undefined> {
   if (idOrName !== undefined) return requireSingle(await store.applications.find(idOrName), idOrName);
-  const { id } = await account();
-  const [first, second] = await store.applications.list(id, { limit: 2 });
+  const account = await store.accounts.first();
+  const [first, second] = account ? await store.applications.list(account.id, { limit: 2 }) : [];
   if (first && second)
     throw new Fault('invalid_request', 'The account has several applications.', {
       advice: 'Select one with --application ID or --application NAME.',
     });
-  return first ?? (await applications.insert(id, { name: 'Default' }));
+  return first;
+}
+
+function noApplication(): never {
+  throw new Fault('not_found', 'There is no application yet.', {
+    advice: 'Start the server once, or run `berth keys create`. Both create the application Default.',
+  });
 }
 
 function requireSingle(matches: readonly ApplicationRow[], idOrName: string): ApplicationRow {

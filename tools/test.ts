@@ -205,6 +205,13 @@ async function runFiles(files: readonly string[], concurrency: number, tally: Ta
 
 const newTally = (): Tally => ({ passed: 0, skipped: 0, failed: [], msByFile: new Map() });
 
+function addTally({ passed, skipped, failed, msByFile }: Tally, sum: Tally): void {
+  sum.passed += passed;
+  sum.skipped += skipped;
+  sum.failed.push(...failed);
+  for (const [file, ms] of msByFile) sum.msByFile.set(file, (sum.msByFile.get(file) ?? 0) + ms);
+}
+
 /**
  * Runs each failed file again, alone. Returns the failures of files that pass in the second run, and removes these
  * failures from the tally.
@@ -232,7 +239,13 @@ function printFailures(kind: string, failures: readonly Failure[]): void {
 const startedAt = performance.now();
 const timeBefore = processorTime();
 const tally = newTally();
+const unsteadyFailures: Failure[] = [];
 let fileCount = 0;
+
+async function rerunFailed(roundTally: Tally): Promise<void> {
+  if (values['rerun-failed']) unsteadyFailures.push(...(await rerun(roundTally)));
+}
+
 for (const part of PARTS.slice(0, values.unit ? 1 : PARTS.length)) {
   const selectedFiles = filesOf(part);
   fileCount += selectedFiles.length;
@@ -240,20 +253,22 @@ for (const part of PARTS.slice(0, values.unit ? 1 : PARTS.length)) {
     process.env[BUNDLE_VARIABLE] = await bundleServer();
   await runFiles(selectedFiles, part.concurrency, tally);
 }
+await rerunFailed(tally);
 if (slow && engine === undefined && !values.unit) {
   const runAgain = async (names: readonly string[], variable: string, value: string): Promise<void> => {
     process.env[variable] = value;
     const selectedFiles = PARTS.flatMap(filesOf).filter(path => names.some(name => path.includes(name)));
     fileCount += selectedFiles.length;
-    await runFiles(selectedFiles, 1, tally);
+    const roundTally = newTally();
+    await runFiles(selectedFiles, 1, roundTally);
+    await rerunFailed(roundTally);
+    addTally(roundTally, tally);
     delete process.env[variable];
   };
   await runAgain(ON_BOTH_ENGINES, ENGINE_VARIABLE, 'headless-shell');
   await runAgain(BEHIND_FRONTS, FRONTS_VARIABLE, '2');
   await runAgain(['tests/faults/fleet.test'], FAULTS_VARIABLE, 'standard');
 }
-const unsteadyFailures = values['rerun-failed'] ? await rerun(tally) : [];
-
 const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
 console.log(
   `\n${fileCount} files, ${tally.passed} tests passed, ${tally.failed.length} failed, ${tally.skipped} skipped, in ${seconds} s`,

@@ -20,7 +20,7 @@ export interface ListKeysOptions {
 
 export function createKey(terminal: Terminal, options: CreateKeyOptions): Promise<void> {
   return withLocal(terminal, async local => {
-    const application = await local.application(options.application);
+    const application = await local.applicationOrDefault(options.application);
     const { row, key } = await local.createKey(application.id, {
       name: options.name,
       ...(options.scope ? { scopes: options.scope } : {}),

@@ -16,7 +16,7 @@ const END_TEXTS: Readonly<Record<ConsumerHandoff['status'], string>> = {
   claimed: 'You have control in another window. If you closed that window, you can take control again within a minute.',
   completed: 'You have completed this request.',
   declined: 'You have declined this request.',
-  failed: 'You have reported that it could not be done.',
+  failed: 'You have reported that this request could not be completed.',
   cancelled: 'The agent has withdrawn this request.',
   expired: 'The time ran out, and the agent continued without your help.',
   session_ended: 'The browser of the agent was closed.',
@@ -79,7 +79,9 @@ function createTakeButton(session: Session, handoff: ConsumerHandoff): HTMLButto
     withDisabled([takeButton], async () => {
       try {
         const claimedHandoff = await session.send<ClaimedHandoff>('handoffs.claim', { id });
-        showControlView(session, handoff, Lease.create(session.appId, claimedHandoff));
+        // Only the response to a claim has the whole instructions.
+        const { instructions } = claimedHandoff;
+        showControlView(session, { ...handoff, instructions }, Lease.create(session.appId, claimedHandoff));
       } catch (error) {
         if (!(error instanceof CommandError) || error.status !== 409) throw error;
         draw(session, await session.send<ConsumerHandoff>('handoffs.get', { id }));

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isEnforced, meteredCost, startedSeconds } from './metered-cost.ts';
+import { isEnforced, meteredCost, secondsRoundedUp } from './metered-cost.ts';
 
 const RATES = { browserSecond: 7, egressMegabyte: 3 };
 
@@ -29,8 +29,8 @@ for (const [from, to, seconds] of [
   [0, 1001, 2],
   [5000, 0, 0],
 ] as const)
-  test(`counts ${seconds} started seconds from ${from} to ${to} ms`, () =>
-    assert.equal(startedSeconds(from === undefined ? undefined : new Date(from), new Date(to)), seconds));
+  test(`secondsRoundedUp returns ${seconds} from ${from ?? 'no start'} to ${to} ms`, () =>
+    assert.equal(secondsRoundedUp(from === undefined ? undefined : new Date(from), new Date(to)), seconds));
 
 test('isEnforced returns true if any rate is above 0', () => {
   assert.equal(isEnforced({ browserSecond: 0, egressMegabyte: 0 }), false);

@@ -19,8 +19,8 @@ const MEGABYTE = 1_000_000n;
 export const isEnforced = ({ browserSecond, egressMegabyte }: CreditRates): boolean =>
   browserSecond > 0 || egressMegabyte > 0;
 
-/** Every started second counts. 0 for a session that never ran. */
-export const startedSeconds = (from: Date | undefined, to: Date): number =>
+/** A part of a second counts as a second. 0 for a session that never ran. */
+export const secondsRoundedUp = (from: Date | undefined, to: Date): number =>
   from === undefined ? 0 : Math.max(0, Math.ceil((to.getTime() - from.getTime()) / 1000));
 
 /** Rounded up to a whole micro-credit; at most 2^53 - 1. */

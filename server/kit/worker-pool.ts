@@ -209,9 +209,12 @@ export class WorkerPool implements Workers, Closeable {
     worker.on(
       'error',
       (error: Error) =>
-        void this.#end(thread, name => new WorkFailed(name, 'died', `ended its thread: ${error.message}`)),
+        void this.#end(thread, name => new WorkFailed(name, 'died', `crashed its worker thread: ${error.message}`)),
     );
-    worker.on('exit', () => void this.#end(thread, name => new WorkFailed(name, 'died', 'ended its thread')));
+    worker.on(
+      'exit',
+      () => void this.#end(thread, name => new WorkFailed(name, 'died', 'ended its worker thread without a result')),
+    );
     return thread;
   }
 

@@ -85,13 +85,16 @@ export function openLaunch(
  */
 function openIdentities() {
   const switchesByEdition = new Map<string, Promise<readonly string[]>>();
+  const readIdentity = async (executable: string, edition: string): Promise<readonly string[]> => {
+    const version = await readChromiumVersion(executable);
+    if (version === undefined) switchesByEdition.delete(edition); // The next start tries again.
+    return shellIdentitySwitches(version ?? '');
+  };
   return {
     of: (executable: string, { engine }: LaunchSettings): Promise<readonly string[]> => {
       if (engine !== 'headless-shell') return Promise.resolve([]);
       const edition = fileFingerprint(executable) ?? '';
-      const identity =
-        switchesByEdition.get(edition) ??
-        readChromiumVersion(executable).then(version => shellIdentitySwitches(version ?? ''));
+      const identity = switchesByEdition.get(edition) ?? readIdentity(executable, edition);
       switchesByEdition.set(edition, identity);
       return identity;
     },

@@ -224,15 +224,17 @@ test("a context can import and export Playwright's storage state", async () => {
 });
 
 test('context names are unique regardless of case, and can be reused after the context is deleted', async () => {
-  const named = await createContext(server, { name: '  Shop Login ' });
-  assert.equal(named.name, 'Shop Login');
+  const context = await createContext(server, { name: '  Shop Login ' });
+  assert.equal(context.name, 'Shop Login');
   const taken = await server.api('POST', CONTEXTS, { body: { name: 'shop login' } });
   assert.equal(taken.status, 409);
   assert.equal(taken.body.code, 'context_name_taken');
-  assert.equal((await server.api('DELETE', `${CONTEXTS}/${named.id}`)).status, 204);
-  const again = await server.api('DELETE', `${CONTEXTS}/${named.id}`);
+  assert.equal((await server.api('DELETE', `${CONTEXTS}/${context.id}`)).status, 204);
+  const again = await server.api('DELETE', `${CONTEXTS}/${context.id}`);
   assert.equal(again.status, 404);
-  const resent = await server.api('DELETE', `${CONTEXTS}/${named.id}`, { headers: { 'x-stainless-retry-count': '1' } });
+  const resent = await server.api('DELETE', `${CONTEXTS}/${context.id}`, {
+    headers: { 'x-stainless-retry-count': '1' },
+  });
   assert.equal(resent.status, 204);
   await createContext(server, { name: 'shop login' });
   for (const name of ['', '   ', 'x'.repeat(129), 'a\u0000b'])

@@ -88,7 +88,7 @@ test('a successful call captures the cost of its browser seconds, and its receip
   assert.equal(before.balance - after.balance, cost.captured, 'the session is not charged in addition');
 });
 
-test('a call that fails after it has started captures the metered use', async () => {
+test('a call that fails after it has started is charged for the metered use', async () => {
   const { body } = await invoke(server, key, 'browser.content', { url: `${pages.url}/missing` });
   assert.equal(body.error?.code, 'page_failed');
   assert.equal(body.cost.captured, body.cost.meters.browserSeconds * RATE);

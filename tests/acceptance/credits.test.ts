@@ -65,7 +65,7 @@ test('a create without credit is refused with 402, starts no session and holds n
   assert.deepEqual(rates, { browserSecond: RATE, egressMegabyte: RATE_MEGABYTE });
 });
 
-test('a create holds credit for five minutes, and the session is charged by the second', async () => {
+test('a create holds the price of five minutes, and the session is charged by the second', async () => {
   await grant(1_000_000);
   const { id } = await server.createSession({ keepAlive: true });
   const held = await credits();

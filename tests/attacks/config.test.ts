@@ -1,4 +1,4 @@
-// The public documents reveal nothing about applications.
+// The public configuration (/v1/config) reveals nothing about applications.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startServer } from '../harness/server.ts';

@@ -28,7 +28,7 @@ import {
   type SessionId,
 } from '../../server/kit/ids.ts';
 import { silentLog } from '../../server/kit/log.ts';
-import { meteredCost, startedSeconds } from '../../server/kit/metered-cost.ts';
+import { meteredCost, secondsRoundedUp } from '../../server/kit/metered-cost.ts';
 import { Scope } from '../../server/kit/scope.ts';
 import { createRandomGenerator } from '../harness/random.ts';
 import { withTimeLimit } from '../harness/until.ts';
@@ -65,7 +65,7 @@ interface Billed {
   readonly applications: readonly ApplicationId[];
 }
 
-/** Creates an account with two applications and, if given, this credit. */
+/** Creates an account with two applications and the given credit. */
 async function anAccount(credit = 0): Promise<Billed> {
   const now = new Date();
   const account = newId<AccountId>(now);
@@ -396,7 +396,7 @@ test('ending a session captures the cost that kit/metered-cost.ts calculates, fo
     const before = await balanceOf(account);
     assert.equal((await store.sessions.finish(id, endedAt, 0))?.status, 'COMPLETED');
     const after = await balanceOf(account);
-    const counted = meteredCost(rates, { seconds: startedSeconds(startedAt, endedAt), bytes });
+    const counted = meteredCost(rates, { seconds: secondsRoundedUp(startedAt, endedAt), bytes });
     const expected = Math.min(counted, before.available + 1);
     assert.equal(after.revenue - before.revenue, expected, JSON.stringify({ rates, bytes, startedAt, endedAt }));
     assert.equal(after.reserved, 0);

@@ -403,11 +403,11 @@ test('segments are encoded in batches while nobody is watching, and each as it c
   });
   recording.recordPage(new FakeTab('tab', frameOf(RED, { width: 64, height: 48 }), clock), 0, { at: clock.now() });
   // The clock also runs by itself, so there may be more segments on a slow machine.
-  const segments = (count: number) => () =>
+  const hasSegments = (count: number) => () =>
     readdirSync(join(folder, SESSION, '0')).filter(name => /^\d+\.\d+\.\d+\.mkv$/.test(name)).length >= count;
   const goOn = async (count: number): Promise<void> => {
     clock.advance(6_000);
-    await eventually(`${count} segments`, segments(count));
+    await eventually(`${count} segments`, hasSegments(count));
   };
   await eventually('the recording to begin', () => existsSync(join(folder, SESSION, '0')));
   for (const count of [1, 2, 3]) await goOn(count);
@@ -435,7 +435,7 @@ function claiming(jpeg: Buffer, { width, height }: Size): Buffer {
   return claimed;
 }
 
-/** A tab that shows one image on request. */
+/** A tab that sends a screencast frame when a screencast starts, and at each call of `show`. */
 class FakeTab implements TargetChannel {
   readonly id: string;
   readonly kind = 'page';

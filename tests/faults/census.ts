@@ -12,7 +12,7 @@ const LAG_MS = 15_000;
 const LOOKS_MIN = 10;
 const COURSE_PARTS = 12;
 /** The fraction of the samples that belongs to the warm-up. */
-const WARM_UP = 0.25;
+const WARM_UP_FRACTION = 0.25;
 
 type Sample = Omit<Count, 'disagreements'>;
 
@@ -101,7 +101,7 @@ export class Census {
    * garbage, so the minimum shows what remains in use.
    */
   #growth(): { residentMib: number; heapMib: number } {
-    const warm = this.#samples.slice(Math.floor(this.#samples.length * WARM_UP));
+    const warm = this.#samples.slice(Math.floor(this.#samples.length * WARM_UP_FRACTION));
     const third = Math.ceil(warm.length / 3);
     const [before, after] = [warm.slice(0, third), warm.slice(-third)];
     const grown = (of: (sample: Sample) => number, typical: (values: readonly number[]) => number): number =>

@@ -6,17 +6,20 @@ import { eventually } from './until.ts';
 
 const SAVED_MS = 120_000;
 
-export async function createContext(server: TestServer, body: object = {}): Promise<Context> {
-  const response = await server.api<Context>('POST', '/v1/browsers/contexts', { body });
+/** Without `key`, here and below, the context belongs to the server's first application. */
+export async function createContext(server: TestServer, body: object = {}, key?: string): Promise<Context> {
+  const response = await server.api<Context>('POST', '/v1/browsers/contexts', { body, ...withKey(key) });
   if (response.status !== 201) throw new Error(`the context was not created: ${response.status} ${response.text}`);
   return response.body;
 }
 
-export async function readContext(server: TestServer, id: string): Promise<Context> {
-  const response = await server.api<Context>('GET', `/v1/browsers/contexts/${id}`);
+export async function readContext(server: TestServer, id: string, key?: string): Promise<Context> {
+  const response = await server.api<Context>('GET', `/v1/browsers/contexts/${id}`, withKey(key));
   if (response.status !== 200) throw new Error(`context ${id} could not be read: ${response.status} ${response.text}`);
   return response.body;
 }
+
+const withKey = (key: string | undefined): { key?: string } => (key === undefined ? {} : { key });
 
 export async function versionsOf(server: TestServer, id: string): Promise<ContextVersion[]> {
   const response = await server.api<ContextVersion[]>('GET', `/v1/browsers/contexts/${id}/versions`);
@@ -25,17 +28,12 @@ export async function versionsOf(server: TestServer, id: string): Promise<Contex
   return response.body;
 }
 
-export const waitForVersion = (
-  server: TestServer,
-  id: string,
-  version: number,
-  withinMs = SAVED_MS,
-): Promise<Context> =>
+export const waitForVersion = (server: TestServer, id: string, version: number, key?: string): Promise<Context> =>
   eventually(
     `context ${id} to have version ${version}`,
-    () => readContext(server, id),
+    () => readContext(server, id, key),
     context => context.version >= version,
-    withinMs,
+    SAVED_MS,
   );
 
 export async function contextEventsOf(server: TestServer, sessionId: string): Promise<SessionEvent[]> {

@@ -52,7 +52,7 @@ export interface ServerOptions {
   /** The key for a data folder that was used before. The server prints a key only at the first start. */
   readonly key?: string;
   /**
-   * The command of an installed release that replaces the checkout. The field is read at each start, so that a test can
+   * The command of an installed release that is run instead of the checkout. It is read at each start, so that a test can
    * change it.
    */
   readonly installed?: { command?: string };

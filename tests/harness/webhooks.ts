@@ -1,4 +1,4 @@
-// A receiver of webhooks on loopback, and requests about webhooks.
+// A webhook receiver on loopback, and functions that create webhooks and read their deliveries.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';

@@ -24,8 +24,8 @@ export type PageOf = (file: string) => string | undefined;
 export function render(file: string, text: string, pageOf: PageOf): RenderedPage {
   // Generated documents begin with a comment for developers, which is removed.
   const source = text.replace(/^<!--[\s\S]*?-->\n/gm, '');
-  const markdown = markdownIt({ html: false, linkify: false, typographer: false });
-  const tokens = markdown.parse(source, {});
+  const markdownParser = markdownIt({ html: false, linkify: false, typographer: false });
+  const tokens = markdownParser.parse(source, {});
   const headings: Heading[] = [];
   const texts: Array<{ heading: Heading | undefined; text: string }> = [];
   const usedIds = new Set<string>();
@@ -44,16 +44,16 @@ export function render(file: string, text: string, pageOf: PageOf): RenderedPage
       relink(token.children ?? [], file, pageOf);
     }
   });
-  markdown.renderer.rules.fence = (all, index) => codeBlock(all[index]?.content ?? '', all[index]?.info ?? '');
+  markdownParser.renderer.rules.fence = (all, index) => codeBlock(all[index]?.content ?? '', all[index]?.info ?? '');
   // A wide table can be scrolled separately from the page, even with the keyboard. Each table is therefore a landmark,
   // and its name must be unique on the page.
-  markdown.renderer.rules.table_open = (tokens, at) => {
+  markdownParser.renderer.rules.table_open = (tokens, at) => {
     const number = tokens.slice(0, at + 1).filter(({ type }) => type === 'table_open').length;
     return `<div class="table" role="region" aria-label="Table ${number}" tabindex="0"><table>`;
   };
-  markdown.renderer.rules.table_close = () => '</table></div>';
+  markdownParser.renderer.rules.table_close = () => '</table></div>';
   const title = headings.find(({ level }) => level === 1)?.text ?? file;
-  return { title, html: markdown.renderer.render(tokens, markdown.options, {}), headings, texts };
+  return { title, html: markdownParser.renderer.render(tokens, markdownParser.options, {}), headings, texts };
 }
 
 const plainText = (text: string): string =>

@@ -16,7 +16,7 @@ import {
   renewLease,
   takeHandoffLink,
 } from './handoff-calls.ts';
-import { agentText, HANDOFF_REASONS, HANDOFF_RECORDS } from './handoff-words.ts';
+import { agentText, HANDOFF_REASONS, HANDOFF_RECORDS, withoutBidi } from './handoff-words.ts';
 import { SignInForm } from './sign-in-form.tsx';
 import { StepUpDialog } from './step-up-dialog.tsx';
 import { CenteredPage } from './surface.tsx';
@@ -229,7 +229,7 @@ function ActiveHandoff({
       <header className="border-b border-line bg-raised px-4 py-2.5">
         <h1 className="text-xs font-semibold text-soft">You have control. The agent says:</h1>
         <p className="max-h-[4.5rem] overflow-y-auto text-sm break-words whitespace-pre-line">
-          {agentText(lease.instructions)}
+          {withoutBidi(lease.instructions)}
         </p>
       </header>
       <iframe

@@ -7,7 +7,10 @@ const AGENT_TEXT_CHARACTERS_MAX = 280;
 const BIDI = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
 /** Prepares the text of an agent for display. */
-export const agentText = (text: string): string => text.replace(BIDI, '').slice(0, AGENT_TEXT_CHARACTERS_MAX);
+export const withoutBidi = (text: string): string => text.replace(BIDI, '');
+
+/** Prepares the text of an agent for display to a person who has not taken control. */
+export const agentText = (text: string): string => withoutBidi(text).slice(0, AGENT_TEXT_CHARACTERS_MAX);
 
 export const HANDOFF_REASONS: Readonly<Record<Handoff['reason'], string>> = {
   login: 'Sign in',

@@ -40,7 +40,7 @@ export class AgentMemory {
   /** Checks what the schema of the input cannot express. */
   assertInput(id: MemoryOperationId, input: JsonObject): void {
     if (id !== 'memory.put' || Buffer.byteLength(JSON.stringify(input.value)) <= MEMORY_VALUE_BYTES_MAX) return;
-    const message = `is larger than ${MEMORY_VALUE_BYTES_MAX / 1024} KiB of JSON`;
+    const message = `is larger than ${MEMORY_VALUE_BYTES_MAX / 1024} KiB as JSON`;
     throw invalidRequest([{ path: 'input.value', message }]);
   }
 

@@ -169,7 +169,7 @@ export class Memory {
     const json = JSON.stringify(value);
     const bytes = Buffer.byteLength(json);
     if (bytes > MEMORY_VALUE_BYTES_MAX)
-      throw invalidRequest([{ path: 'value', message: `is larger than ${MEMORY_VALUE_BYTES_MAX / 1024} KiB of JSON` }]);
+      throw invalidRequest([{ path: 'value', message: `is larger than ${MEMORY_VALUE_BYTES_MAX / 1024} KiB as JSON` }]);
     const seal = await sealed.of(consumerId);
     return store.atomically(async trx => {
       const version = await trx.consumerMemory.nextVersion(consumerId);

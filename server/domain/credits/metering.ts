@@ -6,7 +6,7 @@ import type { SessionEnd } from '../../engines/store/rows/sessions.ts';
 import { addMs } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';
-import { meteredCost, startedSeconds } from '../../kit/metered-cost.ts';
+import { meteredCost, secondsRoundedUp } from '../../kit/metered-cost.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import { holdAmount, METER_MS } from './terms.ts';
 
@@ -57,7 +57,7 @@ export function meteringOf(reservation: ReservationRow, session: MeteredSession,
     browserSecond: reservation.rateBrowserSecond,
     egressMegabyte: reservation.rateEgressMegabyte,
   };
-  const metered = { seconds: startedSeconds(session.startedAt, at), bytes: session.bytes };
+  const metered = { seconds: secondsRoundedUp(session.startedAt, at), bytes: session.bytes };
   const cost = meteredCost(rates, metered);
   const remainingSeconds = (session.expiresAt.getTime() - at.getTime()) / 1000;
   const target = session.isEnding ? cost : cost + holdAmount(rates, remainingSeconds);

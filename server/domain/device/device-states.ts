@@ -9,7 +9,7 @@ import { ChangeFollower } from '../following.ts';
 import type { RequestSource } from '../identity/caller.ts';
 import type { SharedTallies, SharedTally } from '../limits/shared-tally.ts';
 import { deviceCodeIn, invalidDeviceCode } from './device-code.ts';
-import { latestAllowedPoll, stateAt, statusAt } from './state.ts';
+import { latestPreviousPoll, stateAt, statusAt } from './state.ts';
 
 const READS_PER_MINUTE = 300;
 const MINUTE_MS = 60_000;
@@ -83,7 +83,7 @@ export class DeviceStates implements Closeable {
 
   async #readAtOnce(row: DeviceRow): Promise<DeviceState> {
     const now = this.#parts.clock.now();
-    if (await this.#parts.store.device.recordStateRead(row.id, now, latestAllowedPoll(row, now)))
+    if (await this.#parts.store.device.recordStateRead(row.id, now, latestPreviousPoll(row, now)))
       return stateAt(row, now);
     throw fault('rate_limited', 'The state was read again too soon.', {
       advice: `Wait ${row.intervalSeconds} s, or send wait=55.`,

@@ -26,11 +26,11 @@ export const stateAt = (row: DeviceRow, now: Date): DeviceState => ({
 });
 
 /** Returns the latest time of the previous poll at which a poll at `now` is not too soon. */
-export const latestAllowedPoll = ({ intervalSeconds }: DeviceRow, now: Date): Date =>
+export const latestPreviousPoll = ({ intervalSeconds }: DeviceRow, now: Date): Date =>
   new Date(now.getTime() - intervalSeconds * 1000 + EARLY_TOLERANCE_MS);
 
 export const isTooSoon = (row: DeviceRow, now: Date): boolean =>
-  row.polledAt !== undefined && row.polledAt > latestAllowedPoll(row, now);
+  row.polledAt !== undefined && row.polledAt > latestPreviousPoll(row, now);
 
 /**
  * Returns the interval after a request that was sent too soon (RFC 8628, 3.5). The interval is limited, so that a

@@ -15,7 +15,7 @@ export type InputVerdict =
 
 export class AgentQueue {
   readonly #clock: Clock;
-  readonly #wakeListeners = new Set<() => void>();
+  readonly #passCallbacks = new Set<() => void>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -28,7 +28,7 @@ export class AgentQueue {
   judge(method: string, mode: AgentInput, handoff: string | undefined): InputVerdict {
     if (mode === 'refuse')
       return { refuse: refusal(method, 'the session is configured to refuse input during that time', handoff) };
-    if (this.#wakeListeners.size >= WAITING_COMMANDS_MAX)
+    if (this.#passCallbacks.size >= WAITING_COMMANDS_MAX)
       return { refuse: refusal(method, `${WAITING_COMMANDS_MAX} commands are already queued`, handoff) };
     return {
       wait: this.#waitInQueue(
@@ -39,7 +39,7 @@ export class AgentQueue {
 
   /** Passes on the queued commands, in order. */
   release(): void {
-    for (const pass of [...this.#wakeListeners]) pass();
+    for (const pass of [...this.#passCallbacks]) pass();
   }
 
   #waitInQueue(lateMessage: string): Promise<'pass' | { refuse: string }> {
@@ -47,11 +47,11 @@ export class AgentQueue {
     const settleController = new AbortController();
     const settle = (verdict: 'pass' | { refuse: string }): void => {
       settleController.abort();
-      this.#wakeListeners.delete(pass);
+      this.#passCallbacks.delete(pass);
       verdictPromise.resolve(verdict);
     };
     const pass = (): void => settle('pass');
-    this.#wakeListeners.add(pass);
+    this.#passCallbacks.add(pass);
     this.#clock.sleep(WAITING_MS, settleController.signal).then(
       () => settle({ refuse: lateMessage }),
       () => {},

@@ -50,8 +50,9 @@ export class LeaseState {
 
   /** Continues from the state that a previous process stored. */
   async adopt(row: HandoffRow): Promise<void> {
-    this.#goneAt = addMs(this.#parts.clock.now(), VIEWER_GONE_MS);
     await this.set(row);
+    // The live views of the person in control were disconnected, and may not be opened again.
+    if (this.#control && this.#attachedViewCount === 0) this.#startGoneTimer();
     if (row.status === 'claimed') await this.openGuard(row);
   }
 

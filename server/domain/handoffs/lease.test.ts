@@ -269,6 +269,17 @@ describe('a hand-off', () => {
     await lease.close(false);
   });
 
+  test('ends control after a restart if its holder opens no live view for a minute', async () => {
+    const now = new TestClock().now();
+    const claim = { status: 'claimed', holder: ANNA, fence: 1, leaseExpiresAt: addMs(now, 120_000) } as const;
+    const { lease, clock } = await setup('queue', { ...asked(now), ...claim });
+    clock.advance(VIEWER_GONE_MS - 1_000);
+    assert.ok(lease.control);
+    clock.advance(2_000);
+    await pollUntil(30_000, 'the person to have left', () => (lease.control ? undefined : true));
+    await lease.close(false);
+  });
+
   test('prevents a viewer from taking control, and cannot be requested while a viewer has control', async () => {
     const { lease, clock } = await requested();
     assert.equal(await lease.take(ANNA), undefined);

@@ -54,7 +54,7 @@ export class Inbox {
     const ownIds = new Set(await this.#applicationsOf(accountId));
     const followedValue: FollowedValue<InboxView> = {
       caller: accountId,
-      // A text that is not an application id is not in the set.
+      // A string that is not an application id is never in the set, so the cast is safe.
       concerns: application => ownIds.has(application as ApplicationId),
       read: () => this.#readCounts(accountId),
       isChanged: ({ state }) => state !== knownState,

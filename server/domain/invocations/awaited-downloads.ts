@@ -76,7 +76,7 @@ export class AwaitedDownloads {
       if (newRows.length > previousRows.length) quietSinceMs = nowMs;
       previousRows = newRows;
       const areAllComplete = newRows.length > 0 && newRows.every(({ state }) => state === 'complete');
-      if (areAllComplete && nowMs - quietSinceMs >= QUIET_MS) return this.#takeArrived(newRows);
+      if (areAllComplete && (nowMs - quietSinceMs >= QUIET_MS || nowMs >= untilMs)) return this.#takeArrived(newRows);
       if (nowMs >= untilMs) return failedOutcome('timeout', timeoutMessage(newRows));
       if (newRows.length === 0) await assertRunning(session);
       await clock.sleep(POLL_MS, signal);

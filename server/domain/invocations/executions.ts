@@ -20,7 +20,7 @@ import {
   type SessionId,
 } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
-import { type CreditRates, type MeteredUse, meteredCost, startedSeconds } from '../../kit/metered-cost.ts';
+import { type CreditRates, type MeteredUse, meteredCost, secondsRoundedUp } from '../../kit/metered-cost.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import { withTimeout } from '../../kit/wait.ts';
 import type { CallableOperation, Catalogue, HttpCallable } from '../configured-operations/callable.ts';
@@ -439,7 +439,7 @@ export class Executions {
     if (!session?.ownSessionSince) return { seconds: 0, bytes: 0 };
     const bytes = this.#parts.bytesOf(session.id) ?? this.#lastBytes.get(session) ?? 0;
     this.#lastBytes.set(session, bytes);
-    return { seconds: startedSeconds(session.ownSessionSince, until), bytes };
+    return { seconds: secondsRoundedUp(session.ownSessionSince, until), bytes };
   }
 
   /** Stops the call as soon as its metered cost exceeds the amount that is held for it, not counting its price. */

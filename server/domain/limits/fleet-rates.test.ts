@@ -35,7 +35,7 @@ function hostWithFullBucket() {
 const concurrentWrites = (rates: FleetRates, writes: number) =>
   Promise.allSettled(Array.from({ length: writes }, () => rates.take(credential, true)));
 
-test('admits more concurrent requests than a share has tokens', async () => {
+test('admits ten concurrent requests, although a share has only six tokens', async () => {
   const { rates, asked } = hostWithFullBucket();
   const results = await concurrentWrites(rates, 10);
   assert.equal(results.filter(({ status }) => status === 'fulfilled').length, 10);

@@ -66,3 +66,50 @@ test('giving back control drops queued input, and ends the waits for it once the
   assert.ok(!said.includes('Input.insertText') && !said.includes('Input.dispatchKeyEvent'), String(said));
   page.close();
 });
+
+for (const when of ['before', 'after'] as const)
+  test(`giving back control ${when} the list of a select element is shown leaves the next press complete`, async () => {
+    const described = Promise.withResolvers<object>();
+    const evaluated = Promise.withResolvers<void>();
+    const dispatched: unknown[] = [];
+    let foundElement: object = { objectId: 'select' };
+    const responses: Record<string, () => Promise<object>> = {
+      'Page.createIsolatedWorld': async () => ({ executionContextId: 1 }),
+      'Runtime.evaluate': async () => {
+        evaluated.resolve();
+        return { result: foundElement };
+      },
+      'Runtime.callFunctionOn': () => described.promise,
+    };
+    const note = (method: string, { type }: { type?: string } = {}): void => {
+      if (method === 'Input.dispatchMouseEvent') dispatched.push(type);
+    };
+    const target = {
+      id: 'page',
+      on: () => ({ close: () => {} }),
+      send: async (method: string, params?: object) => {
+        note(method, params);
+        return (await responses[method]?.()) ?? {};
+      },
+      post: note,
+    } as unknown as ObservedTarget;
+    const page = new ViewedPage({ target, remoteFrames: () => new Map(), isCovered: () => false, changed: () => {} });
+    page.setControlled(true);
+    page.mouse(MOUSE_DOWN);
+    await evaluated.promise;
+    if (when === 'before') page.setControlled(false);
+    described.resolve({ result: { value: { x: 0, y: 0, width: 9, height: 9, options: [] } } });
+    await page.inputSent();
+    if (when === 'after') {
+      assert.ok(page.state.select);
+      page.setControlled(false);
+    }
+    assert.equal(page.state.select, null);
+    page.setControlled(true);
+    foundElement = {};
+    page.mouse(MOUSE_DOWN);
+    page.mouse({ ...MOUSE_DOWN, action: 'up', buttons: 0 });
+    await page.inputSent();
+    assert.deepEqual(dispatched, ['mousePressed', 'mouseReleased']);
+    page.close();
+  });

@@ -81,6 +81,8 @@ export class ViewedPage implements Closeable {
   #latestDragMove: JsonObject | undefined;
   /** Whether the mouse-down opened the list of a `select` element. If so, the page must not get the mouse-up. */
   #isReleaseIgnored = false;
+  /** How often control was given back. */
+  #controlEndCount = 0;
 
   constructor({ target, remoteFrames, isCovered, changed }: ViewedPageParts) {
     this.id = target.id;
@@ -116,6 +118,9 @@ export class ViewedPage implements Closeable {
   setControlled(isControlled: boolean): void {
     this.#target.post('Page.setInterceptFileChooserDialog', { enabled: isControlled });
     if (isControlled) return;
+    this.#controlEndCount++;
+    this.#isReleaseIgnored = false;
+    this.#select = undefined;
     // Drops the input that is still queued, because the agent has control again.
     for (const step of this.#queuedSteps?.splice(0) ?? [])
       if (step.drop) step.drop();
@@ -246,8 +251,10 @@ export class ViewedPage implements Closeable {
   async #press(event: JsonObject): Promise<void> {
     this.#flushMove();
     this.#latestDragMove = undefined;
+    const controlEndCount = this.#controlEndCount;
     const foundSelect = await focusSelect(this.#worlds, Number(event.x), Number(event.y));
     if (foundSelect) {
+      if (controlEndCount !== this.#controlEndCount) return; // Nobody has control now, or someone else.
       this.#select = foundSelect;
       this.#isReleaseIgnored = true;
       this.#update({ select: foundSelect.state });

@@ -191,7 +191,7 @@ export class Creates {
     return { got: { row: placed, ...(use ? { quota: quotaOf(limitsIn(use), use, createdAt) } : {}) } };
   }
 
-  /** Creates a new row for each attempt, because the times count from the placement. */
+  /** Builds a new row for each attempt, because its times are relative to the time of the placement. */
   #newRow(
     caller: AgentCaller,
     request: SessionRequest,

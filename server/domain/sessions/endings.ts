@@ -78,11 +78,11 @@ export class Endings {
     return this.#owedEnds.has(id);
   }
 
-  /** Writes the ends that could not be written, and returns their number. */
+  /** Tries to write the ends that could not be written. Returns how many were written; the others are tried again. */
   async settle(): Promise<number> {
-    const owedEnd = [...this.#owedEnds];
-    await Promise.all(owedEnd.map(([id, { end }]) => this.end(id, end)));
-    return owedEnd.length;
+    const owedEnds = [...this.#owedEnds];
+    const results = await Promise.allSettled(owedEnds.map(([id, { end }]) => this.end(id, end)));
+    return results.filter(({ status }) => status === 'fulfilled').length;
   }
 
   async #endOrOwe(id: SessionId, end: SessionEnd): Promise<SessionRow | undefined> {

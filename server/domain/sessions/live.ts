@@ -63,7 +63,7 @@ export type ClientKind = 'client' | 'guest' | 'bystander';
 
 export interface AttachedClient {
   readonly kind: ClientKind;
-  /** Set for a place that is reserved for a client that has not connected yet. */
+  /** Set if this entry only reserves the place of a client that has not connected yet. */
   readonly isPlace?: true;
   /** Closes the client's socket and channel. */
   disconnect(close: ClientClose): Promise<void>;

@@ -79,7 +79,7 @@ export class CallCredentials {
     return { recorded };
   }
 
-  /** A clock task. Destroys earlier versions that have expired. */
+  /** A clock task. Destroys replaced versions whose `destroyAt` has passed. */
   async destroyDue(): Promise<{ destroyed: number }> {
     const { store, clock } = this.#parts;
     return { destroyed: await store.storedCredentials.destroyDue(clock.now()) };

@@ -161,7 +161,7 @@ export class DeliverySender implements Closeable {
   async #settle(webhook: WebhookRow, delivery: DeliveryRow, result: CallResult): Promise<boolean> {
     const { rows, clock, log } = this.#parts;
     const now = clock.now();
-    // The head of the response decides. If the endpoint accepted the message, errors in the rest of the response do not
+    // Only the status counts. If the endpoint has accepted the delivery, errors in the rest of the response do not
     // matter.
     const status = result.status;
     if (status !== undefined && status >= 200 && status < 300) {

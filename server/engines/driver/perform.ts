@@ -2,6 +2,7 @@
 import type { Dialog, FileChooser, Locator, Page, Response } from 'playwright-core';
 import { capture } from './capture.ts';
 import { type Command, type CommandResult, DriveFailed, type Field, type Helper, type Ref } from './command.ts';
+import { newestLines } from './newest-lines.ts';
 import { runSteps } from './steps.ts';
 
 /** The time limit for an element to become ready for an action. */
@@ -10,8 +11,6 @@ const NAVIGATION_MS = 60_000;
 const IMAGE_BYTES_MAX = 8 * 1024 ** 2;
 const JPEG_QUALITY = 80;
 const TEXT_CHARACTERS_MAX = 100_000;
-const LINES_MAX = 200;
-const LINE_CHARACTERS_MAX = 1_000;
 /** Maximum length, as JSON, of a value that a script returns. The part that is shown is cut at TEXT_CHARACTERS_MAX. */
 const VALUE_CHARACTERS_MAX = 4_000_000;
 const WAIT_FOR_TEXT_MS = 30_000;
@@ -297,12 +296,3 @@ const truncate = (text: string): string =>
   text.length <= TEXT_CHARACTERS_MAX
     ? text.toWellFormed()
     : `${text.slice(0, TEXT_CHARACTERS_MAX).toWellFormed()}\n(The first ${TEXT_CHARACTERS_MAX} of ${text.length} characters.)`;
-
-/** Returns the newest lines, shortened. */
-function newestLines(allLines: readonly string[]): string {
-  const shownLines = allLines.slice(-LINES_MAX).map(line => line.slice(0, LINE_CHARACTERS_MAX));
-  const omittedCount = allLines.length - shownLines.length;
-  return truncate(
-    [...(omittedCount > 0 ? [`(${omittedCount} earlier entries are not shown)`] : []), ...shownLines].join('\n'),
-  );
-}

@@ -11,7 +11,7 @@ after(() => workers.close());
  */
 const LIMIT_MS = 400;
 
-const compiled = (pattern: string) =>
+const compilePattern = (pattern: string) =>
   workers.run(
     { ...COMPILE, limitMs: LIMIT_MS },
     { schemas: { inputSchema: { properties: { a: { pattern } } } } },
@@ -26,7 +26,7 @@ for (const pattern of [
   '^\\p{L}+( \\p{L}+)*$',
 ])
   test(`accepts the pattern ${pattern}`, async () => {
-    assert.deepEqual(await compiled(pattern), {});
+    assert.deepEqual(await compilePattern(pattern), {});
   });
 
 for (const pattern of [
@@ -39,7 +39,7 @@ for (const pattern of [
 ])
   test(`stops the worker thread if the pattern ${pattern} takes too long`, async () => {
     await assert.rejects(
-      compiled(pattern),
+      compilePattern(pattern),
       (error: unknown) => error instanceof WorkFailed && error.why === 'too_long',
     );
   });

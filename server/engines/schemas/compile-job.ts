@@ -1,5 +1,5 @@
-// Compiles JSON Schemas in a worker thread, and tries their patterns on texts for which patterns with nested repetition
-// are slow.
+// Compiles JSON Schemas in a worker thread, and tries their patterns on sample texts, to find patterns that take
+// exponential time.
 import { isObject, type Json } from '../../kit/json.ts';
 import { matchesSchema } from './validate-job.ts';
 
@@ -32,8 +32,8 @@ export function work({ schemas }: CompileInput): CompileOutput {
 }
 
 /**
- * Tries a pattern on the sample texts. A pattern without nested repetition finishes within the time limit. For any
- * other pattern, the worker pool terminates the thread.
+ * Tries a pattern on the sample texts. If the pattern takes exponential time on one of them, the time limit passes, and
+ * the worker pool terminates the thread.
  */
 function tryPattern(pattern: string): void {
   const expression = new RegExp(pattern, 'u');

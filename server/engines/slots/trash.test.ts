@@ -10,7 +10,7 @@ import { Trash } from './trash.ts';
 const dataDir = mkdtempSync(join(tmpdir(), 'berth-trash-'));
 after(() => rmSync(dataDir, { recursive: true }));
 
-test('removes a folder that is moved to the trash after the trash was listed, and before the list arrives', async () => {
+test('removes a folder that is moved to the trash while the trash is being listed', async () => {
   const [first, second] = [join(dataDir, 'first'), join(dataDir, 'second')];
   for (const folder of [first, second]) mkdirSync(folder);
   const trash: Trash = new Trash(dataDir, silentLog, async path => {

@@ -308,8 +308,8 @@ export class Relay implements AttachedClient {
       this.#closeReason = `the client sent nothing for ${Math.round((now - this.#lastByteMs) / 1000)} seconds`;
       return socket.terminate();
     }
-    // The idle time does not count while a requested hand-off is open, because the agent waits for a person.
-    if (this.#parts.lease?.isAsked) this.#lastCommandMs = now;
+    // The idle time does not count while a requested hand-off is open or a person has control, because the agent waits.
+    if (this.#parts.lease?.isAsked || this.#parts.lease?.control) this.#lastCommandMs = now;
     if (this.#parts.page === undefined && now - this.#lastCommandMs > IDLE_MS)
       return void this.disconnect(CLIENT_CLOSES.idle);
     socket.ping(`${this.#writtenBytes}`);

@@ -99,7 +99,7 @@ export function localhostAddress(
 }
 
 /**
- * Allows the sites that the application in the page's address has registered to show the page in a frame. The page
+ * Lets a site show the page in a frame if the application in the page's address has registered that site. The page
  * requests the hand-off from this application, so an application can allow its sites only for its own hand-offs.
  */
 async function allowFrameAncestors(

@@ -41,3 +41,8 @@ test('suggests a known field for an unknown field inside a list', () => {
     { path: 'proxies[3].sever', suggestion: 'proxies.server' },
   ]);
 });
+
+test('refuses an unknown field inside a protecting field, however long its name is', () => {
+  const path = `proxies[0].${'x'.repeat(1_000)}`;
+  assert.deepEqual(refusedFields([path], protectingFields, known), [{ path }]);
+});

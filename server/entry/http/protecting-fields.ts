@@ -1,5 +1,5 @@
-// Finds unknown fields of a body that are probably misspelled or misplaced restrictions. They are refused, because
-// after a mere warning the caller would rely on a restriction that is not applied.
+// Finds unknown fields of a body that are probably misspelled or misplaced restrictions. Such fields are refused. If they
+// were only reported as warnings, the caller would rely on a restriction that is not applied.
 import { correctionFor } from '../../kit/nearest.ts';
 
 /** Longer names are not compared, because they cannot be misspelled fields. */
@@ -30,8 +30,8 @@ export function refusedFields(
   return unknownPaths.flatMap((path): RefusedField[] => {
     const pathWithoutIndexes = path.replaceAll(/\[\d+\]/g, '');
     const name = nameOf(pathWithoutIndexes);
-    if (name.length > NAME_CHARACTERS_MAX) return [];
     const isInside = fields.some(field => pathWithoutIndexes.startsWith(`${field}.`));
+    if (name.length > NAME_CHARACTERS_MAX) return isInside ? [{ path }] : [];
     const candidates = isInside
       ? knownNames.filter(field => parentOf(field) === parentOf(pathWithoutIndexes))
       : fieldsAndParents;

@@ -59,7 +59,7 @@ export function limitResponses(app: FastifyInstance, parts: ResponseLimitParts):
 /** The size of a payload. Undefined for a stream, whose length is unknown. */
 function bytesOf(payload: unknown): number | undefined {
   if (payload === null || payload === undefined) return 0;
-  return typeof payload === 'string' || Buffer.isBuffer(payload) ? payload.length : undefined;
+  return typeof payload === 'string' || Buffer.isBuffer(payload) ? Buffer.byteLength(payload) : undefined;
 }
 
 const ownerOf = ({ ip }: FastifyRequest, caller: Caller | undefined): string =>
