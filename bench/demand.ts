@@ -27,6 +27,8 @@ export interface Demand {
 export interface DemandFigure extends Pick<Demand, 'what'> {
   readonly perMinute: Comparison;
   readonly created: Comparison;
+  /** Until the browser has answered a command. By hand, the port listens before the browser can answer. */
+  readonly answered: Comparison;
   readonly titled: Comparison;
   readonly released: Comparison;
   /**
@@ -39,6 +41,7 @@ export interface DemandFigure extends Pick<Demand, 'what'> {
 interface Block {
   readonly perMinute: number;
   readonly created: number;
+  readonly answered: number;
   readonly titled: number;
   readonly released: number;
   readonly cpuSeconds: number;
@@ -78,6 +81,7 @@ export async function measureDemand(
     what: demand.what,
     perMinute: compareBlocks('perMinute'),
     created: compareBlocks('created'),
+    answered: compareBlocks('answered'),
     titled: compareBlocks('titled'),
     released: compareBlocks('released'),
     cpuSeconds: compareBlocks('cpuSeconds'),
@@ -100,6 +104,7 @@ async function runBlock(
   return {
     perMinute: (cycles / durationMs) * MINUTE_MS,
     created: median(finished.map(each => each.created)),
+    answered: median(finished.map(each => each['CDP answers'])),
     titled: median(finished.map(each => each['page title'])),
     released: median(finished.map(each => each.release)),
     cpuSeconds: (await cpuSeconds()) / cycles,

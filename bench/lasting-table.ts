@@ -25,9 +25,10 @@ export const lastingTables = (engines: readonly EngineFigures[]): string =>
 const demandTable = (figures: readonly DemandFigure[]): string =>
   table(
     ['Under demand, medians', 'by hand', 'Berth', 'ratio (min–max)'],
-    figures.flatMap(({ what, perMinute, created, titled, released, cpuSeconds }) => [
+    figures.flatMap(({ what, perMinute, created, answered, titled, released, cpuSeconds }) => [
       comparisonCells(`${what}: sessions a minute`, perMinute, 1),
       comparisonCells(`${what}: created, ms`, created, 0),
+      comparisonCells(`${what}: CDP answers, ms`, answered, 0),
       comparisonCells(`${what}: page title, ms`, titled, 0),
       comparisonCells(`${what}: release answered, ms`, released, 0),
       comparisonCells(`${what}: CPU s a session`, cpuSeconds, 2),

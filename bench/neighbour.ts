@@ -45,6 +45,8 @@ class Probe {
   static async start(connectUrl: string): Promise<Probe> {
     const child = fork(join(import.meta.dirname, 'neighbour-probe.ts'), [connectUrl]);
     await withTimeout(PROBE_MS, 'the probe to be ready', signal => once(child, 'message', { signal }));
+    // A client normally runs on another machine, where it does not wait for a processor of this one.
+    await setScheduling('--rr', 1, child.pid);
     return new Probe(child);
   }
 
@@ -59,6 +61,10 @@ class Probe {
   end(): void {
     this.#child.disconnect();
   }
+}
+
+async function setScheduling(policy: '--idle' | '--rr', priority: number, pid: number | undefined): Promise<void> {
+  await promisify(execFile)('chrt', [policy, '--all-tasks', '--pid', String(priority), String(pid)]);
 }
 
 function latenciesOf(durationsMs: readonly number[]): Latencies {
@@ -94,7 +100,7 @@ async function measure(server: TestServer, { quick, only }: NeighbourOptions): P
   const probe = await Probe.start(session.connectUrl);
   // This process is also the offender's client, which would normally run on another machine. It therefore uses only
   // idle processor time.
-  await promisify(execFile)('chrt', ['--idle', '--all-tasks', '--pid', '0', String(process.pid)]);
+  await setScheduling('--idle', 0, process.pid);
   await systemClock.sleep(quietMs / 3);
   const firstLine = server.log().length;
   await probe.take();

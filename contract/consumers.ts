@@ -351,7 +351,7 @@ export type HostedSignInResult = Static<typeof HostedSignInResult>;
 const DisplayName = Type.String({ minLength: 1, maxLength: 64, description: 'Display name.' });
 const Locale = Type.String({ minLength: 2, maxLength: 35, description: 'Language tag (BCP 47), for example `de-AT`.' });
 const Timezone = Type.String({ minLength: 1, maxLength: 64, description: 'Time zone, for example `Europe/Vienna`.' });
-const Metadata = AnyObject('Any data that the application stores about the consumer. At most 4 KiB of JSON.');
+const Metadata = AnyObject('Any data that the application stores about the consumer. At most 4 KiB as JSON.');
 
 export const ConsumerProfile = Type.Object(
   {

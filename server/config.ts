@@ -388,10 +388,16 @@ function readOrigin(env: Environment, name: string): string | undefined {
   const hasUser = url !== undefined && url.username + url.password !== '';
   const isPlainUrl = url && /^https?:$/.test(url.protocol) && url.search === '' && url.hash === '' && !hasUser;
   if (isPlainUrl) return url.href.replace(/\/+$/, '');
-  const shown = hasUser || text.includes('@') ? '***' : text; // The text may contain a password, also if it is no URL.
-  env.refuse(name, shown, 'an http or https URL without user, query or fragment, for example https://browsers.example');
+  env.refuse(
+    name,
+    withoutPassword(text),
+    'an http or https URL without user, query or fragment, for example https://browsers.example',
+  );
   return '';
 }
+
+/** Hides a URL that may contain a password. The text need not be a valid URL. */
+const withoutPassword = (text: string): string => (text.includes('@') ? '***' : text);
 
 function readLabel(text: string): readonly [string, string] | undefined {
   const match = /^([a-z0-9._/-]{1,63})=([A-Za-z0-9._/-]{0,63})$/.exec(text);
@@ -494,7 +500,11 @@ function readS3(env: Environment): S3Config | undefined {
   const keys = readS3Keys(env);
   const pathStyle = env.isOn('BERTH_S3_PATH_STYLE', endpoint ? 'on' : 'off');
   if (endpoint !== undefined && !/^https?:\/\/[^/?#@]+\/?$/.test(endpoint))
-    env.refuse('BERTH_S3_ENDPOINT', endpoint, 'an http or https origin, for example https://s3.example:9000');
+    env.refuse(
+      'BERTH_S3_ENDPOINT',
+      withoutPassword(endpoint),
+      'an http or https origin, for example https://s3.example:9000',
+    );
   if (bucket === undefined) {
     if (endpoint !== undefined) env.refuse('BERTH_S3_BUCKET', '', 'the name of the bucket at BERTH_S3_ENDPOINT');
     return undefined;
@@ -528,7 +538,7 @@ function readOtlp(env: Environment): Config['otlp'] {
   if (url && /^https?:$/.test(url.protocol))
     return { endpoint: url.href.replace(/\/+$/, ''), ...(headers ? { headers: new Secret(headers) } : {}) };
   const expected = 'an http or https URL without /v1/traces, for example http://127.0.0.1:4318';
-  env.refuse('OTEL_EXPORTER_OTLP_ENDPOINT', endpoint, expected);
+  env.refuse('OTEL_EXPORTER_OTLP_ENDPOINT', withoutPassword(endpoint), expected);
   return undefined;
 }
 

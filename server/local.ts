@@ -293,7 +293,7 @@ async function findApplication(store: Store, idOrName: string | undefined): Prom
 
 function noApplication(): never {
   throw new Fault('not_found', 'There is no application yet.', {
-    advice: 'Start the server once, or run `berth keys create`. Both create the application Default.',
+    advice: 'Start the server. Its first start creates the application Default, and prints a key for it.',
   });
 }
 

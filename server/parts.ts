@@ -57,8 +57,9 @@ export async function openService(config: Config, clock: Clock, log: Log): Promi
 async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promise<Service> {
   const { runtime, secret } = await serverRuntime(config, clock, log, scope);
   const liveSessions = new LiveSessions();
-  const isUnused = (): boolean => liveSessions.isEmpty && loopWatch.unusedMs >= UNUSED_AFTER_MS;
-  const tasks = new Tasks(clock, log, { isUnused });
+  const isQuiet = (): boolean => loopWatch.unusedMs >= UNUSED_AFTER_MS;
+  const isUnused = (): boolean => liveSessions.isEmpty && isQuiet();
+  const tasks = new Tasks(clock, log, { isUnused, isQuiet });
   const prompt = (task: string, ms?: number): void => tasks.prompt(task, ms);
   const foundation = await openFoundation(runtime, { config, secret, scope, prompt });
   const { store, slots, audit, tallies } = foundation;

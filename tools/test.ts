@@ -1,7 +1,7 @@
 // Runs the suite: unit tests, then the suites that start servers and browsers, several files at a time. Each file has
 // its own servers and folders, and sometimes waits for things other than the processor, so one file more than there are
 // processors runs at a time. `--slow` adds the files named *.slow.test.ts, and runs one file at a time, because these
-// files measure times. `--rerun-failed` runs each failed file again, alone, after all others, and lists the tests that
+// files measure times. `--rerun-failed` runs each failed file again, alone, after the others of its round, and lists the tests that
 // pass in the second run as unsteady. `--unit` runs only the unit tests. `--engine headless-shell` uses this engine for
 // all sessions. `--slow` also runs some suites again: those of tools/both-engines.ts with headless-shell, those of
 // tools/behind-fronts.ts behind the fronts of a fleet, and the fault tests of a fleet with the standard lease. `-t

@@ -79,9 +79,7 @@ function createTakeButton(session: Session, handoff: ConsumerHandoff): HTMLButto
     withDisabled([takeButton], async () => {
       try {
         const claimedHandoff = await session.send<ClaimedHandoff>('handoffs.claim', { id });
-        // Only the response to a claim has the whole instructions.
-        const { instructions } = claimedHandoff;
-        showControlView(session, { ...handoff, instructions }, Lease.create(session.appId, claimedHandoff));
+        showControlView(session, handoff, Lease.create(session.appId, claimedHandoff));
       } catch (error) {
         if (!(error instanceof CommandError) || error.status !== 409) throw error;
         draw(session, await session.send<ConsumerHandoff>('handoffs.get', { id }));
@@ -96,7 +94,9 @@ function showControlView(session: Session, handoff: ConsumerHandoff, lease: Leas
   document.title = `You have control · ${session.application}`;
   setTitle('You have control');
   byId('nav').hidden = true;
-  const agentMessage = build('p', { className: 'asked' }, withoutBidi(handoff.instructions));
+  // Focusable, so that long instructions can be scrolled with the keyboard.
+  const agentMessage = build('section', { className: 'asked', tabIndex: 0 }, withoutBidi(lease.instructions));
+  agentMessage.setAttribute('aria-label', 'The agent says');
   const view = build('iframe', { title: 'The browser', src: lease.viewUrl, allow: 'clipboard-read; clipboard-write' });
   const note = build('input', { maxLength: 1000, placeholder: 'Message for the agent (optional)' });
   note.setAttribute('aria-label', 'Message for the agent');

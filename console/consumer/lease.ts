@@ -49,6 +49,11 @@ export class Lease {
     return `${pathname}${search}&controls=false`;
   }
 
+  /** The whole instructions. Before control is taken, only their beginning is shown. */
+  get instructions(): string {
+    return this.#claimedHandoff.instructions;
+  }
+
   complete(outcome: HandoffOutcome, note: string | undefined): Promise<void> {
     return this.#send('complete', { outcome, ...(note === undefined ? {} : { note }) });
   }

@@ -18785,7 +18785,7 @@ export interface operations {
                         locale?: string;
                         /** @description Time zone, for example `Europe/Vienna`. */
                         timezone?: string;
-                        /** @description Any data that the application stores about the consumer. At most 4 KiB of JSON. */
+                        /** @description Any data that the application stores about the consumer. At most 4 KiB as JSON. */
                         metadata?: Record<string, unknown>;
                         /** @description Other identities with which the consumer can sign in, and by which agents may name the consumer. */
                         linked?: {
@@ -18835,7 +18835,7 @@ export interface operations {
                     locale?: string;
                     /** @description Time zone, for example `Europe/Vienna`. */
                     timezone?: string;
-                    /** @description Any data that the application stores about the consumer. At most 4 KiB of JSON. */
+                    /** @description Any data that the application stores about the consumer. At most 4 KiB as JSON. */
                     metadata?: Record<string, unknown>;
                 };
             };
@@ -18870,7 +18870,7 @@ export interface operations {
                         locale?: string;
                         /** @description Time zone, for example `Europe/Vienna`. */
                         timezone?: string;
-                        /** @description Any data that the application stores about the consumer. At most 4 KiB of JSON. */
+                        /** @description Any data that the application stores about the consumer. At most 4 KiB as JSON. */
                         metadata?: Record<string, unknown>;
                         /** @description Other identities with which the consumer can sign in, and by which agents may name the consumer. */
                         linked?: {
@@ -18980,7 +18980,7 @@ export interface operations {
                         locale?: string;
                         /** @description Time zone, for example `Europe/Vienna`. */
                         timezone?: string;
-                        /** @description Any data that the application stores about the consumer. At most 4 KiB of JSON. */
+                        /** @description Any data that the application stores about the consumer. At most 4 KiB as JSON. */
                         metadata?: Record<string, unknown>;
                         /** @description Other identities with which the consumer can sign in, and by which agents may name the consumer. */
                         linked?: {

@@ -18,6 +18,11 @@ export interface Task {
    */
   readonly unusedMs?: number;
   /**
+   * Like `unusedMs`, but the interval also applies while the process holds sessions that neither receive nor send
+   * anything. For tasks that find their work in the database, not in the sessions of this process.
+   */
+  readonly quietMs?: number;
+  /**
    * Whether the task is at rest. By default, a task is at rest when it has found nothing to do for a minute and was not
    * prompted.
    */

@@ -80,7 +80,7 @@ export async function openHandoffs(
     following: handoffFollower,
     cdp: new CdpHandoffs({ requests, issuesOf: validatorOf(HandoffTerms) }),
     tasks: [
-      { name: 'expire_handoffs', everyMs: EXPIRE_EVERY_MS, unusedMs: REST_MS, run: expire },
+      { name: 'expire_handoffs', everyMs: EXPIRE_EVERY_MS, quietMs: REST_MS, run: expire },
       { name: WITHDRAW_TASK, everyMs: WITHDRAW_EVERY_MS, run: withdraw },
       { name: 'forget_handoffs', everyMs: FORGET_EVERY_MS, run: forget },
     ],

@@ -118,7 +118,7 @@ export function openInvocations(runtime: Runtime, foundation: Foundation, deps: 
     catalogue,
     ofApplication,
     tasks: [
-      { name: 'recover_invocations', everyMs: RECOVER_MS, unusedMs: REST_MS, run: () => executions.recover() },
+      { name: 'recover_invocations', everyMs: RECOVER_MS, quietMs: REST_MS, run: () => executions.recover() },
       { name: 'forget_invocations', everyMs: FORGET_MS, run: () => forgetDue(rows, files, clock.now()) },
     ],
     close: () => executions.close(),

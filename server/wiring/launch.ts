@@ -8,6 +8,7 @@ import { PolicyFolders } from '../engines/browser/policies.ts';
 import { shellIdentitySwitches, switches } from '../engines/browser/switches.ts';
 import { fileFingerprint, readChromiumVersion } from '../engines/slots/chromium.ts';
 import type { BoxLayout, Program } from '../engines/slots/slots.ts';
+import type { Clock } from '../kit/clock.ts';
 import { Fault } from '../kit/fault.ts';
 import type { Runtime } from '../kit/runtime.ts';
 import type { Foundation } from './foundation.ts';
@@ -17,6 +18,9 @@ import type { Foundation } from './foundation.ts';
  * end it properly.
  */
 const LIFETIME_MS = TIMEOUT_MAX_SECONDS * 1000 + 120_000;
+
+/** How long a version of Chromium that could not be read is not read again. */
+const VERSION_RETRY_MS = 60_000;
 
 /** Folders that a browser reads while it runs. Call `release` when the browser has ended. */
 interface LaunchFolders {
@@ -31,7 +35,7 @@ export function openLaunch(
 ): Pick<BrowserHost, 'edition' | 'startBox'> {
   const folder = join(config.dataDir, 'chromium');
   const policyFolders = new PolicyFolders(folder, LIFETIME_MS, clock);
-  const identities = openIdentities();
+  const identities = openIdentities(clock);
   const localeFolders = new LocaleFolders(folder, LIFETIME_MS, clock);
 
   function executableOf({ engine = 'chromium' }: LaunchSettings): string {
@@ -81,20 +85,25 @@ export function openLaunch(
 
 /**
  * Determines the identity switches only once for each file of the browser, because reading the version starts a
- * process.
+ * process. If it fails, it is tried again after a minute.
  */
-function openIdentities() {
+function openIdentities(clock: Clock) {
   const switchesByEdition = new Map<string, Promise<readonly string[]>>();
+  /** When a version that could not be read is read again, on the monotonic clock. */
+  const retryAtMs = new Map<string, number>();
   const readIdentity = async (executable: string, edition: string): Promise<readonly string[]> => {
     const version = await readChromiumVersion(executable);
-    if (version === undefined) switchesByEdition.delete(edition); // The next start tries again.
+    if (version === undefined) retryAtMs.set(edition, clock.monotonicMs() + VERSION_RETRY_MS);
     return shellIdentitySwitches(version ?? '');
   };
   return {
     of: (executable: string, { engine }: LaunchSettings): Promise<readonly string[]> => {
       if (engine !== 'headless-shell') return Promise.resolve([]);
       const edition = fileFingerprint(executable) ?? '';
-      const identity = switchesByEdition.get(edition) ?? readIdentity(executable, edition);
+      const isRetryDue = clock.monotonicMs() >= (retryAtMs.get(edition) ?? Number.POSITIVE_INFINITY);
+      if (isRetryDue) retryAtMs.delete(edition);
+      const existingIdentity = isRetryDue ? undefined : switchesByEdition.get(edition);
+      const identity = existingIdentity ?? readIdentity(executable, edition);
       switchesByEdition.set(edition, identity);
       return identity;
     },

@@ -13,7 +13,7 @@ import { Connect } from '../domain/sessions/connect.ts';
 import { Creates } from '../domain/sessions/create.ts';
 import { Deliveries } from '../domain/sessions/deliveries.ts';
 import { Endings } from '../domain/sessions/endings.ts';
-import { expireSessions } from '../domain/sessions/expire.ts';
+import { expireSessions, isNothingDueBefore } from '../domain/sessions/expire.ts';
 import type { LiveSessions } from '../domain/sessions/live.ts';
 import { RecentClaims } from '../domain/sessions/recent-claims.ts';
 import { SessionService } from '../domain/sessions/sessions.ts';
@@ -24,6 +24,7 @@ import { StartingSessions } from '../domain/sessions/starting.ts';
 import { WarmPool } from '../domain/sessions/warm-pool.ts';
 import { Watchers } from '../domain/sessions/watchers.ts';
 import type { CdpEntry } from '../entry/cdp/upgrade.ts';
+import { addMs } from '../kit/clock.ts';
 import type { SessionId } from '../kit/ids.ts';
 import type { Runtime } from '../kit/runtime.ts';
 import type { Closeable } from '../kit/scope.ts';
@@ -120,7 +121,7 @@ export function openSessions(runtime: Runtime, foundation: Foundation, deps: Ses
           name: EXPIRE,
           everyMs: EXPIRE_MS,
           restMs: REST_MS,
-          isAtRest: () => liveSessions.isEmpty && !endings.hasOwedEnds,
+          isAtRest: () => isNothingDueBefore(addMs(clock.now(), REST_MS), { liveSessions, endings }),
         },
         run: () => expireSessions({ rows, liveSessions, endings, host, clock }),
       },

@@ -175,6 +175,18 @@ const AgentMessage = ({ text }: { readonly text: string }) => (
   </section>
 );
 
+/** Focusable, so that long instructions can be scrolled with the keyboard. */
+const AgentInstructions = ({ text }: { readonly text: string }) => (
+  <section
+    aria-label="The agent says"
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls
+    tabIndex={0}
+    className="max-h-[4.5rem] overflow-y-auto text-sm break-words whitespace-pre-line"
+  >
+    {withoutBidi(text)}
+  </section>
+);
+
 const Fact = ({ name, children }: { readonly name: string; readonly children: React.ReactNode }) => (
   <>
     <dt className="text-soft">{name}</dt>
@@ -228,9 +240,7 @@ function ActiveHandoff({
     <main className="grid h-dvh grid-rows-[auto_minmax(0,1fr)_auto]">
       <header className="border-b border-line bg-raised px-4 py-2.5">
         <h1 className="text-xs font-semibold text-soft">You have control. The agent says:</h1>
-        <p className="max-h-[4.5rem] overflow-y-auto text-sm break-words whitespace-pre-line">
-          {withoutBidi(lease.instructions)}
-        </p>
+        <AgentInstructions text={lease.instructions} />
       </header>
       <iframe
         title="The browser"

@@ -37,7 +37,7 @@ export interface TasksParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
 }
 
 export const actionTasks = (parts: TasksParts): readonly Task[] => [
-  { name: 'expire_actions', everyMs: EXPIRE_INTERVAL_MS, unusedMs: REST_MS, run: () => expire(parts) },
+  { name: 'expire_actions', everyMs: EXPIRE_INTERVAL_MS, quietMs: REST_MS, run: () => expire(parts) },
   { name: EXECUTE_TASK, everyMs: EXECUTE_INTERVAL_MS, run: () => execute(parts) },
   { name: 'forget_actions', everyMs: FORGET_INTERVAL_MS, run: () => forget(parts) },
 ];

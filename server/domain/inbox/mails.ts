@@ -47,7 +47,7 @@ export class InboxMails {
 
   constructor(parts: InboxMailsParts) {
     this.#parts = parts;
-    this.tasks = [{ name: 'tell_members', everyMs: RUN_INTERVAL_MS, unusedMs: REST_MS, run: () => this.#run() }];
+    this.tasks = [{ name: 'tell_members', everyMs: RUN_INTERVAL_MS, quietMs: REST_MS, run: () => this.#run() }];
   }
 
   async #run(): Promise<Record<string, number>> {

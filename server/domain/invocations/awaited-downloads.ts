@@ -52,8 +52,8 @@ export class AwaitedDownloads {
   }
 
   /**
-   * Resolves when all downloads that began since the previous call are complete and no new download has begun for
-   * `QUIET_MS`. If this is not possible, resolves with the error.
+   * Resolves when all downloads that began since the previous call are complete, and no new download has begun for
+   * `QUIET_MS` or the time is over. If this is not possible, resolves with the error.
    */
   async next({ session, untilMs, signal }: DownloadWait): Promise<ArrivedDownloads> {
     const { rows, clock, assertRunning } = this.#parts;

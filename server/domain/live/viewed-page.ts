@@ -81,7 +81,7 @@ export class ViewedPage implements Closeable {
   #latestDragMove: JsonObject | undefined;
   /** Whether the mouse-down opened the list of a `select` element. If so, the page must not get the mouse-up. */
   #isReleaseIgnored = false;
-  /** How often control was given back. */
+  /** How often a viewer has given back control, or has left the page. */
   #controlEndCount = 0;
 
   constructor({ target, remoteFrames, isCovered, changed }: ViewedPageParts) {
@@ -121,6 +121,7 @@ export class ViewedPage implements Closeable {
     this.#controlEndCount++;
     this.#isReleaseIgnored = false;
     this.#select = undefined;
+    this.#fileInputNodeId = undefined;
     // Drops the input that is still queued, because the agent has control again.
     for (const step of this.#queuedSteps?.splice(0) ?? [])
       if (step.drop) step.drop();
@@ -254,7 +255,7 @@ export class ViewedPage implements Closeable {
     const controlEndCount = this.#controlEndCount;
     const foundSelect = await focusSelect(this.#worlds, Number(event.x), Number(event.y));
     if (foundSelect) {
-      if (controlEndCount !== this.#controlEndCount) return; // Nobody has control now, or someone else.
+      if (controlEndCount !== this.#controlEndCount) return; // The viewer is gone.
       this.#select = foundSelect;
       this.#isReleaseIgnored = true;
       this.#update({ select: foundSelect.state });

@@ -124,7 +124,7 @@ export class BringUp {
   async #createLiveSession(row: SessionRow, bootedBrowser: BootedBrowser, signal: AbortSignal): Promise<LiveSession> {
     const { watchers, presence, log, trace } = this.#parts;
     bootedBrowser.egress.assign(row.id);
-    const live = new LiveSession(row, bootedBrowser, new Presence(row.id, row.keepAlive, presence), log, trace);
+    const live = new LiveSession(row, bootedBrowser, new Presence(row, presence), log, trace);
     try {
       await trace.during('session.attend', () => watchers.attend(live, row, signal));
       return live;

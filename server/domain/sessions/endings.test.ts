@@ -20,6 +20,7 @@ async function endInOutage(unwritten: 'decideEnd' | 'finish') {
   const clock = new ManualClock();
   const row: SessionRow = Object.assign(Object.create(null), { id: ID, proxyBytes: 0, end: CRASHED });
   const times: Record<string, Date | undefined> = {};
+  const decidedReasons: string[] = [];
   let isReachable = false;
   const write = async (statement: string, at: Date): Promise<SessionRow> => {
     if (statement === unwritten && !isReachable) throw new Error('the database does not respond');
@@ -30,7 +31,10 @@ async function endInOutage(unwritten: 'decideEnd' | 'finish') {
     ...{ clock, log: silentLog, trace: noTracer },
     rows: {
       byId: async () => row,
-      decideEnd: (_, __, now) => write('decideEnd', now),
+      decideEnd: (_, end, now) => {
+        decidedReasons.push(end.reason);
+        return write('decideEnd', now);
+      },
       finish: (_, endedAt) => write('finish', endedAt),
     },
     ...{ liveSessions: new LiveSessions(), starting: new StartingSessions(() => {}) },
@@ -47,8 +51,9 @@ async function endInOutage(unwritten: 'decideEnd' | 'finish') {
   assert.equal(await endings.settle(), 0);
   await clock.advance(OUTAGE_MS / 2);
   isReachable = true;
-  assert.equal(await endings.settle(), 1);
+  await endings.end(ID, { status: 'TIMED_OUT', reason: 'timed_out' });
   assert.deepEqual([endings.isOwed(ID), endings.hasOwedEnds], [false, false]);
+  assert.deepEqual(new Set(decidedReasons), new Set(['crashed']), 'the first end applies');
   return { at, times };
 }
 

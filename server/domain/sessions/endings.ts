@@ -89,7 +89,7 @@ export class Endings {
     const owed = this.#owedEnds.get(id);
     const at = this.#parts.clock.now();
     try {
-      const row = await this.#end(id, end, owed?.at);
+      const row = await this.#end(id, owed?.end ?? end, owed?.at);
       this.#owedEnds.delete(id);
       return row;
     } catch (error) {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { SessionRow } from '../../engines/store/rows/sessions.ts';
 import type { ApplicationId, HostId, SessionId } from '../../kit/ids.ts';
-import { endOf } from './expire.ts';
+import { type ExpireParts, endOf, expireSessions, isNothingDueBefore } from './expire.ts';
 
 const NOW = new Date('2026-11-20T12:00:00.000Z');
 const BEFORE = new Date('2026-11-20T11:59:59.000Z');
@@ -53,3 +53,41 @@ for (const [name, changes, clients, expected] of CASES)
   test(name, () => {
     assert.equal(endOf(row(changes), NOW, clients)?.reason, expected);
   });
+
+interface SessionState {
+  readonly dueAt?: Date;
+  readonly isWriteOwed?: boolean;
+}
+
+function isNothingDue(sessions: readonly SessionState[], hasOwedEnds = false): boolean {
+  const all = sessions.map(({ dueAt = AFTER, isWriteOwed = false }) => ({ dueAt, presence: { isWriteOwed } }));
+  return isNothingDueBefore(AFTER, { liveSessions: { all }, endings: { hasOwedEnds } } as unknown as ExpireParts);
+}
+
+test('nothing is due if every session ends later and everything is written', () => {
+  assert.equal(isNothingDue([]), true);
+  assert.equal(isNothingDue([{}, {}]), true);
+});
+
+test('something is due if a session ends before the given time, or a change or an end could not be written', () => {
+  assert.equal(isNothingDue([{}, { dueAt: NOW }]), false);
+  assert.equal(isNothingDue([{}, { isWriteOwed: true }]), false);
+  assert.equal(isNothingDue([{}], true), false);
+});
+
+test('ends the sessions that are due, even if other ends cannot be written, and does not repeat an end that is owed', async () => {
+  const ended: string[] = [];
+  const end = async (id: string): Promise<void> => {
+    if (id === 'failing') throw new Error('the end cannot be written');
+    ended.push(id);
+  };
+  const isOwed = (id: string): boolean => id === 'owed';
+  const due = async () => ['owed', 'failing', 'due'].map(id => row({ id: id as SessionId, expiresAt: BEFORE }));
+  const parts = {
+    ...{ host: 'h', clock: { now: () => NOW }, rows: { due } },
+    liveSessions: { all: [], get: () => undefined },
+    endings: { settle: async () => 0, isOwed, end },
+  };
+  assert.deepEqual(await expireSessions(parts as unknown as ExpireParts), { ended: 1 });
+  assert.deepEqual(ended, ['due']);
+});

@@ -5,7 +5,7 @@
 import type { SessionEnd, SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { Endings } from './endings.ts';
-import type { LiveSessions } from './live.ts';
+import type { LiveSession, LiveSessions } from './live.ts';
 
 const BATCH = 100;
 
@@ -15,18 +15,31 @@ export interface ExpireParts extends Pick<Runtime, 'clock' | 'host'> {
   readonly endings: Endings;
 }
 
+/**
+ * Whether `expireSessions` has nothing to do before `time`, as far as this process knows. Other processes may have
+ * changed the rows.
+ */
+export function isNothingDueBefore(
+  time: Date,
+  { liveSessions, endings }: Pick<ExpireParts, 'liveSessions' | 'endings'>,
+): boolean {
+  const isIdle = ({ dueAt, presence }: LiveSession): boolean => dueAt >= time && !presence.isWriteOwed;
+  return !endings.hasOwedEnds && liveSessions.all.every(isIdle);
+}
+
 export async function expireSessions(parts: ExpireParts): Promise<{ ended: number }> {
   const settledCount = await parts.endings.settle();
   for (const live of parts.liveSessions.all) await live.presence.catchUp();
   const now = parts.clock.now();
   const dueRows = await parts.rows.due(parts.host, now, BATCH);
   const ends = dueRows.flatMap(row => {
+    if (parts.endings.isOwed(row.id)) return []; // `settle` has just tried.
     const live = parts.liveSessions.get(row.id);
     const end = endOf(row, now, live?.presence.count ?? 0, live?.isHeldAt(now));
     return end ? [parts.endings.end(row.id, end)] : [];
   });
-  await Promise.all(ends);
-  return { ended: ends.length + settledCount };
+  const results = await Promise.allSettled(ends); // An end that fails is owed.
+  return { ended: settledCount + results.filter(({ status }) => status === 'fulfilled').length };
 }
 
 /**

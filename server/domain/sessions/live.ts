@@ -92,6 +92,7 @@ export class LiveSession {
   readonly #trace: Tracer;
   readonly #attendances: NamedAttendance[] = [];
   readonly #clients = new Set<AttachedClient>();
+  #expiresAt: Date;
   #isLeaving = false;
   #isBrowserDead = false;
 
@@ -99,6 +100,7 @@ export class LiveSession {
     this.id = row.id;
     this.applicationId = row.applicationId;
     this.keepAlive = row.keepAlive;
+    this.#expiresAt = row.expiresAt;
     this.browser = parts.browser;
     this.browser.setSessionId(row.id);
     this.box = parts.box;
@@ -114,6 +116,16 @@ export class LiveSession {
 
   get clients(): number {
     return this.#clients.size;
+  }
+
+  /** The earliest time at which the session ends unless something changes. */
+  get dueAt(): Date {
+    const { deadline } = this.presence;
+    return deadline && deadline < this.#expiresAt ? deadline : this.#expiresAt;
+  }
+
+  setExpiry(expiresAt: Date): void {
+    this.#expiresAt = expiresAt;
   }
 
   /** False once the session is being closed: the end of its browser is then expected. */

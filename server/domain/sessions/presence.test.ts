@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ManualClock } from '../../../tests/harness/hand-clock.ts';
+import { addMs } from '../../kit/clock.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import { silentLog } from '../../kit/log.ts';
-import { Presence } from './presence.ts';
+import { Presence, type PresenceRow } from './presence.ts';
 
 /** A session whose row is in a database that can be made to fail, or to respond only when the test allows it. */
-function scene() {
+function scene(row: Partial<PresenceRow> = {}) {
   const written: string[] = [];
   const state = { isReachable: true, gate: Promise.resolve() };
   const write = (change: string) => async (): Promise<void> => {
@@ -20,7 +21,12 @@ function scene() {
     lastClientDisconnected: write('last left'),
   };
   const parts = { rows, clock: new ManualClock(), log: silentLog, graceMs: 5_000, scheduleExpiry: () => {} };
-  return { written, state, presence: new Presence('s' as SessionId, false, parts) };
+  return {
+    written,
+    state,
+    clock: parts.clock,
+    presence: new Presence({ id: 's' as SessionId, keepAlive: false, ...row }, parts),
+  };
 }
 
 test('a change that could not be written is written later, however often the write fails', async () => {
@@ -73,4 +79,29 @@ test('a session that has only had guests begins its grace period when the last g
   presence.disconnected('guest');
   await presence.whenWritten();
   assert.deepEqual(written, ['connected', 'last left']);
+});
+
+test('the deadline is that of the first client, absent while a client is connected, and then the end of the grace period', () => {
+  const connectBy = new Date('2026-11-26T12:05:00Z');
+  const { presence, clock } = scene({ connectBy });
+  assert.equal(presence.deadline, connectBy);
+  presence.connected();
+  presence.connected();
+  assert.equal(presence.deadline, undefined);
+  presence.disconnected();
+  assert.equal(presence.deadline, undefined);
+  presence.disconnected();
+  assert.deepEqual(presence.deadline, addMs(clock.now(), 5_000));
+});
+
+test('a session that is kept alive has no deadline, and a failed write is owed until it succeeds', async () => {
+  const { presence, state } = scene({ keepAlive: true });
+  state.isReachable = false;
+  presence.connected();
+  presence.disconnected();
+  await presence.whenWritten();
+  assert.deepEqual([presence.deadline, presence.isWriteOwed], [undefined, true]);
+  state.isReachable = true;
+  await presence.catchUp();
+  assert.equal(presence.isWriteOwed, false);
 });

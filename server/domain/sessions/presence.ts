@@ -2,10 +2,12 @@
 // cleared; when the last client disconnects, the grace period starts. Guests, with which the service runs calls in the
 // session, count only until the session has had a client. The due time in the row is what ends the session; see
 // expire.ts.
-import type { SessionRows } from '../../engines/store/rows/sessions.ts';
+import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
 import { addMs } from '../../kit/clock.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
+
+export type PresenceRow = Pick<SessionRow, 'id' | 'keepAlive' | 'connectBy' | 'releaseAt'>;
 
 export interface PresenceParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly rows: Pick<SessionRows, 'clientConnected' | 'clientDisconnected' | 'lastClientDisconnected'>;
@@ -21,14 +23,26 @@ export class Presence {
   #clients = 0;
   #guests = 0;
   #hasHadClient = false;
+  #deadline: Date | undefined;
   #lastWrite: Promise<void> = Promise.resolve();
   /** A change that could not be written because the database did not respond. */
   #unwrittenChange: (() => Promise<void>) | undefined;
 
-  constructor(id: SessionId, keepAlive: boolean, parts: PresenceParts) {
+  constructor({ id, keepAlive, connectBy, releaseAt }: PresenceRow, parts: PresenceParts) {
     this.#id = id;
     this.#keepAlive = keepAlive;
+    this.#deadline = connectBy ?? releaseAt;
     this.#parts = parts;
+  }
+
+  /** When the session ends unless a client connects. Undefined if it does not end for lack of clients. */
+  get deadline(): Date | undefined {
+    return this.#deadline;
+  }
+
+  /** Whether a change could not be written yet. */
+  get isWriteOwed(): boolean {
+    return this.#unwrittenChange !== undefined;
   }
 
   /** The number of connections that keep the session alive. */
@@ -43,6 +57,7 @@ export class Presence {
       this.#hasHadClient = true;
     }
     if (kind === 'guest' && this.#hasHadClient) return;
+    this.#deadline = undefined;
     const [now, clients] = [this.#parts.clock.now(), this.count];
     this.#write(() => this.#parts.rows.clientConnected(this.#id, now, clients));
   }
@@ -55,6 +70,7 @@ export class Presence {
     const [now, clients] = [this.#parts.clock.now(), this.count];
     if (clients > 0) return this.#write(() => this.#parts.rows.clientDisconnected(this.#id, now, clients, why));
     const releaseAt = this.#keepAlive ? undefined : addMs(now, this.#parts.graceMs);
+    this.#deadline = releaseAt;
     this.#write(() => this.#parts.rows.lastClientDisconnected(this.#id, releaseAt, now, why));
     if (releaseAt) void this.#lastWrite.then(() => this.#parts.scheduleExpiry(this.#parts.graceMs));
   }

@@ -125,7 +125,10 @@ export class SessionService implements Sessions {
       ...(change.timeout === undefined ? {} : { expiresAt: await this.#newExpiry(row, change.timeout, now) }),
     };
     const changedRow = await rows.change(row.applicationId, row.id, values, now);
-    if (changedRow) return changedRow;
+    if (changedRow) {
+      this.#parts.liveSessions.get(row.id)?.setExpiry(changedRow.expiresAt);
+      return changedRow;
+    }
     const currentRow = await rows.byId(row.id);
     throw sessionNotRunning(row.id, currentRow?.status ?? row.status);
   }

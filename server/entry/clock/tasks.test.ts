@@ -7,9 +7,11 @@ import { Tasks } from './tasks.ts';
 
 const SECOND_MS = 1_000;
 
-function started(task: Partial<Task>, { did = { done: 0 }, isUnused = (): boolean => false } = {}) {
+const never = (): boolean => false;
+
+function started(task: Partial<Task>, { did = { done: 0 }, isUnused = never, isQuiet = never } = {}) {
   const clock = new ManualClock();
-  const tasks = new Tasks(clock, silentLog, { isUnused });
+  const tasks = new Tasks(clock, silentLog, { isUnused, isQuiet });
   let runs = 0;
   const run = async () => {
     runs++;
@@ -30,7 +32,7 @@ function started(task: Partial<Task>, { did = { done: 0 }, isUnused = (): boolea
 /** A task that has begun its first run, which lasts until `end` is called. Later runs take a second. */
 async function blocked() {
   const clock = new ManualClock();
-  const tasks = new Tasks(clock, silentLog, { isUnused: () => false });
+  const tasks = new Tasks(clock, silentLog, { isUnused: never, isQuiet: never });
   const first = Promise.withResolvers<void>();
   const counts = { runs: 0, ended: 0, atOnce: 0 };
   const run = async () => {
@@ -94,9 +96,24 @@ test('runs a task less often while the process is unused and the task finds noth
   await tasks.close();
 });
 
+test('runs a task with a quiet interval less often while nothing is received, even if the process holds sessions', async () => {
+  let isQuiet = true;
+  const { tasks, did, runsIn } = started({ quietMs: 10 * SECOND_MS }, { isQuiet: () => isQuiet });
+  assert.equal(await runsIn(60), 60, 'it may still find something');
+  assert.equal(await runsIn(30), 3);
+  did.done = 1;
+  await runsIn(10);
+  assert.equal(await runsIn(30), 30, 'it has found something');
+  did.done = 0;
+  await runsIn(60);
+  isQuiet = false;
+  assert.equal(await runsIn(30), 30);
+  await tasks.close();
+});
+
 test('spreads the runs of tasks at rest over their interval', async () => {
   const clock = new ManualClock();
-  const tasks = new Tasks(clock, silentLog, { isUnused: () => true });
+  const tasks = new Tasks(clock, silentLog, { isUnused: () => true, isQuiet: () => true });
   const secondsOfRuns: number[] = [];
   const run = async () => {
     secondsOfRuns.push(clock.monotonicMs() / SECOND_MS);
@@ -134,7 +151,7 @@ test('close waits for the current run, and a prompt that was made before close d
 });
 
 test('refuses a task with an interval of less than a second', async () => {
-  const tasks = new Tasks(new ManualClock(), silentLog, { isUnused: () => false });
+  const tasks = new Tasks(new ManualClock(), silentLog, { isUnused: never, isQuiet: never });
   const task = { name: 'fast', everyMs: 999, run: async () => ({}) };
   assert.throws(() => tasks.start(task), /the interval of the task fast is shorter than 1000 ms/);
   await tasks.close();

@@ -16,6 +16,8 @@ const BEAT_MS = 1_000;
 export interface TasksOptions {
   /** Returns true if the process has no session and serves no client. */
   readonly isUnused: () => boolean;
+  /** Returns true if nothing has been received for a while, from clients and from browsers. */
+  readonly isQuiet: () => boolean;
 }
 
 export class Tasks implements Closeable {
@@ -82,9 +84,15 @@ export class Tasks implements Closeable {
   }
 
   #dueMs(task: Task, number: number): number {
-    const { everyMs, restMs = 0, unusedMs = 0 } = task;
-    const isUnused = this.#hasFoundNothing(task) && this.#options.isUnused();
-    const intervalMs = Math.max(everyMs, this.#isAtRest(task) ? restMs : 0, isUnused ? unusedMs : 0);
+    const { everyMs, restMs = 0, unusedMs = 0, quietMs = 0 } = task;
+    const { isUnused, isQuiet } = this.#options;
+    const foundNothing = this.#hasFoundNothing(task);
+    const intervalMs = Math.max(
+      everyMs,
+      this.#isAtRest(task) ? restMs : 0,
+      foundNothing && isUnused() ? unusedMs : 0,
+      foundNothing && isQuiet() ? quietMs : 0,
+    );
     return nextBeat(this.#lastRunMs.get(task) ?? 0, intervalMs, number);
   }
 
