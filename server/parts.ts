@@ -57,7 +57,6 @@ export async function openService(config: Config, clock: Clock, log: Log): Promi
 async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promise<Service> {
   const { runtime, secret } = await serverRuntime(config, clock, log, scope);
   const liveSessions = new LiveSessions();
-  const isQuiet = (): boolean => loopWatch.unusedMs >= UNUSED_AFTER_MS;
   const isUnused = (): boolean => liveSessions.isEmpty && isQuiet();
   const tasks = new Tasks(clock, log, { isUnused, isQuiet });
   const prompt = (task: string, ms?: number): void => tasks.prompt(task, ms);
@@ -161,6 +160,9 @@ async function stop(
   }
   await scope.close();
 }
+
+/** Whether nothing has been received for a while, from clients and from browsers. */
+const isQuiet = (): boolean => loopWatch.unusedMs >= UNUSED_AFTER_MS;
 
 const watchLoop = (metrics: Metrics, log: Log, isUnused: () => boolean) =>
   loopWatch.listen({

@@ -179,7 +179,6 @@ const AgentMessage = ({ text }: { readonly text: string }) => (
 const AgentInstructions = ({ text }: { readonly text: string }) => (
   <section
     aria-label="The agent says"
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls
     tabIndex={0}
     className="max-h-[4.5rem] overflow-y-auto text-sm break-words whitespace-pre-line"
   >
