@@ -120,6 +120,12 @@ test('in the guide, agents hand over to a member on a phone, and continue when t
   assert.equal(granted.code, 0, granted.stderr);
 });
 
+/** Counts the word that makes the instructions long, as the person in control sees them. */
+async function longWordsIn(page: Page): Promise<number> {
+  const text = await page.getByRole('region', { name: 'The agent says' }).textContent();
+  return text?.match(/long/g)?.length ?? 0;
+}
+
 for (const look of SIZES)
   test(`a person with the link can complete a hand-off at ${look.width} pixels, ${look.colours}`, async () => {
     const { id, browser, page: agents } = await agentOnCode();
@@ -142,6 +148,7 @@ for (const look of SIZES)
     await page.getByRole('button', { name: 'Take control' }).click();
     await page.getByRole('button', { name: 'Done' }).waitFor();
     await inControl(screen(page));
+    assert.equal(await longWordsIn(page), 100);
     await typeInto(page, '123456');
     if (shots) await page.screenshot({ path: `${shots}/work-${look.width}-${look.colours}.png` });
     assert.equal(await watched.overflows(), false);
@@ -267,7 +274,8 @@ test('a consumer finds a waiting hand-off, takes control on a phone, keeps contr
     const { id, browser, page: agents } = await agentOnCode();
     // `record: 'keep'` allows the agent to read the page, so that the test can reload the hand-off page once the
     // browser has the typed text.
-    const asked = { reason: 'otp', instructions: 'Enter the code from your bank app.\u202e <b>' };
+    const instructions = `Enter the code from your bank app.\u202e <b> ${'long '.repeat(100)}`;
+    const asked = { reason: 'otp', instructions };
     const terms = { ...asked, claimableBy, record: 'keep' };
     const { claimUrl = assert.fail(), id: handoff } = await requestHandoff(server, key, id, terms);
     assert.equal(path(claimUrl), `/consumer/${server.applicationId}/handoffs/${handoff}`);
@@ -297,6 +305,7 @@ test('a consumer finds a waiting hand-off, takes control on a phone, keeps contr
     await eventually('the text', async () => (await agents.inputValue('#code')) === '123');
     await page.reload();
     await inControl(screen(page));
+    assert.equal(await longWordsIn(page), 100);
     await typeInto(page, '456');
     assert.equal(await watched.overflows(), false);
     await shot('work');
