@@ -13,6 +13,7 @@ import type { BringUp } from './bring-up.ts';
 import type { BrowserHost } from './browser-host.ts';
 import type { Endings } from './endings.ts';
 import { isExclusive } from './exclusive.ts';
+import type { LiveSession } from './live.ts';
 import type { Watchers } from './watchers.ts';
 
 /** The maximum number of browsers that are adopted at the same time. */
@@ -36,15 +37,17 @@ export async function adoptSessions(parts: AdoptParts): Promise<{ adopted: numbe
   const refusalReasons = new Map(
     rows.map(row => [row.id, isExclusive(row) ? TYPED_CREDENTIALS_REASON : parts.notes.refusal(row.id)]),
   );
-  const adoptedIds = new Set<SessionId>();
+  const adoptedSessions = new Map<SessionId, LiveSession>();
   const queue = [...rows];
   const adoptNext = async (): Promise<void> => {
-    for (let row = queue.shift(); row; row = queue.shift())
-      if (refusalReasons.get(row.id) === undefined && (await adopt(parts, row))) adoptedIds.add(row.id);
+    for (let row = queue.shift(); row; row = queue.shift()) {
+      const live = refusalReasons.get(row.id) === undefined ? await adopt(parts, row) : undefined;
+      if (live) adoptedSessions.set(row.id, live);
+    }
   };
   await Promise.all(Array.from({ length: ADOPTIONS_AT_ONCE_MAX }, adoptNext));
-  const adoptedBoxIds = new Set(rows.filter(row => adoptedIds.has(row.id)).map(boxIdOf));
-  const lostRows = rows.filter(row => !adoptedIds.has(row.id));
+  const adoptedBoxIds = new Set(rows.filter(row => adoptedSessions.has(row.id)).map(boxIdOf));
+  const lostRows = rows.filter(row => !adoptedSessions.has(row.id));
   const endOf = (row: SessionRow): SessionEnd => row.end ?? endOfLostSession(row, refusalReasons.get(row.id));
   const rowByBoxId = new Map<string, SessionRow>();
   for (const row of lostRows) {
@@ -60,23 +63,24 @@ export async function adoptSessions(parts: AdoptParts): Promise<{ adopted: numbe
     parts.notes.settle(row.id);
   }
   await parts.rows.resumeTimers(parts.host, addMs(parts.clock.now(), parts.graceMs));
-  const report = { adopted: adoptedIds.size, ended: rows.length - adoptedIds.size, swept: sweptBoxes.length };
+  for (const live of adoptedSessions.values()) live.presence.startGrace(parts.graceMs);
+  const report = { adopted: adoptedSessions.size, ended: rows.length - adoptedSessions.size, swept: sweptBoxes.length };
   if (rows.length + sweptBoxes.length > 0) parts.log.info('service.adopted', report);
   return report;
 }
 
-async function adopt(parts: AdoptParts, row: SessionRow): Promise<boolean> {
+async function adopt(parts: AdoptParts, row: SessionRow): Promise<LiveSession | undefined> {
   const record = boxRecordOf(row.box);
-  if (row.status !== 'RUNNING' || row.end || !record) return false;
+  if (row.status !== 'RUNNING' || row.end || !record) return undefined;
   try {
     return await parts.notes.runAdoption(row.id, async () => {
       const live = await parts.bringUp.adopt(row, boxIdOf(row), record);
       if (live) parts.endings.watch(live);
-      return live !== undefined;
+      return live;
     });
   } catch (error) {
     parts.log.warn('session.adopt_failed', { sessionId: row.id, reason: reason(error) });
-    return false;
+    return undefined;
   }
 }
 

@@ -105,3 +105,14 @@ test('a session that is kept alive has no deadline, and a failed write is owed u
   await presence.catchUp();
   assert.equal(presence.isWriteOwed, false);
 });
+
+test('a grace period sets the deadline of a session without clients, and not that of a session with clients', () => {
+  const { presence, clock } = scene();
+  presence.connected();
+  presence.startGrace();
+  assert.ok(!presence.deadline);
+  presence.disconnected();
+  const endsAt = presence.startGrace(7_000);
+  assert.deepEqual(presence.deadline, new Date(endsAt));
+  assert.equal(endsAt, clock.now().getTime() + 7_000);
+});

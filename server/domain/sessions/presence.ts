@@ -76,13 +76,17 @@ export class Presence {
   }
 
   /**
-   * Called when a hold is closed. Starts the grace period of a session without clients. Returns the time at which the
-   * grace period ends, in milliseconds since the epoch.
+   * Called when a hold is closed, and when the session has been adopted. Starts the grace period of a session without
+   * clients. Returns the time at which the grace period ends, in milliseconds since the epoch.
    */
-  startGrace(): number {
-    const { clock, graceMs, scheduleExpiry } = this.#parts;
-    if (!this.#keepAlive && this.count === 0) scheduleExpiry(graceMs);
-    return clock.now().getTime() + graceMs;
+  startGrace(graceMs = this.#parts.graceMs): number {
+    const { clock, scheduleExpiry } = this.#parts;
+    const endsAt = addMs(clock.now(), graceMs);
+    if (!this.#keepAlive && this.count === 0) {
+      this.#deadline = endsAt;
+      scheduleExpiry(graceMs);
+    }
+    return endsAt.getTime();
   }
 
   /** Resolves when all changes so far have been written. */
