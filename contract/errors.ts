@@ -429,8 +429,9 @@ export const ERRORS = {
   recording_expired: {
     status: 410,
     retry: 'no',
-    summary: 'The recording was deleted: recordings are kept for 31 days after the end of the session.',
-    whatToDo: 'The recording cannot be restored. Next time, request MP4 files within 31 days.',
+    summary:
+      'The recording was deleted: recordings are kept for a limited time after the end of the session, by default 31 days.',
+    whatToDo: 'The recording cannot be restored. Next time, request MP4 files earlier.',
   },
   expired: {
     status: 410,

@@ -102,7 +102,7 @@ export const HandoffTerms = Type.Object(
           minItems: 1,
           maxItems: ORIGINS_MAX,
           description:
-            'Documents of other origins are not loaded while the person has control. Default: no restriction.',
+            'Pages of other origins are not opened while the person has control. Frames inside a page may have any origin. Default: no restriction.',
         },
       ),
     ),

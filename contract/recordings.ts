@@ -22,7 +22,7 @@ const Gap = Type.Object(
     endTimeMs: Milliseconds('End of the gap.'),
     why: Type.Union([Type.Literal('hidden'), Type.Literal('missing')], {
       description:
-        '`hidden`: another tab was in front. `missing`: the page was not painted yet, the service was down, or there was no disk space. During a gap the replay shows the last frame before it; at the beginning, the first frame.',
+        '`hidden`: another tab was in front. `missing`: nothing could be recorded, for example because the page was not painted yet, too many pages were open, the service was down, or there was no disk space. During a gap the replay shows the last frame before it; at the beginning, the first frame.',
     }),
   },
   { description: 'A period that was not recorded.' },

@@ -1,11 +1,16 @@
 // Gets the body from the result of an openapi-fetch call, which also contains the response.
+import { BerthError } from './berth-error.ts';
 
-/** Returns the body: `await dataOf(berth.GET(...))`. If the request fails, the client throws first. */
+/**
+ * Returns the body: `await dataOf(berth.GET(...))`. If the request fails, the client throws first. A response without a
+ * body is an error of the code `unexpected_answer`.
+ */
 export async function dataOf<Data>(
   pendingResult: Promise<{ data?: Data | undefined; response: Response }>,
 ): Promise<Data> {
   const { data, response } = await pendingResult;
-  if (data === undefined)
-    throw new Error(`${response.url} responded with the status ${response.status} and without a body`);
-  return data;
+  if (data !== undefined) return data;
+  const { url, status } = response;
+  const message = `${url} responded with the status ${status} and without a body`;
+  throw new BerthError({ code: 'unexpected_answer', message, status });
 }

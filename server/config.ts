@@ -201,6 +201,7 @@ export function readConfig(variables: Variables): Config {
   const hostUrl = readOrigin(env, 'BERTH_HOST_URL');
   const peerUrl = readOrigin(env, 'BERTH_PEER_URL');
   const dataDir = resolve(env.text('BERTH_DATA_DIR') ?? './data');
+  const slots = env.wholeNumber('BERTH_SLOTS', defaultSlots(), 0, 1000);
   const peerTls = readPeerTls(env, listen, peerUrl);
   const config: Config = {
     listen,
@@ -218,8 +219,8 @@ export function readConfig(variables: Variables): Config {
       restartMs: 1000 * env.wholeNumber('BERTH_HOST_RESTART', 60, 3, 3600),
     },
     ...(databaseUrl ? { databaseUrl } : {}),
-    slots: env.wholeNumber('BERTH_SLOTS', defaultSlots(), 0, 1000),
-    warm: env.wholeNumber('BERTH_WARM', defaultWarm(), 0, 100),
+    slots,
+    warm: env.wholeNumber('BERTH_WARM', slots === 0 ? 0 : defaultWarm(), 0, 100),
     isolation: env.oneOf('BERTH_ISOLATION', 'auto', ISOLATIONS),
     egressAllow: readEach(env, 'BERTH_EGRESS_ALLOW', EGRESS_EXPECTED, readEgressAllow),
     egressHosts: new Map(readEach(env, 'BERTH_EGRESS_HOSTS', HOST_EXPECTED, readEgressHost)),

@@ -53,6 +53,7 @@ export async function serve(env: Environment, clock: Clock = systemClock): Promi
     if (!config.process) removeServerRecord(config.dataDir);
     return EXIT.ok;
   } catch (error) {
+    if (error instanceof BadConfig) return fail(error.message, EXIT.badConfig); // For example a file that cannot be read.
     return fail(explain(error, step), EXIT.failed);
   } finally {
     cluster.worker?.disconnect(); // An open channel to the supervisor would keep this process alive.

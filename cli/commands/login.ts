@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import { type Berth, BerthError, berthClient, dataOf } from '../../sdk/index.ts';
 import { CommandFailed } from '../command-failed.ts';
 import { EXIT } from '../exit-codes.ts';
-import { type HttpOptions, overHttp, serverOf } from '../http/connection.ts';
+import { type CredentialSource, type HttpOptions, overHttp, serverOf } from '../http/connection.ts';
 import { deviceLogin, type StartedLogin } from '../http/device-login.ts';
 import { credentialsFile, PROFILE_DEFAULT, type Profile, readProfile, writeProfile } from '../http/profiles.ts';
 import { printJson, type Terminal, table } from '../terminal.ts';
@@ -132,21 +132,30 @@ async function revokeToken(server: string, { id, value }: ProfileToken): Promise
   await berth.DELETE('/v1/account/tokens/{id}', { params: { path: { id } } });
 }
 
+/** What `whoami` shows about a key that is not saved in the profile. */
+const OTHER_KEYS: Readonly<Record<CredentialSource, string>> = {
+  environment: 'the one in BERTH_KEY',
+  option: 'the one of --key',
+  profile: 'none',
+  none: 'none',
+};
+
 export const whoami = (terminal: Terminal, options: HttpOptions): Promise<void> =>
-  overHttp(terminal, options, async ({ berth, server, profileName, profile }) => {
+  overHttp(terminal, options, async ({ berth, server, profileName, profile, sources }) => {
     const { id, name, kind, scopes, applicationIds, expiresAt } = await dataOf(berth.GET('/v1/account/tokens/current'));
-    const key = profile?.key ? { id: profile.key.id, applicationId: profile.key.applicationId } : undefined;
+    const savedKey = sources.key === 'profile' ? profile?.key : undefined;
+    const key = savedKey && { id: savedKey.id, applicationId: savedKey.applicationId };
     const token = { id, name, kind, scopes, ...(applicationIds ? { applicationIds } : {}), expiresAt };
-    if (options.json) return printJson(terminal, { server, profile: profileName, token, key });
+    if (options.json) return printJson(terminal, { server, profile: profileName, token, key, sources });
     terminal.print(
       table([
         ['server', server],
-        ['profile', profile ? profileName : 'none; BERTH_TOKEN'],
-        ['token', `${name} (${kind}, ${id})`],
+        ['profile', profile ? profileName : 'none'],
+        ['token', `${name} (${kind}, ${id})${sources.token === 'environment' ? ', from BERTH_TOKEN' : ''}`],
         ['scopes', scopes.join(' ')],
         ['applications', applicationIds?.join(' ') ?? 'all'],
         ['expires', expiresAt ?? 'never'],
-        ['agent key', key ? `${key.id} of application ${key.applicationId}` : 'none'],
+        ['agent key', key ? `${key.id} of application ${key.applicationId}` : OTHER_KEYS[sources.key]],
       ]),
     );
   });

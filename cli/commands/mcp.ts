@@ -27,7 +27,7 @@ export const serveMcp = (terminal: Terminal, options: McpOptions): Promise<void>
     if (appId === undefined)
       throw new CommandFailed(
         EXIT.usage,
-        'The application of the agent key is unknown. Pass its id with --app ID, or run `berth login` and `berth keys create --app ID`.',
+        'The application of the agent key is unknown. Pass its id with --app ID, or run `berth login` and `berth keys create --app ID --save`.',
       );
     const sendMessage = createSendRequest(connection, appId);
     await sendMessage('ping', {}); // Ends the command with an exit code if the address or the key is wrong.

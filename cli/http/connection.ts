@@ -24,7 +24,11 @@ export interface Connection {
   readonly profileName: string;
   /** Absent if the credentials of the profile are for another address. */
   readonly profile: Profile | undefined;
+  /** Where each credential comes from. */
+  readonly sources: { readonly key: CredentialSource; readonly token: CredentialSource };
 }
+
+export type CredentialSource = 'option' | 'environment' | 'profile' | 'none';
 
 /** Runs a command over HTTP. Maps failures to exit codes. */
 export async function overHttp(
@@ -58,7 +62,17 @@ function connectionOf(terminal: Terminal, options: KeyOptions): Connection {
   const profile = savedProfile?.server === server ? savedProfile : undefined;
   const key = options.key ?? (BERTH_KEY || profile?.key?.value || '');
   const token = BERTH_TOKEN || profile?.token?.value || '';
-  return { berth: berthClient({ url: server, key, token }), server, profileName, profile };
+  const sources = {
+    key: sourceOf(options.key, BERTH_KEY, profile?.key),
+    token: sourceOf(undefined, BERTH_TOKEN, profile?.token),
+  };
+  return { berth: berthClient({ url: server, key, token }), server, profileName, profile, sources };
+}
+
+function sourceOf(option: string | undefined, environment: string | undefined, saved: unknown): CredentialSource {
+  if (option !== undefined) return 'option';
+  if (environment) return 'environment';
+  return saved ? 'profile' : 'none';
 }
 
 export function serverOf({ env }: Terminal, options: HttpOptions, storedProfile: Profile | undefined): string {

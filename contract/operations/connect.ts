@@ -10,7 +10,7 @@ export const CONNECT_OPERATIONS = {
     path: '/v1/browsers/sessions/{id}/connect',
     summary: 'Connect over CDP',
     description:
-      'The WebSocket of a session. Pass the complete `connectUrl` to Playwright, Puppeteer or another CDP client. If the session is still PENDING, the connection waits up to 30 seconds. Close codes: 1000 released, 4001 timed out, 4002 crashed, 4003 idle, 1001 the service is restarting.',
+      'The WebSocket of a session. Pass the complete `connectUrl` to Playwright, Puppeteer or another CDP client. If the session is still PENDING, the connection waits up to 30 seconds. Close codes: 1000 the session ended normally, 1001 the service is restarting, 1013 the client reads too slowly, 4001 the session timed out or the credential ended, 4002 the session ended with the status ERROR, 4003 no command for ten minutes.',
     credential: 'connect',
     isWrite: false,
     mount: 'native',

@@ -247,7 +247,7 @@ export interface paths {
         };
         /**
          * Connect over CDP
-         * @description The WebSocket of a session. Pass the complete `connectUrl` to Playwright, Puppeteer or another CDP client. If the session is still PENDING, the connection waits up to 30 seconds. Close codes: 1000 released, 4001 timed out, 4002 crashed, 4003 idle, 1001 the service is restarting.
+         * @description The WebSocket of a session. Pass the complete `connectUrl` to Playwright, Puppeteer or another CDP client. If the session is still PENDING, the connection waits up to 30 seconds. Close codes: 1000 the session ended normally, 1001 the service is restarting, 1013 the client reads too slowly, 4001 the session timed out or the credential ended, 4002 the session ended with the status ERROR, 4003 no command for ten minutes.
          */
         get: operations["connectSession"];
         put?: never;
@@ -5741,7 +5741,7 @@ export interface operations {
                                 startTimeMs: number;
                                 /** @description End of the gap. */
                                 endTimeMs: number;
-                                /** @description `hidden`: another tab was in front. `missing`: the page was not painted yet, the service was down, or there was no disk space. During a gap the replay shows the last frame before it; at the beginning, the first frame. */
+                                /** @description `hidden`: another tab was in front. `missing`: nothing could be recorded, for example because the page was not painted yet, too many pages were open, the service was down, or there was no disk space. During a gap the replay shows the last frame before it; at the beginning, the first frame. */
                                 why: "hidden" | "missing";
                             }[];
                         }[];
@@ -7508,7 +7508,7 @@ export interface operations {
                     };
                     /** @description CDP target id of the page that is shown first. */
                     pageId?: string;
-                    /** @description Documents of other origins are not loaded while the person has control. Default: no restriction. */
+                    /** @description Pages of other origins are not opened while the person has control. Frames inside a page may have any origin. Default: no restriction. */
                     allowedOrigins?: string[];
                     /**
                      * @description `mask`: while a person has control, frames are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.
@@ -11691,7 +11691,7 @@ export interface operations {
                                      * @default 120
                                      */
                                     leaseSeconds?: number;
-                                    /** @description Documents of other origins are not loaded while the person has control. Default: no restriction. */
+                                    /** @description Pages of other origins are not opened while the person has control. Frames inside a page may have any origin. Default: no restriction. */
                                     allowedOrigins?: string[];
                                     /**
                                      * @description `mask`: while a person has control, frames are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.
@@ -12133,7 +12133,7 @@ export interface operations {
                                  * @default 120
                                  */
                                 leaseSeconds?: number;
-                                /** @description Documents of other origins are not loaded while the person has control. Default: no restriction. */
+                                /** @description Pages of other origins are not opened while the person has control. Frames inside a page may have any origin. Default: no restriction. */
                                 allowedOrigins?: string[];
                                 /**
                                  * @description `mask`: while a person has control, frames are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.
@@ -12581,7 +12581,7 @@ export interface operations {
                              * @default 120
                              */
                             leaseSeconds?: number;
-                            /** @description Documents of other origins are not loaded while the person has control. Default: no restriction. */
+                            /** @description Pages of other origins are not opened while the person has control. Frames inside a page may have any origin. Default: no restriction. */
                             allowedOrigins?: string[];
                             /**
                              * @description `mask`: while a person has control, frames are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.
@@ -12988,7 +12988,7 @@ export interface operations {
                                  * @default 120
                                  */
                                 leaseSeconds?: number;
-                                /** @description Documents of other origins are not loaded while the person has control. Default: no restriction. */
+                                /** @description Pages of other origins are not opened while the person has control. Frames inside a page may have any origin. Default: no restriction. */
                                 allowedOrigins?: string[];
                                 /**
                                  * @description `mask`: while a person has control, frames are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.
@@ -13399,7 +13399,7 @@ export interface operations {
                                  * @default 120
                                  */
                                 leaseSeconds?: number;
-                                /** @description Documents of other origins are not loaded while the person has control. Default: no restriction. */
+                                /** @description Pages of other origins are not opened while the person has control. Frames inside a page may have any origin. Default: no restriction. */
                                 allowedOrigins?: string[];
                                 /**
                                  * @description `mask`: while a person has control, frames are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.
@@ -13873,7 +13873,7 @@ export interface operations {
                                  * @default 120
                                  */
                                 leaseSeconds?: number;
-                                /** @description Documents of other origins are not loaded while the person has control. Default: no restriction. */
+                                /** @description Pages of other origins are not opened while the person has control. Frames inside a page may have any origin. Default: no restriction. */
                                 allowedOrigins?: string[];
                                 /**
                                  * @description `mask`: while a person has control, frames are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.
@@ -14312,7 +14312,7 @@ export interface operations {
                                  * @default 120
                                  */
                                 leaseSeconds?: number;
-                                /** @description Documents of other origins are not loaded while the person has control. Default: no restriction. */
+                                /** @description Pages of other origins are not opened while the person has control. Frames inside a page may have any origin. Default: no restriction. */
                                 allowedOrigins?: string[];
                                 /**
                                  * @description `mask`: while a person has control, frames are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.

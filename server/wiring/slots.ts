@@ -21,6 +21,7 @@ export const slotOptions = (
   ...(config.chromium ? { chromiumPath: config.chromium } : {}),
   ...(config.headlessShell ? { headlessShellPath: config.headlessShell } : {}),
   listenIsLoopback: isLoopback(config.listen.host),
+  mayLackBrowsers: config.slots === 0,
   log,
   clock,
 });

@@ -80,6 +80,9 @@ test('a login with a token stores the token in a file that only its owner can re
   const shown = await machine.run(['whoami']);
   assert.match(shown.stdout, /agent key +none/);
   assert.ok(!shown.stdout.includes(token));
+  const withKey = await machine.run(['whoami'], { env: { BERTH_KEY: server.key } });
+  assert.match(withKey.stdout, /agent key +the one in BERTH_KEY/);
+  assert.ok(!withKey.stdout.includes(server.key));
 });
 
 test('a person can log in, create a session for a client, release the session and log out', async () => {

@@ -545,6 +545,23 @@ test('a call of an operation that needs a person asks the client to open the lin
   const stepped = await opening.callTool({ name: 'browser_steps', arguments: { sessionId, steps } });
   assert.match(textOf(stepped), /succeeded/);
   await opening.close();
+
+  const old = new OldClient({ name: 'old', version: '1' }, { capabilities: { elicitation: { url: {} } } });
+  const requestInit = { headers: { authorization: `Bearer ${key}` } };
+  await old.connect(new OldTransport(endpoint, { requestInit }) as Parameters<OldClient['connect']>[0]);
+  const call = { name: 'browser_steps', arguments: { sessionId, steps } };
+  const invocations = async (): Promise<number> =>
+    (await server.api<{ data: unknown[] }>('GET', `/v1/applications/${server.applicationId}/invocations`, { key })).body
+      .data.length;
+  const before = await invocations();
+  for (const round of [1, 2]) {
+    const { code, data } = await old.callTool(call).catch((thrown: unknown) => Object(thrown));
+    assert.equal(code, -32042);
+    await complete(data.elicitations[0].url);
+    assert.match(textOf(await old.callTool(call)), /succeeded/);
+    assert.equal(await invocations(), before + round, 'the repeated call is the same invocation');
+  }
+  await old.close();
   await server.release(sessionId);
 });
 

@@ -11,6 +11,8 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- define "berth.env" -}}
 - name: POD_IP
   valueFrom: { fieldRef: { fieldPath: status.podIP } }
+# One process in each pod: the ports and the draining are those of one host.
+- { name: BERTH_PROCESSES, value: '1' }
 - { name: BERTH_PEER_URL, value: 'http://$(POD_IP):8080' }
 - { name: BERTH_PUBLIC_URL, value: {{ .Values.publicUrl | quote }} }
 - { name: BERTH_S3_BUCKET, value: {{ .Values.s3.bucket | quote }} }

@@ -1,6 +1,6 @@
 // Offers operations as MCP tools: calls them, prepares calls for approval, and waits while a person approves a call or
 // has control of a browser.
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
 import type { Action, EndUser } from '../../../contract/actions.ts';
 import { PERSON_WAIT_SECONDS_MAX } from '../../../contract/browser-tools.ts';
@@ -24,6 +24,8 @@ const POLL_SECONDS = 2;
 /** How long to wait for the end of a call whose hand-off was cancelled. */
 const END_WAIT_SECONDS = 5;
 const IMAGE_BYTES_MAX = 8 * 1024 ** 2;
+/** Beyond it, the call that began to wait first is no longer recognized when it is repeated. */
+const WAITING_INVOCATIONS_MAX = 1_000;
 
 export interface OperationCall {
   readonly input: JsonObject;
@@ -44,6 +46,11 @@ export interface OperationToolsParts {
 
 export class OperationTools {
   readonly #parts: OperationToolsParts;
+  /**
+   * The invocations that wait for a person, by the digest of their call. A client of the 2025 protocol repeats the call
+   * when the person is done. In another process, the repeated call is a new one.
+   */
+  readonly #waitingInvocations = new Map<string, string>();
 
   constructor(parts: OperationToolsParts) {
     this.#parts = parts;
@@ -58,6 +65,9 @@ export class OperationTools {
     return refusalsAsResults(async () => {
       if (operation.approval !== 'none') return this.#prepare(caller, operation, call);
       const { input, signal } = call;
+      const digest = digestOf(caller, operation, input);
+      const waitingId = call.idempotencyKey === undefined ? this.#waitingInvocations.get(digest) : undefined;
+      if (waitingId !== undefined) return this.#continue(caller, waitingId, digest, signal);
       const key = call.idempotencyKey ?? (operation.effect === 'read' ? undefined : randomUUID());
       const options = { signal, ...(key === undefined ? {} : { idempotencyKey: key }) };
       const mayAskPerson = operation.effect !== 'read';
@@ -68,7 +78,8 @@ export class OperationTools {
         { input },
         { ...options, waitSeconds: mayAskPerson ? POLL_SECONDS : CALL_WAIT_SECONDS },
       );
-      return this.#resultOf(caller, mayAskPerson ? await this.#waitForOutcome(caller, invocation, signal) : invocation);
+      const outcome = mayAskPerson ? await this.#waitForOutcome(caller, invocation, signal) : invocation;
+      return this.#noteWaiting(digest, invocation.id, await this.#resultOf(caller, outcome));
     });
   }
 
@@ -97,6 +108,7 @@ export class OperationTools {
         const canceller = { caller, source: caller.source, bearer: undefined, browser: undefined };
         await this.#parts.handoffs.cancel(canceller, caller.applicationId, openHandoff.id);
       }
+      this.#forgetWaiting(id);
       return this.#resultOf(caller, await this.#read(caller, id, END_WAIT_SECONDS, signal));
     });
   }
@@ -124,7 +136,9 @@ export class OperationTools {
     signal: AbortSignal,
   ): Promise<ToolResult> {
     if (kind === 'action') return this.#waitForDecision(caller, id, seconds, signal);
-    return this.#resultOf(caller, await this.#read(caller, id, seconds, signal));
+    const invocation = await this.#read(caller, id, seconds, signal);
+    if (invocation.endedAt) this.#forgetWaiting(id);
+    return this.#resultOf(caller, invocation);
   }
 
   // ---- calls that a person approves ---------------------------------------------------------------------------------
@@ -163,6 +177,30 @@ export class OperationTools {
     const options = { waitSeconds: CALL_WAIT_SECONDS, signal };
     const { invocation } = await actions.execute(caller, caller.applicationId, jobId, { digest }, options);
     return this.#resultOf(caller, invocation);
+  }
+
+  // ---- repeated calls -----------------------------------------------------------------------------------------------
+
+  /** Waits for an invocation that an equal call has started. */
+  async #continue(caller: AgentCaller, id: string, digest: string, signal: AbortSignal): Promise<ToolResult> {
+    this.#waitingInvocations.delete(digest);
+    const invocation = await this.#read(caller, id, PERSON_WAIT_SECONDS_MAX, signal);
+    return this.#noteWaiting(digest, id, await this.#resultOf(caller, invocation));
+  }
+
+  #noteWaiting(digest: string, id: string, result: ToolResult): ToolResult {
+    if (!result.person) return result;
+    this.#waitingInvocations.set(digest, id);
+    const [oldestDigest] = this.#waitingInvocations.keys();
+    if (this.#waitingInvocations.size > WAITING_INVOCATIONS_MAX && oldestDigest !== undefined)
+      this.#waitingInvocations.delete(oldestDigest);
+    return result;
+  }
+
+  /** The caller has got the result in another way, so an equal call is a new one. */
+  #forgetWaiting(id: string): void {
+    for (const [digest, waitingId] of this.#waitingInvocations)
+      if (waitingId === id) this.#waitingInvocations.delete(digest);
   }
 
   // ---- invocations --------------------------------------------------------------------------------------------------
@@ -220,6 +258,11 @@ export class OperationTools {
     return openedFile && { bytes: await buffer(openedFile.body), mimeType: file.mimeType };
   }
 }
+
+const digestOf = ({ keyId }: AgentCaller, { id }: AgentOperation, input: unknown): string =>
+  createHash('sha256')
+    .update(JSON.stringify([keyId, id, input]))
+    .digest('hex');
 
 export interface ResultInput {
   readonly jobId?: string;

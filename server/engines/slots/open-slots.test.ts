@@ -47,3 +47,19 @@ test('the error of a failed setup of boxes contains the cause and the advice, ea
     /on this machine: the setup of boxes failed: EISDIR[^.]*\. Run `berth doctor` and fix what it reports\.$/,
   );
 });
+
+test('a host without sessions starts even if no browser can run, and other hosts do not', async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'berth-front-'));
+  after(() => rmSync(dataDir, { recursive: true }));
+  const open = (mayLackBrowsers: boolean) =>
+    openSlots({
+      ...{ dataDir, size: 1, limits: { memoryBytes: 1, diskBytes: 1, pids: 1, cpus: 1 } },
+      ...{ chromiumPath: '/nonexistent/chromium', listenIsLoopback: true, isolation: 'process' },
+      ...{ clock: new ManualClock(), log: silentLog, mayLackBrowsers },
+    });
+  await assert.rejects(open(false), error => isFault(error, 'box_start_failed'));
+  const slots = await open(true);
+  assert.equal(slots.usedCount, 0);
+  assert.equal(slots.engines.has('chromium'), false);
+  await slots.close();
+});

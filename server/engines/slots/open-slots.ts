@@ -38,9 +38,22 @@ export interface OpenSlotsOptions extends Pick<Runtime, 'clock' | 'log'> {
    * case.
    */
   readonly listenIsLoopback: boolean;
+  /** Whether the server may start although no browser can run. For a host without sessions. Default: false. */
+  readonly mayLackBrowsers?: boolean;
 }
 
 export async function openSlots(options: OpenSlotsOptions, signal?: AbortSignal): Promise<Slots> {
+  try {
+    return await openTestedSlots(options, signal);
+  } catch (error) {
+    if (!options.mayLackBrowsers || signal?.aborted) throw error;
+    const slots = openUntestedSlots(options);
+    options.log.warn('isolation.no_browsers', { reason: reason(error) });
+    return slots;
+  }
+}
+
+async function openTestedSlots(options: OpenSlotsOptions, signal?: AbortSignal): Promise<Slots> {
   const browsers = findBrowsers(options);
   const sessions = join(options.dataDir, 'sessions');
   mkdirSync(sessions, { recursive: true, mode: 0o711 });
@@ -54,6 +67,16 @@ export async function openSlots(options: OpenSlotsOptions, signal?: AbortSignal)
   if (options.isolation === 'auto' && options.listenIsLoopback)
     return openUnjailed(options, browsers, jailedAttempt.why, signal);
   throw jailedAttempt.fault;
+}
+
+/** Helper programs still run only with the configured isolation, so what needs one fails if it cannot be provided. */
+function openUntestedSlots(options: OpenSlotsOptions): Slots {
+  const host = createBoxHost(options, options.isolation === 'process' ? 'process' : jailedForm());
+  const engines = ENGINES.flatMap(engine => {
+    const path = findBrowser(engine, configuredPath(options, engine));
+    return path === undefined ? [] : [[engine, path] as const];
+  });
+  return new RunningSlots(host, options.size, missingFeaturesOf(host), new Map(engines));
 }
 
 export const jailedForm = (): Exclude<Form, 'process'> => (process.getuid?.() === 0 ? 'root' : 'rootless');
@@ -124,14 +147,12 @@ async function tryForm(
     else options.log.warn('engine.unusable', { engine: other.engine, why: otherResult.why });
   }
   return {
-    slots: new RunningSlots(
-      host,
-      options.size,
-      missingFeatures(form, host.cgroups.absentControllers, host.links !== LOOPBACK_ONLY),
-      usableEngines,
-    ),
+    slots: new RunningSlots(host, options.size, missingFeaturesOf(host), usableEngines),
   };
 }
+
+const missingFeaturesOf = ({ form, cgroups, links }: BoxHost): readonly string[] =>
+  missingFeatures(form, cgroups.absentControllers, links !== LOOPBACK_ONLY);
 
 function failedAttempt(options: OpenSlotsOptions, form: Form, { why, cure }: FailedProbe): Attempt {
   if (form === 'process') {
