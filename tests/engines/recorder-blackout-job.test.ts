@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
-import { WorkerPool, type WorkFailed } from '../../kit/worker-pool.ts';
-import { BLACKOUT } from './blackout-job.ts';
-import { blackout } from './jpeg-blackout.ts';
+import { BLACKOUT } from '../../server/engines/recorder/blackout-job.ts';
+import { blackout } from '../../server/engines/recorder/jpeg-blackout.ts';
+import { WorkerPool, type WorkFailed } from '../../server/kit/worker-pool.ts';
 
 const RECTS = [{ x: 10, y: 10, width: 300, height: 40 }];
 

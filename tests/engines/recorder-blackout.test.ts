@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
-import { blackout } from './jpeg-blackout.ts';
+import { blackout } from '../../server/engines/recorder/jpeg-blackout.ts';
 
 const WIDTH = 332;
 const HEIGHT = 204;
