@@ -11,8 +11,9 @@ import type { LiveSession } from '../sessions/live.ts';
 import { downloadName } from './file-names.ts';
 import { type Keeper, LimitExceeded, overSessionLimit } from './keeper.ts';
 
-/** Maximum number of downloads per session. Further downloads are cancelled. */
-const DOWNLOADS_MAX = 10_000;
+/** Maximum number of downloads per session. Further downloads are cancelled, and only the first of them is reported. */
+export const DOWNLOADS_MAX = 10_000;
+const TOO_MANY = `the session has reached its limit of ${DOWNLOADS_MAX} downloads; later ones are cancelled without a report`;
 const RETRY_MS = 2_000;
 /**
  * If less space than this is free, the disk counts as full: Chromium gives up at about 16 MiB, and other processes
@@ -59,14 +60,19 @@ export class DownloadWatch implements DownloadListener {
 
   began({ guid, url, suggestedName, frame }: Parameters<DownloadListener['began']>[0]): void {
     if (this.#watchedDownloads.has(guid)) return;
-    if (this.#watchedDownloads.size >= DOWNLOADS_MAX)
-      return void this.#liveSession.browser.cancelDownload(guid).catch(() => {});
+    const isBeyondLimit = this.#watchedDownloads.size >= DOWNLOADS_MAX;
+    if (isBeyondLimit) void this.#liveSession.browser.cancelDownload(guid).catch(() => {});
+    if (this.#watchedDownloads.size > DOWNLOADS_MAX) return;
     const watchedDownload = this.#remember(
       guid,
       downloadName(suggestedName),
       frame,
       this.#liveSession.responseTypes.of(url),
     );
+    if (isBeyondLimit) {
+      watchedDownload.hasEnded = true;
+      return this.#retryUntilDone(() => this.#fail(watchedDownload, TOO_MANY));
+    }
     this.#retryUntilDone(() => this.#keeper.parts.rows.begin(watchedDownload.row));
   }
 

@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ManualClock } from '../../../tests/harness/hand-clock.ts';
+import { silentLog } from '../../kit/log.ts';
+import type { LiveSession } from '../sessions/live.ts';
+import { DOWNLOADS_MAX, DownloadWatch } from './download-watch.ts';
+import type { Keeper } from './keeper.ts';
+
+test('reports the first download beyond the limit of a session as failed, and cancels all later ones', async () => {
+  const [begun, cancelled, failures]: [string[], string[], string[]] = [[], [], []];
+  const rows = {
+    begin: async ({ guid }: { guid: string }) => void begun.push(guid),
+    fail: async (_session: string, guid: string, reason: string) => void failures.push(`${guid}: ${reason}`),
+  };
+  const keeper = { parts: { rows, clock: new ManualClock(), log: silentLog, host: 'h' } } as unknown as Keeper;
+  const liveSession = {
+    ...{ id: 's', applicationId: 'a', secrets: { clean: (text: string) => text } },
+    browser: { cancelDownload: async (guid: string) => void cancelled.push(guid) },
+    responseTypes: { of: () => undefined },
+  } as unknown as LiveSession;
+  const watch = new DownloadWatch(keeper, liveSession);
+  const begin = (guid: string): void =>
+    watch.began({ guid, url: 'https://a.test/', suggestedName: 'file.txt', frame: '' });
+  for (let n = 0; n < DOWNLOADS_MAX; n++) begin(`within ${n}`);
+  for (const guid of ['first', 'second', 'third']) begin(guid);
+  watch.progressed({ guid: 'first', state: 'canceled', receivedBytes: 0, totalBytes: 0 });
+  await new Promise(done => setImmediate(done));
+  assert.equal(begun.length, DOWNLOADS_MAX + 1);
+  assert.deepEqual(cancelled, ['first', 'second', 'third']);
+  assert.deepEqual(failures, [
+    'first: the session has reached its limit of 10000 downloads; later ones are cancelled without a report',
+  ]);
+  await watch.leave();
+});
