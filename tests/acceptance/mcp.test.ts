@@ -551,8 +551,11 @@ test('a call of an operation that needs a person asks the client to open the lin
   await old.connect(new OldTransport(endpoint, { requestInit }) as Parameters<OldClient['connect']>[0]);
   const call = { name: 'browser_steps', arguments: { sessionId, steps } };
   const invocations = async (): Promise<number> =>
-    (await server.api<{ data: unknown[] }>('GET', `/v1/applications/${server.applicationId}/invocations`, { key })).body
-      .data.length;
+    (
+      await server.api<{ data: unknown[] }>('GET', `/v1/agent/applications/${server.applicationId}/invocations`, {
+        key,
+      })
+    ).body.data.length;
   const before = await invocations();
   for (const round of [1, 2]) {
     const { code, data } = await old.callTool(call).catch((thrown: unknown) => Object(thrown));
