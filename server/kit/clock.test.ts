@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { TestClock } from '../../tests/harness/test-clock.ts';
-import { addMs, callAt } from './clock.ts';
+import { addMs, type Clock, callAt, msToSharedTick } from './clock.ts';
 
 const MINUTE_MS = 60_000;
 const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve));
@@ -27,3 +27,16 @@ test('callAt does not call the function after it is closed', async () => {
   await turn();
   assert.equal(calls, 0);
 });
+
+for (const [nowMs, waitMs] of [
+  [0, 200],
+  [1, 199],
+  [100, 100],
+  [101, 299],
+  [199, 201],
+  [1_000_050, 150],
+] as const)
+  test(`at ${nowMs} ms, a loop of 200 ms waits ${waitMs} ms for the next shared tick`, () => {
+    const clock: Clock = { now: () => new Date(), monotonicMs: () => nowMs, sleep: async () => {} };
+    assert.equal(msToSharedTick(clock, 200), waitMs);
+  });

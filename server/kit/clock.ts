@@ -35,4 +35,14 @@ export function callAt(clock: Clock, time: Date, callback: () => void): { close(
   return { close: () => closing.abort() };
 }
 
+/**
+ * Returns how long to wait until the next multiple of `everyMs` on the monotonic clock that is at least half of `everyMs`
+ * away. Loops that wait for the same multiples wake the process once for all of them: a wake-up costs more than the
+ * short work of such a loop.
+ */
+export function msToSharedTick(clock: Clock, everyMs: number): number {
+  const waitMs = everyMs - (clock.monotonicMs() % everyMs);
+  return waitMs < everyMs / 2 ? waitMs + everyMs : waitMs;
+}
+
 export const addMs = (time: Date, ms: number): Date => new Date(time.getTime() + ms);

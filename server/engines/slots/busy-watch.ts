@@ -1,11 +1,12 @@
 // Measures the processor use of a box. A busy box is scheduled as idle: it gets only the processor time that no other
 // box needs. A session that needs a millisecond now and then therefore does not wait for the busy box.
+import { msToSharedTick } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { Cgroup } from './cgroup.ts';
 
 /** Longer than the processor time of one click, and shorter than a delay that a person notices. */
-const CHECK_EVERY_MS = 200;
+export const CHECK_EVERY_MS = 200;
 /**
  * A box that has used more processors than this, on average since the last check, is busy. A page that plays video or
  * animates stays below this number.
@@ -40,7 +41,7 @@ export class BusyWatch {
     let usedMs = cgroup.usedMs();
     let atMs = clock.monotonicMs();
     while (usedMs !== undefined) {
-      await clock.sleep(CHECK_EVERY_MS, this.#stopController.signal).catch(() => {});
+      await clock.sleep(msToSharedTick(clock, CHECK_EVERY_MS), this.#stopController.signal).catch(() => {});
       if (this.#stopController.signal.aborted) return;
       const usedNowMs = cgroup.usedMs();
       const nowMs = clock.monotonicMs();

@@ -3,8 +3,10 @@
 // files of a small profile. A decrease in the free space of the disk shows at almost no cost that some folder has
 // grown.
 import { statfsSync } from 'node:fs';
+import { msToSharedTick } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { Runtime } from '../../kit/runtime.ts';
+import { CHECK_EVERY_MS as BUSY_CHECK_EVERY_MS } from './busy-watch.ts';
 import type { Cgroup } from './cgroup.ts';
 import { type Measurement, measure } from './measure.ts';
 
@@ -86,7 +88,10 @@ export class LimitWatch {
   async #run(): Promise<void> {
     while (!this.#stopController.signal.aborted) {
       await this.#check().catch(error => this.#options.log.warn('box.measure_failed', { reason: reason(error) }));
-      await this.#options.clock.sleep(CHECK_EVERY_MS, this.#stopController.signal).catch(() => {});
+      // Together with a check of the processor time, which wakes the process anyway.
+      const { clock } = this.#options;
+      const waitMs = CHECK_EVERY_MS - BUSY_CHECK_EVERY_MS + msToSharedTick(clock, BUSY_CHECK_EVERY_MS);
+      await clock.sleep(waitMs, this.#stopController.signal).catch(() => {});
     }
   }
 
