@@ -80,36 +80,25 @@ test('uses isAtRest to decide whether a task is at rest, and never slows down a 
   for (const { tasks } of [own, restless]) await tasks.close();
 });
 
-test('runs a task less often while the process is unused and the task finds nothing', async () => {
-  let isUnused = true;
-  const { tasks, did, runsIn } = started({ unusedMs: 10 * SECOND_MS }, { isUnused: () => isUnused });
-  assert.equal(await runsIn(60), 60, 'it may still find something');
-  assert.equal(await runsIn(30), 3);
-  did.done = 1;
-  await runsIn(10);
-  assert.equal(await runsIn(30), 30, 'it has found something');
-  did.done = 0;
-  await runsIn(60);
-  assert.equal(await runsIn(30), 3);
-  isUnused = false;
-  assert.equal(await runsIn(30), 30);
-  await tasks.close();
-});
-
-test('runs a task with a quiet interval less often while nothing is received, even if the process holds sessions', async () => {
-  let isQuiet = true;
-  const { tasks, did, runsIn } = started({ quietMs: 10 * SECOND_MS }, { isQuiet: () => isQuiet });
-  assert.equal(await runsIn(60), 60, 'it may still find something');
-  assert.equal(await runsIn(30), 3);
-  did.done = 1;
-  await runsIn(10);
-  assert.equal(await runsIn(30), 30, 'it has found something');
-  did.done = 0;
-  await runsIn(60);
-  isQuiet = false;
-  assert.equal(await runsIn(30), 30);
-  await tasks.close();
-});
+for (const [interval, condition, when] of [
+  ['unusedMs', 'isUnused', 'the process is unused'],
+  ['quietMs', 'isQuiet', 'nothing is received, even if the process holds sessions'],
+] as const)
+  test(`runs a task with ${interval} less often while it finds nothing and ${when}`, async () => {
+    let isTrue = true;
+    const { tasks, did, runsIn } = started({ [interval]: 10 * SECOND_MS }, { [condition]: () => isTrue });
+    assert.equal(await runsIn(60), 60, 'it may still find something');
+    assert.equal(await runsIn(30), 3);
+    did.done = 1;
+    await runsIn(10);
+    assert.equal(await runsIn(30), 30, 'it has found something');
+    did.done = 0;
+    await runsIn(60);
+    assert.equal(await runsIn(30), 3);
+    isTrue = false;
+    assert.equal(await runsIn(30), 30);
+    await tasks.close();
+  });
 
 test('spreads the runs of tasks at rest over their interval', async () => {
   const clock = new ManualClock();
